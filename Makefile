@@ -1,0 +1,110 @@
+# Everything here sets up what it needs: a fresh clone and `make test` is enough.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+# The rooms of the house are the folders at the top that are packages.
+ROOMS := $(patsubst %/__init__.py,%,$(wildcard */__init__.py))
+# The rooms whose sources end up in compiled code (KERNEL_ROOMS in replication/compiled.py).
+KERNEL := $(filter replication simulation controller actors,$(ROOMS))
+KERNEL_SOURCES = $(shell find $(KERNEL) -name '*.py')
+
+# Looked up only when .venv is made: the first Python that is new enough, else `python3`.
+PYTHON = $(or $(shell for python in python3 python3.11 python3.12 python3.13 python3.14; do \
+	$$python -c $(NEW_ENOUGH) 2>/dev/null && echo $$python && break; done),python3)
+NEW_ENOUGH = 'import sys; sys.exit(sys.version_info < (3, 11))'
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: help
+help: ## Say what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: env
+env: .venv/compiled ## Set up .venv and compile the rules
+
+.PHONY: demo
+demo: env ## Show what Tidegauge does
+	@$(BIN)/tidegauge demo
+
+.PHONY: test
+test: env ## Run the tests, without the long ones
+	@$(BIN)/python -m pytest
+
+.PHONY: test-long
+test-long: env ## Run all tests
+	@$(BIN)/python -m pytest -m 'long or not long'
+
+.PHONY: check
+check: .venv/installed typed-house ## Check style, types and the floors of the house
+	@echo 'ruff: rules and format'
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@echo 'mypy: all rooms, tests, bench'
+	@cd .venv/house && ../bin/mypy --config-file ../../pyproject.toml .
+	@$(BIN)/python -m pytest tests/house
+
+.PHONY: bench
+bench: env ## Measure how fast the rules run
+	@$(BIN)/python bench/rules.py
+
+.PHONY: lock
+lock: .venv/created ## Lock anew what pyproject.toml asks for (UPGRADE=1: newest versions)
+	@$(PIP) install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras \
+		--generate-hashes --no-header --no-annotate $(if $(UPGRADE),--upgrade) \
+		--output-file requirements.lock pyproject.toml
+
+.PHONY: clean
+clean: ## Remove all that was made here
+	rm -rf .venv build *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find $(ROOMS) $(wildcard tests bench) -name __pycache__ -prune -exec rm -rf {} +
+
+# mypy does not see through an editable install, so it gets the house as installed: links.
+.PHONY: typed-house
+typed-house: .venv/created
+	@rm -rf .venv/house/tidegauge
+	@mkdir -p .venv/house/tidegauge
+	@ln -s $(addprefix ../../../,$(wildcard tidegauge/*) $(filter-out tidegauge,$(ROOMS))) \
+		.venv/house/tidegauge/
+	@ln -sfn ../../tests ../../bench .venv/house/
+
+# The steps of the set-up, each with a file that says when it was done.
+
+.venv/created:
+	@$(PYTHON) -c $(NEW_ENOUGH) 2>/dev/null || { echo 'Tidegauge needs Python 3.11 or later:' \
+		'apt install python3-venv on Debian, or name one with make PYTHON=...' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$$($(PYTHON) --version) cannot make a virtual environment:" \
+		'apt install python3-venv on Debian' >&2; exit 1; }
+	@echo "Making .venv with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+# Some packages are built from source, and a build takes its setuptools from wherever it
+# likes, unless there is one already: so the locked one goes first.
+.venv/dependencies: .venv/created requirements.lock
+	@echo 'Installing what requirements.lock lists: some 650 MB and minutes, once'
+	@awk '/^setuptools==/, !/\\$$/' requirements.lock > .venv/setuptools.lock
+	@$(PIP) install --quiet --require-hashes -r .venv/setuptools.lock
+	@$(PIP) install --progress-bar off --no-build-isolation --require-hashes \
+		-r requirements.lock | while read -r step what _; do case "$$step $$what" in \
+		Collecting*) echo "  $$what";; 'Building wheels') echo '  building ...';; \
+		'Installing collected') echo '  unpacking ...'; esac; done
+	@touch $@
+
+.venv/installed: .venv/dependencies pyproject.toml
+	@echo 'Installing the project in place'
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# A link to the cache: it leads nowhere once the cache is deleted, and so is made again.
+.venv/compiled: .venv/installed $(KERNEL_SOURCES)
+	@echo 'Compiling the rules: up to a minute, seconds if they are in the cache'
+	@$(BIN)/tidegauge compile
+	@ln -sfn "$$($(BIN)/python -c 'import tidegauge.replication.compiled as compiled; \
+		print(compiled.cache_folder())')" $@
+	@touch -c $@

@@ -1,0 +1,1 @@
+"""A broker: its request handlers over the rules, and the Ray actor that hosts brokers."""

@@ -1,0 +1,1 @@
+"""ZooKeeper, elections and the controller, and the Ray actor that hosts them."""

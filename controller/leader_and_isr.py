@@ -1,0 +1,80 @@
+"""A partition's leader and ISR as the controller changes them.
+
+Every change that the controller makes adds one to the leader epoch, whether the leader
+changes or not: taking a dead follower out of the ISR does too. The order of the ISR is
+kept. What a leader changes itself (shrink, expand) leaves the leader epoch alone.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.records import LeaderAndIsr
+from tidegauge.replication.release_rules import ReleaseRules
+from tidegauge.replication.replica_list import EMPTY, contains, first, only, single, size, without
+
+#: ``leader`` of a partition that nobody leads.
+NO_LEADER = code(-1)
+#: ``leader`` of a partition whose topic is being deleted.
+LEADER_DURING_DELETE = code(-2)
+
+#: Leader epoch of a new partition.
+INITIAL_LEADER_EPOCH = code(0)
+#: Version of the znode of a new partition.
+INITIAL_PARTITION_EPOCH = code(0)
+
+
+@rule
+def initialize_leader_and_isr(state: LeaderAndIsr, assignment: int, live: int) -> bool:
+    """Give a new partition its first leader and ISR; False if no replica is live.
+
+    The first live replica of the assignment leads, all live ones are in sync.
+
+    Source: PartitionStateMachine.initializeLeaderAndIsrForPartitions@2.4.0.
+    """
+    isr = only(assignment, live)
+    if isr == EMPTY:
+        return False
+    state.leader = first(isr)
+    state.leader_epoch = INITIAL_LEADER_EPOCH
+    state.isr = isr
+    state.partition_epoch = INITIAL_PARTITION_EPOCH
+    return True
+
+
+@rule
+def new_leader_and_isr(state: LeaderAndIsr, leader: int, isr: int) -> None:
+    """Decide on a leader and an ISR; the leader epoch grows by one.
+
+    Source: LeaderAndIsr.newLeaderAndIsr@2.4.0.
+    """
+    state.leader = leader
+    state.isr = isr
+    state.leader_epoch += 1
+
+
+@rule
+def remove_replica_from_isr(
+    rules: ReleaseRules, state: LeaderAndIsr, replica: int, unclean_election_enabled: bool
+) -> bool:
+    """Take a replica that went offline out of the ISR; False if it was not in it.
+
+    If it led, nobody does afterwards. The last member stays, so that it can lead again;
+    up to 1.0 the ISR became empty where unclean election is enabled.
+
+    Source: KafkaController.removeReplicaFromIsr@1.0.0,
+    ReplicaStateMachine.doRemoveReplicasFromIsr@2.4.0.
+    """
+    if not contains(state.isr, replica):
+        return False
+    isr = without(state.isr, single(replica))
+    if isr == EMPTY and (rules.last_isr_member_stays or not unclean_election_enabled):
+        isr = state.isr
+    leader = NO_LEADER if state.leader == replica else state.leader
+    new_leader_and_isr(state, leader, isr)
+    return True
+
+
+@rule
+def is_under_replicated_in_zookeeper(state: LeaderAndIsr, assignment: int) -> bool:
+    """Whether replicas of the assignment are missing from the stored ISR."""
+    return size(state.isr) < size(assignment)

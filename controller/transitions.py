@@ -1,0 +1,16 @@
+"""Tables of legal transitions, in the form in which compiled rules read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def previous_state_bits(table: Mapping[int, frozenset[int]]) -> tuple[int, ...]:
+    """Turn "state entered -> states it may be entered from" into bits.
+
+    Bit s of entry t says that state t may be entered from state s.
+    """
+    bits = [0] * (max(table) + 1)
+    for target, previous_states in table.items():
+        bits[target] = sum(1 << int(previous) for previous in previous_states)
+    return tuple(bits)

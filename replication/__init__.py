@@ -1,0 +1,1 @@
+"""The rules of one replica: pure functions over records, without clock, I/O or Ray."""

@@ -1,0 +1,180 @@
+"""A follower's fetcher about one partition: truncating, fetching, delayed, failed.
+
+============  =========================================  ===============================
+state         on                                         next state
+============  =========================================  ===============================
+any           LeaderAndIsr, same leader epoch as before  as it is
+any           LeaderAndIsr, other leader epoch           TRUNCATING; with truncation on
+                                                         fetch and a known epoch FETCHING
+TRUNCATING    truncation that settles it                 FETCHING
+TRUNCATING    truncation that does not                   TRUNCATING, ask again
+FETCHING      records, diverging epoch, out of range     FETCHING at another offset
+either        an error that passes                       as it is, after a back-off
+either        FENCED_LEADER_EPOCH, a failure on disk     NOT_FETCHED, failed
+============  =========================================  ===============================
+
+A failed partition waits for the next LeaderAndIsr; the fetcher goes on with the others.
+Source: ``AbstractFetcherThread`` @0.11.0.0 to @3.8.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication import errors
+from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.records import UNDEFINED, PartitionFetchState
+from tidegauge.replication.release_rules import TRUNCATE_ON_FETCH, ReleaseRules
+from tidegauge.replication.truncation import is_fenced
+
+# PartitionFetchState.state
+NOT_FETCHED = code(0)
+TRUNCATING = code(1)
+FETCHING = code(2)
+
+# What a follower does to its log when its fetch offset is out of range.
+KEEP_LOG = code(0)
+TRUNCATE_TO = code(1)
+TRUNCATE_FULLY_AND_START_AT = code(2)
+STOP_BROKER = code(3)
+
+
+@rule
+def add_partition(
+    rules: ReleaseRules,
+    fetch: PartitionFetchState,
+    offset: int,
+    leader_epoch: int,
+    latest_epoch: int,
+) -> None:
+    """Hand the partition to the fetcher (again); ``latest_epoch`` is the own cache's.
+
+    Source: AbstractFetcherThread.addPartitions@2.4.0, partitionFetchState@2.8.0.
+    """
+    fetch.failed = False
+    if fetch.state != NOT_FETCHED and fetch.current_leader_epoch == leader_epoch:
+        return
+    fetch.state = TRUNCATING
+    fetch.fetch_offset = offset
+    fetch.current_leader_epoch = leader_epoch
+    fetch.last_fetched_epoch = UNDEFINED
+    fetch.delayed = False
+    if rules.truncation_protocol == TRUNCATE_ON_FETCH and latest_epoch != UNDEFINED:
+        fetch.state = FETCHING
+        fetch.last_fetched_epoch = latest_epoch
+
+
+@rule
+def mark_partition_failed(rules: ReleaseRules, fetch: PartitionFetchState) -> None:
+    """Drop the partition from the fetcher until the next LeaderAndIsr.
+
+    Source: AbstractFetcherThread.markPartitionFailed@2.3.0 (KIP-461); before, a fenced
+    partition just left the fetcher.
+    """
+    fetch.state = NOT_FETCHED
+    fetch.delayed = False
+    fetch.failed = rules.failed_partition_leaves_fetcher
+
+
+@rule
+def delay_partition(fetch: PartitionFetchState) -> None:
+    """Leave the partition out of requests for ``replica.fetch.backoff.ms``.
+
+    Source: AbstractFetcherThread.delayPartitions@2.4.0.
+    """
+    fetch.delayed = True
+
+
+@rule
+def takes_response(fetch: PartitionFetchState, requested_offset: int) -> bool:
+    """Whether a fetch response still fits: the partition may have moved on meanwhile.
+
+    Source: AbstractFetcherThread.processFetchRequest@2.4.0.
+    """
+    return (
+        fetch.state == FETCHING and not fetch.delayed and fetch.fetch_offset == requested_offset
+    )
+
+
+@rule
+def handle_fetch_error(
+    rules: ReleaseRules, fetch: PartitionFetchState, error: int, requested_in_epoch: int
+) -> None:
+    """Take an error of a fetch response, except OFFSET_OUT_OF_RANGE.
+
+    Source: AbstractFetcherThread.processFetchRequest@2.1.0 to @3.8.0.
+    """
+    in_current_epoch = requested_in_epoch == fetch.current_leader_epoch
+    if error == errors.FENCED_LEADER_EPOCH and is_fenced(rules, in_current_epoch):
+        mark_partition_failed(rules, fetch)
+    elif error != errors.NONE:
+        delay_partition(fetch)
+
+
+@rule
+def handle_append_failure(rules: ReleaseRules, fetch: PartitionFetchState, error: int) -> None:
+    """Take a failure to append what was fetched.
+
+    Records that arrived damaged are fetched again; anything else drops the partition.
+
+    Source: AbstractFetcherThread.processFetchRequest@2.3.0 (KIP-461).
+    """
+    if error == errors.CORRUPT_MESSAGE:
+        delay_partition(fetch)
+    else:
+        mark_partition_failed(rules, fetch)
+
+
+@rule
+def complete_truncation(
+    rules: ReleaseRules,
+    fetch: PartitionFetchState,
+    offset: int,
+    completed: bool,
+    latest_epoch: int,
+) -> None:
+    """Go on after the log was truncated to ``offset``.
+
+    Source: AbstractFetcherThread.updateFetchOffsetAndMaybeMarkTruncationComplete@2.4.0
+    and @2.8.0.
+    """
+    fetch.fetch_offset = offset
+    if completed or rules.truncation_protocol == TRUNCATE_ON_FETCH:
+        fetch.state = FETCHING
+    fetch.last_fetched_epoch = latest_epoch
+
+
+@rule
+def fetch_offset_and_truncate(
+    rules: ReleaseRules,
+    log_end_offset: int,
+    leader_start_offset: int,
+    leader_end_offset: int,
+    unclean_election_enabled: bool,
+) -> tuple[int, int]:
+    """After OFFSET_OUT_OF_RANGE: what to do to the own log, and the next fetch offset.
+
+    A log that is longer than the leader's is cut to the leader's end; up to 2.0.0 the
+    broker exits instead where unclean election is disabled, since only an unclean election
+    was thought to cause this. A log that ends below the leader's start is of no use.
+
+    Source: ReplicaFetcherThread.handleOffsetOutOfRange@0.11.0.0,
+    AbstractFetcherThread.fetchOffsetAndTruncate@2.4.0.
+    """
+    if leader_end_offset < log_end_offset:
+        if rules.out_of_range_can_stop_broker and not unclean_election_enabled:
+            return STOP_BROKER, log_end_offset
+        return TRUNCATE_TO, leader_end_offset
+    if leader_start_offset > log_end_offset:
+        return TRUNCATE_FULLY_AND_START_AT, leader_start_offset
+    return KEEP_LOG, log_end_offset
+
+
+@rule
+def restart_at(fetch: PartitionFetchState, offset: int, latest_epoch: int) -> None:
+    """Fetch from ``offset`` on after OFFSET_OUT_OF_RANGE has been dealt with.
+
+    Source: AbstractFetcherThread.handleOutOfRangeError@2.4.0 and @2.8.0.
+    """
+    fetch.state = FETCHING
+    fetch.fetch_offset = offset
+    fetch.last_fetched_epoch = latest_epoch
+    fetch.delayed = False

@@ -1,0 +1,157 @@
+"""Who is in sync: leaving the ISR, entering it, and what the gauges count.
+
+A follower is *out of sync* by time and enters by offset. It leaves when it has not been
+caught up for longer than ``replica.lag.time.max.ms`` (the ``isr-expiration`` task looks
+every half of that, so eviction falls between 1 and 1.5 times the setting). It enters as
+soon as its log end offset reaches the leader's *high watermark*, not its log end.
+
+Every comparison with the lag time is strict for leaving (``>``) and not strict for holding
+back the high watermark (``<=``), so at exactly the lag time a follower is still in sync.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import rule
+from tidegauge.replication.records import Partition, Records, RemoteReplica
+from tidegauge.replication.release_rules import OUT_OF_SYNC_BY_TIME, ReleaseRules
+from tidegauge.replication.replica_list import EMPTY, append, contains, first, rest, size
+
+
+@rule
+def is_follower_out_of_sync(
+    rules: ReleaseRules,
+    follower: RemoteReplica,
+    leader_log_end_offset: int,
+    now_ms: int,
+    replica_lag_time_max_ms: int,
+) -> bool:
+    """Whether a member of the ISR is to leave it.
+
+    Up to 2.0 time alone decides: an idle follower that has everything but stops fetching
+    is evicted. From 2.1 it stays until the leader appends.
+
+    Source: Partition.getOutOfSyncReplicas@0.10.2.0, isFollowerOutOfSync@2.8.0.
+    """
+    too_long_ago = now_ms - follower.last_caught_up_time_ms > replica_lag_time_max_ms
+    if rules.out_of_sync_rule == OUT_OF_SYNC_BY_TIME:
+        return too_long_ago
+    return too_long_ago and follower.log_end_offset != leader_log_end_offset
+
+
+@rule
+def get_out_of_sync_replicas(
+    rules: ReleaseRules,
+    partition: Partition,
+    followers: Records[RemoteReplica],
+    now_ms: int,
+    replica_lag_time_max_ms: int,
+) -> int:
+    """Members of the ISR that are to leave it now; a replica list.
+
+    Nobody while a change of this partition's ISR is in flight.
+
+    Source: Partition.getOutOfSyncReplicas@0.10.2.0 and @2.8.0.
+    """
+    out_of_sync = EMPTY
+    if partition.proposed_isr != EMPTY:
+        return out_of_sync
+    members = partition.isr
+    while members != EMPTY:
+        replica = first(members)
+        members = rest(members)
+        if replica != partition.local_replica and is_follower_out_of_sync(
+            rules,
+            followers[partition.first_follower + replica],
+            partition.log_end_offset,
+            now_ms,
+            replica_lag_time_max_ms,
+        ):
+            out_of_sync = append(out_of_sync, replica)
+    return out_of_sync
+
+
+@rule
+def is_replica_isr_eligible(rules: ReleaseRules, replica: int, ineligible: int) -> bool:
+    """Whether a replica may be in the ISR at all.
+
+    ``ineligible`` lists the replicas whose brokers this broker's metadata cache does not
+    know as alive; releases before 3.3 do not ask.
+
+    Source: Partition.isReplicaIsrEligible@3.3.0.
+    """
+    return not rules.expand_requires_eligible or not contains(ineligible, replica)
+
+
+@rule
+def is_follower_in_sync(
+    rules: ReleaseRules, partition: Partition, follower: RemoteReplica
+) -> bool:
+    """Whether a follower's log reaches far enough to enter the ISR.
+
+    Without the epoch's start a new leader, whose high watermark lags, admits followers
+    that lack committed records (KAFKA-7128, fixed in 2.0.1 and 2.1.0).
+
+    Source: Partition.maybeExpandIsr@0.10.2.0, isFollowerInSync@2.8.0.
+    """
+    if follower.log_end_offset < partition.high_watermark:
+        return False
+    return (
+        not rules.expand_requires_epoch_start
+        or follower.log_end_offset >= partition.leader_epoch_start_offset
+    )
+
+
+@rule
+def needs_expand_isr(
+    rules: ReleaseRules,
+    partition: Partition,
+    followers: Records[RemoteReplica],
+    replica: int,
+    ineligible: int,
+) -> bool:
+    """Whether the follower that has just fetched is to enter the ISR now.
+
+    Source: Partition.maybeExpandIsr@0.10.2.0, needsExpandIsr and canAddReplicaToIsr@2.8.0.
+    """
+    return (
+        partition.proposed_isr == EMPTY
+        and contains(partition.replicas, replica)
+        and not contains(partition.isr, replica)
+        and is_replica_isr_eligible(rules, replica, ineligible)
+        and is_follower_in_sync(rules, partition, followers[partition.first_follower + replica])
+    )
+
+
+@rule
+def is_under_replicated(rules: ReleaseRules, partition: Partition) -> bool:
+    """Whether replicas are missing from the ISR of a partition that is led here.
+
+    Source: Partition.isUnderReplicated@2.4.0 and @2.5.0 (KIP-352).
+    """
+    expected = size(partition.replicas)
+    if rules.under_replicated_without_adding:
+        expected -= size(partition.adding_replicas)
+    return size(partition.isr) < expected
+
+
+@rule
+def effective_min_isr(rules: ReleaseRules, partition: Partition) -> int:
+    """How many in-sync replicas acks=all needs.
+
+    Source: Partition.effectiveMinIsr@3.7.0 (KAFKA-15583); before, min.insync.replicas.
+    """
+    if rules.min_isr_capped_by_replicas:
+        return min(partition.min_insync_replicas, size(partition.replicas))
+    return partition.min_insync_replicas
+
+
+@rule
+def is_under_min_isr(rules: ReleaseRules, partition: Partition) -> bool:
+    """Source: Partition.isUnderMinIsr@2.4.0; the committed ISR counts."""
+    return size(partition.isr) < effective_min_isr(rules, partition)
+
+
+@rule
+def is_at_min_isr(rules: ReleaseRules, partition: Partition) -> bool:
+    """Source: Partition.isAtMinIsr@2.4.0 (KIP-427)."""
+    return size(partition.isr) == effective_min_isr(rules, partition)

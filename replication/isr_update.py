@@ -1,0 +1,162 @@
+"""How a leader changes the ISR: a write that waits, or a proposal that is pending.
+
+Up to 2.6 (and 2.7 with an older protocol) the leader writes the partition's state to
+ZooKeeper itself, inside the partition's lock, and takes over the new ISR when the write
+has succeeded. From 2.8 on, and with AlterIsr (KIP-497, 2.7), it first enters a pending
+state. One change per partition is in flight:
+
+==============  =============  ============================================================
+state           committed ISR  maximal ISR: holds back the high watermark and acks=all
+==============  =============  ============================================================
+committed       isr            isr
+expand pending  isr            isr and the replica that joins: more must acknowledge
+shrink pending  isr            isr: who leaves still counts until the controller has agreed
+==============  =============  ============================================================
+
+What the answer does to the pending change:
+
+===============================================================  =======================
+answer                                                           outcome
+===============================================================  =======================
+success                                                          COMMITTED
+success, but of another leader epoch or an older partition epoch STAYS_PENDING
+UNKNOWN_TOPIC_OR_PARTITION, FENCED_LEADER_EPOCH,                 STAYS_PENDING, until the
+INVALID_UPDATE_VERSION (3.x: UNKNOWN_TOPIC_ID, INVALID_REQUEST,  next LeaderAndIsr
+NEW_LEADER_ELECTED)
+OPERATION_NOT_ATTEMPTED, INELIGIBLE_REPLICA (3.3+)               REVERTED
+any other error                                                  RESENT at once
+answer to a change that is not the pending one                   IGNORED
+===============================================================  =======================
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication import errors
+from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.records import LeaderAndIsr, Partition
+from tidegauge.replication.release_rules import ISR_UPDATE_ZOOKEEPER, ReleaseRules
+from tidegauge.replication.replica_list import EMPTY, append, size, without
+
+# Outcomes of an answer; see the table above.
+COMMITTED = code(1)
+STAYS_PENDING = code(2)
+REVERTED = code(3)
+RESENT = code(4)
+IGNORED = code(5)
+
+
+@rule
+def isr_is_pending_first(rules: ReleaseRules) -> bool:
+    """Whether a change of the ISR goes through a pending state in this release."""
+    return rules.isr_update_path != ISR_UPDATE_ZOOKEEPER
+
+
+@rule
+def expanded_isr(partition: Partition, replica: int) -> int:
+    """The ISR with a replica that joins: at the end, whatever the assignment says."""
+    return append(partition.isr, replica)
+
+
+@rule
+def shrunk_isr(partition: Partition, out_of_sync: int) -> int:
+    """The ISR without the replicas that leave; the others keep their order."""
+    return without(partition.isr, out_of_sync)
+
+
+@rule
+def propose_isr(partition: Partition, proposed_isr: int) -> None:
+    """Enter the pending state with this ISR; nothing may be in flight.
+
+    Source: PendingExpandIsr and PendingShrinkIsr@2.7.0, prepareIsrExpand@3.3.0.
+    """
+    partition.proposed_isr = proposed_isr
+    if size(proposed_isr) > size(partition.isr):
+        partition.maximal_isr = proposed_isr
+
+
+@rule
+def commit_isr(partition: Partition, isr: int, partition_epoch: int) -> None:
+    """Take over an ISR that ZooKeeper or the controller has stored.
+
+    Whatever was pending ends: so does a LeaderAndIsr that brings another ISR.
+
+    Source: CommittedIsr@2.7.0, Partition.updateAssignmentAndIsr@2.7.0.
+    """
+    partition.isr = isr
+    partition.maximal_isr = isr
+    partition.proposed_isr = EMPTY
+    partition.partition_epoch = partition_epoch
+
+
+@rule
+def revert_isr(partition: Partition) -> None:
+    """Give a pending change up and go back to the committed ISR."""
+    partition.maximal_isr = partition.isr
+    partition.proposed_isr = EMPTY
+
+
+@rule
+def handle_isr_update(
+    rules: ReleaseRules, partition: Partition, proposed_isr: int, answer: LeaderAndIsr
+) -> int:
+    """Take a successful answer to the change that proposed ``proposed_isr``; its outcome.
+
+    Source: Partition.handleAlterIsrResponse@2.8.0 and @3.0.0,
+    handleAlterPartitionUpdate@3.8.0.
+    """
+    if proposed_isr == EMPTY or partition.proposed_isr != proposed_isr:
+        return IGNORED
+    if answer.leader_epoch != partition.leader_epoch:
+        return STAYS_PENDING
+    if answer.partition_epoch < partition.partition_epoch:
+        return STAYS_PENDING
+    if (
+        rules.isr_update_ignores_equal_epoch
+        and answer.partition_epoch == partition.partition_epoch
+    ):
+        return STAYS_PENDING
+    commit_isr(partition, answer.isr, answer.partition_epoch)
+    return COMMITTED
+
+
+@rule
+def handle_isr_update_error(
+    rules: ReleaseRules, partition: Partition, proposed_isr: int, error: int
+) -> int:
+    """Take an error in answer to the change that proposed ``proposed_isr``; its outcome.
+
+    Source: Partition.handleAlterIsrResponse@2.8.0, handleAlterPartitionError@3.8.0.
+    """
+    if proposed_isr == EMPTY or partition.proposed_isr != proposed_isr:
+        return IGNORED
+    if error in (
+        errors.UNKNOWN_TOPIC_OR_PARTITION,
+        errors.FENCED_LEADER_EPOCH,
+        errors.INVALID_UPDATE_VERSION,
+    ):
+        return STAYS_PENDING
+    if rules.isr_update_gives_up_on_topic_id and error in (
+        errors.UNKNOWN_TOPIC_ID,
+        errors.INVALID_REQUEST,
+        errors.NEW_LEADER_ELECTED,
+    ):
+        return STAYS_PENDING
+    if rules.isr_update_can_revert and error in (
+        errors.OPERATION_NOT_ATTEMPTED,
+        errors.INELIGIBLE_REPLICA,
+    ):
+        revert_isr(partition)
+        return REVERTED
+    return RESENT
+
+
+@rule
+def high_watermark_may_move(rules: ReleaseRules, outcome: int) -> bool:
+    """Whether the leader attempts its high watermark after an answer with this outcome.
+
+    From 2.7 to 3.0 a shrink that the controller confirmed moved it only with the next
+    append or fetch (KAFKA-13091).
+
+    Source: Partition.maybeShrinkIsr@2.8.0, handleAlterPartitionUpdate@3.1.0.
+    """
+    return outcome == COMMITTED and rules.high_watermark_on_isr_update

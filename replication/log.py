@@ -1,0 +1,188 @@
+"""A replica's log: its records by epoch, its ends, its leader-epoch cache.
+
+A log needs no payloads here. What was really written is kept as epoch runs: (leader epoch,
+first offset), each reaching to the next one's start and the last to the log end offset.
+Beside them lies the leader-epoch cache, which is what the *protocol* knows: nothing at all
+before 0.11, and from 2.0.1 on also an epoch whose leader has not written yet. Truncation
+decides by the cache; whether records were lost is judged by the runs.
+
+``runs`` and ``entries`` are the replica's own arrays for the two, with room for one more
+than ``partition.run_count`` and ``partition.epoch_count`` say are in use.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import rule
+from tidegauge.replication.high_watermark import update_high_watermark
+from tidegauge.replication.leader_epoch_cache import (
+    assign,
+    entry_for_offset,
+    load,
+    truncate_from_end,
+    truncate_from_start,
+)
+from tidegauge.replication.records import UNDEFINED, EpochEntry, Partition, Records
+from tidegauge.replication.release_rules import ReleaseRules
+
+
+@rule
+def append(
+    rules: ReleaseRules,
+    partition: Partition,
+    runs: Records[EpochEntry],
+    entries: Records[EpochEntry],
+    epoch: int,
+    record_count: int,
+) -> int:
+    """Append records of one epoch at the log end; the offset of the first one.
+
+    A leader stamps its own epoch, a follower takes the batch's. Either enters the epoch
+    in its cache with the first batch of it; a batch of an old message format, which
+    carries none, empties the cache.
+
+    Source: Log.append@0.11.0.0 and @2.4.0; KAFKA-7897 for the old format.
+    """
+    base_offset = partition.log_end_offset
+    if partition.run_count == 0 or runs[partition.run_count - 1].epoch != epoch:
+        runs[partition.run_count].epoch = epoch
+        runs[partition.run_count].start_offset = base_offset
+        partition.run_count += 1
+    if rules.records_carry_epoch:
+        partition.epoch_count = assign(rules, entries, partition.epoch_count, epoch, base_offset)
+    else:
+        partition.epoch_count = 0
+    partition.log_end_offset = base_offset + record_count
+    return base_offset
+
+
+@rule
+def truncate_to(
+    rules: ReleaseRules,
+    partition: Partition,
+    runs: Records[EpochEntry],
+    entries: Records[EpochEntry],
+    offset: int,
+) -> int:
+    """Cut the log so that ``offset`` is its end; how many records that removes.
+
+    At the log end or above nothing is removed, but from 2.8 on the cache forgets an epoch
+    that was to start there (KAFKA-10706). Up to 2.3 the high watermark stays where it was,
+    even above the log end.
+
+    Source: Log.truncateTo@0.11.0.0, @2.4.0 and @2.8.0.
+    """
+    if offset >= partition.log_end_offset:
+        if not rules.epoch_kept_by_empty_truncation:
+            partition.epoch_count = truncate_from_end(entries, partition.epoch_count, offset)
+        return 0
+    removed = partition.log_end_offset - max(offset, partition.log_start_offset)
+    if offset < partition.log_start_offset:
+        truncate_fully_and_start_at(rules, partition, offset)
+        return removed
+    partition.log_end_offset = offset
+    partition.run_count = truncate_from_end(runs, partition.run_count, offset)
+    partition.epoch_count = truncate_from_end(entries, partition.epoch_count, offset)
+    _keep_high_watermark_in_log(rules, partition)
+    return removed
+
+
+@rule
+def truncate_fully_and_start_at(rules: ReleaseRules, partition: Partition, offset: int) -> None:
+    """Delete all records and start an empty log at ``offset``.
+
+    Source: Log.truncateFullyAndStartAt@0.11.0.0 and @2.8.0.
+    """
+    partition.log_start_offset = offset
+    partition.log_end_offset = offset
+    partition.run_count = 0
+    partition.epoch_count = 0
+    _keep_high_watermark_in_log(rules, partition)
+
+
+@rule
+def increment_log_start_offset(
+    partition: Partition,
+    runs: Records[EpochEntry],
+    entries: Records[EpochEntry],
+    offset: int,
+) -> None:
+    """Delete the records below ``offset``: retention, DeleteRecords, or the leader's start.
+
+    Source: Log.maybeIncrementLogStartOffset@0.11.0.0 and @2.4.0.
+    """
+    if offset <= partition.log_start_offset:
+        return
+    partition.log_start_offset = offset
+    partition.run_count = truncate_from_start(runs, partition.run_count, offset)
+    partition.epoch_count = truncate_from_start(entries, partition.epoch_count, offset)
+
+
+@rule
+def open_log(
+    rules: ReleaseRules,
+    partition: Partition,
+    checkpoint: Records[EpochEntry],
+    checkpoint_count: int,
+    entries: Records[EpochEntry],
+    checkpointed_high_watermark: int,
+) -> None:
+    """Take over what a restart finds on disk beside the log itself.
+
+    The cache is read from its checkpoint and trimmed to the log, so an epoch whose leader
+    wrote nothing is forgotten. The high watermark is the checkpointed one, 0 if the file
+    has none.
+
+    Source: Log initialisation and Partition.getOrCreateReplica@0.11.0.0,
+    Partition.createLog@2.4.0.
+    """
+    count = load(rules, checkpoint, checkpoint_count, entries)
+    count = truncate_from_end(entries, count, partition.log_end_offset)
+    partition.epoch_count = truncate_from_start(entries, count, partition.log_start_offset)
+    update_high_watermark(rules, partition, checkpointed_high_watermark)
+
+
+@rule
+def epoch_at(runs: Records[EpochEntry], count: int, offset: int) -> int:
+    """The leader epoch under which the record at ``offset`` was written; -1 if unknown."""
+    index = entry_for_offset(runs, count, offset)
+    return runs[index].epoch if index >= 0 else UNDEFINED
+
+
+@rule
+def first_difference(
+    one: Partition,
+    one_runs: Records[EpochEntry],
+    other: Partition,
+    other_runs: Records[EpochEntry],
+) -> int:
+    """First offset at which two logs hold different records, or only one holds any.
+
+    -1 if they are equal from the later of the two log starts on. Two records at one offset
+    are the same if their leader epochs are.
+    """
+    offset = max(one.log_start_offset, other.log_start_offset)
+    common_end = min(one.log_end_offset, other.log_end_offset)
+    while offset < common_end:
+        one_run = entry_for_offset(one_runs, one.run_count, offset)
+        other_run = entry_for_offset(other_runs, other.run_count, offset)
+        if one_runs[one_run].epoch != other_runs[other_run].epoch:
+            return offset
+        one_end = _run_end(one, one_runs, one_run)
+        other_end = _run_end(other, other_runs, other_run)
+        offset = min(one_end, other_end)
+    if one.log_end_offset == other.log_end_offset:
+        return UNDEFINED
+    return offset
+
+
+@rule
+def _run_end(partition: Partition, runs: Records[EpochEntry], index: int) -> int:
+    if index + 1 < partition.run_count:
+        return runs[index + 1].start_offset
+    return partition.log_end_offset
+
+
+@rule
+def _keep_high_watermark_in_log(rules: ReleaseRules, partition: Partition) -> None:
+    if rules.high_watermark_clamped_to_log:
+        update_high_watermark(rules, partition, partition.high_watermark)

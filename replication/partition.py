@@ -1,0 +1,155 @@
+"""Becoming leader and becoming follower: what a LeaderAndIsr does to a replica.
+
+The controller tells each replica who leads, in which epoch, with which ISR. The leader
+resets what it knows of its followers and, from 2.0.1 on, enters its epoch in its cache at
+once, so that it can tell a follower where the epochs before it ended even if nobody writes.
+A follower forgets the ISR, which is the leader's business.
+
+Whether a request is accepted at all is decided before, in ``controller_requests.py``.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import rule
+from tidegauge.replication.isr_update import commit_isr
+from tidegauge.replication.leader_epoch_cache import assign
+from tidegauge.replication.records import (
+    UNDEFINED,
+    EpochEntry,
+    LeaderAndIsr,
+    Partition,
+    Records,
+    RemoteReplica,
+)
+from tidegauge.replication.release_rules import (
+    RESTART_ON_NEW_EPOCH,
+    RESTART_ON_NEW_LEADER,
+    RESTART_UNLESS_NEXT_EPOCH,
+    ReleaseRules,
+)
+from tidegauge.replication.remote_replica import reset_replica_state
+from tidegauge.replication.replica_list import EMPTY, contains, first, rest
+
+
+@rule
+def initialize_partition(
+    partition: Partition,
+    local_replica: int,
+    replicas: int,
+    first_follower: int,
+    min_insync_replicas: int,
+) -> None:
+    """Host a replica of which nothing is known yet: empty log, no leader, no epoch.
+
+    Source: Partition and Log constructors@2.4.0.
+    """
+    partition.local_replica = local_replica
+    partition.replicas = replicas
+    partition.first_follower = first_follower
+    partition.min_insync_replicas = min_insync_replicas
+    partition.leader = UNDEFINED
+    partition.leader_epoch = UNDEFINED
+    partition.leader_epoch_start_offset = UNDEFINED
+    partition.partition_epoch = UNDEFINED
+
+
+@rule
+def is_leader(partition: Partition) -> bool:
+    """Whether this broker leads the partition, as far as it knows."""
+    return partition.leader == partition.local_replica
+
+
+@rule
+def make_leader(
+    rules: ReleaseRules,
+    partition: Partition,
+    followers: Records[RemoteReplica],
+    entries: Records[EpochEntry],
+    state: LeaderAndIsr,
+    controller_epoch: int,
+    now_ms: int,
+) -> bool:
+    """Lead the partition as ``state`` says; whether this broker did not lead it before.
+
+    ``partition.replicas`` is already the assignment that came along. The caller attempts
+    the high watermark afterwards: with an ISR of one it moves at once.
+
+    Source: Partition.makeLeader@0.10.2.0, @2.4.0, @3.3.0 and @3.8.0.
+    """
+    is_new_leader = not is_leader(partition)
+    is_new_epoch = state.leader_epoch > partition.leader_epoch
+    commit_isr(partition, state.isr, state.partition_epoch)
+    partition.leader = partition.local_replica
+    partition.controller_epoch = controller_epoch
+    if is_new_epoch or not rules.followers_reset_on_new_epoch_only:
+        partition.leader_epoch = state.leader_epoch
+        partition.leader_epoch_start_offset = partition.log_end_offset
+        if rules.epoch_assigned_on_become_leader and rules.records_carry_epoch:
+            partition.epoch_count = assign(
+                rules, entries, partition.epoch_count, state.leader_epoch, partition.log_end_offset
+            )
+        _reset_followers(rules, partition, followers, is_new_leader, now_ms)
+    return is_new_leader
+
+
+@rule
+def _reset_followers(
+    rules: ReleaseRules,
+    partition: Partition,
+    followers: Records[RemoteReplica],
+    is_new_leader: bool,
+    now_ms: int,
+) -> None:
+    replicas = partition.replicas
+    while replicas != EMPTY:
+        replica = first(replicas)
+        replicas = rest(replicas)
+        if replica != partition.local_replica:
+            reset_replica_state(
+                rules,
+                followers[partition.first_follower + replica],
+                now_ms,
+                partition.log_end_offset,
+                is_new_leader,
+                contains(partition.isr, replica),
+            )
+
+
+@rule
+def make_follower(
+    rules: ReleaseRules, partition: Partition, state: LeaderAndIsr, controller_epoch: int
+) -> bool:
+    """Follow the leader that ``state`` names; whether the fetcher starts anew.
+
+    Starting anew means to look again whether the log has to be truncated. Up to 2.0.0 only
+    another leader id did that, so a follower that had missed an election in between kept a
+    diverging log (KAFKA-7164).
+
+    Source: Partition.makeFollower@1.1.0, @2.0.1, @2.1.0 and @3.3.0.
+    """
+    restart = restarts_fetcher(
+        rules, partition.leader, partition.leader_epoch, state.leader, state.leader_epoch
+    )
+    partition.leader = state.leader
+    partition.leader_epoch = state.leader_epoch
+    partition.leader_epoch_start_offset = UNDEFINED
+    partition.controller_epoch = controller_epoch
+    commit_isr(partition, EMPTY, state.partition_epoch)
+    return restart
+
+
+@rule
+def restarts_fetcher(
+    rules: ReleaseRules, old_leader: int, old_epoch: int, new_leader: int, new_epoch: int
+) -> bool:
+    """Whether a follower's fetcher starts anew for another leader or epoch.
+
+    Source: Partition.makeFollower@1.1.0, @2.0.1, @2.1.0 and @3.3.0.
+    """
+    if rules.fetcher_restart_rule == RESTART_ON_NEW_EPOCH:
+        return new_epoch > old_epoch
+    if new_leader != old_leader or rules.fetcher_restart_rule == RESTART_ON_NEW_LEADER:
+        return new_leader != old_leader
+    if rules.fetcher_restart_rule == RESTART_UNLESS_NEXT_EPOCH:
+        return new_epoch not in (old_epoch, old_epoch + 1)
+    return new_epoch != old_epoch

@@ -1,0 +1,318 @@
+"""One follower meets one leader: truncation and catching up, played through to its end.
+
+Here the rules are put together outside of any simulation: a log as a Python object, and
+:func:`reconcile`, which does what a follower's fetcher does after a LeaderAndIsr, in any
+of the five generations of truncation (``truncation.py``), and tells each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tidegauge.replication import errors
+from tidegauge.replication.fetcher import (
+    FETCHING,
+    KEEP_LOG,
+    STOP_BROKER,
+    TRUNCATE_TO,
+    TRUNCATING,
+    add_partition,
+    complete_truncation,
+    fetch_offset_and_truncate,
+    restart_at,
+)
+from tidegauge.replication.leader_epoch_cache import assign, end_offset_for, latest_epoch
+from tidegauge.replication.leader_read import (
+    diverging_epoch,
+    last_offset_for_leader_epoch,
+    offset_error,
+)
+from tidegauge.replication.log import (
+    append,
+    epoch_at,
+    first_difference,
+    truncate_fully_and_start_at,
+    truncate_to,
+)
+from tidegauge.replication.partition import initialize_partition
+from tidegauge.replication.records import (
+    UNDEFINED,
+    EpochEntry,
+    Partition,
+    PartitionFetchState,
+    Records,
+    new_record,
+    new_records,
+)
+from tidegauge.replication.release_rules import (
+    TRUNCATE_KIP_101,
+    TRUNCATE_ON_FETCH,
+    ReleaseRules,
+)
+from tidegauge.replication.replica_list import pack
+from tidegauge.replication.truncation import (
+    asks_for_epoch_end,
+    fallback_offset,
+    initial_fetch_offset,
+    offset_truncation_state,
+)
+
+
+@dataclass(slots=True)
+class ReplicaLog:
+    """One replica's log with its leader-epoch cache, for use outside of a simulation."""
+
+    rules: ReleaseRules
+    partition: Partition
+    runs: Records[EpochEntry]
+    entries: Records[EpochEntry]
+
+    @classmethod
+    def empty(cls, rules: ReleaseRules, replica: int = 0) -> ReplicaLog:
+        """A replica without records; two replicas, slots 0 and 1, are assigned."""
+        partition = new_record(Partition)
+        initialize_partition(partition, replica, pack([0, 1]), 0, 1)
+        return cls(rules, partition, new_records(EpochEntry, 4), new_records(EpochEntry, 4))
+
+    @classmethod
+    def of(
+        cls, rules: ReleaseRules, runs: Iterable[tuple[int, int]], replica: int = 0
+    ) -> ReplicaLog:
+        """A replica with these runs of records: (leader epoch, number of records)."""
+        log = cls.empty(rules, replica)
+        for epoch, count in runs:
+            log.append(epoch, count)
+        return log
+
+    def append(self, epoch: int, count: int) -> None:
+        """Append ``count`` records of one epoch."""
+        self._make_room()
+        append(self.rules, self.partition, self.runs, self.entries, epoch, count)
+
+    def assign_epoch(self, epoch: int) -> None:
+        """Enter an epoch that starts at the log end, as a new leader does."""
+        self._make_room()
+        partition = self.partition
+        partition.leader_epoch = epoch
+        if self.rules.records_carry_epoch:
+            partition.epoch_count = assign(
+                self.rules, self.entries, partition.epoch_count, epoch, partition.log_end_offset
+            )
+
+    def truncate_to(self, offset: int) -> int:
+        """Cut the log at ``offset``; how many records that removes."""
+        return truncate_to(self.rules, self.partition, self.runs, self.entries, offset)
+
+    def latest_epoch(self) -> int:
+        """The last epoch in the cache, -1 if there is none."""
+        return latest_epoch(self.entries, self.partition.epoch_count)
+
+    def end_offset_for(self, epoch: int) -> tuple[int, int]:
+        """What the cache knows of where an epoch ended."""
+        return end_offset_for(
+            self.rules,
+            self.entries,
+            self.partition.epoch_count,
+            self.partition.log_end_offset,
+            epoch,
+        )
+
+    def epochs(self) -> list[int]:
+        """The leader epoch of each record, from the log start on."""
+        partition = self.partition
+        return [
+            epoch_at(self.runs, partition.run_count, offset)
+            for offset in range(partition.log_start_offset, partition.log_end_offset)
+        ]
+
+    def cache(self) -> list[tuple[int, int]]:
+        """The leader-epoch cache: (epoch, start offset)."""
+        return [
+            (int(self.entries[index].epoch), int(self.entries[index].start_offset))
+            for index in range(self.partition.epoch_count)
+        ]
+
+    def first_difference(self, other: ReplicaLog) -> int:
+        """First offset at which the two logs differ, -1 if they are equal."""
+        return first_difference(self.partition, self.runs, other.partition, other.runs)
+
+    def _make_room(self) -> None:
+        if self.partition.run_count == len(self.runs):
+            self.runs = _doubled(self.runs)
+        if self.partition.epoch_count == len(self.entries):
+            self.entries = _doubled(self.entries)
+
+
+def _doubled(entries: Records[EpochEntry]) -> Records[EpochEntry]:
+    larger = new_records(EpochEntry, 2 * len(entries))
+    for index in range(len(entries)):
+        larger[index].epoch = entries[index].epoch
+        larger[index].start_offset = entries[index].start_offset
+    return larger
+
+
+@dataclass(slots=True)
+class Reconciliation:
+    """What happened until the follower had fetched all that the leader has."""
+
+    #: Offsets passed to truncation, in order; at the log end or above nothing is removed.
+    truncations: list[int] = field(default_factory=list)
+    #: Records that truncation removed.
+    removed: int = 0
+    #: Records fetched from the leader.
+    fetched: int = 0
+    #: First offset at which the logs differ afterwards, -1 if they are equal.
+    first_difference: int = UNDEFINED
+    #: The follower's broker exited instead (up to 2.0.0, unclean election disabled).
+    broker_stopped: bool = False
+    #: Each step in a sentence.
+    story: list[str] = field(default_factory=list)
+
+
+def reconcile(
+    leader: ReplicaLog, follower: ReplicaLog, *, unclean_election_enabled: bool = True
+) -> Reconciliation:
+    """Let ``follower`` follow ``leader`` until it has all records; both of one release.
+
+    The follower's log is changed. ``unclean_election_enabled`` only matters up to 2.0.0,
+    where a follower that is ahead of its leader otherwise stops its broker.
+
+    Source: ReplicaManager.makeFollowers@0.10.2.0, AbstractFetcherThread.doWork@2.4.0.
+    """
+    told = Reconciliation()
+    rules = follower.rules
+    fetch = new_record(PartitionFetchState)
+    offset = initial_fetch_offset(rules, follower.partition)
+    leader_epoch = leader.partition.leader_epoch
+    leader.partition.leader = leader.partition.local_replica
+    add_partition(rules, fetch, offset, leader_epoch, follower.latest_epoch())
+
+    while fetch.state == TRUNCATING:
+        _truncate_once(leader, follower, fetch, told)
+    while fetch.state == FETCHING and not told.broker_stopped:
+        if _diverges(leader, follower, fetch, told):
+            continue
+        if offset_error(leader.partition, fetch.fetch_offset) != errors.NONE:
+            _leave_range(leader, follower, fetch, told, unclean_election_enabled)
+            continue
+        _catch_up(leader, follower, told)
+        break
+    told.first_difference = int(follower.first_difference(leader))
+    return told
+
+
+def _truncate_once(
+    leader: ReplicaLog, follower: ReplicaLog, fetch: PartitionFetchState, told: Reconciliation
+) -> None:
+    rules = follower.rules
+    fallback = fallback_offset(rules, follower.partition, fetch)
+    if not asks_for_epoch_end(rules, follower.partition):
+        told.story.append(f"asks nobody and truncates to {fallback}")
+        _truncate(follower, fetch, told, fallback, completed=True)
+        return
+    asked = follower.latest_epoch()
+    _, epoch, end_offset = last_offset_for_leader_epoch(
+        leader.rules, leader.partition, leader.entries, UNDEFINED, asked, True
+    )
+    if rules.truncation_protocol == TRUNCATE_KIP_101:
+        epoch = UNDEFINED  # version 0 of the answer has no such field
+    told.story.append(f"asks where epoch {asked} ended: {_answer(epoch, end_offset)}")
+    _follow_answer(follower, fetch, told, epoch, end_offset, fallback)
+
+
+def _diverges(
+    leader: ReplicaLog, follower: ReplicaLog, fetch: PartitionFetchState, told: Reconciliation
+) -> bool:
+    if follower.rules.truncation_protocol != TRUNCATE_ON_FETCH:
+        return False
+    _, epoch, end_offset = diverging_epoch(
+        leader.rules, leader.partition, leader.entries, fetch.fetch_offset, fetch.last_fetched_epoch
+    )
+    if end_offset == UNDEFINED:
+        return False
+    told.story.append(
+        f"fetches at {fetch.fetch_offset} after epoch {fetch.last_fetched_epoch}: "
+        f"diverges, {_answer(epoch, end_offset)}"
+    )
+    _follow_answer(follower, fetch, told, epoch, end_offset, fetch.fetch_offset)
+    return True
+
+
+def _follow_answer(
+    follower: ReplicaLog,
+    fetch: PartitionFetchState,
+    told: Reconciliation,
+    epoch: int,
+    end_offset: int,
+    fallback: int,
+) -> None:
+    own_epoch, own_end_offset = follower.end_offset_for(epoch)
+    offset, completed = offset_truncation_state(
+        epoch, end_offset, own_epoch, own_end_offset, follower.partition.log_end_offset, fallback
+    )
+    _truncate(follower, fetch, told, offset, completed)
+
+
+def _truncate(
+    follower: ReplicaLog,
+    fetch: PartitionFetchState,
+    told: Reconciliation,
+    offset: int,
+    completed: bool,
+) -> None:
+    removed = follower.truncate_to(offset)
+    told.truncations.append(int(offset))
+    told.removed += int(removed)
+    told.story.append(f"truncates to {offset}, {_records(removed)} removed")
+    complete_truncation(follower.rules, fetch, offset, completed, follower.latest_epoch())
+
+
+def _leave_range(
+    leader: ReplicaLog,
+    follower: ReplicaLog,
+    fetch: PartitionFetchState,
+    told: Reconciliation,
+    unclean_election_enabled: bool,
+) -> None:
+    action, offset = fetch_offset_and_truncate(
+        follower.rules,
+        follower.partition.log_end_offset,
+        leader.partition.log_start_offset,
+        leader.partition.log_end_offset,
+        unclean_election_enabled,
+    )
+    told.story.append(f"fetches at {fetch.fetch_offset}: OFFSET_OUT_OF_RANGE")
+    if action == STOP_BROKER:
+        told.story.append("its broker exits: unclean election is disabled")
+        told.broker_stopped = True
+        return
+    if action == TRUNCATE_TO:
+        removed = follower.truncate_to(offset)
+        told.truncations.append(int(offset))
+        told.removed += int(removed)
+        told.story.append(f"truncates to {offset}, {_records(removed)} removed")
+    elif action != KEEP_LOG:
+        told.removed += int(follower.partition.log_end_offset - follower.partition.log_start_offset)
+        truncate_fully_and_start_at(follower.rules, follower.partition, offset)
+        told.story.append(f"deletes its whole log and starts at {offset}")
+    restart_at(fetch, offset, follower.latest_epoch())
+
+
+def _catch_up(leader: ReplicaLog, follower: ReplicaLog, told: Reconciliation) -> None:
+    start = int(follower.partition.log_end_offset)
+    epochs = leader.epochs()[start - leader.partition.log_start_offset :]
+    for epoch in epochs:
+        follower.append(epoch, 1)
+    told.fetched += len(epochs)
+    told.story.append(f"fetches from {start}: {_records(len(epochs))}")
+
+
+def _answer(epoch: int, end_offset: int) -> str:
+    if end_offset == UNDEFINED:
+        return "undefined"
+    return f"offset {end_offset}" if epoch == UNDEFINED else f"epoch {epoch}, offset {end_offset}"
+
+
+def _records(count: int) -> str:
+    return "1 record" if count == 1 else f"{count} records"

@@ -1,0 +1,166 @@
+"""The records that the rules work on: one class per record, one comment per field.
+
+A record is a row of a numpy structured array. Its class below *is* the layout: the
+annotations name the columns and their types, and ``dtype_of`` turns them into a numpy
+dtype whose rows are instances of the class. So ``partitions[i].high_watermark`` reads and
+writes the array's memory, in plain Python and compiled alike, and mypy knows the fields.
+
+Offsets are log positions, times are milliseconds of the broker's clock, replicas are
+slots (``replica_list.py``). Absent is -1, as on Kafka's wire.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated, Protocol, TypeVar, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+i64 = Annotated[int, np.int64]
+flag = Annotated[bool, np.bool_]
+
+#: Absent: no offset, no epoch, no replica.
+UNDEFINED = -1
+
+
+class Record(np.record):
+    """A row of a structured array; see the module's docstring."""
+
+
+R = TypeVar("R", bound=Record)
+
+
+class Records(Protocol[R]):
+    """A one-dimensional array of records."""
+
+    def __getitem__(self, index: int) -> R: ...
+
+    def __len__(self) -> int: ...
+
+
+class EpochEntry(Record):
+    """A leader epoch and the offset of its first record (Kafka: ``EpochEntry``).
+
+    A leader-epoch cache is a list of them, and so is a log's true content: its *epoch
+    runs*. A record's identity is (leader epoch, offset), so two logs are equal exactly
+    if their runs and their ends are.
+    """
+
+    #: Leader epoch, -1 for records of a message format that carries none.
+    epoch: i64
+    #: Offset of the first record of this epoch.
+    start_offset: i64
+
+
+class RemoteReplica(Record):
+    """What a leader knows of one follower (Kafka: ``Replica``, ``ReplicaState``)."""
+
+    #: Id of the follower's broker.
+    broker: i64
+    #: The follower's log end offset, as of its last fetch; -1 before its first.
+    log_end_offset: i64
+    #: The follower's log start offset, as of its last fetch.
+    log_start_offset: i64
+    #: The leader's own log end offset when it read for that fetch.
+    last_fetch_leader_log_end_offset: i64
+    #: Time of that fetch.
+    last_fetch_time_ms: i64
+    #: The last time at which the follower had all that the leader had.
+    last_caught_up_time_ms: i64
+
+
+class Partition(Record):
+    """One replica as its broker hosts it (Kafka: ``Partition`` and its ``Log``).
+
+    Log and leadership are one record, so that a fetch touches one place in memory.
+    """
+
+    #: Offset of the first record that has not been deleted.
+    log_start_offset: i64
+    #: Offset of the next record (LEO).
+    log_end_offset: i64
+    #: First offset that consumers cannot read (HW).
+    high_watermark: i64
+    #: Number of epoch runs in the log.
+    run_count: i64
+    #: Number of entries in the leader-epoch cache.
+    epoch_count: i64
+
+    #: This broker's own slot.
+    local_replica: i64
+    #: Assigned replicas in order of preference (AR); a replica list.
+    replicas: i64
+    #: Replicas that an ongoing reassignment adds; a replica list.
+    adding_replicas: i64
+    #: Where the views of the followers begin: slot s is at ``first_follower + s``.
+    first_follower: i64
+    #: ``min.insync.replicas`` of the topic.
+    min_insync_replicas: i64
+
+    #: Slot of the leader, -1 if none is known.
+    leader: i64
+    #: Epoch of that leader.
+    leader_epoch: i64
+    #: Epoch of the controller that elected it.
+    controller_epoch: i64
+    #: Version of the partition's state in ZooKeeper (from 3.x: partition epoch).
+    partition_epoch: i64
+    #: The leader's log end offset when its epoch began; -1 on followers.
+    leader_epoch_start_offset: i64
+
+    #: Replicas in sync, as committed; a replica list in the stored order.
+    isr: i64
+    #: The ISR and who may be about to join it: holds back high watermark and acks=all.
+    maximal_isr: i64
+    #: ISR in the change that is in flight; empty if none is.
+    proposed_isr: i64
+
+
+class PartitionFetchState(Record):
+    """A follower's fetcher about one partition (Kafka: ``PartitionFetchState``)."""
+
+    #: NOT_FETCHED, TRUNCATING or FETCHING (``fetcher.py``).
+    state: i64
+    #: Next offset to fetch; while TRUNCATING where truncation falls back to.
+    fetch_offset: i64
+    #: The leader epoch under which the partition was handed to the fetcher.
+    current_leader_epoch: i64
+    #: Epoch of the last record in the log, sent along from 2.8 on; -1 if unknown.
+    last_fetched_epoch: i64
+    #: No request until the back-off is over.
+    delayed: flag
+    #: Given up until the next LeaderAndIsr (Kafka: ``failedPartitions``).
+    failed: flag
+
+
+class LeaderAndIsr(Record):
+    """A partition's state in ZooKeeper and in the controller (Kafka: ``LeaderAndIsr``)."""
+
+    #: Slot of the leader; -1 none, -2 the topic is being deleted.
+    leader: i64
+    #: Grows by one with every change that the controller makes.
+    leader_epoch: i64
+    #: Replicas in sync; a replica list in the stored order.
+    isr: i64
+    #: Version of the znode (from 3.x: partition epoch).
+    partition_epoch: i64
+
+
+@cache
+def dtype_of(record: type[Record]) -> np.dtype[np.void]:
+    """The numpy dtype of a record's rows, aligned as a C struct would be."""
+    hints = get_type_hints(record, include_extras=True)
+    fields = [(name, hint.__metadata__[0]) for name, hint in hints.items()]
+    return np.dtype((record, np.dtype(fields, align=True)))
+
+
+def new_records(record: type[R], count: int) -> Records[R]:
+    """An array of ``count`` records, all fields zero."""
+    rows: NDArray[np.void] = np.zeros(count, dtype=dtype_of(record))
+    return rows  # type: ignore[return-value]  # numpy cannot say that its rows are `record`
+
+
+def new_record(record: type[R]) -> R:
+    """One record, all fields zero."""
+    return new_records(record, 1)[0]

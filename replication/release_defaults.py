@@ -1,0 +1,171 @@
+"""Defaults of Kafka's configuration by release, under Kafka's own names.
+
+``defaults_of("2.6")["replica.lag.time.max.ms"]`` is 30000, that of 2.4 is 10000. Here are the
+settings that replication depends on. A setting that a release does not know is not in its
+dictionary. Settings of producers stand at the end.
+
+The table is read as that of the rules is, see
+:class:`~tidegauge.replication.release_versions.Cell`; the protocol makes no difference.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.release_versions import Cell, Table, cells_that_apply
+
+# fmt: off
+DEFAULTS: Table = {
+    # Who is in sync, and what must be.
+    "replica.lag.time.max.ms": (
+        Cell("0.10.2.0", 10_000, "KafkaConfig.ReplicaLagTimeMaxMs@0.10.2.0"),
+        Cell("2.5.0", 30_000, "KIP-537, KafkaConfig.ReplicaLagTimeMaxMs@2.5.0"),
+    ),
+    "min.insync.replicas": (
+        Cell("0.10.2.0", 1, "KafkaConfig.MinInSyncReplicas@0.10.2.0"),
+    ),
+    "default.replication.factor": (
+        Cell("0.10.2.0", 1, "KafkaConfig.DefaultReplicationFactor@0.10.2.0"),
+    ),
+    # How followers fetch.
+    "num.replica.fetchers": (
+        Cell("0.10.2.0", 1, "KafkaConfig.NumReplicaFetchers@0.10.2.0"),
+    ),
+    "replica.fetch.wait.max.ms": (
+        Cell("0.10.2.0", 500, "KafkaConfig.ReplicaFetchWaitMaxMs@0.10.2.0"),
+    ),
+    "replica.fetch.min.bytes": (
+        Cell("0.10.2.0", 1, "KafkaConfig.ReplicaFetchMinBytes@0.10.2.0"),
+    ),
+    "replica.fetch.max.bytes": (
+        Cell("0.10.2.0", 1024 * 1024, "KafkaConfig.ReplicaFetchMaxBytes@0.10.2.0"),
+    ),
+    "replica.fetch.response.max.bytes": (
+        Cell("0.10.2.0", 10 * 1024 * 1024, "KafkaConfig.ReplicaFetchResponseMaxBytes@0.10.2.0"),
+    ),
+    "replica.fetch.backoff.ms": (
+        Cell("0.10.2.0", 1_000, "KafkaConfig.ReplicaFetchBackoffMs@0.10.2.0"),
+    ),
+    "replica.socket.timeout.ms": (
+        Cell("0.10.2.0", 30_000, "KafkaConfig.ReplicaSocketTimeoutMs@0.10.2.0"),
+    ),
+    # How a broker answers.
+    "num.io.threads": (
+        Cell("0.10.2.0", 8, "KafkaConfig.NumIoThreads@0.10.2.0"),
+    ),
+    "num.network.threads": (
+        Cell("0.10.2.0", 3, "KafkaConfig.NumNetworkThreads@0.10.2.0"),
+    ),
+    "queued.max.requests": (
+        Cell("0.10.2.0", 500, "KafkaConfig.QueuedMaxRequests@0.10.2.0"),
+    ),
+    "fetch.max.bytes": (
+        Cell("2.5.0", 55 * 1024 * 1024, "KAFKA-9101, KafkaConfig.FetchMaxBytes@2.5.0"),
+    ),
+    "max.incremental.fetch.session.cache.slots": (
+        Cell("1.1.0", 1_000, "KIP-227, KafkaConfig.MaxIncrementalFetchSessionCacheSlots@1.1.0"),
+    ),
+    "fetch.purgatory.purge.interval.requests": (
+        Cell("0.10.2.0", 1_000, "KafkaConfig.FetchPurgatoryPurgeIntervalRequests@0.10.2.0"),
+    ),
+    "producer.purgatory.purge.interval.requests": (
+        Cell("0.10.2.0", 1_000, "KafkaConfig.ProducerPurgatoryPurgeIntervalRequests@0.10.2.0"),
+    ),
+    # What is on disk, and since when.
+    "replica.high.watermark.checkpoint.interval.ms": (
+        Cell("0.10.2.0", 5_000, "KafkaConfig.ReplicaHighWatermarkCheckpointIntervalMs@0.10.2.0"),
+    ),
+    "log.flush.offset.checkpoint.interval.ms": (
+        Cell("0.10.2.0", 60_000, "KafkaConfig.LogFlushOffsetCheckpointIntervalMs@0.10.2.0"),
+    ),
+    "log.flush.start.offset.checkpoint.interval.ms": (
+        Cell("0.11.0.0", 60_000,
+             "KIP-107, KafkaConfig.LogFlushStartOffsetCheckpointIntervalMs@0.11.0.0"),
+    ),
+    "log.flush.interval.messages": (
+        Cell("0.10.2.0", 2**63 - 1, "KafkaConfig.LogFlushIntervalMessages@0.10.2.0"),
+    ),
+    # A setting from 3.8 on, before it a constant of the same value.
+    "log.initial.task.delay.ms": (
+        Cell("0.10.2.0", 30_000, "LogManager.InitialTaskDelayMs@0.10.2.0"),
+    ),
+    # The controller, and ZooKeeper.
+    "zookeeper.session.timeout.ms": (
+        Cell("0.10.2.0", 6_000, "KafkaConfig.ZkSessionTimeoutMs@0.10.2.0"),
+        Cell("2.5.0", 18_000, "KIP-537, KafkaConfig.ZkSessionTimeoutMs@2.5.0"),
+    ),
+    "zookeeper.max.in.flight.requests": (
+        Cell("1.1.0", 10, "KafkaConfig.ZkMaxInFlightRequests@1.1.0"),
+    ),
+    "unclean.leader.election.enable": (
+        Cell("0.10.2.0", True, "KafkaConfig.UncleanLeaderElectionEnable@0.10.2.0"),
+        Cell("0.11.0.0", False, "KIP-106, KafkaConfig.UncleanLeaderElectionEnable@0.11.0.0"),
+    ),
+    "auto.leader.rebalance.enable": (
+        Cell("0.10.2.0", True, "KafkaConfig.AutoLeaderRebalanceEnable@0.10.2.0"),
+    ),
+    "leader.imbalance.check.interval.seconds": (
+        Cell("0.10.2.0", 300, "KafkaConfig.LeaderImbalanceCheckIntervalSeconds@0.10.2.0"),
+    ),
+    "leader.imbalance.per.broker.percentage": (
+        Cell("0.10.2.0", 10, "KafkaConfig.LeaderImbalancePerBrokerPercentage@0.10.2.0"),
+    ),
+    "controlled.shutdown.enable": (
+        Cell("0.10.2.0", True, "KafkaConfig.ControlledShutdownEnable@0.10.2.0"),
+    ),
+    "controlled.shutdown.max.retries": (
+        Cell("0.10.2.0", 3, "KafkaConfig.ControlledShutdownMaxRetries@0.10.2.0"),
+    ),
+    "controlled.shutdown.retry.backoff.ms": (
+        Cell("0.10.2.0", 5_000, "KafkaConfig.ControlledShutdownRetryBackoffMs@0.10.2.0"),
+    ),
+    "controller.socket.timeout.ms": (
+        Cell("0.10.2.0", 30_000, "KafkaConfig.ControllerSocketTimeoutMs@0.10.2.0"),
+    ),
+    # When a leader tells the controller which ISRs it has changed. Kafka has these as constants
+    # and no names for them in its configuration: the names with underscores are Tidegauge's.
+    "isr_change_notification_check_interval_ms": (
+        Cell("0.10.2.0", 2_500, "ReplicaManager.startup@0.10.2.0"),
+    ),
+    "isr_change_notification_quiet_ms": (
+        Cell("0.10.2.0", 5_000, "ReplicaManager.IsrChangePropagationBlackOut@0.10.2.0"),
+    ),
+    "isr_change_notification_max_delay_ms": (
+        Cell("0.10.2.0", 60_000, "ReplicaManager.IsrChangePropagationInterval@0.10.2.0"),
+    ),
+    # Producers; request.timeout.ms is a setting of brokers and of consumers too.
+    "acks": (
+        Cell("0.10.2.0", "1", "ProducerConfig.ACKS_CONFIG@0.10.2.0"),
+        Cell("3.0.0", "all", "KIP-679, ProducerConfig.ACKS_CONFIG@3.0.0"),
+    ),
+    "request.timeout.ms": (
+        Cell("0.10.2.0", 30_000,
+             "KafkaConfig.RequestTimeoutMs@0.10.2.0, "
+             "ProducerConfig.REQUEST_TIMEOUT_MS_CONFIG@0.10.2.0"),
+    ),
+    "retries": (
+        Cell("0.10.2.0", 0, "ProducerConfig.RETRIES_CONFIG@0.10.2.0"),
+        Cell("2.1.0", 2**31 - 1, "KIP-91, ProducerConfig.RETRIES_CONFIG@2.1.0"),
+    ),
+    "delivery.timeout.ms": (
+        Cell("2.1.0", 120_000, "KIP-91, ProducerConfig.DELIVERY_TIMEOUT_MS_CONFIG@2.1.0"),
+    ),
+    "retry.backoff.ms": (
+        Cell("0.10.2.0", 100, "ProducerConfig.RETRY_BACKOFF_MS_CONFIG@0.10.2.0"),
+    ),
+    "metadata.max.age.ms": (
+        Cell("0.10.2.0", 300_000, "ProducerConfig.METADATA_MAX_AGE_CONFIG@0.10.2.0"),
+    ),
+    "max.in.flight.requests.per.connection": (
+        Cell("0.10.2.0", 5, "ProducerConfig.MAX_IN_FLIGHT_REQUESTS_PER_CONNECTION@0.10.2.0"),
+    ),
+}
+# fmt: on
+
+
+def defaults_of(release: str) -> dict[str, int | str | bool]:
+    """The defaults of a release, by the names that Kafka has for its settings."""
+    return {name: cell.value for name, cell in default_cells_of(release).items()}
+
+
+def default_cells_of(release: str) -> dict[str, Cell]:
+    """The cell that each default of a release has its value from."""
+    return cells_that_apply(DEFAULTS, release, None)

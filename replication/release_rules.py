@@ -1,0 +1,148 @@
+"""The rules that differ between releases of Kafka, as one record of switches.
+
+A rule takes this record as its first argument, so one compiled function serves every
+release, and brokers of several releases can meet in one cluster. Which release sets which
+switch, and where that was read, stands in one table: ``releases.py``.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import code
+from tidegauge.replication.records import Record, flag, i64
+
+# out_of_sync_rule: when a member of the ISR is out of sync.
+OUT_OF_SYNC_BY_TIME = code(1)  #: not caught up for longer than the lag time
+OUT_OF_SYNC_BY_OFFSET_AND_TIME = code(2)  #: ... and its log end differs from the leader's
+
+# isr_update_path: how a leader changes the ISR.
+ISR_UPDATE_ZOOKEEPER = code(1)  #: writes ZooKeeper inside the partition's lock
+ISR_UPDATE_ZOOKEEPER_PENDING = code(2)  #: the same, through a pending state (ZkIsrManager)
+ISR_UPDATE_ALTER_PARTITION = code(3)  #: asks the controller (KIP-497)
+
+# high_watermark_rule: who holds back the leader's high watermark.
+HIGH_WATERMARK_BY_ISR = code(1)  #: the ISR
+HIGH_WATERMARK_BY_ISR_OR_LAG_TIME = code(2)  #: ... and who was caught up within the lag time
+HIGH_WATERMARK_BY_ISR_OR_CAUGHT_UP = code(3)  #: ... or has the leader's log end offset
+HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE = code(4)  #: ... if it may enter the ISR at all
+
+# epoch_cache_generation: which LeaderEpochFileCache.
+EPOCH_CACHE_NONE = code(0)  #: up to 0.10.2: logs know no epochs
+EPOCH_CACHE_A = code(1)  #: 0.11.0 - 1.1 (KIP-101)
+EPOCH_CACHE_B = code(2)  #: 2.0.0 (KIP-279)
+EPOCH_CACHE_C = code(3)  #: 2.0.1, 2.1 - 2.6 (KAFKA-7415)
+EPOCH_CACHE_D = code(4)  #: 2.7 and later
+
+# truncation_protocol: how a follower finds out where its log leaves the leader's.
+TRUNCATE_TO_HIGH_WATERMARK = code(1)  #: it does not ask
+TRUNCATE_KIP_101 = code(2)  #: asks for the end offset of its last epoch
+TRUNCATE_KIP_279 = code(3)  #: ... and is told the epoch too, again and again if need be
+TRUNCATE_KIP_320 = code(4)  #: ... under a leader epoch that fences both sides
+TRUNCATE_ON_FETCH = code(5)  #: each fetch tells its last epoch (KIP-595)
+
+# fetcher_restart_rule: which LeaderAndIsr makes a follower start fetching anew.
+RESTART_ON_NEW_LEADER = code(1)  #: another leader id
+RESTART_UNLESS_NEXT_EPOCH = code(2)  #: not for the same leader in the same or the next epoch
+RESTART_UNLESS_SAME_EPOCH = code(3)  #: not for the same leader in the same epoch
+RESTART_ON_NEW_EPOCH = code(4)  #: a larger epoch
+
+
+class ReleaseRules(Record):
+    """The switches of one release and inter.broker.protocol.version."""
+
+    # The leader's view of its followers (remote_replica.py).
+    #: A read that failed overwrites the view with "unknown" (KAFKA-8400).
+    failed_read_updates_follower: flag
+    #: ``last_fetch_time_ms`` of a follower of which a new leader knows nothing yet.
+    unknown_last_fetch_time_ms: i64
+    #: ``last_fetch_leader_log_end_offset`` never goes down.
+    last_fetch_leader_log_end_offset_monotone: flag
+    #: LeaderAndIsr resets the views only when the leader epoch is new.
+    followers_reset_on_new_epoch_only: flag
+
+    # In-sync replicas (in_sync_replicas.py).
+    #: OUT_OF_SYNC_*.
+    out_of_sync_rule: i64
+    #: A follower joins only from the leader's log end at the start of its epoch on.
+    expand_requires_epoch_start: flag
+    #: ... and only if the leader's broker knows it as alive.
+    expand_requires_eligible: flag
+    #: A partition never needs more in-sync replicas than it has replicas (KAFKA-15583).
+    min_isr_capped_by_replicas: flag
+    #: Replicas that a reassignment adds are not missing from the ISR (KIP-352).
+    under_replicated_without_adding: flag
+
+    # Changing the ISR (isr_update.py).
+    #: ISR_UPDATE_*.
+    isr_update_path: i64
+    #: An answer with the partition epoch that is already known is ignored.
+    isr_update_ignores_equal_epoch: flag
+    #: OPERATION_NOT_ATTEMPTED and INELIGIBLE_REPLICA go back to the committed ISR.
+    isr_update_can_revert: flag
+    #: UNKNOWN_TOPIC_ID, INVALID_REQUEST and NEW_LEADER_ELECTED end the attempt.
+    isr_update_gives_up_on_topic_id: flag
+    #: The high watermark is attempted when a shrink is proposed, before it is confirmed.
+    high_watermark_on_isr_proposal: flag
+    #: The high watermark is attempted when the change is confirmed (KAFKA-13091).
+    high_watermark_on_isr_update: flag
+
+    # High watermark (high_watermark.py).
+    #: HIGH_WATERMARK_BY_*.
+    high_watermark_rule: i64
+    #: A fetch moves it only if the follower's log end offset changed.
+    high_watermark_only_if_follower_moved: flag
+    #: It stands still while the ISR is smaller than min.insync.replicas (KAFKA-15583).
+    high_watermark_waits_for_min_isr: flag
+    #: Kept between log start and log end offset: by followers and by truncation.
+    high_watermark_clamped_to_log: flag
+    #: A follower takes it from a response that tells it to truncate (KAFKA-14704).
+    high_watermark_from_diverging_response: flag
+
+    # Leader epochs and truncation (leader_epoch_cache.py, log.py, truncation.py).
+    #: Batches carry the leader epoch (message format v2).
+    records_carry_epoch: flag
+    #: EPOCH_CACHE_*.
+    epoch_cache_generation: i64
+    #: A leader enters its epoch when it takes over, not with its first record.
+    epoch_assigned_on_become_leader: flag
+    #: Truncation at or above the log end leaves the cache as it is (KAFKA-10706).
+    epoch_kept_by_empty_truncation: flag
+    #: TRUNCATE_*.
+    truncation_protocol: i64
+    #: RESTART_*.
+    fetcher_restart_rule: i64
+    #: A follower without records to compare starts at its high watermark, not its log end.
+    fetch_starts_at_high_watermark: flag
+    #: OffsetsForLeaderEpoch and ListOffsets carry the current leader epoch (KIP-320).
+    epoch_request_fenced: flag
+    #: Fetch carries the current leader epoch (KIP-320).
+    fetch_fenced: flag
+    #: An answer about epochs is dropped if the leader epoch changed meanwhile (KAFKA-7786).
+    epoch_answer_dropped_on_new_epoch: flag
+    #: FENCED_LEADER_EPOCH counts only if the request's epoch is still the current one.
+    fenced_only_in_current_epoch: flag
+    #: A partition that fails leaves the fetcher alone, the others go on (KIP-461).
+    failed_partition_leaves_fetcher: flag
+    #: OFFSET_OUT_OF_RANGE below the log end ends the broker unless unclean is allowed.
+    out_of_range_can_stop_broker: flag
+
+    # What a leader answers (leader_read.py).
+    #: Below the log start comes before divergence.
+    log_start_checked_before_divergence: flag
+    #: ListOffsets waits for the high watermark to reach the leader's epoch (KIP-207).
+    list_offsets_waits_for_epoch_start: flag
+    #: "No log here" is NOT_LEADER_OR_FOLLOWER rather than REPLICA_NOT_AVAILABLE.
+    missing_log_is_not_leader: flag
+
+    # Requests of the controller (controller_requests.py).
+    #: LeaderAndIsr and StopReplica carry the broker epoch (KIP-380).
+    broker_epoch_fenced: flag
+    #: StopReplica carries the leader epoch (KIP-570).
+    stop_replica_fenced: flag
+    #: ... and an equal one is accepted.
+    stop_replica_accepts_equal_epoch: flag
+    #: A LeaderAndIsr with an older partition epoch than the known one is skipped.
+    partition_epoch_checked: flag
+
+    # The controller (room ``controller``).
+    #: The last member stays in the ISR even if unclean election is enabled.
+    last_isr_member_stays: flag

@@ -1,0 +1,307 @@
+"""Which release of Kafka has which rules: one table, each cell with its source.
+
+``rules_of("2.6")`` is the record of switches (``release_rules.py``) that the rules take as
+their first argument, ``rules_of("2.6.3", "0.10.2")`` that of a broker of 2.6.3 whose
+``inter.broker.protocol.version`` is 0.10.2.
+
+How to read a cell is said in :class:`~tidegauge.replication.release_versions.Cell`; of a row's
+cells the last one that applies counts. **To add a switch**, declare it in ``release_rules.py``
+and add its row here: a switch without a row is an error at import.
+
+Read were the sources of 3.9.0 and of everything before, except for the patches 3.7.2, 3.8.1,
+3.9.1 and 3.9.2, which are taken to be like the one before them. The message format is taken to
+follow the protocol: Kafka does not start with a newer one (``KafkaConfig.validateValues@2.0.0``),
+so a protocol before 0.11.0 comes with records that carry no epoch.
+"""
+
+from __future__ import annotations
+
+from typing import get_type_hints
+
+from tidegauge.replication import release_rules
+from tidegauge.replication.checkpoint_files import CheckpointFormat
+from tidegauge.replication.records import new_record
+from tidegauge.replication.release_rules import (
+    EPOCH_CACHE_A,
+    EPOCH_CACHE_B,
+    EPOCH_CACHE_C,
+    EPOCH_CACHE_D,
+    EPOCH_CACHE_NONE,
+    HIGH_WATERMARK_BY_ISR_OR_CAUGHT_UP,
+    HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE,
+    HIGH_WATERMARK_BY_ISR_OR_LAG_TIME,
+    ISR_UPDATE_ALTER_PARTITION,
+    ISR_UPDATE_ZOOKEEPER,
+    ISR_UPDATE_ZOOKEEPER_PENDING,
+    OUT_OF_SYNC_BY_OFFSET_AND_TIME,
+    OUT_OF_SYNC_BY_TIME,
+    RESTART_ON_NEW_EPOCH,
+    RESTART_ON_NEW_LEADER,
+    RESTART_UNLESS_NEXT_EPOCH,
+    RESTART_UNLESS_SAME_EPOCH,
+    TRUNCATE_KIP_101,
+    TRUNCATE_KIP_279,
+    TRUNCATE_KIP_320,
+    TRUNCATE_ON_FETCH,
+    TRUNCATE_TO_HIGH_WATERMARK,
+    ReleaseRules,
+)
+from tidegauge.replication.release_versions import Cell, Release, Table, cells_that_apply
+
+#: The release of a scenario that names none: the last in which leaders notify by default.
+DEFAULT_RELEASE = "2.6"
+
+#: The lines by which the project compares releases.
+REFERENCE_LINES = (
+    *("0.10.2", "0.11", "1.1", "2.0", "2.1", "2.4", "2.6", "2.8"),
+    *("3.6", "3.8", "3.9"),
+)
+
+# fmt: off
+RULES: Table = {
+    # The leader's view of its followers.
+    "failed_read_updates_follower": (
+        Cell("0.10.2.0", True, "ReplicaManager.updateFollowerLogReadResults@0.10.2.0"),
+        Cell("2.4.0", False, "KAFKA-8400, ReplicaManager.updateFollowerFetchState@2.4.0"),
+    ),
+    "unknown_last_fetch_time_ms": (
+        Cell("0.10.2.0", -1, "LogReadResult.UnknownLogReadResult@0.10.2.0"),
+        Cell("2.4.0", 0, "KAFKA-8400, Partition.makeLeader@2.4.0"),
+    ),
+    "last_fetch_leader_log_end_offset_monotone": (
+        Cell("0.10.2.0", False, "Replica.updateLogReadResult@0.10.2.0"),
+        Cell("3.3.0", True, "Replica.updateFetchState@3.3.0"),
+    ),
+    "followers_reset_on_new_epoch_only": (
+        Cell("0.10.2.0", False, "Partition.makeLeader@0.10.2.0"),
+        Cell("3.3.0", True, "KAFKA-13790, Partition.makeLeader@3.3.0"),
+    ),
+    # In-sync replicas.
+    "out_of_sync_rule": (
+        Cell("0.10.2.0", OUT_OF_SYNC_BY_TIME, "Partition.getOutOfSyncReplicas@0.10.2.0"),
+        Cell("2.1.0", OUT_OF_SYNC_BY_OFFSET_AND_TIME,
+             "KAFKA-7152, Partition.getOutOfSyncReplicas@2.1.0"),
+    ),
+    "expand_requires_epoch_start": (
+        Cell("0.10.2.0", False, "Partition.maybeExpandIsr@0.10.2.0"),
+        Cell("2.0.1", True, "KAFKA-7128, Partition.maybeExpandIsr@2.0.1"),
+    ),
+    "expand_requires_eligible": (
+        Cell("0.10.2.0", False, "Partition.maybeExpandIsr@0.10.2.0"),
+        Cell("3.3.0", True, "KAFKA-13916, Partition.isReplicaIsrEligible@3.3.0"),
+    ),
+    "min_isr_capped_by_replicas": (
+        Cell("0.10.2.0", False, "Partition.appendRecordsToLeader@0.10.2.0"),
+        Cell("3.7.0", True, "KAFKA-15583, Partition.effectiveMinIsr@3.7.0"),
+    ),
+    "under_replicated_without_adding": (
+        Cell("0.10.2.0", False, "Partition.isUnderReplicated@0.10.2.0"),
+        Cell("2.5.0", True, "KIP-352, Partition.isUnderReplicated@2.5.0"),
+    ),
+    # Changing the ISR.
+    "isr_update_path": (
+        Cell("0.10.2.0", ISR_UPDATE_ZOOKEEPER, "Partition.updateIsr@0.10.2.0"),
+        Cell("2.8.0", ISR_UPDATE_ZOOKEEPER_PENDING, "KAFKA-10825, ZkIsrManager.submit@2.8.0"),
+        Cell("2.7.0", ISR_UPDATE_ALTER_PARTITION,
+             "KIP-497, Partition.sendAlterIsrRequest@2.7.0", protocol="2.7-IV2"),
+    ),
+    "isr_update_ignores_equal_epoch": (
+        Cell("0.10.2.0", False, "Partition.updateIsr@0.10.2.0"),
+        Cell("2.7.0", True, "Partition.handleAlterIsrResponse@2.7.0"),
+        Cell("2.7.2", False, "KAFKA-12751, Partition.handleAlterIsrResponse@2.7.2"),
+        Cell("2.8.0", True, "Partition.handleAlterIsrResponse@2.8.0"),
+        Cell("2.8.1", False, "KAFKA-12751, Partition.handleAlterIsrResponse@2.8.1"),
+    ),
+    "isr_update_can_revert": (
+        Cell("0.10.2.0", False, "Partition.updateIsr@0.10.2.0"),
+        # INELIGIBLE_REPLICA is answered from 3.3 on, and handled by 3.3.
+        Cell("3.1.0", True, "KAFKA-13254, Partition.handleAlterIsrError@3.1.0"),
+    ),
+    "isr_update_gives_up_on_topic_id": (
+        Cell("0.10.2.0", False, "Partition.updateIsr@0.10.2.0"),
+        # INVALID_REQUEST; the two others are answered from 3.3 on, and handled by 3.3.
+        Cell("3.2.0", True, "KIP-704, Partition.handleAlterPartitionError@3.2.0"),
+    ),
+    "high_watermark_on_isr_proposal": (
+        Cell("0.10.2.0", False, "Partition.maybeShrinkIsr@0.10.2.0"),
+        Cell("2.7.0", True, "Partition.maybeShrinkIsr@2.7.0", protocol="2.7-IV2"),
+        Cell("3.1.0", False, "KAFKA-13091, Partition.maybeShrinkIsr@3.1.0"),
+    ),
+    "high_watermark_on_isr_update": (
+        # With ZkIsrManager (2.8 - 3.0) proposal and update are one: its callback runs inside.
+        Cell("0.10.2.0", True, "Partition.maybeShrinkIsr@0.10.2.0, ZkIsrManager.submit@2.8.0"),
+        Cell("2.7.0", False, "Partition.handleAlterIsrResponse@2.7.0", protocol="2.7-IV2"),
+        Cell("3.1.0", True, "KAFKA-13091, Partition.handleAlterIsrUpdate@3.1.0"),
+    ),
+    # High watermark.
+    "high_watermark_rule": (
+        Cell("0.10.2.0", HIGH_WATERMARK_BY_ISR_OR_LAG_TIME,
+             "Partition.maybeIncrementLeaderHW@0.10.2.0"),
+        Cell("3.3.0", HIGH_WATERMARK_BY_ISR_OR_CAUGHT_UP,
+             "Partition.maybeIncrementLeaderHW@3.3.0"),
+        Cell("3.6.0", HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE,
+             "KAFKA-15021, Partition.maybeIncrementLeaderHW@3.6.0"),
+    ),
+    "high_watermark_only_if_follower_moved": (
+        Cell("0.10.2.0", False, "Partition.maybeExpandIsr@0.10.2.0"),
+        Cell("2.4.0", True, "KAFKA-8841, Partition.updateFollowerFetchState@2.4.0"),
+    ),
+    "high_watermark_waits_for_min_isr": (
+        Cell("0.10.2.0", False, "Partition.maybeIncrementLeaderHW@0.10.2.0"),
+        Cell("3.7.0", True, "KAFKA-15583, Partition.maybeIncrementLeaderHW@3.7.0"),
+    ),
+    "high_watermark_clamped_to_log": (
+        Cell("0.10.2.0", False, "ReplicaFetcherThread.processPartitionData@0.10.2.0"),
+        Cell("2.4.0", True, "Log.updateHighWatermark@2.4.0, Log.updateLogEndOffset@2.4.0"),
+    ),
+    "high_watermark_from_diverging_response": (
+        Cell("0.10.2.0", False, "AbstractFetcherThread.processFetchRequest@0.10.2.0"),
+        Cell("2.8.0", True, "AbstractFetcherThread.processFetchRequest@2.8.0"),
+        Cell("3.4.1", False, "KAFKA-14704, AbstractFetcherThread.processFetchRequest@3.4.1"),
+    ),
+    # Leader epochs and truncation.
+    "records_carry_epoch": (
+        Cell("0.10.2.0", False, "Log.append@0.10.2.0"),
+        Cell("0.11.0.0", True, "KIP-101, Log.append@0.11.0.0", protocol="0.11.0-IV0"),
+    ),
+    "epoch_cache_generation": (
+        Cell("0.10.2.0", EPOCH_CACHE_NONE, "Log.append@0.10.2.0"),
+        # Logs of an older message format have a cache too, if an empty one ...
+        Cell("0.11.0.0", EPOCH_CACHE_A, "KIP-101, LeaderEpochFileCache.assign@0.11.0.0"),
+        Cell("2.0.0", EPOCH_CACHE_B, "KIP-279, LeaderEpochFileCache.endOffsetFor@2.0.0"),
+        Cell("2.0.1", EPOCH_CACHE_C, "KAFKA-7415, LeaderEpochFileCache.assign@2.0.1"),
+        # ... until it was abolished.
+        Cell("2.1.1", EPOCH_CACHE_NONE, "KAFKA-7897, Log.initializeLeaderEpochCache@2.1.1"),
+        Cell("2.1.1", EPOCH_CACHE_C, "KAFKA-7415, LeaderEpochFileCache.assign@2.1.1",
+             protocol="0.11.0-IV0"),
+        Cell("2.7.0", EPOCH_CACHE_D, "KIP-595, LeaderEpochFileCache.assign@2.7.0",
+             protocol="0.11.0-IV0"),
+    ),
+    "epoch_assigned_on_become_leader": (
+        Cell("0.10.2.0", False, "Partition.makeLeader@0.10.2.0"),
+        Cell("2.0.1", True, "KAFKA-7415, Partition.makeLeader@2.0.1"),
+    ),
+    "epoch_kept_by_empty_truncation": (
+        Cell("0.10.2.0", True, "Log.truncateTo@0.11.0.0"),
+        Cell("2.6.1", False, "KAFKA-10706, Log.truncateTo@2.6.1"),
+    ),
+    "truncation_protocol": (
+        Cell("0.10.2.0", TRUNCATE_TO_HIGH_WATERMARK, "ReplicaManager.makeFollowers@0.10.2.0"),
+        Cell("0.11.0.0", TRUNCATE_KIP_101,
+             "KIP-101, ReplicaFetcherThread.maybeTruncate@0.11.0.0", protocol="0.11.0-IV2"),
+        Cell("2.0.0", TRUNCATE_KIP_279,
+             "KIP-279, AbstractFetcherThread.getOffsetTruncationState@2.0.0", protocol="2.0-IV0"),
+        Cell("2.1.0", TRUNCATE_KIP_320,
+             "KIP-320, AbstractFetcherThread.maybeTruncate@2.1.0", protocol="2.1-IV1"),
+        Cell("2.8.0", TRUNCATE_ON_FETCH,
+             "KIP-595, AbstractFetcherThread.truncateOnFetchResponse@2.8.0", protocol="2.7-IV1"),
+    ),
+    "fetcher_restart_rule": (
+        Cell("0.10.2.0", RESTART_ON_NEW_LEADER, "Partition.makeFollower@0.10.2.0"),
+        Cell("2.0.1", RESTART_UNLESS_NEXT_EPOCH, "KAFKA-7164, Partition.makeFollower@2.0.1"),
+        Cell("2.1.0", RESTART_UNLESS_SAME_EPOCH, "KIP-320, Partition.makeFollower@2.1.0"),
+        Cell("3.3.0", RESTART_ON_NEW_EPOCH, "KAFKA-13790, Partition.makeFollower@3.3.0"),
+    ),
+    "fetch_starts_at_high_watermark": (
+        Cell("0.10.2.0", False, "ReplicaManager.makeFollowers@0.10.2.0"),
+        Cell("1.1.0", True, "KIP-113, ReplicaManager.makeFollowers@1.1.0"),
+    ),
+    "epoch_request_fenced": (
+        Cell("0.10.2.0", False, "Partition.lastOffsetForLeaderEpoch@0.11.0.0"),
+        Cell("2.1.0", True,
+             "KIP-320, ReplicaFetcherThread.offsetForLeaderEpochRequestVersion@2.1.0",
+             protocol="2.1-IV1"),
+    ),
+    "fetch_fenced": (
+        Cell("0.10.2.0", False, "ReplicaManager.readFromLocalLog@0.10.2.0"),
+        Cell("2.1.0", True, "KIP-320, ReplicaFetcherThread.fetchRequestVersion@2.1.0",
+             protocol="2.1-IV2"),
+    ),
+    "epoch_answer_dropped_on_new_epoch": (
+        Cell("0.10.2.0", False, "AbstractFetcherThread.maybeTruncate@2.1.0"),
+        Cell("2.1.1", True, "KAFKA-7786, AbstractFetcherThread.truncateToEpochEndOffsets@2.1.1"),
+    ),
+    "fenced_only_in_current_epoch": (
+        Cell("0.10.2.0", False, "AbstractFetcherThread.onPartitionFenced@2.1.0"),
+        Cell("2.5.0", True, "KAFKA-9654, AbstractFetcherThread.onPartitionFenced@2.5.0"),
+    ),
+    "failed_partition_leaves_fetcher": (
+        Cell("0.10.2.0", False, "AbstractFetcherThread.processFetchRequest@0.10.2.0"),
+        Cell("2.3.0", True, "KIP-461, AbstractFetcherThread.markPartitionFailed@2.3.0"),
+    ),
+    "out_of_range_can_stop_broker": (
+        Cell("0.10.2.0", True, "ReplicaFetcherThread.handleOffsetOutOfRange@0.10.2.0"),
+        Cell("2.0.1", False, "KAFKA-7414, ReplicaFetcherThread.handleOffsetOutOfRange@2.0.1"),
+    ),
+    # What a leader answers.
+    "log_start_checked_before_divergence": (
+        Cell("0.10.2.0", False, "Partition.readRecords@2.7.0"),
+        Cell("2.7.2", True, "KAFKA-12996, Partition.readRecords@2.7.2"),
+        Cell("2.8.0", False, "Partition.readRecords@2.8.0"),
+        Cell("2.8.1", True, "KAFKA-12996, Partition.readRecords@2.8.1"),
+    ),
+    "list_offsets_waits_for_epoch_start": (
+        Cell("0.10.2.0", False, "KafkaApis.fetchOffsetForTimestamp@0.10.2.0"),
+        Cell("2.2.0", True, "KIP-207, Partition.fetchOffsetForTimestamp@2.2.0"),
+    ),
+    "missing_log_is_not_leader": (
+        Cell("0.10.2.0", False, "ReplicaManager.getReplicaOrException@0.10.2.0"),
+        Cell("2.6.0", True, "KAFKA-10223, Partition.getLocalLog@2.6.0"),
+    ),
+    # Requests of the controller.
+    "broker_epoch_fenced": (
+        Cell("0.10.2.0", False, "KafkaApis.handleLeaderAndIsrRequest@0.10.2.0"),
+        Cell("2.2.0", True, "KIP-380, KafkaApis.isBrokerEpochStale@2.2.0", protocol="2.2-IV0"),
+    ),
+    "stop_replica_fenced": (
+        Cell("0.10.2.0", False, "ReplicaManager.stopReplicas@0.10.2.0"),
+        Cell("2.6.0", True, "KIP-570, ReplicaManager.stopReplicas@2.6.0", protocol="2.6-IV0"),
+    ),
+    "stop_replica_accepts_equal_epoch": (
+        Cell("0.10.2.0", False, "ReplicaManager.stopReplicas@2.6.0"),
+        Cell("3.4.1", True, "KAFKA-13972, ReplicaManager.stopReplicas@3.4.1"),
+    ),
+    "partition_epoch_checked": (
+        Cell("0.10.2.0", False, "Partition.makeLeader@0.10.2.0"),
+        Cell("3.3.0", True, "KAFKA-13790, Partition.makeLeader@3.3.0"),
+    ),
+    # The controller.
+    "last_isr_member_stays": (
+        Cell("0.10.2.0", False, "KafkaController.removeReplicaFromIsr@0.10.2.0"),
+        Cell("1.1.0", True, "KAFKA-5642, ReplicaStateMachine.doRemoveReplicasFromIsr@1.1.0"),
+    ),
+}
+# fmt: on
+
+_missing = RULES.keys() ^ get_type_hints(ReleaseRules).keys()
+assert not _missing, f"the table and the record of switches differ: {sorted(_missing)}"
+
+
+def rules_of(release: str, protocol: str | None = None) -> ReleaseRules:
+    """The switches of a broker of this release: a record that is the caller's own.
+
+    ``protocol`` is its ``inter.broker.protocol.version``, by default the release's own.
+    """
+    rules = new_record(ReleaseRules)
+    for name, cell in rule_cells_of(release, protocol).items():
+        setattr(rules, name, cell.value)
+    return rules
+
+
+def rule_cells_of(release: str, protocol: str | None = None) -> dict[str, Cell]:
+    """The cell that each switch of this release has its value from."""
+    return cells_that_apply(RULES, release, protocol)
+
+
+def value_name(value: int | str) -> str:
+    """A value of a cell as people read it: yes, -1, TRUNCATE_KIP_320."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    # Constants of different rules have equal values, but each is an object of its own.
+    names = [name for name, constant in vars(release_rules).items() if constant is value]
+    return names[0] if names else str(value)
+
+
+def checkpoint_format_of(release: str) -> CheckpointFormat:
+    """How a broker of this release reads its checkpoint files."""
+    return CheckpointFormat.of_release(str(Release.parse(release)))

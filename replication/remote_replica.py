@@ -1,0 +1,116 @@
+"""What a leader knows of its followers (Kafka: ``Replica``, from 3.3 ``ReplicaState``).
+
+A follower's fetch offset *is* its log end offset: by asking for offset o it says that it
+has everything below o. So there are two copies of each follower's LEO: its own, which
+moves when it appends, and the leader's here, which moves with the follower's next fetch.
+
+"Caught up" is a time. A fetch that reaches the leader's log end counts now; one that
+reaches the log end that the leader had at the *previous* fetch counts as of that fetch,
+since a busy leader has always appended a little more by the time the next one arrives.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import rule
+from tidegauge.replication.records import UNDEFINED, RemoteReplica
+from tidegauge.replication.release_rules import ReleaseRules
+
+
+@rule
+def update_fetch_state(
+    rules: ReleaseRules,
+    follower: RemoteReplica,
+    fetch_offset: int,
+    follower_log_start_offset: int,
+    fetch_time_ms: int,
+    leader_log_end_offset: int,
+) -> None:
+    """Record a follower's fetch; ``leader_log_end_offset`` is that of before the read.
+
+    Source: Replica.updateLogReadResult@0.10.2.0, updateFetchState@2.4.0 and @3.3.0; the
+    comparison with the previous fetch came with KAFKA-4485.
+    """
+    caught_up_time_ms = UNDEFINED
+    if fetch_offset >= leader_log_end_offset:
+        caught_up_time_ms = fetch_time_ms
+    elif fetch_offset >= follower.last_fetch_leader_log_end_offset:
+        caught_up_time_ms = follower.last_fetch_time_ms
+    if caught_up_time_ms > follower.last_caught_up_time_ms:
+        follower.last_caught_up_time_ms = caught_up_time_ms
+
+    follower.log_end_offset = fetch_offset
+    follower.log_start_offset = follower_log_start_offset
+    follower.last_fetch_time_ms = fetch_time_ms
+    if (
+        not rules.last_fetch_leader_log_end_offset_monotone
+        or leader_log_end_offset > follower.last_fetch_leader_log_end_offset
+    ):
+        follower.last_fetch_leader_log_end_offset = leader_log_end_offset
+
+
+@rule
+def update_after_failed_read(rules: ReleaseRules, follower: RemoteReplica) -> None:
+    """Record a follower's fetch whose read failed, with OFFSET_OUT_OF_RANGE for example.
+
+    Up to 2.3 the leader took the failed read for one at "unknown": the follower's LEO
+    became -1, and a member of the ISR with LEO -1 stops the high watermark.
+
+    Source: ReplicaManager.updateFollowerLogReadResults@2.0.0; KAFKA-8400, fixed in 2.4.0.
+    """
+    if rules.failed_read_updates_follower:
+        update_fetch_state(rules, follower, UNDEFINED, UNDEFINED, UNDEFINED, UNDEFINED)
+
+
+@rule
+def reset_replica_state(
+    rules: ReleaseRules,
+    follower: RemoteReplica,
+    now_ms: int,
+    leader_log_end_offset: int,
+    is_new_leader: bool,
+    is_in_isr: bool,
+) -> None:
+    """Prepare the view of a follower when this broker is told to lead.
+
+    Members of the ISR start with a full lag time of grace. A new leader knows no log end
+    offset until the follower's first fetch, so its high watermark stands still till then.
+
+    Source: Partition.makeLeader@0.10.2.0 and @2.4.0 with Replica.resetLastCaughtUpTime;
+    Replica.resetReplicaState@3.3.0.
+    """
+    grace_since_ms = now_ms if is_in_isr else 0
+    follower.last_caught_up_time_ms = grace_since_ms
+    if is_new_leader:
+        follower.log_end_offset = UNDEFINED
+        follower.log_start_offset = UNDEFINED
+        follower.last_fetch_leader_log_end_offset = UNDEFINED
+        follower.last_fetch_time_ms = rules.unknown_last_fetch_time_ms
+    else:
+        follower.last_fetch_leader_log_end_offset = leader_log_end_offset
+        follower.last_fetch_time_ms = now_ms
+        if rules.followers_reset_on_new_epoch_only:
+            follower.last_fetch_time_ms = grace_since_ms
+
+
+@rule
+def is_within_lag_time(
+    follower: RemoteReplica, now_ms: int, replica_lag_time_max_ms: int
+) -> bool:
+    """Whether the follower was caught up at most ``replica.lag.time.max.ms`` ago."""
+    return now_ms - follower.last_caught_up_time_ms <= replica_lag_time_max_ms
+
+
+@rule
+def is_caught_up(
+    follower: RemoteReplica,
+    leader_log_end_offset: int,
+    now_ms: int,
+    replica_lag_time_max_ms: int,
+) -> bool:
+    """Whether the follower has all that the leader has, or had it within the lag time.
+
+    Source: ReplicaState.isCaughtUp@3.3.0.
+    """
+    return follower.log_end_offset == leader_log_end_offset or is_within_lag_time(
+        follower, now_ms, replica_lag_time_max_ms
+    )

@@ -1,0 +1,142 @@
+"""How a follower finds out where its log leaves the leader's: five generations.
+
+=====================  =============  ==================================================
+generation             releases       the follower ...
+=====================  =============  ==================================================
+to high watermark      up to 0.10.2   does not ask: it cuts its log at its own HW
+KIP-101                0.11 - 1.1     asks where its last epoch ended in the leader's log
+KIP-279                2.0            is also told which epoch that was; if it has not got
+                                      that one, it cuts to its own end of the largest epoch
+                                      below and asks again
+KIP-320                2.1 - 2.7      ... under its leader epoch, so that neither side can
+                                      answer for another term
+truncation on fetch    from 2.8 on    tells its last epoch in each fetch, and the leader
+(KIP-595)                             answers with the epoch at which the logs part
+=====================  =============  ==================================================
+
+Every generation falls back to a fixed offset when there is nothing to compare: the high
+watermark that the follower had when it was told to follow. The first generation loses
+committed records (its HW lags one round behind) and lets logs diverge (what lies below its
+HW is never compared); the second still does with three fast elections.
+
+Which one runs depends on the release *and* on inter.broker.protocol.version.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication import errors
+from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.records import UNDEFINED, Partition, PartitionFetchState
+from tidegauge.replication.release_rules import (
+    EPOCH_CACHE_A,
+    TRUNCATE_ON_FETCH,
+    TRUNCATE_TO_HIGH_WATERMARK,
+    ReleaseRules,
+)
+
+# What a follower does with an answer to OffsetsForLeaderEpoch.
+TAKE_ANSWER = code(1)
+RETRY_AFTER_BACKOFF = code(2)
+DROP_ANSWER = code(3)
+PARTITION_FENCED = code(4)
+
+
+@rule
+def initial_fetch_offset(rules: ReleaseRules, partition: Partition) -> int:
+    """The offset with which a partition is handed to the fetcher.
+
+    Truncation falls back to it, and otherwise it is the first to be fetched.
+
+    Source: ReplicaManager.makeFollowers@0.11.0.0 and @1.1.0, initialFetchOffset@2.8.0.
+    """
+    if rules.truncation_protocol == TRUNCATE_ON_FETCH and partition.epoch_count > 0:
+        return partition.log_end_offset
+    if rules.fetch_starts_at_high_watermark:
+        return partition.high_watermark
+    return partition.log_end_offset
+
+
+@rule
+def asks_for_epoch_end(rules: ReleaseRules, partition: Partition) -> bool:
+    """Whether a truncating follower sends OffsetsForLeaderEpoch.
+
+    With an empty cache there is nothing to ask for; generation A asks all the same, for
+    epoch -1.
+
+    Source: AbstractFetcherThread.buildLeaderEpochRequest@0.11.0.0,
+    fetchTruncatingPartitions@2.1.0.
+    """
+    if rules.truncation_protocol == TRUNCATE_TO_HIGH_WATERMARK:
+        return False
+    return partition.epoch_count > 0 or rules.epoch_cache_generation == EPOCH_CACHE_A
+
+
+@rule
+def fallback_offset(
+    rules: ReleaseRules, partition: Partition, fetch: PartitionFetchState
+) -> int:
+    """Where a follower truncates if it cannot ask, or is answered "undefined".
+
+    Source: ReplicaFetcherThread.maybeTruncate@0.11.0.0,
+    AbstractFetcherThread.truncateToHighWatermark@2.1.0.
+    """
+    if rules.fetch_starts_at_high_watermark:
+        return fetch.fetch_offset
+    return partition.high_watermark
+
+
+@rule
+def offset_truncation_state(
+    leader_epoch: int,
+    end_offset: int,
+    own_epoch: int,
+    own_end_offset: int,
+    log_end_offset: int,
+    fallback_offset: int,
+) -> tuple[int, bool]:
+    """Where to truncate after the leader's answer, and whether that settles it.
+
+    ``leader_epoch`` and ``end_offset`` are the answer (or the diverging epoch of a fetch
+    response); ``own_epoch`` and ``own_end_offset`` are what the follower's own cache says
+    of that epoch. Answers of version 0 (KIP-101) carry no epoch and always settle it.
+
+    Source: ReplicaFetcherThread.maybeTruncate@0.11.0.0,
+    AbstractFetcherThread.getOffsetTruncationState@2.0.0 to @3.8.0.
+    """
+    if end_offset == UNDEFINED:
+        return fallback_offset, True
+    if leader_epoch == UNDEFINED or own_end_offset == UNDEFINED:
+        return min(end_offset, log_end_offset), True
+    if own_epoch != leader_epoch:
+        return min(own_end_offset, log_end_offset), False
+    return min(own_end_offset, end_offset, log_end_offset), True
+
+
+@rule
+def epoch_answer_action(
+    rules: ReleaseRules, error: int, requested_in_epoch: int, current_leader_epoch: int
+) -> int:
+    """What to do with an answer to OffsetsForLeaderEpoch, or with the error in it.
+
+    The leader epoch may have changed while the request was under way.
+
+    Source: AbstractFetcherThread.maybeTruncateToEpochEndOffsets@2.1.0,
+    truncateToEpochEndOffsets@2.4.0 (KAFKA-7786), onPartitionFenced@2.5.0.
+    """
+    in_current_epoch = requested_in_epoch == current_leader_epoch
+    if rules.epoch_answer_dropped_on_new_epoch and not in_current_epoch:
+        return DROP_ANSWER
+    if error == errors.NONE:
+        return TAKE_ANSWER
+    if error == errors.FENCED_LEADER_EPOCH and is_fenced(rules, in_current_epoch):
+        return PARTITION_FENCED
+    return RETRY_AFTER_BACKOFF
+
+
+@rule
+def is_fenced(rules: ReleaseRules, in_current_epoch: bool) -> bool:
+    """Whether FENCED_LEADER_EPOCH means that this follower has been left behind.
+
+    Source: AbstractFetcherThread.onPartitionFenced@2.1.0 and @2.5.0.
+    """
+    return in_current_epoch or not rules.fenced_only_in_current_epoch

@@ -1,0 +1,537 @@
+"""The table of releases: what it covers, where its boundaries are, how versions are written."""
+
+from __future__ import annotations
+
+import re
+from typing import get_type_hints
+
+import pytest
+from tidegauge.replication.release_defaults import DEFAULTS, default_cells_of, defaults_of
+from tidegauge.replication.release_rules import (
+    EPOCH_CACHE_A,
+    EPOCH_CACHE_B,
+    EPOCH_CACHE_C,
+    EPOCH_CACHE_D,
+    EPOCH_CACHE_NONE,
+    HIGH_WATERMARK_BY_ISR_OR_CAUGHT_UP,
+    HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE,
+    HIGH_WATERMARK_BY_ISR_OR_LAG_TIME,
+    ISR_UPDATE_ALTER_PARTITION,
+    ISR_UPDATE_ZOOKEEPER,
+    ISR_UPDATE_ZOOKEEPER_PENDING,
+    OUT_OF_SYNC_BY_OFFSET_AND_TIME,
+    OUT_OF_SYNC_BY_TIME,
+    RESTART_ON_NEW_EPOCH,
+    RESTART_ON_NEW_LEADER,
+    RESTART_UNLESS_NEXT_EPOCH,
+    RESTART_UNLESS_SAME_EPOCH,
+    TRUNCATE_KIP_101,
+    TRUNCATE_KIP_279,
+    TRUNCATE_KIP_320,
+    TRUNCATE_ON_FETCH,
+    TRUNCATE_TO_HIGH_WATERMARK,
+    ReleaseRules,
+)
+from tidegauge.replication.release_versions import (
+    Cell,
+    ProtocolVersion,
+    Release,
+    all_protocol_versions,
+    all_releases,
+)
+from tidegauge.replication.releases import (
+    DEFAULT_RELEASE,
+    REFERENCE_LINES,
+    RULES,
+    checkpoint_format_of,
+    rule_cells_of,
+    rules_of,
+    value_name,
+)
+from typer.testing import CliRunner
+
+from tidegauge.command_line import app
+
+ROWS = {**RULES, **DEFAULTS}
+
+
+def rule(name: str, release: str, protocol: str | None = None) -> int:
+    """One switch of a release."""
+    value: int = getattr(rules_of(release, protocol), name)
+    return value
+
+
+# The table as a whole.
+
+
+@pytest.mark.parametrize("release", all_releases(), ids=str)
+def test_every_switch_has_a_cell_in_every_release(release: Release) -> None:
+    assert rule_cells_of(str(release)).keys() == get_type_hints(ReleaseRules).keys()
+
+
+@pytest.mark.parametrize("line", REFERENCE_LINES)
+def test_every_switch_has_a_cell_under_the_oldest_protocol(line: str) -> None:
+    assert rule_cells_of(line, "0.8.0").keys() == get_type_hints(ReleaseRules).keys()
+
+
+@pytest.mark.parametrize("line", REFERENCE_LINES)
+def test_the_record_holds_the_values_of_the_cells(line: str) -> None:
+    rules = rules_of(line)
+    assert {name: getattr(rules, name) for name in RULES} == {
+        name: cell.value for name, cell in rule_cells_of(line).items()
+    }
+
+
+def test_a_caller_may_write_to_its_record() -> None:
+    mine = rules_of("2.6")
+    mine.out_of_sync_rule = OUT_OF_SYNC_BY_TIME
+    assert rules_of("2.6").out_of_sync_rule == OUT_OF_SYNC_BY_OFFSET_AND_TIME
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_each_cell_says_where_it_was_read(name: str) -> None:
+    read = re.compile(r"[A-Z]\w+\.\w+@\d+(\.\d+){2,3}")
+    known = re.compile(r"(KAFKA|KIP)-\d+")
+    for cell in ROWS[name]:
+        parts = cell.source.split(", ")
+        assert any(read.fullmatch(part) for part in parts), cell
+        assert all(read.fullmatch(part) or known.fullmatch(part) for part in parts), cell
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_each_cell_begins_with_an_exact_release_and_protocol(name: str) -> None:
+    for cell in ROWS[name]:
+        assert str(Release.parse(cell.since)) == cell.since
+        if cell.protocol is not None:
+            assert str(ProtocolVersion.parse(cell.protocol)) == cell.protocol
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_each_cell_decides_in_some_release(name: str) -> None:
+    deciding: set[Cell] = set()
+    for release in all_releases():
+        for protocol in all_protocol_versions():
+            if protocol <= release.protocol():
+                applying = [cell for cell in ROWS[name] if cell.applies(release, protocol)]
+                deciding.update(applying[-1:])
+    assert deciding == set(ROWS[name])
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_each_cell_changes_something(name: str) -> None:
+    """A cell that repeats what applies without it would say nothing."""
+    cells = RULES[name]
+    for index, cell in enumerate(cells[1:], start=1):
+        before = [
+            earlier
+            for earlier in cells[:index]
+            if earlier.applies(
+                Release.parse(cell.since),
+                ProtocolVersion.parse(cell.protocol or str(Release.parse(cell.since))),
+            )
+        ]
+        assert before[-1].value is not cell.value, cell
+
+
+# Boundaries, as stories.
+
+
+def test_up_to_2_0_an_idle_follower_that_falls_silent_leaves_the_isr() -> None:
+    assert rule("out_of_sync_rule", "2.0.1") == OUT_OF_SYNC_BY_TIME
+    assert rule("out_of_sync_rule", "2.1.0") == OUT_OF_SYNC_BY_OFFSET_AND_TIME
+
+
+def test_2_0_0_lets_a_follower_join_at_the_high_watermark_but_not_2_0_1() -> None:
+    """KAFKA-7128."""
+    assert not rule("expand_requires_epoch_start", "2.0.0")
+    assert rule("expand_requires_epoch_start", "2.0.1")
+    assert rule("expand_requires_epoch_start", "2.1.0")
+
+
+def test_up_to_2_3_a_failed_read_overwrites_what_the_leader_knew() -> None:
+    """KAFKA-8400."""
+    assert rule("failed_read_updates_follower", "2.3.1")
+    assert rule("unknown_last_fetch_time_ms", "2.3.1") == -1
+    assert not rule("failed_read_updates_follower", "2.4.0")
+    assert rule("unknown_last_fetch_time_ms", "2.4.0") == 0
+
+
+def test_from_3_3_a_replica_joins_only_if_its_broker_is_alive() -> None:
+    assert not rule("expand_requires_eligible", "3.2.3")
+    assert rule("expand_requires_eligible", "3.3.0")
+
+
+def test_from_3_3_only_a_new_leader_epoch_resets_the_view_of_followers() -> None:
+    for name in ("followers_reset_on_new_epoch_only", "partition_epoch_checked"):
+        assert not rule(name, "3.2.3")
+        assert rule(name, "3.3.0")
+
+
+def test_from_3_7_the_high_watermark_waits_for_min_insync_replicas() -> None:
+    """KAFKA-15583."""
+    assert not rule("high_watermark_waits_for_min_isr", "3.6.2")
+    assert not rule("min_isr_capped_by_replicas", "3.6.2")
+    assert rule("high_watermark_waits_for_min_isr", "3.7.0")
+    assert rule("min_isr_capped_by_replicas", "3.7.0")
+
+
+def test_three_generations_of_who_holds_back_the_high_watermark() -> None:
+    for releases, expected in (
+        (("0.10.2.0", "2.6.3", "3.2.3"), HIGH_WATERMARK_BY_ISR_OR_LAG_TIME),
+        (("3.3.0", "3.5.2"), HIGH_WATERMARK_BY_ISR_OR_CAUGHT_UP),
+        (("3.6.0", "3.9.0"), HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE),
+    ):
+        assert [rule("high_watermark_rule", release) for release in releases] == [
+            expected for _ in releases
+        ]
+
+
+def test_who_writes_a_changed_isr_depends_on_release_and_protocol() -> None:
+    path = "isr_update_path"
+    assert rule(path, "2.6") == ISR_UPDATE_ZOOKEEPER
+    assert rule(path, "2.7.0") == ISR_UPDATE_ALTER_PARTITION
+    assert rule(path, "2.7.0", "2.7-IV1") == ISR_UPDATE_ZOOKEEPER
+    assert rule(path, "2.8.0", "2.7-IV1") == ISR_UPDATE_ZOOKEEPER_PENDING
+    assert rule(path, "3.9", "2.6") == ISR_UPDATE_ZOOKEEPER_PENDING
+    assert rule(path, "3.9") == ISR_UPDATE_ALTER_PARTITION
+
+
+def test_from_2_7_to_3_0_a_confirmed_shrink_does_not_move_the_high_watermark() -> None:
+    """KAFKA-13091; where ZooKeeper is written at once it does."""
+    names = ("high_watermark_on_isr_proposal", "high_watermark_on_isr_update")
+    for release, protocol, expected in (
+        ("2.6.3", None, (False, True)),
+        ("2.7.0", None, (True, False)),
+        ("2.7.0", "2.6", (False, True)),
+        ("3.0.2", None, (True, False)),
+        ("3.0.2", "2.6", (False, True)),
+        ("3.1.0", None, (False, True)),
+    ):
+        assert tuple(rule(name, release, protocol) for name in names) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [("isr_update_ignores_equal_epoch", True), ("log_start_checked_before_divergence", False)],
+)
+def test_some_fixes_came_to_2_7_2_and_2_8_1_but_not_to_2_8_0(name: str, before: bool) -> None:
+    """KAFKA-12751 and KAFKA-12996."""
+    fixed = not before
+    for release, expected in (
+        ("2.7.1", before),
+        ("2.7.2", fixed),
+        ("2.8.0", before),
+        ("2.8.1", fixed),
+        ("3.0.0", fixed),
+    ):
+        assert rule(name, release) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "issue", "last_without", "first_with"),
+    [
+        ("epoch_answer_dropped_on_new_epoch", "KAFKA-7786", "2.1.0", "2.1.1"),
+        ("epoch_assigned_on_become_leader", "KAFKA-7415", "2.0.0", "2.0.1"),
+        ("failed_partition_leaves_fetcher", "KIP-461", "2.2.2", "2.3.0"),
+        ("fenced_only_in_current_epoch", "KAFKA-9654", "2.4.1", "2.5.0"),
+        ("fetch_starts_at_high_watermark", "KIP-113", "1.0.2", "1.1.0"),
+        ("high_watermark_clamped_to_log", "", "2.3.1", "2.4.0"),
+        ("high_watermark_only_if_follower_moved", "KAFKA-8841", "2.3.1", "2.4.0"),
+        ("isr_update_can_revert", "KAFKA-13254", "3.0.2", "3.1.0"),
+        ("isr_update_gives_up_on_topic_id", "KIP-704", "3.1.2", "3.2.0"),
+        ("last_isr_member_stays", "KAFKA-5642", "1.0.2", "1.1.0"),
+        ("list_offsets_waits_for_epoch_start", "KIP-207", "2.1.1", "2.2.0"),
+        ("missing_log_is_not_leader", "KAFKA-10223", "2.5.1", "2.6.0"),
+        ("stop_replica_accepts_equal_epoch", "KAFKA-13972", "3.4.0", "3.4.1"),
+        ("under_replicated_without_adding", "KIP-352", "2.4.1", "2.5.0"),
+    ],
+)
+def test_first_release_of_a_change(
+    name: str, issue: str, last_without: str, first_with: str
+) -> None:
+    assert not rule(name, last_without)
+    assert rule(name, first_with)
+    assert issue in rule_cells_of(first_with)[name].source
+
+
+def test_faults_and_the_release_that_mended_them() -> None:
+    for name, last_faulty, first_sound in (
+        ("epoch_kept_by_empty_truncation", "2.6.0", "2.6.1"),
+        ("high_watermark_from_diverging_response", "3.4.0", "3.4.1"),
+        ("out_of_range_can_stop_broker", "2.0.0", "2.0.1"),
+    ):
+        assert rule(name, last_faulty), name
+        assert not rule(name, first_sound), name
+
+
+def test_no_response_diverges_before_2_8() -> None:
+    assert not rule("high_watermark_from_diverging_response", "2.7")
+    assert rule("high_watermark_from_diverging_response", "2.8")
+
+
+# Leader epochs and truncation: the release and the protocol decide together.
+
+
+@pytest.mark.parametrize(
+    ("release", "protocol", "expected"),
+    [
+        ("0.10.2", None, "TRUNCATE_TO_HIGH_WATERMARK"),
+        ("0.11", None, "TRUNCATE_KIP_101"),
+        ("0.11", "0.11.0-IV1", "TRUNCATE_TO_HIGH_WATERMARK"),
+        ("1.1", None, "TRUNCATE_KIP_101"),
+        ("2.0", None, "TRUNCATE_KIP_279"),
+        ("2.0", "1.1", "TRUNCATE_KIP_101"),
+        ("2.1", None, "TRUNCATE_KIP_320"),
+        ("2.1", "2.1-IV0", "TRUNCATE_KIP_279"),
+        ("2.6.3", None, "TRUNCATE_KIP_320"),
+        ("2.6.3", "0.11.0", "TRUNCATE_KIP_101"),
+        ("2.6.3", "0.10.2", "TRUNCATE_TO_HIGH_WATERMARK"),
+        ("2.7", None, "TRUNCATE_KIP_320"),
+        ("2.8", None, "TRUNCATE_ON_FETCH"),
+        ("2.8", "2.7-IV1", "TRUNCATE_ON_FETCH"),
+        ("2.8", "2.7-IV0", "TRUNCATE_KIP_320"),
+        ("3.9", None, "TRUNCATE_ON_FETCH"),
+        ("3.9", "0.10.2", "TRUNCATE_TO_HIGH_WATERMARK"),
+    ],
+)
+def test_how_a_follower_truncates(release: str, protocol: str | None, expected: str) -> None:
+    assert value_name(rule_cells_of(release, protocol)["truncation_protocol"].value) == expected
+
+
+def test_the_kips_of_truncation() -> None:
+    kips = {
+        TRUNCATE_KIP_101: ("0.11", "KIP-101"),
+        TRUNCATE_KIP_279: ("2.0", "KIP-279"),
+        TRUNCATE_KIP_320: ("2.1", "KIP-320"),
+        TRUNCATE_ON_FETCH: ("2.8", "KIP-595"),
+    }
+    for value, (release, kip) in kips.items():
+        cell = rule_cells_of(release)["truncation_protocol"]
+        assert cell.value == value
+        assert cell.source.startswith(kip)
+    assert rule("truncation_protocol", "0.10.2") == TRUNCATE_TO_HIGH_WATERMARK
+
+
+def test_generations_of_the_leader_epoch_cache() -> None:
+    name = "epoch_cache_generation"
+    assert rule(name, "0.10.2") == EPOCH_CACHE_NONE
+    assert rule(name, "0.11") == rule(name, "1.1") == EPOCH_CACHE_A
+    assert rule(name, "2.0.0") == EPOCH_CACHE_B
+    assert rule(name, "2.0.1") == rule(name, "2.1") == rule(name, "2.6") == EPOCH_CACHE_C
+    assert rule(name, "2.7") == rule(name, "3.9") == EPOCH_CACHE_D
+
+
+def test_records_carry_epochs_from_protocol_0_11_0_iv0_on() -> None:
+    assert not rule("records_carry_epoch", "2.6", "0.10.2")
+    assert rule("records_carry_epoch", "2.6", "0.11.0-IV0")
+    assert rule("records_carry_epoch", "3.9")
+
+
+def test_without_epochs_in_its_records_a_log_has_no_cache_from_2_1_1_on() -> None:
+    """KAFKA-7897; before, it had one without entries."""
+    name = "epoch_cache_generation"
+    assert rule(name, "2.1.0", "0.10.2") == EPOCH_CACHE_C
+    assert rule(name, "2.1.1", "0.10.2") == EPOCH_CACHE_NONE
+    assert rule(name, "2.1.1", "0.11.0-IV0") == EPOCH_CACHE_C
+    assert rule(name, "3.9", "0.10.2") == EPOCH_CACHE_NONE
+    assert rule(name, "3.9", "0.11.0-IV0") == EPOCH_CACHE_D
+
+
+def test_which_leader_and_isr_restarts_a_fetcher() -> None:
+    name = "fetcher_restart_rule"
+    assert rule(name, "0.10.2") == rule(name, "2.0.0") == RESTART_ON_NEW_LEADER
+    assert rule(name, "2.0.1") == RESTART_UNLESS_NEXT_EPOCH
+    assert rule(name, "2.1.0") == rule(name, "3.2.3") == RESTART_UNLESS_SAME_EPOCH
+    assert rule(name, "3.3.0") == rule(name, "3.9") == RESTART_ON_NEW_EPOCH
+
+
+def test_requests_carry_epochs_from_a_protocol_on() -> None:
+    for name, without, with_epoch in (
+        ("epoch_request_fenced", "2.1-IV0", "2.1-IV1"),
+        ("fetch_fenced", "2.1-IV1", "2.1-IV2"),
+        ("broker_epoch_fenced", "2.1-IV2", "2.2-IV0"),
+        ("stop_replica_fenced", "2.5-IV0", "2.6-IV0"),
+    ):
+        assert not rule(name, "2.6", without), name
+        assert rule(name, "2.6", with_epoch), name
+
+
+def test_a_broker_of_2_6_3_that_speaks_0_10_2_keeps_the_fixes_of_its_own_release() -> None:
+    rules = rules_of("2.6.3", "0.10.2")
+    assert rules.truncation_protocol == TRUNCATE_TO_HIGH_WATERMARK
+    assert rules.isr_update_path == ISR_UPDATE_ZOOKEEPER
+    assert rules.out_of_sync_rule == OUT_OF_SYNC_BY_OFFSET_AND_TIME
+    assert rules.expand_requires_epoch_start
+
+
+# Defaults.
+
+
+def test_defaults_that_changed() -> None:
+    for name, last_before, before, first_after, after in (
+        ("replica.lag.time.max.ms", "2.4", 10_000, "2.5.0", 30_000),
+        ("zookeeper.session.timeout.ms", "2.4", 6_000, "2.5.0", 18_000),
+        ("unclean.leader.election.enable", "0.10.2", True, "0.11.0.0", False),
+        ("acks", "2.8", "1", "3.0.0", "all"),
+        ("retries", "2.0", 0, "2.1.0", 2**31 - 1),
+    ):
+        assert defaults_of(last_before)[name] == before
+        assert defaults_of(first_after)[name] == after
+
+
+def test_a_setting_is_absent_where_kafka_does_not_know_it() -> None:
+    assert "delivery.timeout.ms" not in defaults_of("2.0")
+    assert "delivery.timeout.ms" in defaults_of("2.1.0")
+
+
+def test_defaults_that_are_the_same_in_all_releases() -> None:
+    for line in REFERENCE_LINES:
+        defaults = defaults_of(line)
+        assert defaults["min.insync.replicas"] == 1
+        assert defaults["replica.fetch.wait.max.ms"] == 500
+        assert defaults["isr_change_notification_quiet_ms"] == 5_000
+        assert default_cells_of(line).keys() == defaults.keys()
+
+
+def test_who_reads_the_checkpoints_changed_with_3_1() -> None:
+    assert checkpoint_format_of("3.0").name == "SCALA"
+    assert checkpoint_format_of("3.1").name == "JAVA"
+
+
+# How versions are written.
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("0.10.2", "0.10.2.2"),
+        ("0.10.2.0", "0.10.2.0"),
+        ("0.11", "0.11.0.3"),
+        ("0.11.0", "0.11.0.3"),
+        ("0.11.0.1", "0.11.0.1"),
+        ("1.1", "1.1.1"),
+        ("2.0", "2.0.1"),
+        ("2.0.0", "2.0.0"),
+        ("2.6", "2.6.3"),
+        (" 2.6.3 ", "2.6.3"),
+        ("3.9.0", "3.9.0"),
+    ],
+)
+def test_a_line_means_its_last_patch(written: str, meant: str) -> None:
+    assert str(Release.parse(written)) == meant
+
+
+def test_the_reference_lines_and_the_default_exist() -> None:
+    assert Release.parse(DEFAULT_RELEASE) == Release.parse("2.6.3")
+    assert sorted(REFERENCE_LINES, key=Release.parse) == list(REFERENCE_LINES)
+
+
+def test_versions_are_ordered_by_number() -> None:
+    assert all_releases() == sorted(all_releases())
+    assert Release.parse("0.11.0.0") < Release.parse("1.0.0") < Release.parse("2.0")
+    assert all_protocol_versions() == sorted(all_protocol_versions())
+    assert ProtocolVersion.parse("0.10.2") < ProtocolVersion.parse("0.11.0-IV0")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "0.10.1",
+        "0.10",
+        "0.9.0.1",
+        "2.9",
+        "2",
+        "2.6.x",
+        "2.6.4",
+        "2.6.3.1",
+        "abc",
+        "",
+        "-2.6",
+        "٢.٦",
+    ],
+)
+def test_what_is_no_release_is_told_which_there_are(written: str) -> None:
+    with pytest.raises(
+        ValueError, match=r"no release .*: there are 0\.10\.2\.0 to 3\.9\.2"
+    ) as error:
+        rules_of(written)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("written", ["4.0", "4.0.0", "10.1"])
+def test_from_4_0_on_there_is_no_zookeeper(written: str) -> None:
+    with pytest.raises(ValueError, match="no ZooKeeper"):
+        rules_of(written)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("2.7-IV2", "2.7-IV2"),
+        ("2.7", "2.7-IV2"),
+        ("2.6.3", "2.6-IV0"),
+        ("0.11.0", "0.11.0-IV2"),
+        ("0.11", "0.11.0-IV2"),
+        ("0.10.2", "0.10.2-IV0"),
+        ("0.9.0", "0.9.0"),
+    ],
+)
+def test_a_short_protocol_version_means_the_last_of_its_line(written: str, meant: str) -> None:
+    assert str(ProtocolVersion.parse(written)) == meant
+
+
+@pytest.mark.parametrize("release", all_releases(), ids=str)
+def test_a_release_speaks_the_last_version_of_its_line(release: Release) -> None:
+    assert release.protocol().line == release.numbers[:-1]
+    assert release.protocol("0.10.2") <= release.protocol()
+
+
+@pytest.mark.parametrize(
+    "written", ["2.6-IV1", "2.9", "0.9.0-IV0", "2.6.3-IV0", "IV0", "", "2.7-IV"]
+)
+def test_what_is_no_protocol_version_is_told_so(written: str) -> None:
+    with pytest.raises(ValueError, match=r"no inter\.broker\.protocol\.version"):
+        rules_of("3.9", written)
+
+
+def test_a_release_does_not_speak_a_newer_protocol() -> None:
+    with pytest.raises(ValueError, match=r"2\.7-IV0 is newer than release 2\.6\.3"):
+        rules_of("2.6", "2.7-IV0")
+
+
+# The command.
+
+
+def test_the_command_shows_where_rules_changed() -> None:
+    shown = CliRunner().invoke(app, ["releases"])
+    assert shown.exit_code == 0
+    assert all(name in shown.stdout for name in RULES)
+    assert "2.7.2: no" in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 100
+
+
+def test_the_command_shows_a_release_with_names_and_sources() -> None:
+    shown = CliRunner().invoke(app, ["releases", "2.6.3", "--protocol", "0.10.2"])
+    assert shown.exit_code == 0
+    assert "Release 2.6.3, inter.broker.protocol.version 0.10.2-IV0" in shown.stdout
+    assert "TRUNCATE_TO_HIGH_WATERMARK" in shown.stdout
+    assert "ReplicaManager.makeFollowers@0.10.2.0" in shown.stdout
+    assert "replica.lag.time.max.ms" in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["4.0"], ["2.6", "--protocol", "3.0"], ["--protocol", "2.0"], ["2.6", "--protocol", ""]],
+)
+def test_the_command_ends_an_error_in_one_line(arguments: list[str]) -> None:
+    shown = CliRunner().invoke(app, ["releases", *arguments])
+    assert shown.exit_code == 2
+    assert shown.stdout == ""
+    assert len(shown.stderr.splitlines()) == 1
+
+
+def test_the_help_of_the_command_has_examples() -> None:
+    shown = CliRunner().invoke(app, ["releases", "--help"])
+    assert shown.exit_code == 0
+    assert "tidegauge releases 2.6.3 --protocol 0.10.2" in shown.stdout

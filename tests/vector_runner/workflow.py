@@ -1,0 +1,112 @@
+"""Area ``epoch_workflow``: two brokers, records, restarts, and both leader-epoch caches."""
+
+from __future__ import annotations
+
+from vector_runner.area import (
+    Area,
+    Fields,
+    Json,
+    UnknownContent,
+    area,
+    epoch_entries,
+    none_if_absent,
+    record,
+    release_rules,
+)
+
+from tidegauge.controller.elections import elect_for_controlled_shutdown, elect_for_offline
+from tidegauge.controller.leader_and_isr import initialize_leader_and_isr, remove_replica_from_isr
+from tidegauge.replication.log import epoch_at, open_log
+from tidegauge.replication.min_insync_replicas import ACKS_ALL
+from tidegauge.replication.partition import make_leader
+from tidegauge.replication.reconciliation import ReplicaLog, reconcile
+from tidegauge.replication.records import UNDEFINED, LeaderAndIsr, RemoteReplica, new_records
+from tidegauge.replication.replica_list import append, pack, single
+
+BOTH = pack([0, 1])
+
+
+@area("epoch_workflow")
+class EpochWorkflow(Area):
+    """A partition on two brokers; who is bounced is back in the ISR before the next step."""
+
+    def __init__(self, given: Fields, tag: str) -> None:
+        self.rules = release_rules(tag)
+        if given.take("brokers") != given.take("assignment"):
+            raise UnknownContent("only a partition with a replica on each broker")
+        if given.take("auto_rebalance"):
+            raise UnknownContent("leaders are not moved back")
+        self.controlled = given.take("controlled_shutdown")
+        self.logs = [ReplicaLog.empty(self.rules, 0), ReplicaLog.empty(self.rules, 1)]
+        self.state = record(LeaderAndIsr)
+        initialize_leader_and_isr(self.state, BOTH, BOTH)
+        self._tell_leader()
+
+    @property
+    def leader(self) -> ReplicaLog:
+        """The log of the broker that leads."""
+        return self.logs[self.state.leader]
+
+    @property
+    def follower(self) -> ReplicaLog:
+        """The log of the other one."""
+        return self.logs[1 - self.state.leader]
+
+    def _tell_leader(self) -> None:
+        leader = self.leader
+        followers = new_records(RemoteReplica, 2)
+        make_leader(
+            self.rules, leader.partition, followers, leader.entries, self.state, 1, now_ms=0
+        )
+
+    def op_produce(self, step: Fields) -> None:
+        if step.take("acks") != ACKS_ALL:
+            raise UnknownContent("only acks=-1: the follower has the records too")
+        self.leader.append(self.state.leader_epoch, step.take("count"))
+        reconcile(self.leader, self.follower)
+
+    def op_bounce(self, step: Fields) -> None:
+        who = step.take("who")
+        if who not in ("leader", "follower"):
+            raise UnknownContent(f"unknown broker {who!r}")
+        replica = self.state.leader if who == "leader" else 1 - self.state.leader
+        self._leave(replica)
+        self._return(self.logs[replica])
+        reconcile(self.leader, self.follower)
+        self.state.isr = append(self.state.isr, replica)
+
+    def _leave(self, replica: int) -> None:
+        leaving, staying = single(replica), single(1 - replica)
+        if self.state.leader == replica and self.controlled:
+            elect_for_controlled_shutdown(self.state, BOTH, BOTH, leaving)
+        elif self.state.leader == replica:
+            elect_for_offline(self.state, BOTH, staying, False)
+        remove_replica_from_isr(self.rules, self.state, replica, False)
+        self._tell_leader()
+
+    def _return(self, log: ReplicaLog) -> None:
+        """Start again from what a clean stop left on disk."""
+        persisted = epoch_entries(log.cache())
+        open_log(
+            self.rules,
+            log.partition,
+            persisted,
+            log.partition.epoch_count,
+            log.entries,
+            log.partition.high_watermark,
+        )
+        log.partition.leader = UNDEFINED
+
+    def see_leader_cache(self, expected: Json) -> list[list[int]]:
+        del expected
+        return [list(entry) for entry in self.leader.cache()]
+
+    def see_follower_cache(self, expected: Json) -> list[list[int]]:
+        del expected
+        return [list(entry) for entry in self.follower.cache()]
+
+    def see_last_record_epoch(self, expected: Json) -> int | None:
+        del expected
+        partition = self.leader.partition
+        last = partition.log_end_offset - 1
+        return none_if_absent(epoch_at(self.leader.runs, partition.run_count, last))

@@ -1,0 +1,50 @@
+"""``pytest tests/vectors --vectors FILE`` runs another file of vectors of the same schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from vector_runner import load_vectors
+
+SHIPPED = Path(__file__).parent.parent / "data" / "vectors" / "kafka_rules_vectors.json"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--vectors",
+        metavar="FILE",
+        action="append",
+        default=None,
+        help="run the vectors of this file instead of the shipped ones (repeatable)",
+    )
+
+
+def vector_paths(config: pytest.Config) -> list[Path]:
+    given = config.getoption("--vectors", default=None)
+    return [Path(name) for name in given] if given else [SHIPPED]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "vector" not in metafunc.fixturenames:
+        return
+    try:
+        files = [load_vectors(path) for path in vector_paths(metafunc.config)]
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from error
+    vectors = [vector for file in files for vector in file.vectors]
+    metafunc.parametrize("vector", vectors, ids=[vector["id"] for vector in vectors])
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    for path in vector_paths(config):
+        try:
+            counts = load_vectors(path).per_area()
+        except ValueError:
+            return
+        terminalreporter.section(f"vectors in {path.name}")
+        for area, count in sorted(counts.items()):
+            terminalreporter.line(f"{count:5d}  {area}")
+        terminalreporter.line(f"{sum(counts.values()):5d}  in all")

@@ -1,0 +1,11 @@
+"""Every vector, one test each; see ``vector_runner`` for how they are run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vector_runner import run_vector
+
+
+def test_vector(vector: dict[str, Any]) -> None:
+    run_vector(vector)

@@ -1,0 +1,61 @@
+"""The command ``tidegauge``: a table of contents.
+
+A command is one function in its own module of ``tidegauge.commands`` and one line at the
+end of this file. What a command needs it imports when it is called, so that ``--help``
+answers at once.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tidegauge import __version__
+from tidegauge.commands.compile_rules import compile_rules
+from tidegauge.commands.show_releases import show_releases
+
+# \b keeps the lines below it as they are.
+EXAMPLES = """\b
+Examples:
+  tidegauge compile          compile the rules now, not within the first run
+  tidegauge releases 2.6     show the rules of a release of Kafka
+  tidegauge compile --help   explain one command
+"""
+
+app = typer.Typer(
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+    # Plain help, without boxes: its examples can be copied, and it can be searched.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """Run the command that the shell's arguments name."""
+    app()
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tidegauge {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def front_door(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Simulate the replication of a whole Kafka cluster in virtual time."""
+
+
+app.command("compile")(compile_rules)
+app.command("releases")(show_releases)

@@ -1,0 +1,1 @@
+"""The commands of ``tidegauge``, one module each; ``tidegauge.command_line`` lists them."""

@@ -1,0 +1,44 @@
+"""``tidegauge compile``: compile the rules before anything has to wait for it."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable
+from importlib.util import find_spec
+
+import typer
+
+
+def compile_rules() -> None:
+    """Compile the rules into the cache.
+
+    The rules of Kafka are compiled to machine code once for each version of their sources.
+    Any run does this when it has to; this command does it now.
+    """
+    from tidegauge.replication import compiled
+
+    import_modules_of(compiled.KERNEL_ROOMS)
+    count = len(compiled.RULES)
+    if not compiled.COMPILED:
+        typer.echo(f"TIDEGAUGE_COMPILED=0: {count} rules run as plain Python, none to compile")
+        return
+    typer.echo(f"Compiling {count} rules, unless they are in the cache")
+    done = compiled.compile_all()
+    if done.compiled:
+        typer.echo(f"Compiled {done.compiled} of {done.rules} rules in {done.seconds:.1f} s")
+    else:
+        typer.echo(f"All {done.rules} rules were in the cache ({done.seconds:.1f} s)")
+    typer.echo(f"The cache is {done.folder}")
+
+
+def import_modules_of(rooms: Iterable[str]) -> None:
+    """Import every module of these rooms: a rule is known once its module is imported."""
+    for room in rooms:
+        package = find_spec(f"tidegauge.{room}")
+        if package is None or package.submodule_search_locations is None:
+            continue
+        for module in pkgutil.walk_packages(
+            package.submodule_search_locations, prefix=f"tidegauge.{room}."
+        ):
+            importlib.import_module(module.name)

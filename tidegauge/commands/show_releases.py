@@ -1,0 +1,139 @@
+"""``tidegauge releases``: what differs between the releases of Kafka."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from tidegauge.replication.release_versions import Cell, Table
+
+#: Columns of the output where there is no terminal to ask, and of a name in it.
+WIDTH = 100
+NAME_WIDTH = 47
+
+
+def show_releases(
+    release: Annotated[
+        str | None,
+        typer.Argument(help="A release such as 2.6.3, or a line such as 2.6: its last patch."),
+    ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VERSION",
+            help="inter.broker.protocol.version of the brokers; by default the release's own.",
+        ),
+    ] = None,
+) -> None:
+    """Show the rules and defaults of a release of Kafka, or what differs between releases.
+
+    Each rule is a switch that was read in Kafka's source, and the method and release where
+    it was read are shown with it.
+
+    \b
+    Examples:
+      tidegauge releases                           each rule, and where it changed
+      tidegauge releases 2.6                       rules and defaults of 2.6.3
+      tidegauge releases 2.0.0                     ... of 2.0.0
+      tidegauge releases 2.6.3 --protocol 0.10.2   ... if it speaks the protocol of 0.10.2
+    """
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = WIDTH
+    if release is None and protocol is not None:
+        _fail("--protocol needs a release, as in: tidegauge releases 2.6 --protocol 2.0")
+    try:
+        if release is None:
+            _show_changes(console)
+        else:
+            _show_one(console, release, protocol)
+    except ValueError as error:
+        _fail(str(error))
+
+
+def _fail(message: str) -> NoReturn:
+    typer.echo(f"tidegauge: {message}", err=True)
+    raise typer.Exit(2)
+
+
+def _show_changes(console: Console) -> None:
+    from tidegauge.replication.release_defaults import DEFAULTS
+    from tidegauge.replication.release_versions import all_releases
+    from tidegauge.replication.releases import DEFAULT_RELEASE, REFERENCE_LINES, RULES
+
+    releases = all_releases()
+    console.print(
+        f"Releases {releases[0]} to {releases[-1]}, {DEFAULT_RELEASE} if a scenario names none.\n"
+        f"Reference: {', '.join(REFERENCE_LINES)}.\n"
+        "A row gives its first value, and from which releases on it has another; 'if' means: only\n"
+        "under that inter.broker.protocol.version or a newer one. The last that applies counts."
+    )
+    _print_histories(console, "rule", RULES)
+    first = str(releases[0])
+    changing = {
+        name: cells for name, cells in DEFAULTS.items() if len(cells) > 1 or cells[0].since != first
+    }
+    _print_histories(console, "default", changing)
+
+
+def _show_one(console: Console, release: str, protocol: str | None) -> None:
+    from tidegauge.replication.release_defaults import default_cells_of
+    from tidegauge.replication.release_versions import Release
+    from tidegauge.replication.releases import checkpoint_format_of, rule_cells_of
+
+    parsed = Release.parse(release)
+    spoken = parsed.protocol(protocol)
+    console.print(
+        f"Release {parsed}, inter.broker.protocol.version {spoken}, "
+        f"reads checkpoint files as {checkpoint_format_of(release).name}"
+    )
+    _print_sourced(console, "Rules", rule_cells_of(release, protocol))
+    _print_sourced(console, "Defaults", default_cells_of(release))
+
+
+def _history(cells: tuple[Cell, ...]) -> Text:
+    """``no, 2.7.0 if 2.7-IV2: yes, 3.1.0: no``, the releases in colour; long ones in lines."""
+    from rich.text import Text
+
+    from tidegauge.replication.release_versions import all_releases
+    from tidegauge.replication.releases import value_name
+
+    parts = []
+    for cell in cells:
+        part = Text()
+        if cell.since != str(all_releases()[0]):
+            condition = f" if {cell.protocol}" if cell.protocol else ""
+            part.append(f"{cell.since}{condition}", style="bold cyan").append(": ")
+        parts.append(part.append(value_name(cell.value)))
+    line = Text(", ").join(parts)
+    return line if len(line) <= WIDTH - NAME_WIDTH else Text("\n").join(parts)
+
+
+def _print_histories(console: Console, title: str, rows: Table) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table as Grid
+
+    grid = Grid(title, "value", box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=0)
+    grid.columns[0].width = NAME_WIDTH
+    for name, cells in rows.items():
+        grid.add_row(name, _history(cells))
+    console.print("", grid, sep="\n")
+
+
+def _print_sourced(console: Console, title: str, cells: dict[str, Cell]) -> None:
+    """Each name with its value, and below it where that was read, in a fainter colour."""
+    from rich.text import Text
+
+    from tidegauge.replication.releases import value_name
+
+    console.print("", Text(title, style="bold"), sep="\n")
+    for name, cell in cells.items():
+        console.print(Text(name.ljust(NAME_WIDTH)).append(value_name(cell.value), style="bold"))
+        console.print(Text(f"    {cell.source}", style="dim"))
