@@ -26,13 +26,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numba
 import numpy as np
 from filelock import FileLock
-
 from tidegauge.replication.records import Record, Records, dtype_of
 
 COMPILED = os.environ.get("TIDEGAUGE_COMPILED", "1") != "0"
@@ -132,22 +132,16 @@ def cache_folder() -> Path:
     return Path(base) / f"rules-{_sources_hash()}"
 
 
+@cache
 def _sources_hash() -> str:
-    global _cached_hash
-    if _cached_hash is None:
-        digest = hashlib.sha256(
-            f"{sys.version} {numba.__version__} {np.__version__} {BOUNDS_CHECKED}".encode()
-        )
-        house = Path(__file__).resolve().parent.parent
-        for room in KERNEL_ROOMS:
-            for source in sorted((house / room).rglob("*.py")):
-                digest.update(source.relative_to(house).as_posix().encode())
-                digest.update(source.read_bytes())
-        _cached_hash = digest.hexdigest()[:16]
-    return _cached_hash
-
-
-_cached_hash: str | None = None
+    versions = (sys.version, numba.__version__, np.__version__, BOUNDS_CHECKED)
+    digest = hashlib.sha256(repr(versions).encode())
+    house = Path(__file__).resolve().parent.parent
+    for room in KERNEL_ROOMS:
+        for source in sorted((house / room).rglob("*.py")):
+            digest.update(source.relative_to(house).as_posix().encode())
+            digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 @contextmanager

@@ -67,7 +67,7 @@ def skips_older_partition_epoch(
 def stop_replica_error(rules: ReleaseRules, known_leader_epoch: int, leader_epoch: int) -> int:
     """Judge one partition of a StopReplica.
 
-    Source: ReplicaManager.stopReplicas@2.5.0, @2.6.0 (KIP-570) and @3.5.0.
+    Source: ReplicaManager.stopReplicas@2.5.0, @2.6.0 (KIP-570) and @3.4.1 (KAFKA-13972).
     """
     if not rules.stop_replica_fenced or leader_epoch in (EPOCH_DURING_DELETE, NO_EPOCH):
         return errors.NONE

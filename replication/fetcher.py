@@ -89,9 +89,7 @@ def takes_response(fetch: PartitionFetchState, requested_offset: int) -> bool:
 
     Source: AbstractFetcherThread.processFetchRequest@2.4.0.
     """
-    return (
-        fetch.state == FETCHING and not fetch.delayed and fetch.fetch_offset == requested_offset
-    )
+    return fetch.state == FETCHING and not fetch.delayed and fetch.fetch_offset == requested_offset
 
 
 @rule

@@ -83,9 +83,7 @@ def is_replica_isr_eligible(rules: ReleaseRules, replica: int, ineligible: int) 
 
 
 @rule
-def is_follower_in_sync(
-    rules: ReleaseRules, partition: Partition, follower: RemoteReplica
-) -> bool:
+def is_follower_in_sync(rules: ReleaseRules, partition: Partition, follower: RemoteReplica) -> bool:
     """Whether a follower's log reaches far enough to enter the ISR.
 
     Without the epoch's start a new leader, whose high watermark lags, admits followers

@@ -110,10 +110,7 @@ def handle_isr_update(
         return STAYS_PENDING
     if answer.partition_epoch < partition.partition_epoch:
         return STAYS_PENDING
-    if (
-        rules.isr_update_ignores_equal_epoch
-        and answer.partition_epoch == partition.partition_epoch
-    ):
+    if rules.isr_update_ignores_equal_epoch and answer.partition_epoch == partition.partition_epoch:
         return STAYS_PENDING
     commit_isr(partition, answer.isr, answer.partition_epoch)
     return COMMITTED

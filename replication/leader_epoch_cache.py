@@ -16,7 +16,6 @@ refuses               epoch < 0            epoch < 0        epoch < 0           
 ..                                                                               start < 0
 end offset answers    offset only          epoch, offset    epoch, offset        as C
 epoch below first     undefined            undefined        (asked, first start) as C
-epoch -1, no entries  log end offset       undefined        undefined            undefined
 ====================  ===================  ===============  ===================  ==========
 
 Entries lie in an array that the caller provides, with room for one more; the functions
@@ -115,13 +114,14 @@ def end_offset_for(
     """Where ``requested_epoch`` ended: (epoch, end offset), (-1, -1) if undefined.
 
     The epoch of the answer is the largest one known that is not above the requested one;
-    generation A knows no such answer and leaves it -1.
+    generation A knows no such answer and leaves it -1. Early releases of it took a request
+    for epoch -1, of a follower whose cache is empty, for one for the latest epoch of their
+    own empty cache (KAFKA-6857).
     """
     only_offset = rules.epoch_cache_generation == EPOCH_CACHE_A
-    if requested_epoch == UNDEFINED and not only_offset:
+    if requested_epoch == UNDEFINED and not (rules.undefined_epoch_is_latest and count == 0):
         return UNDEFINED, UNDEFINED
     if requested_epoch == latest_epoch(entries, count):
-        # With generation A also for -1 on an empty cache, "the latest" there.
         return (UNDEFINED if only_offset else requested_epoch), log_end_offset
     higher = next_entry(entries, count, requested_epoch)
     if higher == count:

@@ -37,10 +37,9 @@ def append(
     """Append records of one epoch at the log end; the offset of the first one.
 
     A leader stamps its own epoch, a follower takes the batch's. Either enters the epoch
-    in its cache with the first batch of it; a batch of an old message format, which
-    carries none, empties the cache.
+    in its cache with the first batch of it; batches of an old message format carry none.
 
-    Source: Log.append@0.11.0.0 and @2.4.0; KAFKA-7897 for the old format.
+    Source: Log.append@0.11.0.0 and @2.4.0.
     """
     base_offset = partition.log_end_offset
     if partition.run_count == 0 or runs[partition.run_count - 1].epoch != epoch:
@@ -49,8 +48,6 @@ def append(
         partition.run_count += 1
     if rules.records_carry_epoch:
         partition.epoch_count = assign(rules, entries, partition.epoch_count, epoch, base_offset)
-    else:
-        partition.epoch_count = 0
     partition.log_end_offset = base_offset + record_count
     return base_offset
 

@@ -20,7 +20,6 @@ ACKS_NONE = code(0)
 ACKS_LEADER = code(1)
 
 
-
 @rule
 def append_error(rules: ReleaseRules, partition: Partition, acks: int) -> int:
     """NONE if a leader may append a batch that was sent with these acks, else the error.

@@ -22,6 +22,7 @@ from tidegauge.replication.records import (
     RemoteReplica,
 )
 from tidegauge.replication.release_rules import (
+    EPOCH_CACHE_NONE,
     RESTART_ON_NEW_EPOCH,
     RESTART_ON_NEW_LEADER,
     RESTART_UNLESS_NEXT_EPOCH,
@@ -84,12 +85,26 @@ def make_leader(
     if is_new_epoch or not rules.followers_reset_on_new_epoch_only:
         partition.leader_epoch = state.leader_epoch
         partition.leader_epoch_start_offset = partition.log_end_offset
-        if rules.epoch_assigned_on_become_leader and rules.records_carry_epoch:
+        if enters_epoch_when_leading(rules):
             partition.epoch_count = assign(
                 rules, entries, partition.epoch_count, state.leader_epoch, partition.log_end_offset
             )
         _reset_followers(rules, partition, followers, is_new_leader, now_ms)
     return is_new_leader
+
+
+@rule
+def enters_epoch_when_leading(rules: ReleaseRules) -> bool:
+    """Whether a leader enters its epoch in the cache when it takes over.
+
+    In 2.0.1 and 2.1.0 also where its records carry none, which 2.1.1 mended by leaving
+    such logs without a cache (KAFKA-7897).
+
+    Source: Partition.makeLeader@2.0.1.
+    """
+    return (
+        rules.epoch_assigned_on_become_leader and rules.epoch_cache_generation != EPOCH_CACHE_NONE
+    )
 
 
 @rule

@@ -35,7 +35,7 @@ from tidegauge.replication.log import (
     truncate_fully_and_start_at,
     truncate_to,
 )
-from tidegauge.replication.partition import initialize_partition
+from tidegauge.replication.partition import enters_epoch_when_leading, initialize_partition
 from tidegauge.replication.records import (
     UNDEFINED,
     EpochEntry,
@@ -95,7 +95,7 @@ class ReplicaLog:
         self._make_room()
         partition = self.partition
         partition.leader_epoch = epoch
-        if self.rules.records_carry_epoch:
+        if enters_epoch_when_leading(self.rules):
             partition.epoch_count = assign(
                 self.rules, self.entries, partition.epoch_count, epoch, partition.log_end_offset
             )

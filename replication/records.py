@@ -11,8 +11,7 @@ slots (``replica_list.py``). Absent is -1, as on Kafka's wire.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Annotated, Protocol, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar, cast, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +23,27 @@ flag = Annotated[bool, np.bool_]
 UNDEFINED = -1
 
 
-class Record(np.record):
-    """A row of a structured array; see the module's docstring."""
+if TYPE_CHECKING:
+    # numpy's stubs forbid what numpy allows, to derive from `np.record`.
+    class Record:
+        """A row of a structured array; see the module's docstring."""
+
+        dtype: np.dtype[np.void]
+
+else:
+
+    class Record(np.record):
+        """A row of a structured array; see the module's docstring."""
 
 
 R = TypeVar("R", bound=Record)
+R_co = TypeVar("R_co", bound=Record, covariant=True)
 
 
-class Records(Protocol[R]):
+class Records(Protocol[R_co]):
     """A one-dimensional array of records."""
 
-    def __getitem__(self, index: int) -> R: ...
+    def __getitem__(self, index: int) -> R_co: ...
 
     def __len__(self) -> int: ...
 
@@ -147,7 +156,6 @@ class LeaderAndIsr(Record):
     partition_epoch: i64
 
 
-@cache
 def dtype_of(record: type[Record]) -> np.dtype[np.void]:
     """The numpy dtype of a record's rows, aligned as a C struct would be."""
     hints = get_type_hints(record, include_extras=True)
@@ -158,7 +166,7 @@ def dtype_of(record: type[Record]) -> np.dtype[np.void]:
 def new_records(record: type[R], count: int) -> Records[R]:
     """An array of ``count`` records, all fields zero."""
     rows: NDArray[np.void] = np.zeros(count, dtype=dtype_of(record))
-    return rows  # type: ignore[return-value]  # numpy cannot say that its rows are `record`
+    return cast("Records[R]", rows)  # numpy has no type for rows of a class
 
 
 def new_record(record: type[R]) -> R:

@@ -26,7 +26,7 @@ HIGH_WATERMARK_BY_ISR_OR_CAUGHT_UP = code(3)  #: ... or has the leader's log end
 HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE = code(4)  #: ... if it may enter the ISR at all
 
 # epoch_cache_generation: which LeaderEpochFileCache.
-EPOCH_CACHE_NONE = code(0)  #: up to 0.10.2: logs know no epochs
+EPOCH_CACHE_NONE = code(0)  #: up to 0.10.2, from 2.1.1 for records that carry no epoch
 EPOCH_CACHE_A = code(1)  #: 0.11.0 - 1.1 (KIP-101)
 EPOCH_CACHE_B = code(2)  #: 2.0.0 (KIP-279)
 EPOCH_CACHE_C = code(3)  #: 2.0.1, 2.1 - 2.6 (KAFKA-7415)
@@ -102,12 +102,16 @@ class ReleaseRules(Record):
     records_carry_epoch: flag
     #: EPOCH_CACHE_*.
     epoch_cache_generation: i64
+    #: A cache without entries answers the log end to a request for epoch -1 (KAFKA-6857).
+    undefined_epoch_is_latest: flag
     #: A leader enters its epoch when it takes over, not with its first record.
     epoch_assigned_on_become_leader: flag
     #: Truncation at or above the log end leaves the cache as it is (KAFKA-10706).
     epoch_kept_by_empty_truncation: flag
     #: TRUNCATE_*.
     truncation_protocol: i64
+    #: A follower with an empty cache asks for epoch -1 instead of not asking.
+    empty_cache_is_asked_for: flag
     #: RESTART_*.
     fetcher_restart_rule: i64
     #: A follower without records to compare starts at its high watermark, not its log end.

@@ -177,6 +177,15 @@ RULES: Table = {
         Cell("2.7.0", EPOCH_CACHE_D, "KIP-595, LeaderEpochFileCache.assign@2.7.0",
              protocol="0.11.0-IV0"),
     ),
+    "undefined_epoch_is_latest": (
+        Cell("0.10.2.0", False, "LeaderEpochFileCache.endOffsetFor@0.11.0.3"),
+        Cell("0.11.0.0", True, "LeaderEpochFileCache.endOffsetFor@0.11.0.0"),
+        Cell("0.11.0.3", False, "KAFKA-6857, LeaderEpochFileCache.endOffsetFor@0.11.0.3"),
+        Cell("1.0.0", True, "LeaderEpochFileCache.endOffsetFor@1.0.0"),
+        Cell("1.0.2", False, "KAFKA-6857, LeaderEpochFileCache.endOffsetFor@1.0.2"),
+        Cell("1.1.0", True, "LeaderEpochFileCache.endOffsetFor@1.1.0"),
+        Cell("1.1.1", False, "KAFKA-6857, LeaderEpochFileCache.endOffsetFor@1.1.1"),
+    ),
     "epoch_assigned_on_become_leader": (
         Cell("0.10.2.0", False, "Partition.makeLeader@0.10.2.0"),
         Cell("2.0.1", True, "KAFKA-7415, Partition.makeLeader@2.0.1"),
@@ -195,6 +204,11 @@ RULES: Table = {
              "KIP-320, AbstractFetcherThread.maybeTruncate@2.1.0", protocol="2.1-IV1"),
         Cell("2.8.0", TRUNCATE_ON_FETCH,
              "KIP-595, AbstractFetcherThread.truncateOnFetchResponse@2.8.0", protocol="2.7-IV1"),
+    ),
+    "empty_cache_is_asked_for": (
+        Cell("0.10.2.0", False, "ReplicaManager.makeFollowers@0.10.2.0"),
+        Cell("0.11.0.0", True, "ReplicaFetcherThread.buildLeaderEpochRequest@0.11.0.0"),
+        Cell("2.1.0", False, "AbstractFetcherThread.fetchTruncatingPartitions@2.1.0"),
     ),
     "fetcher_restart_rule": (
         Cell("0.10.2.0", RESTART_ON_NEW_LEADER, "Partition.makeFollower@0.10.2.0"),

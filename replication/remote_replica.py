@@ -35,8 +35,7 @@ def update_fetch_state(
         caught_up_time_ms = fetch_time_ms
     elif fetch_offset >= follower.last_fetch_leader_log_end_offset:
         caught_up_time_ms = follower.last_fetch_time_ms
-    if caught_up_time_ms > follower.last_caught_up_time_ms:
-        follower.last_caught_up_time_ms = caught_up_time_ms
+    follower.last_caught_up_time_ms = max(follower.last_caught_up_time_ms, caught_up_time_ms)
 
     follower.log_end_offset = fetch_offset
     follower.log_start_offset = follower_log_start_offset
@@ -93,9 +92,7 @@ def reset_replica_state(
 
 
 @rule
-def is_within_lag_time(
-    follower: RemoteReplica, now_ms: int, replica_lag_time_max_ms: int
-) -> bool:
+def is_within_lag_time(follower: RemoteReplica, now_ms: int, replica_lag_time_max_ms: int) -> bool:
     """Whether the follower was caught up at most ``replica.lag.time.max.ms`` ago."""
     return now_ms - follower.last_caught_up_time_ms <= replica_lag_time_max_ms
 

@@ -28,7 +28,6 @@ from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, rule
 from tidegauge.replication.records import UNDEFINED, Partition, PartitionFetchState
 from tidegauge.replication.release_rules import (
-    EPOCH_CACHE_A,
     TRUNCATE_ON_FETCH,
     TRUNCATE_TO_HIGH_WATERMARK,
     ReleaseRules,
@@ -60,21 +59,19 @@ def initial_fetch_offset(rules: ReleaseRules, partition: Partition) -> int:
 def asks_for_epoch_end(rules: ReleaseRules, partition: Partition) -> bool:
     """Whether a truncating follower sends OffsetsForLeaderEpoch.
 
-    With an empty cache there is nothing to ask for; generation A asks all the same, for
+    With an empty cache there is nothing to ask for; up to 2.0 it asks all the same, for
     epoch -1.
 
-    Source: AbstractFetcherThread.buildLeaderEpochRequest@0.11.0.0,
+    Source: ReplicaFetcherThread.buildLeaderEpochRequest@0.11.0.0 and @2.0.0,
     fetchTruncatingPartitions@2.1.0.
     """
     if rules.truncation_protocol == TRUNCATE_TO_HIGH_WATERMARK:
         return False
-    return partition.epoch_count > 0 or rules.epoch_cache_generation == EPOCH_CACHE_A
+    return partition.epoch_count > 0 or rules.empty_cache_is_asked_for
 
 
 @rule
-def fallback_offset(
-    rules: ReleaseRules, partition: Partition, fetch: PartitionFetchState
-) -> int:
+def fallback_offset(rules: ReleaseRules, partition: Partition, fetch: PartitionFetchState) -> int:
     """Where a follower truncates if it cannot ask, or is answered "undefined".
 
     Source: ReplicaFetcherThread.maybeTruncate@0.11.0.0,

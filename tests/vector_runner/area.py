@@ -21,6 +21,7 @@ AREAS: dict[str, type[Area]] = {}
 
 A = TypeVar("A", bound="type[Area]")
 R = TypeVar("R", bound=Record)
+Meaning = TypeVar("Meaning")
 
 
 def area(name: str) -> Callable[[A], A]:
@@ -33,7 +34,7 @@ def area(name: str) -> Callable[[A], A]:
     return register
 
 
-class UnknownContent(AssertionError):
+class UnknownContentError(AssertionError):
     """A vector says something that its area does not know."""
 
 
@@ -51,12 +52,12 @@ class Fields:
         try:
             return self._content.pop(key)
         except KeyError:
-            raise UnknownContent(f"{self._where} lacks {key!r}") from None
+            raise UnknownContentError(f"{self._where} lacks {key!r}") from None
 
     def all_taken(self) -> None:
         """Raise for keys that nobody asked for."""
         if self._content:
-            raise UnknownContent(f"{self._where} has unknown {sorted(self._content)}")
+            raise UnknownContentError(f"{self._where} has unknown {sorted(self._content)}")
 
 
 class Area:
@@ -84,7 +85,7 @@ class Area:
             else:
                 operation = getattr(self, f"op_{name}", None)
                 if operation is None:
-                    raise UnknownContent(f"{where} has unknown operation {name!r}")
+                    raise UnknownContentError(f"{where} has unknown operation {name!r}")
                 operation(step)
             step.all_taken()
 
@@ -93,7 +94,7 @@ class Area:
         for key, expected in expect.items():
             observation = getattr(self, f"see_{key}", None)
             if observation is None:
-                raise UnknownContent(f"{where} expects unknown {key!r}")
+                raise UnknownContentError(f"{where} expects unknown {key!r}")
             seen = plain(observation(expected))
             if not same(seen, expected):
                 raise AssertionError(f"{where}: {key} is {seen!r}, expected {expected!r}")
@@ -107,14 +108,14 @@ def run_vector(vector: Mapping[str, Json]) -> None:
     fields.take("note", None)
     name = fields.take("area")
     if name not in AREAS:
-        raise UnknownContent(f"unknown area {name!r}")
+        raise UnknownContentError(f"unknown area {name!r}")
     given = Fields(fields.take("given"), "given")
     steps = fields.take("steps")
     expect = fields.take("expect")
     tag = fields.take("tag")
     fields.all_taken()
     if not expect and not any(step.get("op") == "check" for step in steps):
-        raise UnknownContent("the vector expects nothing")
+        raise UnknownContentError("the vector expects nothing")
     work = AREAS[name](given, tag)
     try:
         given.all_taken()
@@ -142,10 +143,10 @@ def plain(value: Json) -> Json:
     return value.item() if hasattr(value, "item") else value
 
 
-def choice(table: Mapping[str, R | int], name: str, what: str) -> Any:
+def choice(table: Mapping[str, Meaning], name: str, what: str) -> Meaning:
     """What a word of the vector stands for."""
     if name not in table:
-        raise UnknownContent(f"unknown {what} {name!r}")
+        raise UnknownContentError(f"unknown {what} {name!r}")
     return table[name]
 
 
@@ -215,7 +216,7 @@ class Brokers:
             return -1
         if broker not in self._ids:
             if len(self._ids) == SLOTS:
-                raise UnknownContent(f"more than {SLOTS} brokers")
+                raise UnknownContentError(f"more than {SLOTS} brokers")
             self._ids.append(broker)
         return self._ids.index(broker)
 

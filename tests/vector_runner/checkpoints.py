@@ -5,8 +5,6 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from vector_runner.area import Area, Fields, Json, UnknownContent, area, choice
-
 from tidegauge.actors.log_directory import read_checkpoint, write_checkpoint
 from tidegauge.replication.checkpoint_files import (
     LEADER_EPOCH_CHECKPOINT,
@@ -20,6 +18,8 @@ from tidegauge.replication.checkpoint_files import (
     render_leader_epochs,
     render_offsets,
 )
+
+from vector_runner.area import Area, Fields, Json, UnknownContentError, area, choice
 
 READERS = {
     "scala_0_10": CheckpointFormat.SCALA_0_10,
@@ -79,7 +79,7 @@ class CheckpointFile(Area):
     def see_ok(self, expected: Json) -> bool:
         del expected
         if self.entries is None and self.error is None:
-            raise UnknownContent("nothing has been read")
+            raise UnknownContentError("nothing has been read")
         return self.error is None
 
     def see_entries(self, expected: Json) -> Json:

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from vector_runner.area import (
-    Area,
-    Brokers,
-    Fields,
-    Json,
-    UnknownContent,
-    area,
-    choice,
-    record,
-    release_rules,
-)
+from typing import ClassVar
 
 from tidegauge.controller import elections, partition_state_machine, replica_state_machine
 from tidegauge.controller.leader_and_isr import (
@@ -22,6 +12,18 @@ from tidegauge.controller.leader_and_isr import (
 )
 from tidegauge.replication.records import LeaderAndIsr
 from tidegauge.replication.replica_list import append, contains, first, size
+
+from vector_runner.area import (
+    Area,
+    Brokers,
+    Fields,
+    Json,
+    UnknownContentError,
+    area,
+    choice,
+    record,
+    release_rules,
+)
 
 
 @area("leader_election")
@@ -63,7 +65,7 @@ class LeaderElection(Area):
                 state, self.assignment, self.live, self.shutting_down
             )
         else:
-            raise UnknownContent(f"unknown strategy {self.strategy!r}")
+            raise UnknownContentError(f"unknown strategy {self.strategy!r}")
 
     def see_leader(self, expected: Json) -> int | None:
         del expected
@@ -87,7 +89,7 @@ class LeaderElection(Area):
 class StateMachine(Area):
     """A state and transitions of it, legal or not."""
 
-    states: dict[str, int]
+    states: ClassVar[dict[str, int]]
 
     def __init__(self, given: Fields, tag: str) -> None:
         del tag
@@ -117,7 +119,7 @@ class StateMachine(Area):
 class PartitionStateMachine(StateMachine):
     """Kafka's PartitionStateMachine."""
 
-    states = {
+    states: ClassVar[dict[str, int]] = {
         "New": partition_state_machine.NEW_PARTITION,
         "Online": partition_state_machine.ONLINE_PARTITION,
         "Offline": partition_state_machine.OFFLINE_PARTITION,
@@ -132,7 +134,7 @@ class PartitionStateMachine(StateMachine):
 class ReplicaStateMachine(StateMachine):
     """Kafka's ReplicaStateMachine."""
 
-    states = {
+    states: ClassVar[dict[str, int]] = {
         "New": replica_state_machine.NEW_REPLICA,
         "Online": replica_state_machine.ONLINE_REPLICA,
         "Offline": replica_state_machine.OFFLINE_REPLICA,

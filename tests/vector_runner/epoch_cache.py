@@ -2,18 +2,6 @@
 
 from __future__ import annotations
 
-from vector_runner.area import (
-    Area,
-    Fields,
-    Json,
-    area,
-    choice,
-    epoch_entries,
-    none_if_absent,
-    record,
-    release_rules,
-)
-
 from tidegauge.replication import leader_epoch_cache as cache
 from tidegauge.replication.checkpoint_files import (
     CheckpointFormat,
@@ -28,6 +16,18 @@ from tidegauge.replication.release_rules import (
     EPOCH_CACHE_B,
     EPOCH_CACHE_C,
     EPOCH_CACHE_D,
+)
+
+from vector_runner.area import (
+    Area,
+    Fields,
+    Json,
+    area,
+    choice,
+    epoch_entries,
+    none_if_absent,
+    record,
+    release_rules,
 )
 
 GENERATIONS = {"A": EPOCH_CACHE_A, "B": EPOCH_CACHE_B, "C": EPOCH_CACHE_C, "D": EPOCH_CACHE_D}

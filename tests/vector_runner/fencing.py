@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from tidegauge.replication import controller_requests, errors, leader_read
+from tidegauge.replication.min_insync_replicas import (
+    append_error,
+    check_enough_replicas_reach_offset,
+)
+from tidegauge.replication.records import UNDEFINED, Partition
+from tidegauge.replication.replica_list import pack
+
 from vector_runner.area import (
     Area,
     Fields,
     Json,
-    UnknownContent,
+    UnknownContentError,
     area,
     choice,
     epoch_entries,
@@ -15,14 +23,6 @@ from vector_runner.area import (
     record,
     release_rules,
 )
-
-from tidegauge.replication import controller_requests, errors, leader_read
-from tidegauge.replication.min_insync_replicas import (
-    append_error,
-    check_enough_replicas_reach_offset,
-)
-from tidegauge.replication.records import UNDEFINED, Partition
-from tidegauge.replication.replica_list import pack
 
 READERS = {
     "read_uncommitted": leader_read.READ_UNCOMMITTED,
@@ -126,7 +126,7 @@ class OffsetsForLeaderEpoch(Refusal):
         self.rules = release_rules(tag)
         self.hosted = given.take("partition_hosted")
         if self.hosted not in ("online", "offline", "none"):
-            raise UnknownContent(f"unknown partition_hosted {self.hosted!r}")
+            raise UnknownContentError(f"unknown partition_hosted {self.hosted!r}")
         self.in_metadata_cache = given.take("in_metadata_cache", True)
         listed = given.take("epoch_entries", [])
         self.entries = epoch_entries(listed)
@@ -239,14 +239,12 @@ class ReadVisibility(Refusal):
     def op_fetch(self, step: Fields) -> None:
         who, offset = step.take("from"), step.take("offset")
         if who not in ("follower", "consumer", "client"):
-            raise UnknownContent(f"unknown reader {who!r}")
+            raise UnknownContentError(f"unknown reader {who!r}")
         isolation = step.take("isolation", None if who == "follower" else "read_uncommitted")
         self.error = leader_read.offset_error(self.partition, offset)
         if self.error != errors.NONE:
             return
-        limit = leader_read.read_limit(
-            self.partition, reader(isolation), self.last_stable_offset
-        )
+        limit = leader_read.read_limit(self.partition, reader(isolation), self.last_stable_offset)
         self.limit = limit
         self.empty = bool(offset >= limit)
 
@@ -256,7 +254,7 @@ class ReadVisibility(Refusal):
             self.offset = self.partition.log_start_offset
             return
         if timestamp != "latest":
-            raise UnknownContent(f"unknown timestamp {timestamp!r}")
+            raise UnknownContentError(f"unknown timestamp {timestamp!r}")
         self.error, offset = leader_read.latest_offset(
             self.rules, self.partition, who, self.last_stable_offset
         )

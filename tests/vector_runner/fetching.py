@@ -2,22 +2,6 @@
 
 from __future__ import annotations
 
-from vector_runner.area import (
-    Area,
-    Brokers,
-    Fields,
-    Json,
-    UnknownContent,
-    area,
-    choice,
-    epoch_entries,
-    error_code,
-    none_if_absent,
-    record,
-    release_rules,
-)
-from vector_runner.epoch_cache import GENERATIONS
-
 from tidegauge.replication import errors, fetcher
 from tidegauge.replication.leader_epoch_cache import end_offset_for
 from tidegauge.replication.log import truncate_fully_and_start_at
@@ -46,6 +30,22 @@ from tidegauge.replication.truncation import (
     offset_truncation_state,
 )
 
+from vector_runner.area import (
+    Area,
+    Brokers,
+    Fields,
+    Json,
+    UnknownContentError,
+    area,
+    choice,
+    epoch_entries,
+    error_code,
+    none_if_absent,
+    record,
+    release_rules,
+)
+from vector_runner.epoch_cache import GENERATIONS
+
 STATES = {"Truncating": fetcher.TRUNCATING, "Fetching": fetcher.FETCHING}
 STATE_NAMES = {int(state): name for name, state in STATES.items()}
 
@@ -69,7 +69,7 @@ class TruncationDecision(Area):
         high_watermark = follower.take("high_watermark", None)
         initial_fetch_offset = follower.take("initial_fetch_offset", high_watermark)
         if initial_fetch_offset is None:
-            raise UnknownContent("given.follower has no offset to fall back to")
+            raise UnknownContentError("given.follower has no offset to fall back to")
         listed = follower.take("epoch_entries", [])
         generation = follower.take("cache_generation", None)
         if generation is not None:
@@ -196,7 +196,9 @@ class LogReconciliation(Area):
             truncate_fully_and_start_at(self.rules, log.partition, batches[0][0])
         for base_offset, epoch, count in batches:
             if base_offset != log.partition.log_end_offset:
-                raise UnknownContent(f"the batch at {base_offset} does not follow the one before")
+                raise UnknownContentError(
+                    f"the batch at {base_offset} does not follow the one before"
+                )
             log.append(epoch, count)
         return log
 
@@ -221,7 +223,7 @@ class LogReconciliation(Area):
         start = int(self.follower.partition.log_start_offset)
         records = [[start + place, epoch] for place, epoch in enumerate(self.follower.epochs())]
         if any(len(batch) != 3 for batch in expected):
-            raise UnknownContent("a batch is [base offset, leader epoch, number of records]")
+            raise UnknownContentError("a batch is [base offset, leader epoch, number of records]")
         listed = [
             [base_offset + place, epoch]
             for base_offset, epoch, count in expected

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from vector_runner.area import Area, Fields, Json, area, epoch_entries, record, release_rules
-
 from tidegauge.replication.high_watermark import (
     maybe_increment_high_watermark,
     update_high_watermark,
 )
 from tidegauge.replication.log import append, truncate_fully_and_start_at, truncate_to
 from tidegauge.replication.records import Partition
+
+from vector_runner.area import Area, Fields, Json, area, epoch_entries, record, release_rules
 
 
 @area("log_high_watermark")

@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
-from vector_runner.area import (
-    Area,
-    Brokers,
-    Fields,
-    Json,
-    UnknownContent,
-    area,
-    choice,
-    epoch_entries,
-    error_code,
-    record,
-    release_rules,
-)
-
-from tidegauge.replication import in_sync_replicas, isr_update, release_rules as switches
+from tidegauge.replication import in_sync_replicas, isr_update
+from tidegauge.replication import release_rules as switches
 from tidegauge.replication.high_watermark import (
     may_move_after_fetch,
     maybe_increment_leader_high_watermark,
@@ -33,7 +20,22 @@ from tidegauge.replication.records import (
 )
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.remote_replica import update_after_failed_read, update_fetch_state
-from tidegauge.replication.replica_list import EMPTY, SLOTS, append as append_replica, contains
+from tidegauge.replication.replica_list import EMPTY, SLOTS, contains
+from tidegauge.replication.replica_list import append as append_replica
+
+from vector_runner.area import (
+    Area,
+    Brokers,
+    Fields,
+    Json,
+    UnknownContentError,
+    area,
+    choice,
+    epoch_entries,
+    error_code,
+    record,
+    release_rules,
+)
 
 OUT_OF_SYNC_RULES = {
     "time_only": switches.OUT_OF_SYNC_BY_TIME,
@@ -116,7 +118,9 @@ class Leader(Area):
         for broker in self.brokers.known():
             self._set_follower(broker, known.pop(str(broker), {}))
         if known:
-            raise UnknownContent(f"given.followers has brokers without a replica: {sorted(known)}")
+            raise UnknownContentError(
+                f"given.followers has brokers without a replica: {sorted(known)}"
+            )
         self.runs = epoch_entries([], 64)
         self.entries = epoch_entries([], 64)
         self.response_high_watermark: int | None = None
@@ -186,14 +190,13 @@ class Leader(Area):
     def op_shrink_check(self, step: Fields) -> None:
         result = step.take("write_result", "ok")
         if result not in ("ok", "bad_version"):
-            raise UnknownContent(f"unknown write_result {result!r}")
+            raise UnknownContentError(f"unknown write_result {result!r}")
         out_of_sync = self._out_of_sync()
         if out_of_sync == EMPTY or result == "bad_version":
             return
         self._change_isr(isr_update.shrunk_isr(self.partition, out_of_sync))
-        if (
-            self.rules.high_watermark_on_isr_proposal
-            or not isr_update.isr_is_pending_first(self.rules)
+        if self.rules.high_watermark_on_isr_proposal or not isr_update.isr_is_pending_first(
+            self.rules
         ):
             self._attempt_high_watermark()
 

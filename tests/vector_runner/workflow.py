@@ -2,18 +2,6 @@
 
 from __future__ import annotations
 
-from vector_runner.area import (
-    Area,
-    Fields,
-    Json,
-    UnknownContent,
-    area,
-    epoch_entries,
-    none_if_absent,
-    record,
-    release_rules,
-)
-
 from tidegauge.controller.elections import elect_for_controlled_shutdown, elect_for_offline
 from tidegauge.controller.leader_and_isr import initialize_leader_and_isr, remove_replica_from_isr
 from tidegauge.replication.log import epoch_at, open_log
@@ -22,6 +10,18 @@ from tidegauge.replication.partition import make_leader
 from tidegauge.replication.reconciliation import ReplicaLog, reconcile
 from tidegauge.replication.records import UNDEFINED, LeaderAndIsr, RemoteReplica, new_records
 from tidegauge.replication.replica_list import append, pack, single
+
+from vector_runner.area import (
+    Area,
+    Fields,
+    Json,
+    UnknownContentError,
+    area,
+    epoch_entries,
+    none_if_absent,
+    record,
+    release_rules,
+)
 
 BOTH = pack([0, 1])
 
@@ -33,9 +33,9 @@ class EpochWorkflow(Area):
     def __init__(self, given: Fields, tag: str) -> None:
         self.rules = release_rules(tag)
         if given.take("brokers") != given.take("assignment"):
-            raise UnknownContent("only a partition with a replica on each broker")
+            raise UnknownContentError("only a partition with a replica on each broker")
         if given.take("auto_rebalance"):
-            raise UnknownContent("leaders are not moved back")
+            raise UnknownContentError("leaders are not moved back")
         self.controlled = given.take("controlled_shutdown")
         self.logs = [ReplicaLog.empty(self.rules, 0), ReplicaLog.empty(self.rules, 1)]
         self.state = record(LeaderAndIsr)
@@ -61,14 +61,14 @@ class EpochWorkflow(Area):
 
     def op_produce(self, step: Fields) -> None:
         if step.take("acks") != ACKS_ALL:
-            raise UnknownContent("only acks=-1: the follower has the records too")
+            raise UnknownContentError("only acks=-1: the follower has the records too")
         self.leader.append(self.state.leader_epoch, step.take("count"))
         reconcile(self.leader, self.follower)
 
     def op_bounce(self, step: Fields) -> None:
         who = step.take("who")
         if who not in ("leader", "follower"):
-            raise UnknownContent(f"unknown broker {who!r}")
+            raise UnknownContentError(f"unknown broker {who!r}")
         replica = self.state.leader if who == "leader" else 1 - self.state.leader
         self._leave(replica)
         self._return(self.logs[replica])

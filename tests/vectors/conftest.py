@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from vector_runner import load_vectors
 
 SHIPPED = Path(__file__).parent.parent / "data" / "vectors" / "kafka_rules_vectors.json"

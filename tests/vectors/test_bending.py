@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from vector_runner import AREAS, run_vector
-from vector_runner.area import UnknownContent
+from vector_runner.area import UnknownContentError
 
 Path = tuple[str | int, ...]
 
@@ -84,7 +85,7 @@ def test_what_the_runner_does_not_know_is_a_failure(vector: dict[str, Any], part
         changed["steps"] = [*changed["steps"], {"op": "dance"}]
     else:
         changed[part]["dance"] = 1
-    with pytest.raises(UnknownContent, match="dance"):
+    with pytest.raises(UnknownContentError, match="dance"):
         run_vector(changed)
 
 
@@ -94,18 +95,18 @@ def test_an_unknown_field_of_a_step_is_a_failure(vector: dict[str, Any]) -> None
             continue
         changed = copy.deepcopy(vector)
         changed["steps"][number]["dance"] = 1
-        with pytest.raises(UnknownContent, match="dance"):
+        with pytest.raises(UnknownContentError, match="dance"):
             run_vector(changed)
 
 
 def test_an_unknown_area_is_a_failure(vector: dict[str, Any]) -> None:
-    with pytest.raises(UnknownContent, match="dance"):
+    with pytest.raises(UnknownContentError, match="dance"):
         run_vector(vector | {"area": "dance"})
 
 
 def test_a_vector_that_expects_nothing_is_a_failure(vector: dict[str, Any]) -> None:
     steps = [step for step in vector["steps"] if step["op"] != "check"]
-    with pytest.raises(UnknownContent, match="nothing"):
+    with pytest.raises(UnknownContentError, match="nothing"):
         run_vector(vector | {"expect": {}, "steps": steps})
 
 

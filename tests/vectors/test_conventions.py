@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from vector_runner import AREAS, load_vectors, run_vector
 from vector_runner.area import Fields, release_rules
 from vector_runner.in_sync import switches_of
