@@ -33,6 +33,7 @@ from typing import Any, NamedTuple, TypeVar, cast, get_args, get_origin, get_typ
 import numba
 import numpy as np
 from filelock import FileLock
+
 from tidegauge.replication.records import Record, Records, dtype_of
 
 COMPILED = os.environ.get("TIDEGAUGE_COMPILED", "1") != "0"

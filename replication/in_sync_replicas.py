@@ -89,7 +89,8 @@ def is_follower_in_sync(rules: ReleaseRules, partition: Partition, follower: Rem
     Without the epoch's start a new leader, whose high watermark lags, admits followers
     that lack committed records (KAFKA-7128, fixed in 2.0.1 and 2.1.0).
 
-    Source: Partition.maybeExpandIsr@0.10.2.0, isFollowerInSync@2.8.0.
+    Source: Partition.maybeExpandIsr@0.10.2.0, isFollowerInSync@2.4.0,
+    isFollowerAtHighwatermark@2.8.0.
     """
     if follower.log_end_offset < partition.high_watermark:
         return False

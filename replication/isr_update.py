@@ -154,6 +154,6 @@ def high_watermark_may_move(rules: ReleaseRules, outcome: int) -> bool:
     From 2.7 to 3.0 a shrink that the controller confirmed moved it only with the next
     append or fetch (KAFKA-13091).
 
-    Source: Partition.maybeShrinkIsr@2.8.0, handleAlterPartitionUpdate@3.1.0.
+    Source: Partition.maybeShrinkIsr@2.8.0, handleAlterIsrUpdate@3.1.0.
     """
     return outcome == COMMITTED and rules.high_watermark_on_isr_update

@@ -178,7 +178,7 @@ def next_entry(entries: Records[EpochEntry], count: int, epoch: int) -> int:
 def previous_entry(entries: Records[EpochEntry], count: int, epoch: int) -> int:
     """Index of the last entry whose epoch is below ``epoch``; -1 if there is none.
 
-    Source: previousEpoch@2.7.0, previousEntry@3.6.0.
+    Source: previousEpoch@2.7.0 (of the latest) and @3.6.0, previousEntry@3.7.0.
     """
     index = count - 1
     while index >= 0 and entries[index].epoch >= epoch:

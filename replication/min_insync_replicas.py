@@ -24,7 +24,7 @@ ACKS_LEADER = code(1)
 def append_error(rules: ReleaseRules, partition: Partition, acks: int) -> int:
     """NONE if a leader may append a batch that was sent with these acks, else the error.
 
-    Source: Partition.appendMessagesToLeader@0.10.2.0, appendRecordsToLeader@2.4.0;
+    Source: Partition.appendRecordsToLeader@0.10.2.0 and @2.4.0,
     ReplicaManager.isValidRequiredAcks@2.4.0.
     """
     if acks < ACKS_ALL or acks > ACKS_LEADER:

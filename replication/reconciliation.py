@@ -133,6 +133,10 @@ class ReplicaLog:
             for index in range(self.partition.epoch_count)
         ]
 
+    def log_end_and_cache(self) -> tuple[int, list[tuple[int, int]]]:
+        """What decides on the next question of a follower that truncates."""
+        return int(self.partition.log_end_offset), self.cache()
+
     def first_difference(self, other: ReplicaLog) -> int:
         """First offset at which the two logs differ, -1 if they are equal."""
         return first_difference(self.partition, self.runs, other.partition, other.runs)
@@ -166,6 +170,8 @@ class Reconciliation:
     first_difference: int = UNDEFINED
     #: The follower's broker exited instead (up to 2.0.0, unclean election disabled).
     broker_stopped: bool = False
+    #: It asks the leader the same question for ever (up to 2.6.0, KAFKA-10706).
+    stuck: bool = False
     #: Each step in a sentence.
     story: list[str] = field(default_factory=list)
 
@@ -188,7 +194,7 @@ def reconcile(
     leader.partition.leader = leader.partition.local_replica
     add_partition(rules, fetch, offset, leader_epoch, follower.latest_epoch())
 
-    while fetch.state == TRUNCATING:
+    while fetch.state == TRUNCATING and not told.stuck:
         _truncate_once(leader, follower, fetch, told)
     while fetch.state == FETCHING and not told.broker_stopped:
         if _diverges(leader, follower, fetch, told):
@@ -218,7 +224,11 @@ def _truncate_once(
     if rules.truncation_protocol == TRUNCATE_KIP_101:
         epoch = UNDEFINED  # version 0 of the answer has no such field
     told.story.append(f"asks where epoch {asked} ended: {_answer(epoch, end_offset)}")
+    before = follower.log_end_and_cache()
     _follow_answer(follower, fetch, told, epoch, end_offset, fallback)
+    if fetch.state == TRUNCATING and follower.log_end_and_cache() == before:
+        told.story.append("asks the same again, for ever (KAFKA-10706)")
+        told.stuck = True
 
 
 def _diverges(

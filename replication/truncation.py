@@ -63,7 +63,7 @@ def asks_for_epoch_end(rules: ReleaseRules, partition: Partition) -> bool:
     epoch -1.
 
     Source: ReplicaFetcherThread.buildLeaderEpochRequest@0.11.0.0 and @2.0.0,
-    fetchTruncatingPartitions@2.1.0.
+    AbstractFetcherThread.fetchTruncatingPartitions@2.1.1.
     """
     if rules.truncation_protocol == TRUNCATE_TO_HIGH_WATERMARK:
         return False
@@ -75,7 +75,7 @@ def fallback_offset(rules: ReleaseRules, partition: Partition, fetch: PartitionF
     """Where a follower truncates if it cannot ask, or is answered "undefined".
 
     Source: ReplicaFetcherThread.maybeTruncate@0.11.0.0,
-    AbstractFetcherThread.truncateToHighWatermark@2.1.0.
+    AbstractFetcherThread.truncateToHighWatermark@2.1.1.
     """
     if rules.fetch_starts_at_high_watermark:
         return fetch.fetch_offset
@@ -117,8 +117,8 @@ def epoch_answer_action(
 
     The leader epoch may have changed while the request was under way.
 
-    Source: AbstractFetcherThread.maybeTruncateToEpochEndOffsets@2.1.0,
-    truncateToEpochEndOffsets@2.4.0 (KAFKA-7786), onPartitionFenced@2.5.0.
+    Source: AbstractFetcherThread.maybeTruncate@2.1.0,
+    truncateToEpochEndOffsets@2.1.1 (KAFKA-7786), onPartitionFenced@2.5.0.
     """
     in_current_epoch = requested_in_epoch == current_leader_epoch
     if rules.epoch_answer_dropped_on_new_epoch and not in_current_epoch:

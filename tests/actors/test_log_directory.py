@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tidegauge.actors.log_directory import read_checkpoint, write_checkpoint
 from tidegauge.replication.checkpoint_files import (
     LEADER_EPOCH_CHECKPOINT,

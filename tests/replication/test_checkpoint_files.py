@@ -12,6 +12,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tidegauge.replication.checkpoint_files import (
     LEADER_EPOCH_CHECKPOINT,
     REPLICATION_OFFSET_CHECKPOINT,

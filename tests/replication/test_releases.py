@@ -6,6 +6,9 @@ import re
 from typing import get_type_hints
 
 import pytest
+from typer.testing import CliRunner
+
+from tidegauge.command_line import app
 from tidegauge.replication.release_defaults import DEFAULTS, default_cells_of, defaults_of
 from tidegauge.replication.release_rules import (
     EPOCH_CACHE_A,
@@ -48,9 +51,6 @@ from tidegauge.replication.releases import (
     rules_of,
     value_name,
 )
-from typer.testing import CliRunner
-
-from tidegauge.command_line import app
 
 ROWS = {**RULES, **DEFAULTS}
 

@@ -18,7 +18,6 @@ from tidegauge.replication.checkpoint_files import (
     render_leader_epochs,
     render_offsets,
 )
-
 from vector_runner.area import Area, Fields, Json, UnknownContentError, area, choice
 
 READERS = {

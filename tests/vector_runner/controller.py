@@ -12,7 +12,6 @@ from tidegauge.controller.leader_and_isr import (
 )
 from tidegauge.replication.records import LeaderAndIsr
 from tidegauge.replication.replica_list import append, contains, first, size
-
 from vector_runner.area import (
     Area,
     Brokers,

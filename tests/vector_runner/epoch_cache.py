@@ -17,7 +17,6 @@ from tidegauge.replication.release_rules import (
     EPOCH_CACHE_C,
     EPOCH_CACHE_D,
 )
-
 from vector_runner.area import (
     Area,
     Fields,

@@ -9,7 +9,6 @@ from tidegauge.replication.min_insync_replicas import (
 )
 from tidegauge.replication.records import UNDEFINED, Partition
 from tidegauge.replication.replica_list import pack
-
 from vector_runner.area import (
     Area,
     Fields,

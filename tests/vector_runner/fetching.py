@@ -29,7 +29,6 @@ from tidegauge.replication.truncation import (
     fallback_offset,
     offset_truncation_state,
 )
-
 from vector_runner.area import (
     Area,
     Brokers,

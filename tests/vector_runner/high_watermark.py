@@ -8,7 +8,6 @@ from tidegauge.replication.high_watermark import (
 )
 from tidegauge.replication.log import append, truncate_fully_and_start_at, truncate_to
 from tidegauge.replication.records import Partition
-
 from vector_runner.area import Area, Fields, Json, area, epoch_entries, record, release_rules
 
 

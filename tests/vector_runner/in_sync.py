@@ -22,7 +22,6 @@ from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.remote_replica import update_after_failed_read, update_fetch_state
 from tidegauge.replication.replica_list import EMPTY, SLOTS, contains
 from tidegauge.replication.replica_list import append as append_replica
-
 from vector_runner.area import (
     Area,
     Brokers,

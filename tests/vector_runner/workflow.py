@@ -10,7 +10,6 @@ from tidegauge.replication.partition import make_leader
 from tidegauge.replication.reconciliation import ReplicaLog, reconcile
 from tidegauge.replication.records import UNDEFINED, LeaderAndIsr, RemoteReplica, new_records
 from tidegauge.replication.replica_list import append, pack, single
-
 from vector_runner.area import (
     Area,
     Fields,
