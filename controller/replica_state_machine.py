@@ -2,9 +2,11 @@
 
 A table and nothing else, as for partitions: the state that is entered, and the states that
 it may be entered from. Entering OFFLINE takes the replica out of the ISR
-(``leader_and_isr.py``); the deletion states lead a topic's replicas to their end.
+(``leader_and_isr.py``); the deletion states lead a topic's replicas to their end. The table
+is that of 2.3 and later: before, only a deletion that had started could turn ineligible
+(KAFKA-8237).
 
-Source: ``ReplicaState`` with ``validPreviousStates``, ReplicaStateMachine@2.4.0.
+Source: ``ReplicaState`` with ``validPreviousStates``, ReplicaStateMachine@2.2.0 and @2.4.0.
 """
 
 from __future__ import annotations

@@ -1,1 +1,40 @@
-"""The rules of one replica: pure functions over records, without clock, I/O or Ray."""
+"""The rules of one replica: pure functions over records, without clock, I/O or Ray.
+
+Where to look for what Kafka calls:
+
+==========================================  ================================================
+Kafka                                       here
+==========================================  ================================================
+Partition.makeLeader, makeFollower          ``partition.py``
+Partition.maybeIncrementLeaderHW            ``high_watermark.py``
+Log.updateHighWatermark                     ``high_watermark.py``
+Partition.maybeShrinkIsr, maybeExpandIsr    ``in_sync_replicas.py``: who;
+..                                          ``isr_update.py``: how, and the answers to it
+PendingExpandIsr, PendingShrinkIsr          ``isr_update.py``
+Partition.isUnderMinIsr, isAtMinIsr         ``in_sync_replicas.py``
+Partition.checkEnoughReplicasReachOffset    ``min_insync_replicas.py``
+Replica.updateFetchState                    ``remote_replica.py``
+Log.append, truncateTo                      ``log.py``
+LeaderEpochFileCache                        ``leader_epoch_cache.py``
+AbstractFetcherThread: truncation           ``truncation.py``
+AbstractFetcherThread: states, errors       ``fetcher.py``
+Partition.lastOffsetForLeaderEpoch          ``leader_read.py``
+Partition.readRecords, ListOffsets          ``leader_read.py``
+RackAwareReplicaSelector                    ``leader_read.py``
+ReplicaManager.becomeLeaderOrFollower       ``controller_requests.py``
+ReplicaManager.stopReplicas                 ``controller_requests.py``
+ReplicaManager.maybePropagateIsrChanges     ``isr_change_notification.py``
+CheckpointFile, OffsetCheckpointFile        ``checkpoint_files.py``
+ApiVersion, MetadataVersion                 ``release_versions.py``
+KafkaConfig defaults                        ``release_defaults.py``
+Errors                                      ``errors.py``
+==========================================  ================================================
+
+What a rule works on is a record (``records.py``), who it is told of are slots in a replica
+list (``replica_list.py``), and what differs between releases is a switch
+(``release_rules.py``) that one table sets (``releases.py``). ``compiled.py`` is the
+decorator that makes machine code of it all. ``reconciliation.py`` puts the rules of a
+follower and a leader together and plays one meeting of two logs.
+
+This room imports from no other.
+"""

@@ -111,11 +111,15 @@ def handle_fetch_error(
 def handle_append_failure(rules: ReleaseRules, fetch: PartitionFetchState, error: int) -> None:
     """Take a failure to append what was fetched.
 
-    Records that arrived damaged are fetched again; anything else drops the partition.
+    Records that arrived damaged are fetched again; anything else drops the partition. Up to
+    2.2 a failure on disk was tried again too (up to 0.11 the broker halted), and anything
+    else ended the fetcher's thread, so that none of its partitions was fetched any more.
 
-    Source: AbstractFetcherThread.processFetchRequest@2.3.0 (KIP-461).
+    Source: AbstractFetcherThread.processFetchRequest@2.1.0 and @2.3.0 (KIP-461).
     """
-    if error == errors.CORRUPT_MESSAGE:
+    if error == errors.CORRUPT_MESSAGE or (
+        error == errors.KAFKA_STORAGE_ERROR and not rules.failed_partition_leaves_fetcher
+    ):
         delay_partition(fetch)
     else:
         mark_partition_failed(rules, fetch)

@@ -130,6 +130,22 @@ def update_high_watermark(rules: ReleaseRules, partition: Partition, high_waterm
 
 
 @rule
+def check_high_watermark_of_new_leader(rules: ReleaseRules, partition: Partition) -> None:
+    """Let a leader whose high watermark lies outside its log begin at its log start.
+
+    Up to 2.3 truncation can leave it above the log end (``log.py``); on a leader it would
+    expose what is appended there before anybody has it. (Up to 1.0.1 it became "unknown",
+    -1, rather than the log start.) From 2.4 on it is never outside.
+
+    Source: Replica.convertHWToLocalOffsetMetadata@0.10.2.0 and @1.1.0.
+    """
+    if not rules.high_watermark_clamped_to_log and not (
+        partition.log_start_offset <= partition.high_watermark <= partition.log_end_offset
+    ):
+        partition.high_watermark = partition.log_start_offset
+
+
+@rule
 def takes_high_watermark_of_response(rules: ReleaseRules, diverges: bool) -> bool:
     """Whether a follower updates its high watermark from this fetch response.
 

@@ -22,7 +22,7 @@ from tidegauge.replication.leader_epoch_cache import (
     truncate_from_start,
 )
 from tidegauge.replication.records import UNDEFINED, EpochEntry, Partition, Records
-from tidegauge.replication.release_rules import ReleaseRules
+from tidegauge.replication.release_rules import EPOCH_CACHE_NONE, ReleaseRules
 
 
 @rule
@@ -62,15 +62,17 @@ def truncate_to(
 ) -> int:
     """Cut the log so that ``offset`` is its end; how many records that removes.
 
-    At the log end or above nothing is removed, but from 2.8 on the cache forgets an epoch
-    that was to start there (KAFKA-10706). Up to 2.3 the high watermark stays where it was,
-    even above the log end.
+    At the log end or above nothing is removed, but from 2.6.1 on the cache forgets an epoch
+    that was to start at the log end (KAFKA-10706). Up to 2.3 the high watermark stays where
+    it was, even above the log end.
 
-    Source: Log.truncateTo@0.11.0.0, @2.4.0 and @2.8.0.
+    Source: Log.truncateTo@0.11.0.0, @2.4.0 and @2.6.1.
     """
     if offset >= partition.log_end_offset:
         if not rules.epoch_kept_by_empty_truncation:
-            partition.epoch_count = truncate_from_end(entries, partition.epoch_count, offset)
+            partition.epoch_count = truncate_from_end(
+                entries, partition.epoch_count, partition.log_end_offset
+            )
         return 0
     removed = partition.log_end_offset - max(offset, partition.log_start_offset)
     if offset < partition.log_start_offset:
@@ -126,12 +128,14 @@ def open_log(
     """Take over what a restart finds on disk beside the log itself.
 
     The cache is read from its checkpoint and trimmed to the log, so an epoch whose leader
-    wrote nothing is forgotten. The high watermark is the checkpointed one, 0 if the file
-    has none.
+    wrote nothing is forgotten; where there is no cache any more, the file is deleted. The
+    high watermark is the checkpointed one, 0 if the file has none.
 
     Source: Log initialisation and Partition.getOrCreateReplica@0.11.0.0,
-    Partition.createLog@2.4.0.
+    Log.initializeLeaderEpochCache@2.1.1, Partition.createLog@2.4.0.
     """
+    if rules.epoch_cache_generation == EPOCH_CACHE_NONE:
+        checkpoint_count = 0
     count = load(rules, checkpoint, checkpoint_count, entries)
     count = truncate_from_end(entries, count, partition.log_end_offset)
     partition.epoch_count = truncate_from_start(entries, count, partition.log_start_offset)

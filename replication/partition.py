@@ -11,6 +11,7 @@ Whether a request is accepted at all is decided before, in ``controller_requests
 from __future__ import annotations
 
 from tidegauge.replication.compiled import rule
+from tidegauge.replication.high_watermark import check_high_watermark_of_new_leader
 from tidegauge.replication.isr_update import commit_isr
 from tidegauge.replication.leader_epoch_cache import assign
 from tidegauge.replication.records import (
@@ -82,6 +83,8 @@ def make_leader(
     commit_isr(partition, state.isr, state.partition_epoch)
     partition.leader = partition.local_replica
     partition.controller_epoch = controller_epoch
+    if is_new_leader:
+        check_high_watermark_of_new_leader(rules, partition)
     if is_new_epoch or not rules.followers_reset_on_new_epoch_only:
         partition.leader_epoch = state.leader_epoch
         partition.leader_epoch_start_offset = partition.log_end_offset

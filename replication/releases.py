@@ -208,7 +208,7 @@ RULES: Table = {
     "empty_cache_is_asked_for": (
         Cell("0.10.2.0", False, "ReplicaManager.makeFollowers@0.10.2.0"),
         Cell("0.11.0.0", True, "ReplicaFetcherThread.buildLeaderEpochRequest@0.11.0.0"),
-        Cell("2.1.0", False, "AbstractFetcherThread.fetchTruncatingPartitions@2.1.0"),
+        Cell("2.1.1", False, "AbstractFetcherThread.fetchTruncatingPartitions@2.1.1"),
     ),
     "fetcher_restart_rule": (
         Cell("0.10.2.0", RESTART_ON_NEW_LEADER, "Partition.makeFollower@0.10.2.0"),

@@ -28,10 +28,22 @@ from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, rule
 from tidegauge.replication.records import UNDEFINED, Partition, PartitionFetchState
 from tidegauge.replication.release_rules import (
+    TRUNCATE_KIP_101,
+    TRUNCATE_KIP_279,
+    TRUNCATE_KIP_320,
     TRUNCATE_ON_FETCH,
     TRUNCATE_TO_HIGH_WATERMARK,
     ReleaseRules,
 )
+
+#: The generations as people call them.
+GENERATION_NAMES = {
+    int(TRUNCATE_TO_HIGH_WATERMARK): "truncation to the high watermark",
+    int(TRUNCATE_KIP_101): "KIP-101",
+    int(TRUNCATE_KIP_279): "KIP-279",
+    int(TRUNCATE_KIP_320): "KIP-320",
+    int(TRUNCATE_ON_FETCH): "truncation on fetch (KIP-595)",
+}
 
 # What a follower does with an answer to OffsetsForLeaderEpoch.
 TAKE_ANSWER = code(1)
@@ -59,11 +71,11 @@ def initial_fetch_offset(rules: ReleaseRules, partition: Partition) -> int:
 def asks_for_epoch_end(rules: ReleaseRules, partition: Partition) -> bool:
     """Whether a truncating follower sends OffsetsForLeaderEpoch.
 
-    With an empty cache there is nothing to ask for; up to 2.0 it asks all the same, for
+    With an empty cache there is nothing to ask for; up to 2.1.0 it asks all the same, for
     epoch -1.
 
     Source: ReplicaFetcherThread.buildLeaderEpochRequest@0.11.0.0 and @2.0.0,
-    AbstractFetcherThread.fetchTruncatingPartitions@2.1.1.
+    AbstractFetcherThread.buildLeaderEpochRequest@2.1.0, fetchTruncatingPartitions@2.1.1.
     """
     if rules.truncation_protocol == TRUNCATE_TO_HIGH_WATERMARK:
         return False

@@ -13,12 +13,16 @@ import typer
 
 from tidegauge import __version__
 from tidegauge.commands.compile_rules import compile_rules
+from tidegauge.commands.demo import demo
+from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.show_releases import show_releases
 
 # \b keeps the lines below it as they are.
 EXAMPLES = """\b
 Examples:
-  tidegauge compile          compile the rules now, not within the first run
+  tidegauge demo             see it work
+  tidegauge reconcile --leader 0:3,1:2 --follower 0:5
+                             what a follower truncates, by release
   tidegauge releases 2.6     show the rules of a release of Kafka
   tidegauge compile --help   explain one command
 """
@@ -58,4 +62,6 @@ def front_door(
 
 
 app.command("compile")(compile_rules)
+app.command("demo")(demo)
+app.command("reconcile")(reconcile_logs)
 app.command("releases")(show_releases)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vector_runner import load_vectors
+from vector_runner import VectorFile, load_vectors
 
 SHIPPED = Path(__file__).parent.parent / "data" / "vectors" / "kafka_rules_vectors.json"
 
@@ -21,31 +21,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def vector_paths(config: pytest.Config) -> list[Path]:
+FILES = pytest.StashKey[list[VectorFile]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
     given = config.getoption("--vectors", default=None)
-    return [Path(name) for name in given] if given else [SHIPPED]
+    paths = [Path(name) for name in given] if given else [SHIPPED]
+    try:
+        config.stash[FILES] = [load_vectors(path) for path in paths]
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "vector" not in metafunc.fixturenames:
         return
-    try:
-        files = [load_vectors(path) for path in vector_paths(metafunc.config)]
-    except ValueError as error:
-        raise pytest.UsageError(str(error)) from error
-    vectors = [vector for file in files for vector in file.vectors]
+    vectors = [vector for file in metafunc.config.stash[FILES] for vector in file.vectors]
     metafunc.parametrize("vector", vectors, ids=[vector["id"] for vector in vectors])
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    for path in vector_paths(config):
-        try:
-            counts = load_vectors(path).per_area()
-        except ValueError:
-            return
-        terminalreporter.section(f"vectors in {path.name}")
+    for file in config.stash[FILES]:
+        counts = file.per_area()
+        terminalreporter.section(f"vectors in {file.path.name}")
         for area, count in sorted(counts.items()):
             terminalreporter.line(f"{count:5d}  {area}")
         terminalreporter.line(f"{sum(counts.values()):5d}  in all")

@@ -1,0 +1,108 @@
+"""The commands, as a person at a shell meets them."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tidegauge import __version__
+from tidegauge.command_line import app
+from tidegauge.replication import compiled, releases
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_help_shows_commands_that_can_be_copied() -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    lines = map(str.strip, result.output.splitlines())
+    examples = [line for line in lines if line.startswith("tidegauge ")]
+    assert len(examples) >= 3
+    for example in examples:
+        command = example.split()[1]
+        assert run(command, "--help").exit_code == 0
+
+
+def test_version() -> None:
+    assert run("--version").output == f"tidegauge {__version__}\n"
+
+
+def test_kip_101_second_scenario_diverges_in_0_10_2_and_nowhere_else() -> None:
+    """Mechanism 11: records 0-3 on both, one lost and replaced, high watermark 4."""
+    meeting = ("--leader", "0:3,1:1", "--follower", "0:4", "--high-watermark", "4")
+    result = run("reconcile", *meeting)
+    assert result.exit_code == 0
+    verdicts = {part.split(",")[0]: "DIVERGED" in part for part in result.output.split("\n\n")[1:]}
+    assert verdicts == {
+        "0.10.2.2": True,
+        "1.1.1": False,
+        "2.0.0": False,
+        "2.6.3": False,
+        "3.9.2": False,
+    }
+
+
+def test_a_follower_is_told_its_steps() -> None:
+    result = run("reconcile", "--leader", "0:3,1:2", "--follower", "0:5", "--release", "2.6")
+    assert "asks where epoch 0 ended: epoch 0, offset 3" in result.output
+    assert "truncates to 3, 2 records removed" in result.output
+    assert "follower  00011" in result.output
+
+
+def test_kafka_10706_is_named_where_it_stops_a_follower() -> None:
+    meeting = ("--leader", "0:2,2:1", "--leader-epoch", "4", "--follower", "0:2")
+    stuck = run("reconcile", *meeting, "--idle-epoch", "3", "--release", "2.6.0")
+    assert "STUCK" in stuck.output
+    assert "KAFKA-10706" in stuck.output
+    mended = run("reconcile", *meeting, "--idle-epoch", "3", "--release", "2.6.1")
+    assert "STUCK" not in mended.output
+    assert "equal to the leader's log" in mended.output
+
+
+def test_long_logs_are_drawn_as_runs() -> None:
+    result = run("reconcile", "--leader", "0:3,12:90", "--follower", "0:5", "--release", "2.6")
+    assert "leader    0x3 12x90" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("--leader", "0:3,1:x", "--follower", "0:5"), "--leader: '1:x'"),
+        (("--leader", "0:3", "--follower", "0:0"), "--follower: '0:0'"),
+        (("--leader", "2:1,1:1", "--follower", "0:5"), "--leader: epoch 1 comes after epoch 2"),
+        (("--leader", "3:1", "--follower", "0:5", "--leader-epoch", "2"), "--leader-epoch 2"),
+        (("--leader", "0:1", "--follower", "0:5", "--high-watermark", "6"), "--high-watermark 6"),
+        (("--leader", "0:1", "--follower", "0:1", "--release", "4.1"), "4.1"),
+        (
+            ("--leader", "0:1", "--follower", "0:1", "--leader-epoch", "2", "--idle-epoch", "2"),
+            "--idle-epoch 2",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_one_line_that_names_it(
+    arguments: tuple[str, ...], named: str
+) -> None:
+    result = run("reconcile", *arguments)
+    assert result.exit_code == 2
+    assert named in result.stderr
+    assert result.stderr.startswith("tidegauge: ")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_demo_shows_divergence_and_its_cure() -> None:
+    result = run("demo")
+    assert result.exit_code == 0
+    assert result.output.count("DIVERGED") == 2
+    assert result.output.count("STUCK") == 1
+    assert result.output.count("equal to the leader's log") == 4
+
+
+def test_releases_lists_every_switch() -> None:
+    output = run("releases").output
+    assert all(name in output for name in releases.RULES)
+
+
+def test_compile_says_what_it_did() -> None:
+    assert str(len(compiled.RULES)) in run("compile").output

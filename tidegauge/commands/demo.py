@@ -1,0 +1,63 @@
+"""``tidegauge demo``: the best of what exists, in one command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tidegauge.commands.reconcile_logs import Meeting
+
+
+class Story(NamedTuple):
+    """A meeting of two logs, how it came about, and the releases to compare."""
+
+    title: str
+    told: str
+    meeting: Meeting
+    releases: tuple[str, ...]
+
+
+def demo() -> None:
+    """Show how Kafka's replication lost and diverged, and what mended it."""
+    from rich.console import Console
+
+    from tidegauge.commands.reconcile_logs import WIDTH, show_meeting
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = WIDTH
+    console.print("A record is drawn as the epoch of the leader that wrote it.\n")
+    for number, story in enumerate(_stories(), 1):
+        console.rule(f"[bold]{number}. {story.title}", align="left")
+        console.print(story.told + "\n")
+        show_meeting(console, story.meeting, story.releases)
+        console.print()
+    console.print("Try your own logs:   tidegauge reconcile --help")
+    console.print("Rules by release:    tidegauge releases")
+
+
+def _stories() -> list[Story]:
+    from tidegauge.commands.reconcile_logs import Meeting
+
+    return [
+        Story(
+            "Two replicas lose power at once (KIP-101)",
+            "Both had records 0 to 3 and a high watermark of 4. The first one back has lost\n"
+            "record 3, leads, and writes another one there. Then the second one follows.",
+            Meeting(((0, 3), (1, 1)), ((0, 4),), leader_epoch=1, high_watermark=4),
+            ("0.10.2", "2.6"),
+        ),
+        Story(
+            "Elections faster than replication (KIP-279)",
+            "Three leaders in a row each wrote a record that the next one never fetched.",
+            Meeting(((0, 1), (3, 1), (5, 1)), ((0, 1), (2, 1), (4, 1)), 5, high_watermark=0),
+            ("1.1", "2.0.0", "3.9"),
+        ),
+        Story(
+            "An epoch in which nobody wrote (KAFKA-10706)",
+            "The follower led in epoch 3 for a moment and wrote nothing. It keeps the epoch at\n"
+            "its log end, where truncation has nothing to cut, and asks for it again.",
+            Meeting(((0, 2), (2, 1)), ((0, 2),), 4, high_watermark=0, idle_epoch=3),
+            ("2.6.0", "2.6.1"),
+        ),
+    ]
