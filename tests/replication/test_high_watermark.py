@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from replication_stories import LAG_MS, Leader, with_fields
 
+from replication_stories import LAG_MS, Leader, with_fields
 from tidegauge.replication.high_watermark import (
     check_high_watermark_of_new_leader,
     maybe_increment_high_watermark,

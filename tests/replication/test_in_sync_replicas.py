@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from replication_stories import LAG_MS, Leader
 
+from replication_stories import LAG_MS, Leader
 from tidegauge.replication.in_sync_replicas import (
     effective_min_isr,
     is_at_min_isr,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -63,9 +64,9 @@ class Fields:
 class Area:
     """One vector at work. Operations are methods ``op_NAME``, observations ``see_NAME``.
 
-    ``__init__`` takes what is given. An operation takes its step's fields. An observation
-    gets the expectation, since some say there what to look up, and returns what it sees in
-    the same form.
+    ``__init__`` takes what is given. An operation takes its step's fields if it has any. An
+    observation returns what it sees in the form of the expectation, which it takes if it has
+    to know from there what to look up.
     """
 
     def __init__(self, given: Fields, tag: str) -> None:
@@ -86,7 +87,7 @@ class Area:
                 operation = getattr(self, f"op_{name}", None)
                 if operation is None:
                     raise UnknownContentError(f"{where} has unknown operation {name!r}")
-                operation(step)
+                _call(operation, step)
             step.all_taken()
 
     def check(self, expect: Mapping[str, Json], where: str) -> None:
@@ -95,9 +96,13 @@ class Area:
             observation = getattr(self, f"see_{key}", None)
             if observation is None:
                 raise UnknownContentError(f"{where} expects unknown {key!r}")
-            seen = plain(observation(expected))
+            seen = plain(_call(observation, expected))
             if not same(seen, expected):
                 raise AssertionError(f"{where}: {key} is {seen!r}, expected {expected!r}")
+
+
+def _call(method: Callable[..., Json], argument: Json) -> Json:
+    return method(argument) if inspect.signature(method).parameters else method()
 
 
 def run_vector(vector: Mapping[str, Json]) -> None:

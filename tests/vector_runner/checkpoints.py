@@ -71,12 +71,10 @@ class CheckpointFile(Area):
             return sorted([*partition, offset] for partition, offset in offsets.items())
         return [list(entry) for entry in parse_leader_epochs(content, self.reader)]
 
-    def see_file_text(self, expected: Json) -> str:
-        del expected
+    def see_file_text(self) -> str:
         return read_checkpoint(self.path).decode()
 
-    def see_ok(self, expected: Json) -> bool:
-        del expected
+    def see_ok(self) -> bool:
         if self.entries is None and self.error is None:
             raise UnknownContentError("nothing has been read")
         return self.error is None
@@ -87,6 +85,5 @@ class CheckpointFile(Area):
             return expected
         return self.entries
 
-    def see_error(self, expected: Json) -> str | None:
-        del expected
+    def see_error(self) -> str | None:
         return self.error

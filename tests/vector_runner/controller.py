@@ -48,8 +48,7 @@ class LeaderElection(Area):
         given.take("full_result", False)  # says which keys are expected; the keys say so too
         self.outcome: int | None = None
 
-    def op_elect(self, step: Fields) -> None:
-        del step
+    def op_elect(self) -> None:
         state = self.state
         if self.strategy == "offline":
             self.outcome = elections.elect_for_offline(
@@ -66,22 +65,18 @@ class LeaderElection(Area):
         else:
             raise UnknownContentError(f"unknown strategy {self.strategy!r}")
 
-    def see_leader(self, expected: Json) -> int | None:
-        del expected
+    def see_leader(self) -> int | None:
         if self.outcome in (None, elections.NOBODY_ELECTED):
             return None
         return self.brokers.broker(self.state.leader)
 
-    def see_unclean(self, expected: Json) -> bool:
-        del expected
+    def see_unclean(self) -> bool:
         return bool(self.outcome == elections.ELECTED_UNCLEAN)
 
-    def see_isr(self, expected: Json) -> list[int]:
-        del expected
+    def see_isr(self) -> list[int]:
         return self.brokers.unpack(self.state.isr)
 
-    def see_leader_epoch(self, expected: Json) -> int:
-        del expected
+    def see_leader_epoch(self) -> int:
         return self.state.leader_epoch
 
 
@@ -105,12 +100,10 @@ class StateMachine(Area):
         if self.allowed:
             self.state = target
 
-    def see_allowed(self, expected: Json) -> bool | None:
-        del expected
+    def see_allowed(self) -> bool | None:
         return self.allowed
 
-    def see_state(self, expected: Json) -> str:
-        del expected
+    def see_state(self) -> str:
         return next(name for name, state in self.states.items() if state == self.state)
 
 
@@ -219,13 +212,11 @@ class ControllerScenario(Area):
             self._replicas_on(self.shutting_down),
         )
 
-    def op_preferred_election(self, step: Fields) -> None:
-        del step
+    def op_preferred_election(self) -> None:
         if self.state.leader != first(self.assignment):
             elections.elect_preferred(self.state, self.assignment, self._online())
 
-    def see_leader(self, expected: Json) -> int:
-        del expected
+    def see_leader(self) -> int:
         return self.brokers.broker(self.state.leader)
 
     def see_isr(self, expected: Json) -> list[int]:
@@ -233,6 +224,5 @@ class ControllerScenario(Area):
         isr = self.brokers.unpack(self.state.isr)
         return sorted(isr) if expected == sorted(isr) else isr
 
-    def see_leader_epoch(self, expected: Json) -> int:
-        del expected
+    def see_leader_epoch(self) -> int:
         return self.state.leader_epoch

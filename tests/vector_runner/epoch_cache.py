@@ -58,7 +58,7 @@ class EpochCache(Area):
         return [(start.epoch, start.start_offset) for start in starts]
 
     def _flush_if_changed(self, before: list[list[int]]) -> None:
-        after = self.see_entries(None)
+        after = self.see_entries()
         if after != before:
             self.file = _render(after)
 
@@ -70,7 +70,7 @@ class EpochCache(Area):
         assert expected_error in ([None] if valid else ["invalid_epoch", "invalid_entry"])
         if not valid:
             return
-        before = self.see_entries(None)
+        before = self.see_entries()
         self.count = cache.assign(self.rules, self.entries, self.count, epoch, start_offset)
         self._flush_if_changed(before)
 
@@ -78,22 +78,20 @@ class EpochCache(Area):
         self.log_end_offset = step.take("value")
 
     def op_truncate_from_end(self, step: Fields) -> None:
-        before = self.see_entries(None)
+        before = self.see_entries()
         self.count = cache.truncate_from_end(self.entries, self.count, step.take("offset"))
         self._flush_if_changed(before)
 
     def op_truncate_from_start(self, step: Fields) -> None:
-        before = self.see_entries(None)
+        before = self.see_entries()
         self.count = cache.truncate_from_start(self.entries, self.count, step.take("offset"))
         self._flush_if_changed(before)
 
-    def op_clear_and_flush(self, step: Fields) -> None:
-        del step
+    def op_clear_and_flush(self) -> None:
         self.count = 0
         self.file = _render([])
 
-    def op_reload(self, step: Fields) -> None:
-        del step
+    def op_reload(self) -> None:
         self._load()
 
     def op_load_log(self, step: Fields) -> None:
@@ -118,20 +116,16 @@ class EpochCache(Area):
         entry = self._entry(index)
         return None if entry is None else entry[0]
 
-    def see_entries(self, expected: Json) -> list[list[int]]:
-        del expected
+    def see_entries(self) -> list[list[int]]:
         return [entry for index in range(self.count) if (entry := self._entry(index)) is not None]
 
-    def see_persisted(self, expected: Json) -> list[list[int]]:
-        del expected
+    def see_persisted(self) -> list[list[int]]:
         return [list(entry) for entry in self._persisted()]
 
-    def see_latest_epoch(self, expected: Json) -> int | None:
-        del expected
+    def see_latest_epoch(self) -> int | None:
         return none_if_absent(cache.latest_epoch(self.entries, self.count))
 
-    def see_previous_epoch(self, expected: Json) -> int | None:
-        del expected
+    def see_previous_epoch(self) -> int | None:
         return self._epoch(self.count - 2)
 
     def see_end_offset_for(self, expected: Json) -> Json:

@@ -85,12 +85,10 @@ class LeaderFetchValidation(Refusal):
         self.error = leader_read.offset_error(self.partition, offset)
         self.empty = self.error != errors.NONE or offset >= self.partition.log_end_offset
 
-    def see_diverging_epoch(self, expected: Json) -> dict[str, int] | None:
-        del expected
+    def see_diverging_epoch(self) -> dict[str, int] | None:
         return self.divergence
 
-    def see_records(self, expected: Json) -> str:
-        del expected
+    def see_records(self) -> str:
         return "empty" if self.empty else "some"
 
 
@@ -151,12 +149,10 @@ class OffsetsForLeaderEpoch(Refusal):
         )
         self.answer = (answer[0], answer[1])
 
-    def see_leader_epoch(self, expected: Json) -> int:
-        del expected
+    def see_leader_epoch(self) -> int:
         return self.answer[0]
 
-    def see_end_offset(self, expected: Json) -> int:
-        del expected
+    def see_end_offset(self) -> int:
         return self.answer[1]
 
 
@@ -211,8 +207,7 @@ class LeaderAndIsrAcceptance(Refusal):
         if self.applied:
             self.leader_epoch = leader_epoch
 
-    def see_applied(self, expected: Json) -> bool | None:
-        del expected
+    def see_applied(self) -> bool | None:
         return self.applied
 
 
@@ -259,16 +254,13 @@ class ReadVisibility(Refusal):
         )
         self.offset = none_if_absent(offset)
 
-    def see_max_offset_exclusive(self, expected: Json) -> int | None:
-        del expected
+    def see_max_offset_exclusive(self) -> int | None:
         return self.limit
 
-    def see_empty(self, expected: Json) -> bool | None:
-        del expected
+    def see_empty(self) -> bool | None:
         return self.empty
 
-    def see_offset(self, expected: Json) -> int | None:
-        del expected
+    def see_offset(self) -> int | None:
         return self.offset
 
 
@@ -300,10 +292,8 @@ class MinIsr(Refusal):
         )
         self.done = bool(done)
 
-    def see_appended(self, expected: Json) -> bool | None:
-        del expected
+    def see_appended(self) -> bool | None:
         return self.appended
 
-    def see_done(self, expected: Json) -> bool | None:
-        del expected
+    def see_done(self) -> bool | None:
         return self.done

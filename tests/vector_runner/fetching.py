@@ -146,20 +146,16 @@ class TruncationDecision(Area):
         self.action, self.offset, self.completed = "truncate", offset, completed
         fetcher.complete_truncation(self.rules, self.fetch, offset, completed, UNDEFINED)
 
-    def see_action(self, expected: Json) -> str | None:
-        del expected
+    def see_action(self) -> str | None:
         return self.action
 
-    def see_truncate_to(self, expected: Json) -> int | None:
-        del expected
+    def see_truncate_to(self) -> int | None:
         return self.offset
 
-    def see_completed(self, expected: Json) -> bool | None:
-        del expected
+    def see_completed(self) -> bool | None:
         return self.completed
 
-    def see_next_state(self, expected: Json) -> str:
-        del expected
+    def see_next_state(self) -> str:
         if self.fetch.state == fetcher.NOT_FETCHED:
             return "Failed" if self.fetch.failed else "Removed"
         return STATE_NAMES[int(self.fetch.state)]
@@ -201,12 +197,11 @@ class LogReconciliation(Area):
             log.append(epoch, count)
         return log
 
-    def op_run_until_fetching(self, step: Fields) -> None:
-        del step
+    def op_run_until_fetching(self) -> None:
         self.told = reconcile(self.leader, self.follower)
 
-    def op_run_until_equal(self, step: Fields) -> None:
-        self.op_run_until_fetching(step)
+    def op_run_until_equal(self) -> None:
+        self.op_run_until_fetching()
         assert self._told.first_difference == UNDEFINED, "the logs are not equal"
 
     @property
@@ -230,12 +225,10 @@ class LogReconciliation(Area):
         ]
         return expected if records == listed else records
 
-    def see_logs_equal(self, expected: Json) -> bool:
-        del expected
+    def see_logs_equal(self) -> bool:
         return self._told.first_difference == UNDEFINED
 
-    def see_truncations(self, expected: Json) -> list[int]:
-        del expected
+    def see_truncations(self) -> list[int]:
         return self._told.truncations
 
 
@@ -269,8 +262,7 @@ class BecomeFollower(Area):
         )
         self.restarts = make_follower(self.rules, self.partition, state, 1)
 
-    def see_restart_fetcher(self, expected: Json) -> bool | None:
-        del expected
+    def see_restart_fetcher(self) -> bool | None:
         return None if self.restarts is None else bool(self.restarts)
 
 
@@ -342,36 +334,28 @@ class FetcherState(Area):
             self.latest_epoch = UNDEFINED  # the cache goes with the log
         fetcher.restart_at(self.fetch, offset, self.latest_epoch)
 
-    def see_state(self, expected: Json) -> str | None:
-        del expected
+    def see_state(self) -> str | None:
         return STATE_NAMES.get(int(self.fetch.state))
 
-    def see_fetch_offset(self, expected: Json) -> int | None:
-        del expected
+    def see_fetch_offset(self) -> int | None:
         return None if self.fetch.state == fetcher.NOT_FETCHED else int(self.fetch.fetch_offset)
 
-    def see_current_leader_epoch(self, expected: Json) -> int | None:
-        del expected
+    def see_current_leader_epoch(self) -> int | None:
         if self.fetch.state == fetcher.NOT_FETCHED:
             return None
         return int(self.fetch.current_leader_epoch)
 
-    def see_failed(self, expected: Json) -> bool:
-        del expected
+    def see_failed(self) -> bool:
         return bool(self.fetch.failed)
 
-    def see_delayed(self, expected: Json) -> bool:
-        del expected
+    def see_delayed(self) -> bool:
         return bool(self.fetch.delayed)
 
-    def see_last_fetched_epoch(self, expected: Json) -> int | None:
-        del expected
+    def see_last_fetched_epoch(self) -> int | None:
         return none_if_absent(self.fetch.last_fetched_epoch)
 
-    def see_local_action(self, expected: Json) -> str | None:
-        del expected
+    def see_local_action(self) -> str | None:
         return self.local_action
 
-    def see_local_offset(self, expected: Json) -> int | None:
-        del expected
+    def see_local_offset(self) -> int | None:
         return self.local_offset

@@ -8,7 +8,7 @@ from tidegauge.replication.high_watermark import (
 )
 from tidegauge.replication.log import append, truncate_fully_and_start_at, truncate_to
 from tidegauge.replication.records import Partition
-from vector_runner.area import Area, Fields, Json, area, epoch_entries, record, release_rules
+from vector_runner.area import Area, Fields, area, epoch_entries, record, release_rules
 
 
 @area("log_high_watermark")
@@ -41,14 +41,11 @@ class LogHighWatermark(Area):
     def op_truncate_fully_and_start_at(self, step: Fields) -> None:
         truncate_fully_and_start_at(self.rules, self.partition, step.take("offset"))
 
-    def see_hw(self, expected: Json) -> int:
-        del expected
+    def see_hw(self) -> int:
         return self.partition.high_watermark
 
-    def see_leo(self, expected: Json) -> int:
-        del expected
+    def see_leo(self) -> int:
         return self.partition.log_end_offset
 
-    def see_log_start_offset(self, expected: Json) -> int:
-        del expected
+    def see_log_start_offset(self) -> int:
         return self.partition.log_start_offset

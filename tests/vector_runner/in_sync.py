@@ -199,8 +199,7 @@ class Leader(Area):
         ):
             self._attempt_high_watermark()
 
-    def op_alter_isr_ok(self, step: Fields) -> None:
-        del step
+    def op_alter_isr_ok(self) -> None:
         proposed = self.partition.proposed_isr
         answer = record(
             LeaderAndIsr,
@@ -244,8 +243,7 @@ class Leader(Area):
         )
         self._attempt_high_watermark()
 
-    def op_make_follower(self, step: Fields) -> None:
-        del step
+    def op_make_follower(self) -> None:
         state = record(
             LeaderAndIsr,
             isr=EMPTY,
@@ -263,36 +261,28 @@ class Leader(Area):
     def _sorted(self, replicas: int) -> list[int]:
         return sorted(self.brokers.unpack(replicas))
 
-    def see_hw(self, expected: Json) -> int:
-        del expected
+    def see_hw(self) -> int:
         return self.partition.high_watermark
 
-    def see_isr(self, expected: Json) -> list[int]:
-        del expected
+    def see_isr(self) -> list[int]:
         return self._sorted(self.partition.isr)
 
-    def see_maximal_isr(self, expected: Json) -> list[int]:
-        del expected
+    def see_maximal_isr(self) -> list[int]:
         return self._sorted(self.partition.maximal_isr)
 
-    def see_in_flight(self, expected: Json) -> bool:
-        del expected
+    def see_in_flight(self) -> bool:
         return bool(self.partition.proposed_isr != EMPTY)
 
-    def see_proposed_isr(self, expected: Json) -> list[int] | None:
-        del expected
+    def see_proposed_isr(self) -> list[int] | None:
         return self._sorted(self.partition.proposed_isr) or None
 
-    def see_out_of_sync(self, expected: Json) -> list[int]:
-        del expected
+    def see_out_of_sync(self) -> list[int]:
         return self._sorted(self._out_of_sync())
 
-    def see_response_hw(self, expected: Json) -> int | None:
-        del expected
+    def see_response_hw(self) -> int | None:
         return self.response_high_watermark
 
-    def see_resent(self, expected: Json) -> bool:
-        del expected
+    def see_resent(self) -> bool:
         return self.resent
 
     def see_followers(self, expected: Json) -> Json:
@@ -308,16 +298,13 @@ class Leader(Area):
             for broker, fields in expected.items()
         }
 
-    def see_at_min_isr(self, expected: Json) -> bool:
-        del expected
+    def see_at_min_isr(self) -> bool:
         return bool(in_sync_replicas.is_at_min_isr(self.rules, self.partition))
 
-    def see_under_min_isr(self, expected: Json) -> bool:
-        del expected
+    def see_under_min_isr(self) -> bool:
         return bool(in_sync_replicas.is_under_min_isr(self.rules, self.partition))
 
-    def see_under_replicated(self, expected: Json) -> bool:
-        del expected
+    def see_under_replicated(self) -> bool:
         return bool(in_sync_replicas.is_under_replicated(self.rules, self.partition))
 
 
@@ -358,6 +345,5 @@ class IsrChangePropagation(Area):
                 changed.clear()
                 last_propagation_ms = now_ms
 
-    def see_notifications(self, expected: Json) -> Json:
-        del expected
+    def see_notifications(self) -> Json:
         return self.notifications

@@ -13,7 +13,6 @@ from tidegauge.replication.replica_list import append, pack, single
 from vector_runner.area import (
     Area,
     Fields,
-    Json,
     UnknownContentError,
     area,
     epoch_entries,
@@ -96,16 +95,13 @@ class EpochWorkflow(Area):
         )
         log.partition.leader = UNDEFINED
 
-    def see_leader_cache(self, expected: Json) -> list[list[int]]:
-        del expected
+    def see_leader_cache(self) -> list[list[int]]:
         return [list(entry) for entry in self.leader.cache()]
 
-    def see_follower_cache(self, expected: Json) -> list[list[int]]:
-        del expected
+    def see_follower_cache(self) -> list[list[int]]:
         return [list(entry) for entry in self.follower.cache()]
 
-    def see_last_record_epoch(self, expected: Json) -> int | None:
-        del expected
+    def see_last_record_epoch(self) -> int | None:
         partition = self.leader.partition
         last = partition.log_end_offset - 1
         return none_if_absent(epoch_at(self.leader.runs, partition.run_count, last))
