@@ -92,9 +92,7 @@ def test_what_is_no_epoch_entry(release: str, epoch: int, start_offset: int, val
 
 
 @pytest.mark.parametrize(("release", "cache"), [("2.6", [(0, 0), (4, 9), (2, 5)]), ("2.7", None)])
-def test_a_checkpoint_out_of_order_is_mended_from_2_7_on(
-    release: str, cache: Pairs | None
-) -> None:
+def test_a_checkpoint_out_of_order_is_mended_from_2_7_on(release: str, cache: Pairs | None) -> None:
     checkpoint, count = entries_of([(0, 0), (4, 9), (2, 5)])
     entries, _ = entries_of([])
     entries_used = load(rules_of(release), checkpoint, count, entries)
@@ -180,9 +178,7 @@ def test_truncation_forgets_the_epochs_that_start_at_the_new_log_end() -> None:
         (20, [(2, 20)]),
     ],
 )
-def test_the_epoch_that_reaches_across_the_log_start_begins_there(
-    start: int, cache: Pairs
-) -> None:
+def test_the_epoch_that_reaches_across_the_log_start_begins_there(start: int, cache: Pairs) -> None:
     entries, count = entries_of([(0, 0), (1, 5), (2, 8)])
     assert pairs_of(entries, truncate_from_start(entries, count, start)) == cache
 

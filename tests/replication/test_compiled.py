@@ -1,0 +1,105 @@
+"""The decorator that compiles the rules, and the cache that it keeps them in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tidegauge.commands.compile_rules import import_modules_of
+from tidegauge.replication import compiled
+from tidegauge.replication.compiled import RULES, code, signature_of
+from tidegauge.replication.records import (
+    Partition,
+    Record,
+    RemoteReplica,
+    dtype_of,
+    new_record,
+    new_records,
+)
+from tidegauge.replication.release_rules import ReleaseRules
+
+HOUSE = Path(compiled.__file__).parent.parent
+
+
+def test_a_row_reads_and_writes_the_memory_of_its_array() -> None:
+    followers = new_records(RemoteReplica, 2)
+    followers[1].log_end_offset = 7
+    view = followers[1]
+    view.last_fetch_time_ms = 3
+    assert (followers[1].log_end_offset, followers[1].last_fetch_time_ms) == (7, 3)
+    assert followers[0].log_end_offset == 0
+
+
+@pytest.mark.parametrize("record", [Partition, RemoteReplica, ReleaseRules])
+def test_a_record_is_laid_out_as_a_c_struct(record: type[Record]) -> None:
+    assert dtype_of(record).isalignedstruct
+    assert new_record(record).dtype.names == tuple(dtype_of(record).fields or ())
+
+
+def test_every_rule_says_what_it_takes_and_where_it_was_read() -> None:
+    import_modules_of(compiled.KERNEL_ROOMS)
+    for rule in RULES:
+        function = getattr(rule, "py_func", rule)
+        signature_of(rule)
+        assert function.__doc__ or function.__name__.startswith("_"), function.__name__
+
+
+def test_a_parameter_that_no_rule_can_take_is_named() -> None:
+    def wants_a_float(lag: float) -> bool:
+        return lag > 0
+
+    with pytest.raises(TypeError, match="float"):
+        signature_of(wants_a_float)
+
+
+def test_constants_are_typed() -> None:
+    assert type(code(3)) is np.int64
+
+
+@pytest.mark.skipif(not compiled.COMPILED, reason="there is nothing compiled to look at")
+def test_no_rule_is_compiled_twice() -> None:
+    """A bare literal as an argument would compile its callee once more for each value."""
+    import_modules_of(compiled.KERNEL_ROOMS)
+    compiled.compile_all()
+    for rule in RULES:
+        assert len(rule.signatures) == 1, rule.py_func.__name__  # type: ignore[attr-defined]
+
+
+def cache_folder_of(house: Path, **environment: str) -> str:
+    """Where the rules of a house would be kept, asked in a process of its own."""
+    question = (
+        "import sys, types; package = types.ModuleType('tidegauge');"
+        f"package.__path__ = [{str(house)!r}]; sys.modules['tidegauge'] = package;"
+        "import tidegauge.replication.compiled as compiled; print(compiled.cache_folder())"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", question],
+        env=os.environ | environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+
+
+def test_every_source_of_a_rule_names_the_cache(tmp_path: Path) -> None:
+    """Numba alone goes on using a rule whose callee in another file has changed."""
+    for room in compiled.KERNEL_ROOMS:
+        if (HOUSE / room).is_dir():
+            shutil.copytree(HOUSE / room, tmp_path / room)
+    before = cache_folder_of(tmp_path)
+    assert cache_folder_of(tmp_path) == before
+    assert cache_folder_of(tmp_path, TIDEGAUGE_BOUNDS_CHECK="1") != before
+    elections = tmp_path / "controller" / "elections.py"
+    elections.write_text(elections.read_text() + "\n# changed\n")
+    assert cache_folder_of(tmp_path) != before
+
+
+def test_the_cache_can_be_put_elsewhere(tmp_path: Path) -> None:
+    folder = cache_folder_of(HOUSE, TIDEGAUGE_CACHE_DIR=str(tmp_path))
+    assert Path(folder).parent == tmp_path
