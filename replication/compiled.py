@@ -22,6 +22,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -42,6 +43,11 @@ BOUNDS_CHECKED = os.environ.get("TIDEGAUGE_BOUNDS_CHECK", "0") == "1"
 #: Rooms whose sources can end up in compiled code. All of them name the cache, since a
 #: needless compilation is cheaper than a stale answer.
 KERNEL_ROOMS = ("replication", "simulation", "controller", "actors")
+
+Constant = TypeVar("Constant", int, bool)
+
+#: How long compiled code is kept after its last use.
+KEPT_S = 14 * 24 * 3600
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -92,7 +98,16 @@ def compile_all() -> Compilation:
             signature = signature_of(dispatcher)
             dispatcher.compile(signature)  # type: ignore[attr-defined]  # Numba has no stubs
             compiled += sum(dispatcher.stats.cache_misses.values())  # type: ignore[attr-defined]
+        _forget_old_caches(folder)
     return Compilation(len(RULES), compiled, time.perf_counter() - started, folder)
+
+
+def _forget_old_caches(folder: Path) -> None:
+    """Delete what sources of long ago were compiled to: each change leaves a folder."""
+    os.utime(folder)
+    for other in folder.parent.glob("rules-*"):
+        if time.time() - other.stat().st_mtime > KEPT_S:
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def signature_of(dispatcher: Callable[..., Any]) -> tuple[Any, ...]:
@@ -115,13 +130,14 @@ def _numba_type(annotation: Any) -> Any:
     raise TypeError(f"a rule cannot take a parameter of type {annotation!r}")
 
 
-def code(value: int) -> int:
-    """A constant of the rules: a kind, a state, an error code.
+def code(value: Constant) -> Constant:
+    """A constant of the rules: a kind, a state, an error code, a flag.
 
-    A typed integer, since Numba may compile a function once more for each bare literal
-    that it is called with.
+    A typed number, since Numba compiles a function once more for each bare literal that
+    another rule calls it with.
     """
-    return cast(int, np.int64(value))
+    typed: dict[type, type] = {int: np.int64, bool: np.bool_}
+    return cast(Constant, typed[type(value)](value))
 
 
 def cache_folder() -> Path:

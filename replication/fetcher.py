@@ -84,6 +84,18 @@ def delay_partition(fetch: PartitionFetchState) -> None:
 
 
 @rule
+def leader_epoch_of_fetch(rules: ReleaseRules, fetch: PartitionFetchState) -> int:
+    """The leader epoch in which a fetch is made; -1 if it carries none.
+
+    A follower goes from version 8 of Fetch straight to 10, so with protocol 2.1-IV1 it
+    asks for epochs in its own but fetches in none.
+
+    Source: ReplicaFetcherThread.fetchRequestVersion@2.1.0 (KIP-320).
+    """
+    return fetch.current_leader_epoch if rules.fetch_fenced else UNDEFINED
+
+
+@rule
 def takes_response(fetch: PartitionFetchState, requested_offset: int) -> bool:
     """Whether a fetch response still fits: the partition may have moved on meanwhile.
 

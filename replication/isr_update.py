@@ -43,6 +43,8 @@ STAYS_PENDING = code(2)
 REVERTED = code(3)
 RESENT = code(4)
 IGNORED = code(5)
+# ... and of a change before it is answered.
+PROPOSED = code(6)
 
 
 @rule
@@ -149,11 +151,14 @@ def handle_isr_update_error(
 
 @rule
 def high_watermark_may_move(rules: ReleaseRules, outcome: int) -> bool:
-    """Whether the leader attempts its high watermark after an answer with this outcome.
+    """Whether the leader attempts its high watermark after this outcome of a shrink.
 
-    From 2.7 to 3.0 a shrink that the controller confirmed moved it only with the next
-    append or fetch (KAFKA-13091).
+    From 2.7 to 3.0, with AlterIsr, it did so when it proposed the shrink, in vain since who
+    leaves still counts, and not when the controller had agreed: the next append or fetch
+    moved it (KAFKA-13091).
 
-    Source: Partition.maybeShrinkIsr@2.8.0, handleAlterIsrUpdate@3.1.0.
+    Source: Partition.maybeShrinkIsr@2.6.0 and @2.8.0, handleAlterIsrUpdate@3.1.0.
     """
+    if outcome == PROPOSED:
+        return rules.high_watermark_on_isr_proposal
     return outcome == COMMITTED and rules.high_watermark_on_isr_update

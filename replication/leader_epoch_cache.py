@@ -25,7 +25,7 @@ take how many are in use and return how many are in use then. Source of all:
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import code, rule
 from tidegauge.replication.records import UNDEFINED, EpochEntry, Records
 from tidegauge.replication.release_rules import (
     EPOCH_CACHE_A,
@@ -34,6 +34,8 @@ from tidegauge.replication.release_rules import (
     EPOCH_CACHE_D,
     ReleaseRules,
 )
+
+NO_ENTRIES = code(0)
 
 
 @rule
@@ -85,7 +87,7 @@ def load(
     Generation D enters them one by one, so entries out of order mend themselves; before,
     the file is believed as it is.
     """
-    count = 0
+    count = NO_ENTRIES
     for index in range(checkpoint_count):
         entry = checkpoint[index]
         if rules.epoch_cache_generation == EPOCH_CACHE_D:

@@ -18,6 +18,8 @@ FOLLOWER = code(0)  #: up to the log end offset
 READ_UNCOMMITTED = code(1)  #: a consumer: up to the high watermark
 READ_COMMITTED = code(2)  #: a consumer: up to the last stable offset
 
+_REQUIRES_LEADER = code(True)
+
 
 @rule
 def check_current_leader_epoch(leader_epoch: int, request_leader_epoch: int) -> int:
@@ -85,7 +87,7 @@ def last_offset_for_leader_epoch(
     """
     leads = partition.leader == partition.local_replica
     error = local_log_error(
-        rules, partition.leader_epoch, request_leader_epoch, leads, True, has_log
+        rules, partition.leader_epoch, request_leader_epoch, leads, _REQUIRES_LEADER, has_log
     )
     if error != errors.NONE:
         return error, UNDEFINED, UNDEFINED

@@ -20,10 +20,12 @@ from tidegauge.replication.fetcher import (
     add_partition,
     complete_truncation,
     fetch_offset_and_truncate,
+    leader_epoch_of_fetch,
     restart_at,
 )
 from tidegauge.replication.leader_epoch_cache import assign, end_offset_for, latest_epoch
 from tidegauge.replication.leader_read import (
+    check_current_leader_epoch,
     diverging_epoch,
     last_offset_for_leader_epoch,
     offset_error,
@@ -55,6 +57,7 @@ from tidegauge.replication.truncation import (
     asks_for_epoch_end,
     fallback_offset,
     initial_fetch_offset,
+    leader_epoch_of_epoch_request,
     offset_truncation_state,
 )
 
@@ -196,6 +199,8 @@ def reconcile(
 
     while fetch.state == TRUNCATING and not told.stuck:
         _truncate_once(leader, follower, fetch, told)
+    in_epoch = leader_epoch_of_fetch(rules, fetch)
+    assert check_current_leader_epoch(leader_epoch, in_epoch) == errors.NONE
     while fetch.state == FETCHING and not told.broker_stopped:
         if _diverges(leader, follower, fetch, told):
             continue
@@ -218,9 +223,11 @@ def _truncate_once(
         _truncate(follower, fetch, told, fallback, completed=True)
         return
     asked = follower.latest_epoch()
-    _, epoch, end_offset = last_offset_for_leader_epoch(
-        leader.rules, leader.partition, leader.entries, UNDEFINED, asked, True
+    in_epoch = leader_epoch_of_epoch_request(rules, fetch)
+    error, epoch, end_offset = last_offset_for_leader_epoch(
+        leader.rules, leader.partition, leader.entries, in_epoch, asked, True
     )
+    assert error == errors.NONE
     if rules.truncation_protocol == TRUNCATE_KIP_101:
         epoch = UNDEFINED  # version 0 of the answer has no such field
     told.story.append(f"asks where epoch {asked} ended: {_answer(epoch, end_offset)}")

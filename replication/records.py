@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 i64 = Annotated[int, np.int64]
 flag = Annotated[bool, np.bool_]
 
-#: Absent: no offset, no epoch, no replica.
-UNDEFINED = -1
+#: Absent: no offset, no epoch, no replica. Typed, as ``compiled.code`` says why.
+UNDEFINED = cast(int, np.int64(-1))
 
 
 if TYPE_CHECKING:

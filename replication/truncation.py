@@ -95,6 +95,15 @@ def fallback_offset(rules: ReleaseRules, partition: Partition, fetch: PartitionF
 
 
 @rule
+def leader_epoch_of_epoch_request(rules: ReleaseRules, fetch: PartitionFetchState) -> int:
+    """The leader epoch in which OffsetsForLeaderEpoch is asked; -1 if it carries none.
+
+    Source: ReplicaFetcherThread.offsetForLeaderEpochRequestVersion@2.1.0 (KIP-320).
+    """
+    return fetch.current_leader_epoch if rules.epoch_request_fenced else UNDEFINED
+
+
+@rule
 def offset_truncation_state(
     leader_epoch: int,
     end_offset: int,

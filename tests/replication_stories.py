@@ -18,6 +18,8 @@ from tidegauge.replication.high_watermark import (
 )
 from tidegauge.replication.in_sync_replicas import get_out_of_sync_replicas, needs_expand_isr
 from tidegauge.replication.isr_update import (
+    COMMITTED,
+    PROPOSED,
     commit_isr,
     expanded_isr,
     handle_isr_update,
@@ -135,18 +137,19 @@ class Leader:
             self.rules, self.partition, self.followers, self.now_ms, LAG_MS
         )
         if leaving != EMPTY:
-            self._change_isr(shrunk_isr(self.partition, leaving))
-            if not isr_is_pending_first(self.rules) or self.rules.high_watermark_on_isr_proposal:
+            outcome = self._change_isr(shrunk_isr(self.partition, leaving))
+            if high_watermark_may_move(self.rules, outcome):
                 self.attempt_high_watermark()
         return unpack(leaving)
 
-    def _change_isr(self, isr: int) -> None:
+    def _change_isr(self, isr: int) -> int:
         if not isr_is_pending_first(self.rules):
             commit_isr(self.partition, isr, self.partition.partition_epoch + 1)
-            return
+            return COMMITTED
         propose_isr(self.partition, isr)
         if self.rules.isr_update_path != ISR_UPDATE_ALTER_PARTITION:
-            self.is_answered()
+            return self.is_answered()
+        return PROPOSED
 
     def is_answered(self, error: int = errors.NONE) -> int:
         """The controller (or ZooKeeper) answers the pending change; the outcome."""
@@ -173,6 +176,12 @@ class Leader:
     @property
     def high_watermark(self) -> int:
         return self.partition.high_watermark
+
+    @property
+    def epoch_cache(self) -> list[tuple[int, int]]:
+        """Its leader-epoch cache: (epoch, start offset)."""
+        entries = [self.entries[index] for index in range(self.partition.epoch_count)]
+        return [(int(entry.epoch), int(entry.start_offset)) for entry in entries]
 
     @property
     def isr(self) -> list[int]:

@@ -38,7 +38,7 @@ PURE = {
 
 #: The one file of ``replication`` that handles the compiler and its cache, and its needs.
 COMPILER = "replication/compiled.py"
-COMPILER_NEEDS = {"filelock", "numba", "os", "pathlib", "sys", "time"}
+COMPILER_NEEDS = {"filelock", "numba", "os", "pathlib", "shutil", "sys", "time"}
 
 #: Builtins that reach out of the process.
 IMPURE_BUILTINS = {"input", "open", "print"}

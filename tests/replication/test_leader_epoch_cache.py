@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidegauge.replication.leader_epoch_cache import (
@@ -139,6 +139,7 @@ def test_an_epoch_below_all_ends_at_the_log_start_since_2_0_1(
 
 
 @pytest.mark.parametrize("release", ["2.0.1", "2.6", "3.9"])
+@settings(deadline=None)
 @given(
     steps=st.lists(st.tuples(st.integers(1, 3), st.integers(1, 5)), min_size=1, max_size=6),
     requested=st.integers(0, 20),

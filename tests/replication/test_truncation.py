@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from replication_stories import with_fields
 
+from replication_stories import with_fields
 from tidegauge.replication import errors
 from tidegauge.replication.records import Partition, PartitionFetchState, new_record
 from tidegauge.replication.releases import rules_of
@@ -93,6 +93,7 @@ def test_kip_279_two_rounds_where_kip_101_has_one() -> None:
     assert offset_truncation_state(UNDEFINED, 3, 0, 2, 5, fallback_offset=0) == (3, True)
 
 
+@settings(deadline=None)
 @given(
     answer=st.tuples(st.integers(-1, 5), st.integers(-1, 20)),
     own=st.tuples(st.integers(-1, 5), st.integers(-1, 20)),

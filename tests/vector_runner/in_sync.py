@@ -180,11 +180,12 @@ class Leader(Area):
         if may_move_after_fetch(self.rules, before, follower):
             self._attempt_high_watermark()
 
-    def _change_isr(self, isr: int) -> None:
+    def _change_isr(self, isr: int) -> int:
         if isr_update.isr_is_pending_first(self.rules):
             isr_update.propose_isr(self.partition, isr)
-        else:
-            isr_update.commit_isr(self.partition, isr, self.partition.partition_epoch + 1)
+            return isr_update.PROPOSED
+        isr_update.commit_isr(self.partition, isr, self.partition.partition_epoch + 1)
+        return isr_update.COMMITTED
 
     def op_shrink_check(self, step: Fields) -> None:
         result = step.take("write_result", "ok")
@@ -193,10 +194,8 @@ class Leader(Area):
         out_of_sync = self._out_of_sync()
         if out_of_sync == EMPTY or result == "bad_version":
             return
-        self._change_isr(isr_update.shrunk_isr(self.partition, out_of_sync))
-        if self.rules.high_watermark_on_isr_proposal or not isr_update.isr_is_pending_first(
-            self.rules
-        ):
+        outcome = self._change_isr(isr_update.shrunk_isr(self.partition, out_of_sync))
+        if isr_update.high_watermark_may_move(self.rules, outcome):
             self._attempt_high_watermark()
 
     def op_alter_isr_ok(self) -> None:
