@@ -113,7 +113,7 @@ class Leader(Area):
         )
         leader.all_taken()
         self.followers = new_records(RemoteReplica, SLOTS)
-        known = given.take("followers", {})
+        known = dict(given.take("followers", {}))
         for broker in self.brokers.known():
             self._set_follower(broker, known.pop(str(broker), {}))
         if known:
