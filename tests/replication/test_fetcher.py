@@ -20,12 +20,14 @@ from tidegauge.replication.fetcher import (
     fetch_offset_and_truncate,
     handle_append_failure,
     handle_fetch_error,
+    leader_epoch_of_fetch,
     mark_partition_failed,
     restart_at,
     takes_response,
 )
 from tidegauge.replication.records import PartitionFetchState, new_record
 from tidegauge.replication.releases import rules_of
+from tidegauge.replication.truncation import leader_epoch_of_epoch_request
 
 UNKNOWN = -1
 
@@ -150,6 +152,22 @@ def test_a_fetch_of_an_epoch_of_the_past_is_fenced(release: str, state: int, fai
     assert fetch.delayed == (state == FETCHING)
 
 
+@pytest.mark.parametrize(
+    ("release", "protocol", "of_fetch", "of_epoch_request"),
+    [
+        *[("2.0", None, -1, -1), ("2.1", "2.1-IV0", -1, -1), ("2.1", "2.1-IV1", -1, 3)],
+        *[("2.1", "2.1-IV2", 3, 3), ("3.9", None, 3, 3), ("3.9", "2.0", -1, -1)],
+    ],
+)
+def test_which_requests_are_made_in_the_followers_leader_epoch(
+    release: str, protocol: str | None, of_fetch: int, of_epoch_request: int
+) -> None:
+    """KIP-320: fetches one internal version later than OffsetsForLeaderEpoch."""
+    rules, fetch = rules_of(release, protocol), fetching(leader_epoch=3)
+    assert leader_epoch_of_fetch(rules, fetch) == of_fetch
+    assert leader_epoch_of_epoch_request(rules, fetch) == of_epoch_request
+
+
 def test_success_is_no_error() -> None:
     fetch = fetching()
     handle_fetch_error(rules_of("2.6"), fetch, errors.NONE, requested_in_epoch=3)
@@ -175,11 +193,9 @@ def test_a_response_is_taken_only_if_the_partition_still_waits_for_it() -> None:
         *[("3.9", True, FETCHING), ("3.9", False, FETCHING)],
     ],
 )
-def test_after_a_truncation_that_does_not_settle_it(
-    release: str, settled: bool, state: int
-) -> None:
+def test_after_a_truncation(release: str, settled: bool, state: int) -> None:
     """KIP-279 asks again; with truncation on fetch (KIP-595) the next fetch does."""
-    fetch = with_fields(fetching(), state=state)
+    fetch = with_fields(fetching(), state=TRUNCATING)
     complete_truncation(rules_of(release), fetch, 4, settled, latest_epoch=1)
     assert fetch.state == state
     assert fetch.fetch_offset == 4

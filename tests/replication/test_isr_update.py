@@ -9,11 +9,13 @@ from tidegauge.replication import errors
 from tidegauge.replication.isr_update import (
     COMMITTED,
     IGNORED,
+    PROPOSED,
     RESENT,
     REVERTED,
     STAYS_PENDING,
     handle_isr_update,
     handle_isr_update_error,
+    high_watermark_may_move,
     isr_is_pending_first,
 )
 from tidegauge.replication.releases import rules_of
@@ -177,6 +179,17 @@ def test_a_confirmed_shrink_moves_the_high_watermark_from_3_1_on(
     assert leader.high_watermark == high_watermark
     leader.attempt_high_watermark()
     assert leader.high_watermark == 6
+
+
+@pytest.mark.parametrize(
+    ("release", "protocol", "attempts"),
+    [("2.7", None, True), ("3.0", None, True), ("3.0", "2.6", False), ("3.1", None, False)],
+)
+def test_whether_a_proposed_shrink_is_an_occasion_to_move_it(
+    release: str, protocol: str | None, attempts: bool
+) -> None:
+    """KAFKA-13091: with AlterIsr it was, in vain, up to 3.0."""
+    assert high_watermark_may_move(rules_of(release, protocol), PROPOSED) == attempts
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,26 @@ def assigned(release: str, pairs: Pairs, epoch: int, start_offset: int) -> Pairs
 
 
 @pytest.mark.parametrize("release", GENERATIONS)
+def test_the_first_epoch_may_be_any(release: str) -> None:
+    assert assigned(release, [], 0, 0) == [(0, 0)]
+    assert assigned(release, [], 7, 20) == [(7, 20)]
+
+
+@pytest.mark.parametrize(
+    ("release", "cache"),
+    [
+        ("1.1", [(1, 5), (2, 5)]),
+        ("2.0.0", [(1, 5), (2, 5)]),
+        ("2.0.1", [(2, 5)]),
+        ("3.9", [(2, 5)]),
+    ],
+)
+def test_two_epochs_that_start_at_one_offset(release: str, cache: Pairs) -> None:
+    """KAFKA-7415: the earlier one has written nothing, and is not kept any more."""
+    assert assigned(release, [(1, 5)], 2, 5) == cache
+
+
+@pytest.mark.parametrize("release", GENERATIONS)
 def test_an_epoch_is_entered_with_its_first_batch_only(release: str) -> None:
     assert assigned(release, [(1, 5)], 2, 8) == [(1, 5), (2, 8)]
     assert assigned(release, [(1, 5), (2, 8)], 2, 9) == [(1, 5), (2, 8)]
@@ -182,6 +202,12 @@ def test_truncation_forgets_the_epochs_that_start_at_the_new_log_end() -> None:
 def test_the_epoch_that_reaches_across_the_log_start_begins_there(start: int, cache: Pairs) -> None:
     entries, count = entries_of([(0, 0), (1, 5), (2, 8)])
     assert pairs_of(entries, truncate_from_start(entries, count, start)) == cache
+
+
+@pytest.mark.parametrize("start", [0, 3])
+def test_a_log_start_at_or_below_the_first_epoch_changes_nothing(start: int) -> None:
+    entries, count = entries_of([(1, 3), (2, 8)])
+    assert pairs_of(entries, truncate_from_start(entries, count, start)) == [(1, 3), (2, 8)]
 
 
 def test_neighbours_of_an_epoch_and_of_an_offset() -> None:

@@ -146,18 +146,19 @@ def test_each_fetch_tells_its_last_epoch_and_is_told_where_the_logs_part(
 
 
 @pytest.mark.parametrize(
-    ("release", "error"),
-    [
-        *[("2.7.1", errors.NONE), ("2.7.2", errors.OFFSET_OUT_OF_RANGE)],
-        *[("2.8.0", errors.NONE), ("2.8.1", errors.OFFSET_OUT_OF_RANGE)],
-    ],
+    ("release", "checked"), [("2.7.1", False), ("2.7.2", True), ("2.8.0", False), ("2.8.1", True)]
 )
-def test_below_the_log_start_comes_before_divergence(release: str, error: int) -> None:
+def test_below_the_log_start_comes_before_divergence(release: str, checked: bool) -> None:
     """KAFKA-12996: told where the logs part instead, the follower's partition failed."""
     leader = leader_with_two_epochs(release)
-    increment_log_start_offset(leader.partition, leader.runs, leader.entries, 7)
-    told, _, _ = diverging_epoch(leader.rules, leader.partition, leader.entries, 6, 1)
-    assert told == error
+    leader.is_elected([0], epochs_on=2)
+    leader.appends(2)
+    increment_log_start_offset(leader.partition, leader.runs, leader.entries, 6)
+    fetch = (leader.rules, leader.partition, leader.entries)
+    out_of_range = (errors.OFFSET_OUT_OF_RANGE, UNDEFINED, UNDEFINED)
+    parted = (errors.NONE, 2, 8)
+    assert diverging_epoch(*fetch, 5, 3) == (out_of_range if checked else parted)
+    assert diverging_epoch(*fetch, 6, 3) == parted
 
 
 @pytest.mark.parametrize(
@@ -245,6 +246,7 @@ def test_a_consumer_is_sent_to_the_most_caught_up_replica_of_its_rack(
     [
         pytest.param(5, 2, id="both have it"),
         pytest.param(9, 2, id="next to be written on 2"),
+        pytest.param(3, 2, id="the first that 2 has"),
         pytest.param(2, 1, id="deleted on 2"),
         pytest.param(10, NO_REPLICA, id="nobody has it but the leader"),
     ],

@@ -6,7 +6,12 @@ import pytest
 
 from replication_stories import Leader, leader_and_isr
 from tidegauge.replication.leader_read import READ_UNCOMMITTED, latest_offset
-from tidegauge.replication.partition import initialize_partition, is_leader, make_follower
+from tidegauge.replication.partition import (
+    initialize_partition,
+    is_leader,
+    make_follower,
+    make_leader,
+)
 from tidegauge.replication.records import Partition, new_record
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.releases import rules_of
@@ -149,6 +154,14 @@ def test_re_elected_in_a_new_epoch_a_leader_keeps_what_it_knows_of_log_ends(rele
     assert leader.high_watermark == 6
 
 
+def test_a_leader_remembers_which_controller_elected_it() -> None:
+    """It writes that controller's epoch into the partition's state along with a new ISR."""
+    leader = Leader("2.6", records=5)
+    partition, state = leader.partition, leader_and_isr(0, [0, 1], leader_epoch=1)
+    make_leader(leader.rules, partition, leader.followers, leader.entries, state, 12, 0)
+    assert partition.controller_epoch == 12
+
+
 def test_a_smaller_isr_from_the_controller_lets_the_high_watermark_move() -> None:
     """A dead follower was taken out of the ISR: same leader, next epoch."""
     leader = Leader("2.6", isr=[0, 1], records=5)
@@ -177,4 +190,5 @@ def test_a_replica_of_which_nothing_is_known_yet() -> None:
     initialize_partition(partition, 1, pack([0, 1]), 4, 2)
     assert not is_leader(partition)
     assert partition.leader == partition.leader_epoch == partition.partition_epoch == -1
+    assert partition.leader_epoch_start_offset == -1
     assert partition.log_end_offset == partition.high_watermark == 0

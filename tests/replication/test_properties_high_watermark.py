@@ -6,27 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidegauge.replication import isr_update
-from tidegauge.replication.high_watermark import (
-    maybe_increment_leader_high_watermark,
-    update_high_watermark,
-)
-from tidegauge.replication.in_sync_replicas import get_out_of_sync_replicas, needs_expand_isr
+from replication_stories import Leader
+from tidegauge.replication.high_watermark import update_high_watermark
 from tidegauge.replication.log import append, truncate_to
-from tidegauge.replication.partition import initialize_partition, make_leader
-from tidegauge.replication.records import (
-    EpochEntry,
-    LeaderAndIsr,
-    Partition,
-    RemoteReplica,
-    new_record,
-    new_records,
-)
+from tidegauge.replication.records import EpochEntry, Partition, new_record, new_records
 from tidegauge.replication.releases import rules_of
-from tidegauge.replication.remote_replica import update_fetch_state
-from tidegauge.replication.replica_list import EMPTY, pack, unpack
+from tidegauge.replication.replica_list import EMPTY
 
-LAG_MS = 10_000
 REPLICAS = 3
 RELEASES = ["0.10.2", "1.1", "2.6", "2.8", "3.6", "3.9"]
 
@@ -43,73 +29,27 @@ EVENTS = st.lists(
 )
 
 
-class Leader:
-    """A leader in slot 0 with two followers that fetch where they please."""
-
-    def __init__(self, release: str) -> None:
-        self.rules = rules_of(release)
-        self.partition = new_record(Partition)
-        self.followers = new_records(RemoteReplica, REPLICAS)
-        self.runs = new_records(EpochEntry, 64)
-        self.entries = new_records(EpochEntry, 64)
-        self.now_ms = 100_000
-        initialize_partition(self.partition, 0, pack(range(REPLICAS)), 0, 1)
-        self.lead(pack(range(REPLICAS)))
-
-    def lead(self, isr: int) -> None:
-        state = new_record(LeaderAndIsr)
-        state.leader_epoch = self.partition.leader_epoch + 1
-        state.partition_epoch = self.partition.partition_epoch + 1
-        state.isr = isr
-        make_leader(self.rules, self.partition, self.followers, self.entries, state, 1, self.now_ms)
-        self.attempt()
-
-    def attempt(self) -> None:
-        before = self.partition.high_watermark
-        moved = maybe_increment_leader_high_watermark(
-            self.rules, self.partition, self.followers, self.now_ms, LAG_MS, EMPTY
-        )
-        assert moved == (self.partition.high_watermark > before)
-        if moved:
-            for replica in unpack(self.partition.maximal_isr):
-                if replica != 0:
-                    reached = self.followers[replica].log_end_offset
-                    assert reached >= self.partition.high_watermark
-
-    def change_isr(self, isr: int) -> None:
-        if isr_update.isr_is_pending_first(self.rules):
-            isr_update.propose_isr(self.partition, isr)
-        else:
-            isr_update.commit_isr(self.partition, isr, self.partition.partition_epoch + 1)
-
-    def live(self, event: str, number: int, behind: int) -> None:
-        partition = self.partition
-        if event == "append":
-            epoch = partition.leader_epoch
-            append(self.rules, partition, self.runs, self.entries, epoch, number)
-            self.attempt()
-        elif event == "fetch":
-            follower = self.followers[number]
-            offset = max(partition.log_end_offset - behind, follower.log_end_offset, 0)
-            end = partition.log_end_offset
-            update_fetch_state(self.rules, follower, offset, 0, self.now_ms, end)
-            if needs_expand_isr(self.rules, partition, self.followers, number, EMPTY):
-                self.change_isr(isr_update.expanded_isr(partition, number))
-            self.attempt()
-        elif event == "wait":
-            self.now_ms += number
-        elif event == "isr-expiration":
-            leaving = get_out_of_sync_replicas(
-                self.rules, partition, self.followers, self.now_ms, LAG_MS
-            )
-            if leaving != EMPTY:
-                self.change_isr(isr_update.shrunk_isr(partition, leaving))
-                self.attempt()
-        elif event == "ISR confirmed" and partition.proposed_isr != EMPTY:
-            isr_update.commit_isr(partition, partition.proposed_isr, partition.partition_epoch + 1)
-            self.attempt()
-        elif event == "next epoch":
-            self.lead(partition.isr)
+def live(leader: Leader, event: str, number: int, behind: int) -> None:
+    """One event; if it moves the high watermark, nobody who counts may be below."""
+    before = leader.high_watermark
+    if event == "append":
+        leader.appends(number)
+    elif event == "fetch":
+        known = leader.followers[number].log_end_offset
+        end = leader.partition.log_end_offset
+        leader.is_fetched_by(number, max(end - behind, known, 0))
+    elif event == "wait":
+        leader.waits(number)
+    elif event == "isr-expiration":
+        leader.checks_its_isr()
+    elif event == "ISR confirmed" and leader.partition.proposed_isr != EMPTY:
+        leader.is_answered()
+    elif event == "next epoch":
+        leader.is_elected(leader.isr)
+    if leader.high_watermark > before:
+        for replica in leader.maximal_isr:
+            if replica != 0:
+                assert leader.followers[replica].log_end_offset >= leader.high_watermark
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -120,9 +60,9 @@ def test_a_leaders_high_watermark_only_rises_and_never_passes_its_log_end(
 ) -> None:
     leader = Leader(release)
     for event, number, behind in events:
-        before = leader.partition.high_watermark
-        leader.live(event, number, behind)
-        assert before <= leader.partition.high_watermark <= leader.partition.log_end_offset
+        before = leader.high_watermark
+        live(leader, event, number, behind)
+        assert before <= leader.high_watermark <= leader.partition.log_end_offset
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -133,10 +73,9 @@ def test_the_leader_stays_in_its_isr_and_a_joining_replica_counts_at_once(
 ) -> None:
     leader = Leader(release)
     for event, number, behind in events:
-        leader.live(event, number, behind)
-        isr = set(unpack(leader.partition.isr))
-        assert 0 in isr
-        assert isr <= set(unpack(leader.partition.maximal_isr)) <= set(range(REPLICAS))
+        live(leader, event, number, behind)
+        assert 0 in leader.isr
+        assert set(leader.isr) <= set(leader.maximal_isr) <= set(range(REPLICAS))
 
 
 FOLLOWER_EVENTS = st.lists(

@@ -152,6 +152,14 @@ def test_an_evicted_follower_starts_without_grace_and_a_member_with_a_full_lag_t
     assert not is_within_lag_time(follower, 77_001 + LAG_MS, LAG_MS)
 
 
+def test_a_follower_that_reaches_neither_log_end_is_not_caught_up_at_all() -> None:
+    """Evicted long ago and still far behind: the fetch itself proves nothing."""
+    leader = Leader("2.6", isr=[0], records=10)
+    leader.is_fetched_by(1, offset=3)
+    leader.is_fetched_by(1, offset=6)
+    assert leader.followers[1].last_caught_up_time_ms == 0
+
+
 def test_caught_up_is_the_log_end_or_the_lag_time() -> None:
     """ReplicaState.isCaughtUp: either is enough."""
     leader = Leader("3.9", records=5)

@@ -93,6 +93,14 @@ def test_kip_279_two_rounds_where_kip_101_has_one() -> None:
     assert offset_truncation_state(UNDEFINED, 3, 0, 2, 5, fallback_offset=0) == (3, True)
 
 
+@pytest.mark.parametrize(("leaders_end", "own_end", "offset"), [(3, 4, 3), (4, 3, 3), (9, 9, 5)])
+def test_of_an_epoch_that_both_have_they_keep_what_both_have(
+    leaders_end: int, own_end: int, offset: int
+) -> None:
+    told = offset_truncation_state(1, leaders_end, 1, own_end, 5, fallback_offset=0)
+    assert told == (offset, True)
+
+
 @settings(deadline=None)
 @given(
     answer=st.tuples(st.integers(-1, 5), st.integers(-1, 20)),
