@@ -28,7 +28,7 @@ from tidegauge.replication.partition import initialize_partition
 from tidegauge.replication.records import Partition, Records, RemoteReplica, new_records
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.releases import rules_of
-from tidegauge.replication.remote_replica import update_fetch_state
+from tidegauge.replication.remote_replica import initialize_follower, update_fetch_state
 from tidegauge.replication.replica_list import EMPTY, pack
 
 PARTITIONS = 4096
@@ -76,6 +76,8 @@ def cluster() -> tuple[Records[Partition], Records[RemoteReplica]]:
         partition = partitions[index]
         first_follower = index * (FOLLOWERS + 1)
         initialize_partition(partition, 0, pack(range(FOLLOWERS + 1)), first_follower, 2)
+        for replica in range(FOLLOWERS + 1):
+            initialize_follower(followers[first_follower + replica], replica)
         partition.leader = 0
         commit_isr(partition, pack([0, 1]), 0)
     return partitions, followers

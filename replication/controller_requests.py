@@ -40,11 +40,21 @@ def controller_request_error(
 
 
 @rule
-def leader_and_isr_error(known_leader_epoch: int, leader_epoch: int, is_replica: bool) -> int:
+def leader_and_isr_error(
+    rules: ReleaseRules,
+    known_leader_epoch: int,
+    leader_epoch: int,
+    is_replica: bool,
+    is_offline: bool,
+) -> int:
     """Judge one partition of a LeaderAndIsr: only a greater leader epoch is obeyed.
+
+    ``is_offline``: the log lies in a directory that has failed; this is looked at first.
 
     Source: ReplicaManager.becomeLeaderOrFollower@2.4.0.
     """
+    if is_offline and rules.offline_replica_answered:
+        return errors.KAFKA_STORAGE_ERROR
     if leader_epoch <= known_leader_epoch:
         return errors.STALE_CONTROLLER_EPOCH
     if not is_replica:

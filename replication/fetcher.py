@@ -56,6 +56,7 @@ def add_partition(
     fetch.fetch_offset = offset
     fetch.current_leader_epoch = leader_epoch
     fetch.last_fetched_epoch = UNDEFINED
+    fetch.answered = False
     fetch.delayed = False
     if rules.truncation_protocol == TRUNCATE_ON_FETCH and latest_epoch != UNDEFINED:
         fetch.state = FETCHING
@@ -102,6 +103,26 @@ def takes_response(fetch: PartitionFetchState, requested_offset: int) -> bool:
     Source: AbstractFetcherThread.processFetchRequest@2.4.0.
     """
     return fetch.state == FETCHING and not fetch.delayed and fetch.fetch_offset == requested_offset
+
+
+@rule
+def take_records(
+    rules: ReleaseRules, fetch: PartitionFetchState, next_offset: int, last_epoch: int
+) -> None:
+    """Go on after a response was appended; ``next_offset`` is the log end offset then.
+
+    ``last_epoch`` is the epoch of the last record appended. Without records the state stays
+    as it is, except that from 3.5.1 to 3.6 the first such response makes the next fetch
+    carry no epoch, so that the leader does not look for divergence (KAFKA-15510).
+
+    Source: AbstractFetcherThread.processFetchRequest@2.8.0, @3.5.1 and @3.7.0.
+    """
+    if next_offset > fetch.fetch_offset:
+        fetch.fetch_offset = next_offset
+        fetch.last_fetched_epoch = last_epoch
+    elif rules.first_empty_response_forgets_epoch and not fetch.answered:
+        fetch.last_fetched_epoch = UNDEFINED
+    fetch.answered = True
 
 
 @rule
@@ -191,4 +212,5 @@ def restart_at(fetch: PartitionFetchState, offset: int, latest_epoch: int) -> No
     fetch.state = FETCHING
     fetch.fetch_offset = offset
     fetch.last_fetched_epoch = latest_epoch
+    fetch.answered = True
     fetch.delayed = False

@@ -115,6 +115,19 @@ def may_move_after_fetch(
 
 
 @rule
+def high_watermark_of_response(rules: ReleaseRules, before_fetch: int, after_fetch: int) -> int:
+    """The high watermark that a fetch which is answered at once brings its follower.
+
+    It is read before the fetch is counted, so a follower learns of what its own fetch has
+    moved one round later. (A fetch that waited is read anew when it completes.)
+
+    Source: ReplicaManager.readFromLocalLog@2.4.0; updateFollowerLogReadResults@1.1.0 and
+    @1.1.1 (KAFKA-7104).
+    """
+    return after_fetch if rules.high_watermark_of_response_is_new else before_fetch
+
+
+@rule
 def update_high_watermark(rules: ReleaseRules, partition: Partition, high_watermark: int) -> None:
     """Set a follower's high watermark: from a fetch response, or from the checkpoint.
 

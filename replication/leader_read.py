@@ -60,14 +60,22 @@ def local_log_error(
 
 
 @rule
-def missing_partition_error(is_offline: bool, in_metadata_cache: bool) -> int:
+def missing_partition_error(
+    rules: ReleaseRules, is_offline: bool, in_metadata_cache: bool, asked_for_epoch: bool
+) -> int:
     """The error for a partition that this broker does not host, or hosts on a failed disk.
+
+    ``asked_for_epoch`` for OffsetsForLeaderEpoch, which learned to look in the metadata
+    cache one release later than produce and fetch.
 
     Source: ReplicaManager.lastOffsetForLeaderEpoch@2.8.0, getPartitionOrError@2.8.0.
     """
     if is_offline:
         return errors.KAFKA_STORAGE_ERROR
-    if in_metadata_cache:
+    looked_up = rules.unhosted_partition_looked_up
+    if asked_for_epoch:
+        looked_up = rules.unhosted_partition_looked_up_for_epochs
+    if looked_up and in_metadata_cache:
         return errors.NOT_LEADER_OR_FOLLOWER
     return errors.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -174,6 +182,7 @@ def latest_offset(
 
 @rule
 def preferred_read_replica(
+    rules: ReleaseRules,
     partition: Partition,
     followers: Records[RemoteReplica],
     fetch_offset: int,
@@ -182,7 +191,8 @@ def preferred_read_replica(
     """The replica that a consumer is sent to; NO_REPLICA if the leader serves it itself.
 
     ``same_rack`` lists the live replicas in the consumer's rack. The leader serves if it
-    is one of them, or if none of them has the offset; else the most caught up does.
+    is one of them, or if none of them has the offset; else the most caught up does. A
+    replica outside the ISR could be far behind its high watermark (KAFKA-14372).
 
     Source: ReplicaManager.findPreferredReadReplica and RackAwareReplicaSelector@2.6.0
     (KIP-392).
@@ -195,9 +205,14 @@ def preferred_read_replica(
         same_rack = rest(same_rack)
         follower = followers[partition.first_follower + replica]
         has_offset = follower.log_start_offset <= fetch_offset <= follower.log_end_offset
-        if has_offset and (
-            preferred == NO_REPLICA
-            or _is_more_caught_up(follower, followers[partition.first_follower + preferred])
+        eligible = contains(partition.isr, replica) or not rules.preferred_read_replica_in_isr
+        if (
+            has_offset
+            and eligible
+            and (
+                preferred == NO_REPLICA
+                or _is_more_caught_up(follower, followers[partition.first_follower + preferred])
+            )
         ):
             preferred = replica
     return preferred

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from tidegauge.replication import errors
 from tidegauge.replication.fetcher import (
     FETCHING,
-    KEEP_LOG,
     STOP_BROKER,
+    TRUNCATE_FULLY_AND_START_AT,
     TRUNCATE_TO,
     TRUNCATING,
     add_partition,
@@ -22,6 +22,7 @@ from tidegauge.replication.fetcher import (
     fetch_offset_and_truncate,
     leader_epoch_of_fetch,
     restart_at,
+    take_records,
 )
 from tidegauge.replication.leader_epoch_cache import assign, end_offset_for, latest_epoch
 from tidegauge.replication.leader_read import (
@@ -173,7 +174,7 @@ class Reconciliation:
     first_difference: int = UNDEFINED
     #: The follower's broker exited instead (up to 2.0.0, unclean election disabled).
     broker_stopped: bool = False
-    #: It asks the leader the same question for ever (up to 2.6.0, KAFKA-10706).
+    #: It asks the leader the same for ever (up to 2.6.0, KAFKA-10706).
     stuck: bool = False
     #: Each step in a sentence.
     story: list[str] = field(default_factory=list)
@@ -201,13 +202,13 @@ def reconcile(
         _truncate_once(leader, follower, fetch, told)
     in_epoch = leader_epoch_of_fetch(rules, fetch)
     assert check_current_leader_epoch(leader_epoch, in_epoch) == errors.NONE
-    while fetch.state == FETCHING and not told.broker_stopped:
-        if _diverges(leader, follower, fetch, told):
+    while fetch.state == FETCHING and not (told.broker_stopped or told.stuck):
+        if _diverges(leader, follower, fetch, told, unclean_election_enabled):
             continue
         if offset_error(leader.partition, fetch.fetch_offset) != errors.NONE:
             _leave_range(leader, follower, fetch, told, unclean_election_enabled)
             continue
-        _catch_up(leader, follower, told)
+        _catch_up(leader, follower, fetch, told)
         break
     told.first_difference = int(follower.first_difference(leader))
     return told
@@ -239,13 +240,20 @@ def _truncate_once(
 
 
 def _diverges(
-    leader: ReplicaLog, follower: ReplicaLog, fetch: PartitionFetchState, told: Reconciliation
+    leader: ReplicaLog,
+    follower: ReplicaLog,
+    fetch: PartitionFetchState,
+    told: Reconciliation,
+    unclean_election_enabled: bool,
 ) -> bool:
     if follower.rules.truncation_protocol != TRUNCATE_ON_FETCH:
         return False
-    _, epoch, end_offset = diverging_epoch(
+    error, epoch, end_offset = diverging_epoch(
         leader.rules, leader.partition, leader.entries, fetch.fetch_offset, fetch.last_fetched_epoch
     )
+    if error != errors.NONE:
+        _leave_range(leader, follower, fetch, told, unclean_election_enabled)
+        return True
     if end_offset == UNDEFINED:
         return False
     told.story.append(
@@ -309,18 +317,26 @@ def _leave_range(
         told.truncations.append(int(offset))
         told.removed += int(removed)
         told.story.append(f"truncates to {offset}, {_records(removed)} removed")
-    elif action != KEEP_LOG:
+    elif action == TRUNCATE_FULLY_AND_START_AT:
         told.removed += int(follower.partition.log_end_offset - follower.partition.log_start_offset)
         truncate_fully_and_start_at(follower.rules, follower.partition, offset)
         told.story.append(f"deletes its whole log and starts at {offset}")
+    elif fetch.fetch_offset == offset:
+        # The leader knows nothing of the follower's epoch; no elected leader gets there.
+        told.story.append("fetches the same again, for ever")
+        told.stuck = True
     restart_at(fetch, offset, follower.latest_epoch())
 
 
-def _catch_up(leader: ReplicaLog, follower: ReplicaLog, told: Reconciliation) -> None:
+def _catch_up(
+    leader: ReplicaLog, follower: ReplicaLog, fetch: PartitionFetchState, told: Reconciliation
+) -> None:
     start = int(follower.partition.log_end_offset)
     epochs = leader.epochs()[start - leader.partition.log_start_offset :]
     for epoch in epochs:
         follower.append(epoch, 1)
+    end = follower.partition.log_end_offset
+    take_records(follower.rules, fetch, end, epochs[-1] if epochs else UNDEFINED)
     told.fetched += len(epochs)
     told.story.append(f"fetches from {start}: {_records(len(epochs))}")
 

@@ -137,6 +137,8 @@ class PartitionFetchState(Record):
     current_leader_epoch: i64
     #: Epoch of the last record in the log, sent along from 2.8 on; -1 if unknown.
     last_fetched_epoch: i64
+    #: A response has been taken since the partition was handed over (Kafka: ``lag`` is known).
+    answered: flag
     #: No request until the back-off is over.
     delayed: flag
     #: Given up until the next LeaderAndIsr (Kafka: ``failedPartitions``).

@@ -52,6 +52,8 @@ class ReleaseRules(Record):
     # The leader's view of its followers (remote_replica.py).
     #: A read that failed overwrites the view with "unknown" (KAFKA-8400).
     failed_read_updates_follower: flag
+    #: A fetch that is answered with a diverging epoch updates the view (KAFKA-13141).
+    diverging_fetch_updates_follower: flag
     #: ``last_fetch_time_ms`` of a follower of which a new leader knows nothing yet.
     unknown_last_fetch_time_ms: i64
     #: ``last_fetch_leader_log_end_offset`` never goes down.
@@ -90,6 +92,8 @@ class ReleaseRules(Record):
     high_watermark_rule: i64
     #: A fetch moves it only if the follower's log end offset changed.
     high_watermark_only_if_follower_moved: flag
+    #: A response carries it as this very fetch has moved it (KAFKA-7104).
+    high_watermark_of_response_is_new: flag
     #: It stands still while the ISR is smaller than min.insync.replicas (KAFKA-15583).
     high_watermark_waits_for_min_isr: flag
     #: Kept between log start and log end offset: by followers and by truncation.
@@ -126,6 +130,8 @@ class ReleaseRules(Record):
     fenced_only_in_current_epoch: flag
     #: A partition that fails leaves the fetcher alone, the others go on (KIP-461).
     failed_partition_leaves_fetcher: flag
+    #: The first response without records makes it forget its last epoch (KAFKA-15510).
+    first_empty_response_forgets_epoch: flag
     #: OFFSET_OUT_OF_RANGE below the log end ends the broker unless unclean is allowed.
     out_of_range_can_stop_broker: flag
 
@@ -134,10 +140,18 @@ class ReleaseRules(Record):
     log_start_checked_before_divergence: flag
     #: ListOffsets waits for the high watermark to reach the leader's epoch (KIP-207).
     list_offsets_waits_for_epoch_start: flag
+    #: "Not hosted here" is NOT_LEADER_OR_FOLLOWER for partitions that are known elsewhere ...
+    unhosted_partition_looked_up: flag
+    #: ... in answers to OffsetsForLeaderEpoch too.
+    unhosted_partition_looked_up_for_epochs: flag
+    #: A consumer is sent to members of the ISR only (KAFKA-14372).
+    preferred_read_replica_in_isr: flag
     #: "No log here" is NOT_LEADER_OR_FOLLOWER rather than REPLICA_NOT_AVAILABLE.
     missing_log_is_not_leader: flag
 
     # Requests of the controller (controller_requests.py).
+    #: A LeaderAndIsr for a replica on a failed disk is answered KAFKA_STORAGE_ERROR (KIP-112).
+    offline_replica_answered: flag
     #: LeaderAndIsr and StopReplica carry the broker epoch (KIP-380).
     broker_epoch_fenced: flag
     #: StopReplica carries the leader epoch (KIP-570).

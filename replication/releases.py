@@ -64,6 +64,13 @@ RULES: Table = {
         Cell("0.10.2.0", True, "ReplicaManager.updateFollowerLogReadResults@0.10.2.0"),
         Cell("2.4.0", False, "KAFKA-8400, ReplicaManager.updateFollowerFetchState@2.4.0"),
     ),
+    "diverging_fetch_updates_follower": (
+        Cell("0.10.2.0", False, "Partition.readRecords@2.7.0"),
+        Cell("2.7.0", True, "ReplicaManager.updateFollowerFetchState@2.7.0"),
+        Cell("2.7.2", False, "KAFKA-13141, ReplicaManager.updateFollowerFetchState@2.7.2"),
+        Cell("2.8.0", True, "ReplicaManager.updateFollowerFetchState@2.8.0"),
+        Cell("2.8.1", False, "KAFKA-13141, ReplicaManager.updateFollowerFetchState@2.8.1"),
+    ),
     "unknown_last_fetch_time_ms": (
         Cell("0.10.2.0", -1, "LogReadResult.UnknownLogReadResult@0.10.2.0"),
         Cell("2.4.0", 0, "KAFKA-8400, Partition.makeLeader@2.4.0"),
@@ -145,6 +152,13 @@ RULES: Table = {
     "high_watermark_only_if_follower_moved": (
         Cell("0.10.2.0", False, "Partition.maybeExpandIsr@0.10.2.0"),
         Cell("2.4.0", True, "KAFKA-8841, Partition.updateFollowerFetchState@2.4.0"),
+    ),
+    "high_watermark_of_response_is_new": (
+        Cell("0.10.2.0", False, "ReplicaManager.updateFollowerLogReadResults@0.10.2.0"),
+        Cell("1.0.0", True, "ReplicaManager.updateFollowerLogReadResults@1.0.0"),
+        Cell("1.0.2", False, "KAFKA-7104, ReplicaManager.updateFollowerLogReadResults@1.0.2"),
+        Cell("1.1.0", True, "ReplicaManager.updateFollowerLogReadResults@1.1.0"),
+        Cell("1.1.1", False, "KAFKA-7104, ReplicaManager.updateFollowerLogReadResults@1.1.1"),
     ),
     "high_watermark_waits_for_min_isr": (
         Cell("0.10.2.0", False, "Partition.maybeIncrementLeaderHW@0.10.2.0"),
@@ -243,6 +257,11 @@ RULES: Table = {
         Cell("0.10.2.0", False, "AbstractFetcherThread.processFetchRequest@0.10.2.0"),
         Cell("2.3.0", True, "KIP-461, AbstractFetcherThread.markPartitionFailed@2.3.0"),
     ),
+    "first_empty_response_forgets_epoch": (
+        Cell("0.10.2.0", False, "AbstractFetcherThread.processFetchRequest@2.8.0"),
+        Cell("3.5.1", True, "AbstractFetcherThread.processFetchRequest@3.5.1"),
+        Cell("3.7.0", False, "KAFKA-15510, AbstractFetcherThread.processFetchRequest@3.7.0"),
+    ),
     "out_of_range_can_stop_broker": (
         Cell("0.10.2.0", True, "ReplicaFetcherThread.handleOffsetOutOfRange@0.10.2.0"),
         Cell("2.0.1", False, "KAFKA-7414, ReplicaFetcherThread.handleOffsetOutOfRange@2.0.1"),
@@ -258,11 +277,27 @@ RULES: Table = {
         Cell("0.10.2.0", False, "KafkaApis.fetchOffsetForTimestamp@0.10.2.0"),
         Cell("2.2.0", True, "KIP-207, Partition.fetchOffsetForTimestamp@2.2.0"),
     ),
+    "unhosted_partition_looked_up": (
+        Cell("0.10.2.0", False, "ReplicaManager.getLeaderReplicaIfLocal@0.10.2.0"),
+        Cell("2.0.0", True, "ReplicaManager.getPartitionAndLeaderReplicaIfLocal@2.0.0"),
+    ),
+    "unhosted_partition_looked_up_for_epochs": (
+        Cell("0.10.2.0", False, "ReplicaManager.lastOffsetForLeaderEpoch@0.11.0.0"),
+        Cell("2.1.0", True, "ReplicaManager.lastOffsetForLeaderEpoch@2.1.0"),
+    ),
+    "preferred_read_replica_in_isr": (
+        Cell("0.10.2.0", False, "ReplicaManager.findPreferredReadReplica@2.4.0"),
+        Cell("3.3.2", True, "KAFKA-14372, ReplicaManager.findPreferredReadReplica@3.3.2"),
+    ),
     "missing_log_is_not_leader": (
         Cell("0.10.2.0", False, "ReplicaManager.getReplicaOrException@0.10.2.0"),
         Cell("2.6.0", True, "KAFKA-10223, Partition.getLocalLog@2.6.0"),
     ),
     # Requests of the controller.
+    "offline_replica_answered": (
+        Cell("0.10.2.0", False, "ReplicaManager.becomeLeaderOrFollower@0.10.2.0"),
+        Cell("1.0.0", True, "KIP-112, ReplicaManager.becomeLeaderOrFollower@1.0.0"),
+    ),
     "broker_epoch_fenced": (
         Cell("0.10.2.0", False, "KafkaApis.handleLeaderAndIsrRequest@0.10.2.0"),
         Cell("2.2.0", True, "KIP-380, KafkaApis.isBrokerEpochStale@2.2.0", protocol="2.2-IV0"),

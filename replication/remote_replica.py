@@ -61,6 +61,35 @@ def update_after_failed_read(rules: ReleaseRules, follower: RemoteReplica) -> No
 
 
 @rule
+def counts_fetch(rules: ReleaseRules, diverges: bool) -> bool:
+    """Whether the leader records a fetch at all: not if it tells the follower to truncate.
+
+    Otherwise the log end offset of a log that is about to be cut can move the high
+    watermark (KAFKA-13141).
+
+    Source: ReplicaManager.updateFollowerFetchState@2.7.0 and @2.8.1.
+    """
+    return not diverges or rules.diverging_fetch_updates_follower
+
+
+@rule
+def initialize_follower(follower: RemoteReplica, broker: int) -> None:
+    """Begin to know a follower: a new replica of the assignment.
+
+    ``last_caught_up_time_ms`` 0 is "never", so the clocks of brokers have to start well
+    above ``replica.lag.time.max.ms``.
+
+    Source: Replica constructor@2.4.0, ReplicaState.Empty@3.3.0.
+    """
+    follower.broker = broker
+    follower.log_end_offset = UNDEFINED
+    follower.log_start_offset = UNDEFINED
+    follower.last_fetch_leader_log_end_offset = 0
+    follower.last_fetch_time_ms = 0
+    follower.last_caught_up_time_ms = 0
+
+
+@rule
 def reset_replica_state(
     rules: ReleaseRules,
     follower: RemoteReplica,

@@ -42,7 +42,7 @@ from tidegauge.replication.records import (
 )
 from tidegauge.replication.release_rules import ISR_UPDATE_ALTER_PARTITION
 from tidegauge.replication.releases import rules_of
-from tidegauge.replication.remote_replica import update_fetch_state
+from tidegauge.replication.remote_replica import initialize_follower, update_fetch_state
 from tidegauge.replication.replica_list import EMPTY, pack, unpack
 
 #: replica.lag.time.max.ms of all stories.
@@ -91,7 +91,7 @@ class Leader:
         self.runs, self.entries = new_records(EpochEntry, 32), new_records(EpochEntry, 32)
         self.ineligible = EMPTY
         for replica in range(replicas):
-            self.followers[replica].broker = replica
+            initialize_follower(self.followers[replica], replica)
         initialize_partition(self.partition, 0, pack(range(replicas)), 0, min_insync_replicas)
         if records > 0:
             append(self.rules, self.partition, self.runs, self.entries, 0, records)

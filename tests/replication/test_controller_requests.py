@@ -69,12 +69,23 @@ def test_only_a_greater_leader_epoch_is_obeyed(
     leader_epoch: int, is_replica: bool, error: int
 ) -> None:
     """The same epoch again is nothing new, and not being a replica is asked last."""
-    assert leader_and_isr_error(5, leader_epoch, is_replica) == error
+    assert leader_and_isr_error(rules_of("2.6"), 5, leader_epoch, is_replica, False) == error
 
 
 def test_the_first_leader_and_isr_of_a_partition_is_obeyed() -> None:
     """A new partition has leader epoch 0, and a broker that knows none has -1."""
-    assert leader_and_isr_error(-1, 0, is_replica=True) == errors.NONE
+    rules = rules_of("2.6")
+    assert leader_and_isr_error(rules, -1, 0, is_replica=True, is_offline=False) == errors.NONE
+
+
+@pytest.mark.parametrize(
+    ("release", "error"),
+    [("0.11", errors.STALE_CONTROLLER_EPOCH), ("1.0", errors.KAFKA_STORAGE_ERROR)],
+)
+def test_a_failed_disk_comes_before_the_leader_epoch(release: str, error: int) -> None:
+    """KIP-112: from 1.0 on a broker outlives a failed log directory."""
+    rules = rules_of(release)
+    assert leader_and_isr_error(rules, 5, 4, is_replica=True, is_offline=True) == error
 
 
 @pytest.mark.parametrize(("release", "skipped"), [("3.2", False), ("3.3", True), ("3.9", True)])

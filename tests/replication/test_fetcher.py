@@ -23,6 +23,7 @@ from tidegauge.replication.fetcher import (
     leader_epoch_of_fetch,
     mark_partition_failed,
     restart_at,
+    take_records,
     takes_response,
 )
 from tidegauge.replication.records import PartitionFetchState, new_record
@@ -245,3 +246,20 @@ def test_back_in_range_it_fetches_at_once() -> None:
     restart_at(fetch, 12, latest_epoch=UNKNOWN)
     assert takes_response(fetch, 12)
     assert fetch.last_fetched_epoch == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("release", "epoch"), [("2.8", 4), ("3.5.0", 4), ("3.5.1", -1), ("3.6", -1), ("3.7", 4)]
+)
+def test_the_first_response_without_records_can_make_a_follower_forget_its_epoch(
+    release: str, epoch: int
+) -> None:
+    """KAFKA-15510: its next fetch is then not checked for divergence."""
+    rules = rules_of(release)
+    fetch = new_record(PartitionFetchState)
+    add_partition(rules, fetch, 10, 5, 4)
+    take_records(rules, fetch, 10, -1)
+    assert fetch.last_fetched_epoch == epoch
+    take_records(rules, fetch, 12, 5)
+    take_records(rules, fetch, 12, -1)
+    assert (fetch.fetch_offset, fetch.last_fetched_epoch) == (12, 5)

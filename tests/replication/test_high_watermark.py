@@ -7,6 +7,7 @@ import pytest
 from replication_stories import LAG_MS, Leader, with_fields
 from tidegauge.replication.high_watermark import (
     check_high_watermark_of_new_leader,
+    high_watermark_of_response,
     maybe_increment_high_watermark,
     takes_high_watermark_of_response,
     update_high_watermark,
@@ -207,3 +208,14 @@ def test_a_response_that_diverges_should_not_move_it(release: str, takes: bool) 
     rules = rules_of(release)
     assert takes_high_watermark_of_response(rules, diverges=True) == takes
     assert takes_high_watermark_of_response(rules, diverges=False)
+
+
+@pytest.mark.parametrize(
+    ("release", "in_response"),
+    [("0.11", 3), ("1.0.1", 5), ("1.0.2", 3), ("1.1.0", 5), ("1.1.1", 3), ("2.6", 3)],
+)
+def test_a_response_brings_the_high_watermark_of_before_the_fetch(
+    release: str, in_response: int
+) -> None:
+    """KAFKA-7104: 1.0.0 to 1.1.0 let a fetch see what it had moved itself."""
+    assert high_watermark_of_response(rules_of(release), 3, 5) == in_response

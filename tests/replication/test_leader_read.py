@@ -79,7 +79,23 @@ def test_a_partition_that_is_not_hosted_here(
     is_offline: bool, in_metadata_cache: bool, error: int
 ) -> None:
     """A failed disk is the reason whatever else is known; elsewhere means: look again."""
-    assert missing_partition_error(is_offline, in_metadata_cache) == error
+    for asked_for_epoch in (False, True):
+        answer = missing_partition_error(
+            rules_of("2.6"), is_offline, in_metadata_cache, asked_for_epoch
+        )
+        assert answer == error
+
+
+@pytest.mark.parametrize(
+    ("release", "for_records", "for_epochs"), [("1.1", 3, 3), ("2.0", 6, 3), ("2.1", 6, 6)]
+)
+def test_where_a_partition_went_is_looked_up_from_2_0_on_and_for_epochs_from_2_1(
+    release: str, for_records: int, for_epochs: int
+) -> None:
+    """UNKNOWN_TOPIC_OR_PARTITION (3) became NOT_LEADER_FOR_PARTITION (6)."""
+    rules = rules_of(release)
+    assert missing_partition_error(rules, False, True, False) == for_records
+    assert missing_partition_error(rules, False, True, True) == for_epochs
 
 
 def leader_with_two_epochs(release: str) -> Leader:
@@ -214,8 +230,14 @@ def test_it_answers_again_once_its_high_watermark_has_reached_its_epoch() -> Non
 Views = tuple[tuple[int, int, int], tuple[int, int, int]]
 
 
-def sent_to(views: Views, fetch_offset: int = 5, same_rack: tuple[int, ...] = (1, 2)) -> int:
-    leader = Leader("2.6", records=10)
+def sent_to(
+    views: Views,
+    fetch_offset: int = 5,
+    same_rack: tuple[int, ...] = (1, 2),
+    release: str = "2.6",
+    isr: tuple[int, ...] = (0, 1, 2),
+) -> int:
+    leader = Leader(release, records=10, isr=isr)
     for replica, (start, end, caught_up_ms) in enumerate(views, 1):
         with_fields(
             leader.followers[replica],
@@ -223,7 +245,9 @@ def sent_to(views: Views, fetch_offset: int = 5, same_rack: tuple[int, ...] = (1
             log_end_offset=end,
             last_caught_up_time_ms=caught_up_ms,
         )
-    return preferred_read_replica(leader.partition, leader.followers, fetch_offset, pack(same_rack))
+    return preferred_read_replica(
+        leader.rules, leader.partition, leader.followers, fetch_offset, pack(same_rack)
+    )
 
 
 @pytest.mark.parametrize(
@@ -254,6 +278,15 @@ def test_a_consumer_is_sent_to_the_most_caught_up_replica_of_its_rack(
 def test_who_has_not_the_offset_is_no_choice(fetch_offset: int, replica: int) -> None:
     """KIP-392: else the consumer would be out of range there."""
     assert sent_to(((0, 8, 100), (3, 9, 100)), fetch_offset) == replica
+
+
+@pytest.mark.parametrize(("release", "replica"), [("2.6", 2), ("3.3.1", 2), ("3.3.2", 1)])
+def test_from_3_3_2_on_a_consumer_is_sent_to_members_of_the_isr_only(
+    release: str, replica: int
+) -> None:
+    """KAFKA-14372: who is outside may lag far behind its high watermark."""
+    views = ((0, 8, 100), (0, 9, 100))
+    assert sent_to(views, release=release, isr=(0, 1)) == replica
 
 
 def test_the_leader_serves_its_own_rack_and_those_who_have_no_replica_in_theirs() -> None:

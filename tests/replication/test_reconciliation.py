@@ -157,3 +157,12 @@ def test_each_step_is_told_in_a_sentence() -> None:
         "truncates to 3, 2 records removed",
         "fetches from 3: 1 record",
     ]
+
+
+def test_an_epoch_that_the_leader_has_never_heard_of_is_out_of_its_range() -> None:
+    """No elected leader has an older epoch than a follower; if it had, both would go on so."""
+    leader = replica("3.9", [(0, 6)])
+    follower = replica("3.9", [(0, 3), (1, 2)])
+    told = reconcile(leader, follower)
+    assert told.stuck
+    assert told.removed == 0

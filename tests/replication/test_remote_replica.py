@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from replication_stories import LAG_MS, Leader
+from replication_stories import LAG_MS, Leader, with_fields
 from tidegauge.replication.records import RemoteReplica, new_record
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.remote_replica import (
+    counts_fetch,
+    initialize_follower,
     is_caught_up,
     is_within_lag_time,
     reset_replica_state,
@@ -169,3 +171,22 @@ def test_caught_up_is_the_log_end_or_the_lag_time() -> None:
     assert is_caught_up(follower, 5, long_after_ms, LAG_MS)
     assert is_caught_up(follower, 6, leader.now_ms + LAG_MS, LAG_MS)
     assert not is_caught_up(follower, 6, long_after_ms, LAG_MS)
+
+
+@pytest.mark.parametrize(
+    ("release", "counts"),
+    [("2.6", False), ("2.7.1", True), ("2.7.2", False), ("2.8.0", True), ("2.8.1", False)],
+)
+def test_a_fetch_of_a_diverging_log_does_not_count(release: str, counts: bool) -> None:
+    """KAFKA-13141: its log end is about to be cut, and must not move the high watermark."""
+    rules = rules_of(release)
+    assert counts_fetch(rules, diverges=True) == counts
+    assert counts_fetch(rules, diverges=False)
+
+
+def test_nothing_is_known_of_a_new_replica() -> None:
+    """It holds the high watermark back as soon as it is in the ISR, until it has fetched."""
+    follower = with_fields(new_record(RemoteReplica), log_end_offset=7, last_fetch_time_ms=9)
+    initialize_follower(follower, broker=4)
+    assert (follower.broker, follower.log_end_offset, follower.last_fetch_time_ms) == (4, -1, 0)
+    assert not is_within_lag_time(follower, now_ms=10_001, replica_lag_time_max_ms=10_000)

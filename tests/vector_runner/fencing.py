@@ -141,7 +141,7 @@ class OffsetsForLeaderEpoch(Refusal):
         current, requested = step.take("current_leader_epoch"), step.take("leader_epoch")
         if self.hosted != "online":
             self.error = leader_read.missing_partition_error(
-                self.hosted == "offline", self.in_metadata_cache
+                self.rules, self.hosted == "offline", self.in_metadata_cache, True
             )
             return
         self.error, *answer = leader_read.last_offset_for_leader_epoch(
@@ -201,7 +201,7 @@ class LeaderAndIsrAcceptance(Refusal):
         if self.error == errors.NONE:
             self.controller_epoch = controller_epoch
             self.error = controller_requests.leader_and_isr_error(
-                self.leader_epoch, leader_epoch, is_replica
+                self.rules, self.leader_epoch, leader_epoch, is_replica, False
             )
         self.applied = bool(self.error == errors.NONE)
         if self.applied:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tidegauge.replication import in_sync_replicas, isr_update
 from tidegauge.replication import release_rules as switches
 from tidegauge.replication.high_watermark import (
+    high_watermark_of_response,
     may_move_after_fetch,
     maybe_increment_leader_high_watermark,
 )
@@ -166,18 +167,23 @@ class Leader(Area):
         state_only = step.take("state_only", False)
         follower = self.followers[replica]
         before = follower.log_end_offset
-        self.response_high_watermark = int(self.partition.high_watermark)
+        before_fetch = self.partition.high_watermark
         if step.take("read_error", None) is not None:
             update_after_failed_read(self.rules, follower)
         else:
             update_fetch_state(self.rules, follower, offset, 0, self.now_ms, leader_log_end_offset)
-        if state_only:
-            return
+        if not state_only:
+            self._count_fetch(replica, before)
+        self.response_high_watermark = int(
+            high_watermark_of_response(self.rules, before_fetch, self.partition.high_watermark)
+        )
+
+    def _count_fetch(self, replica: int, log_end_offset_before: int) -> None:
         if in_sync_replicas.needs_expand_isr(
             self.rules, self.partition, self.followers, replica, self.ineligible
         ):
             self._change_isr(isr_update.expanded_isr(self.partition, replica))
-        if may_move_after_fetch(self.rules, before, follower):
+        if may_move_after_fetch(self.rules, log_end_offset_before, self.followers[replica]):
             self._attempt_high_watermark()
 
     def _change_isr(self, isr: int) -> int:

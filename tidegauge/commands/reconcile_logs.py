@@ -104,14 +104,18 @@ def parse_meeting(
     """
     leader_runs, follower_runs = parse_log("--leader", leader), parse_log("--follower", follower)
     last_epoch = leader_runs[-1][0] if leader_runs else 0
+    idle = -1 if idle_epoch is None else idle_epoch
+    latest_epoch = max(last_epoch, idle, *(epoch for epoch, _ in follower_runs), 0)
     if leader_epoch is None:
-        leader_epoch = max(last_epoch, 0 if idle_epoch is None else idle_epoch + 1)
-    if leader_epoch < last_epoch:
+        # An epoch has one leader: one that the follower led in, idly or not, is over.
+        led_by_follower = latest_epoch > last_epoch or latest_epoch == idle
+        leader_epoch = latest_epoch + 1 if led_by_follower else latest_epoch
+    if leader_epoch < latest_epoch:
         raise ValueError(
-            f"--leader-epoch {leader_epoch}: the leader's log has records of epoch {last_epoch}"
+            f"--leader-epoch {leader_epoch}: the logs have epochs up to {latest_epoch}"
         )
-    if idle_epoch is not None and idle_epoch >= leader_epoch:
-        raise ValueError(f"--idle-epoch {idle_epoch}: epoch {leader_epoch} has another leader")
+    if idle >= leader_epoch:
+        raise ValueError(f"--idle-epoch {idle}: epoch {leader_epoch} has another leader")
     if high_watermark > sum(count for _, count in follower_runs):
         raise ValueError(f"--high-watermark {high_watermark}: the follower's log ends before it")
     return Meeting(leader_runs, follower_runs, leader_epoch, high_watermark, idle_epoch)
