@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from tidegauge.replication.compiled import rule
 from tidegauge.replication.in_sync_replicas import is_replica_isr_eligible, is_under_min_isr
-from tidegauge.replication.records import Partition, Records, RemoteReplica
+from tidegauge.replication.records import UNDEFINED, Partition, Records, RemoteReplica
 from tidegauge.replication.release_rules import (
     HIGH_WATERMARK_BY_ISR,
     HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE,
@@ -144,18 +144,20 @@ def update_high_watermark(rules: ReleaseRules, partition: Partition, high_waterm
 
 @rule
 def check_high_watermark_of_new_leader(rules: ReleaseRules, partition: Partition) -> None:
-    """Let a leader whose high watermark lies outside its log begin at its log start.
+    """Let a leader whose high watermark lies outside its log begin anew.
 
     Up to 2.3 truncation can leave it above the log end (``log.py``); on a leader it would
-    expose what is appended there before anybody has it. (Up to 1.0.1 it became "unknown",
-    -1, rather than the log start.) From 2.4 on it is never outside.
+    expose what is appended there before anybody has it. So it falls back to the log start,
+    up to 1.0.1 to "unknown". From 2.4 on it is never outside.
 
-    Source: Replica.convertHWToLocalOffsetMetadata@0.10.2.0 and @1.1.0.
+    Source: Replica.convertHWToLocalOffsetMetadata@0.10.2.0 and @1.0.2.
     """
-    if not rules.high_watermark_clamped_to_log and not (
-        partition.log_start_offset <= partition.high_watermark <= partition.log_end_offset
-    ):
-        partition.high_watermark = partition.log_start_offset
+    inside = partition.log_start_offset <= partition.high_watermark <= partition.log_end_offset
+    if inside or rules.high_watermark_clamped_to_log:
+        return
+    partition.high_watermark = (
+        UNDEFINED if rules.high_watermark_outside_log_unknown else partition.log_start_offset
+    )
 
 
 @rule

@@ -98,6 +98,8 @@ class ReleaseRules(Record):
     high_watermark_waits_for_min_isr: flag
     #: Kept between log start and log end offset: by followers and by truncation.
     high_watermark_clamped_to_log: flag
+    #: A new leader's that lies outside its log becomes unknown, -1, not the log start.
+    high_watermark_outside_log_unknown: flag
     #: A follower takes it from a response that tells it to truncate (KAFKA-14704).
     high_watermark_from_diverging_response: flag
 

@@ -168,6 +168,10 @@ RULES: Table = {
         Cell("0.10.2.0", False, "ReplicaFetcherThread.processPartitionData@0.10.2.0"),
         Cell("2.4.0", True, "Log.updateHighWatermark@2.4.0, Log.updateLogEndOffset@2.4.0"),
     ),
+    "high_watermark_outside_log_unknown": (
+        Cell("0.10.2.0", True, "Log.convertToOffsetMetadata@0.10.2.0"),
+        Cell("1.0.2", False, "Replica.convertHWToLocalOffsetMetadata@1.0.2"),
+    ),
     "high_watermark_from_diverging_response": (
         Cell("0.10.2.0", False, "AbstractFetcherThread.processFetchRequest@0.10.2.0"),
         Cell("2.8.0", True, "AbstractFetcherThread.processFetchRequest@2.8.0"),

@@ -182,7 +182,16 @@ def test_from_2_4_a_follower_keeps_it_at_its_log_start_or_above(
 
 
 @pytest.mark.parametrize(
-    ("release", "high_watermark"), [("0.11", 3), ("1.1", 3), ("2.3", 3), ("2.4", 12)]
+    ("release", "high_watermark"),
+    [
+        ("0.10.2", -1),
+        ("0.11", -1),
+        ("1.0.1", -1),
+        ("1.0.2", 3),
+        ("1.1", 3),
+        ("2.3", 3),
+        ("2.4", 12),
+    ],
 )
 def test_up_to_2_3_a_leader_whose_high_watermark_is_above_its_log_starts_at_its_log_start(
     release: str, high_watermark: int
