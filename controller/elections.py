@@ -25,6 +25,7 @@ from __future__ import annotations
 from tidegauge.controller.leader_and_isr import new_leader_and_isr
 from tidegauge.replication.compiled import code, rule
 from tidegauge.replication.records import LeaderAndIsr
+from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.replica_list import EMPTY, contains, first, only, single, without
 
 # Outcomes of an election.
@@ -64,6 +65,18 @@ def elect_for_reassign(state: LeaderAndIsr, target: int, live: int) -> int:
         return NOBODY_ELECTED
     new_leader_and_isr(state, first(in_sync), state.isr)
     return ELECTED
+
+
+@rule
+def needs_preferred_election(rules: ReleaseRules, state: LeaderAndIsr, assignment: int) -> bool:
+    """Whether a preferred election that somebody asked for does anything to the partition.
+
+    From 1.1 to 2.1 also where the preferred replica leads: just its epoch grows.
+
+    Source: PreferredReplicaPartitionLeaderSelector.selectLeader@1.0.0,
+    KafkaController.onPreferredReplicaElection@1.1.0, PreferredReplicaLeaderElection@2.2.0.
+    """
+    return state.leader != first(assignment) or rules.preferred_leader_elected_again
 
 
 @rule

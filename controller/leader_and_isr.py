@@ -10,7 +10,7 @@ from __future__ import annotations
 from tidegauge.replication.compiled import code, rule
 from tidegauge.replication.records import LeaderAndIsr
 from tidegauge.replication.release_rules import ReleaseRules
-from tidegauge.replication.replica_list import EMPTY, contains, first, only, single, size, without
+from tidegauge.replication.replica_list import EMPTY, contains, first, only, single, without
 
 #: ``leader`` of a partition that nobody leads.
 NO_LEADER = code(-1)
@@ -75,6 +75,15 @@ def remove_replica_from_isr(
 
 
 @rule
-def is_under_replicated_in_zookeeper(state: LeaderAndIsr, assignment: int) -> bool:
-    """Whether replicas of the assignment are missing from the stored ISR."""
-    return size(state.isr) < size(assignment)
+def failure_takes_offline(rules: ReleaseRules, state: LeaderAndIsr, dead: int, online: int) -> bool:
+    """Whether the failure of brokers takes the partition offline, so that it is elected.
+
+    ``dead`` are the replicas on the brokers that failed, ``online`` those that are left. A
+    broker that is shutting down is not online: from 1.0 on the failure of another one is
+    also the end of a leader that a controlled shutdown could not move.
+
+    Source: KafkaController.onBrokerFailure@0.11.0.0, onReplicasBecomeOffline@1.0.0.
+    """
+    if rules.failure_checks_every_leader:
+        return not contains(online, state.leader)
+    return contains(dead, state.leader)

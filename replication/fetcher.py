@@ -50,7 +50,9 @@ def add_partition(
     Source: AbstractFetcherThread.addPartitions@2.4.0, partitionFetchState@2.8.0.
     """
     fetch.failed = False
-    if fetch.state != NOT_FETCHED and fetch.current_leader_epoch == leader_epoch:
+    if fetch.state != NOT_FETCHED and (
+        fetch.current_leader_epoch == leader_epoch or not rules.fetcher_knows_leader_epoch
+    ):
         return
     fetch.state = TRUNCATING
     fetch.fetch_offset = offset

@@ -134,15 +134,15 @@ def handle_isr_update_error(
         errors.INVALID_UPDATE_VERSION,
     ):
         return STAYS_PENDING
+    if rules.isr_update_gives_up_on_invalid_request and error == errors.INVALID_REQUEST:
+        return STAYS_PENDING
     if rules.isr_update_gives_up_on_topic_id and error in (
         errors.UNKNOWN_TOPIC_ID,
-        errors.INVALID_REQUEST,
         errors.NEW_LEADER_ELECTED,
     ):
         return STAYS_PENDING
-    if rules.isr_update_can_revert and error in (
-        errors.OPERATION_NOT_ATTEMPTED,
-        errors.INELIGIBLE_REPLICA,
+    if (rules.isr_update_reverts_if_not_attempted and error == errors.OPERATION_NOT_ATTEMPTED) or (
+        rules.isr_update_reverts_if_ineligible and error == errors.INELIGIBLE_REPLICA
     ):
         revert_isr(partition)
         return REVERTED

@@ -78,9 +78,13 @@ class ReleaseRules(Record):
     isr_update_path: i64
     #: An answer with the partition epoch that is already known is ignored.
     isr_update_ignores_equal_epoch: flag
-    #: OPERATION_NOT_ATTEMPTED and INELIGIBLE_REPLICA go back to the committed ISR.
-    isr_update_can_revert: flag
-    #: UNKNOWN_TOPIC_ID, INVALID_REQUEST and NEW_LEADER_ELECTED end the attempt.
+    #: OPERATION_NOT_ATTEMPTED goes back to the committed ISR ...
+    isr_update_reverts_if_not_attempted: flag
+    #: ... and so does INELIGIBLE_REPLICA.
+    isr_update_reverts_if_ineligible: flag
+    #: INVALID_REQUEST ends the attempt ...
+    isr_update_gives_up_on_invalid_request: flag
+    #: ... and so do UNKNOWN_TOPIC_ID and NEW_LEADER_ELECTED.
     isr_update_gives_up_on_topic_id: flag
     #: The high watermark is attempted when a shrink is proposed, before it is confirmed.
     high_watermark_on_isr_proposal: flag
@@ -120,6 +124,8 @@ class ReleaseRules(Record):
     empty_cache_is_asked_for: flag
     #: RESTART_*.
     fetcher_restart_rule: i64
+    #: The fetcher knows in which leader epoch it fetches a partition.
+    fetcher_knows_leader_epoch: flag
     #: A follower without records to compare starts at its high watermark, not its log end.
     fetch_starts_at_high_watermark: flag
     #: OffsetsForLeaderEpoch and ListOffsets carry the current leader epoch (KIP-320).
@@ -166,3 +172,8 @@ class ReleaseRules(Record):
     # The controller (room ``controller``).
     #: The last member stays in the ISR even if unclean election is enabled.
     last_isr_member_stays: flag
+    #: A failure takes every partition offline whose leader is not online, not only those
+    #: that the dead brokers led.
+    failure_checks_every_leader: flag
+    #: A preferred leader that leads already is elected once more.
+    preferred_leader_elected_again: flag

@@ -119,15 +119,21 @@ RULES: Table = {
         Cell("2.8.0", True, "Partition.handleAlterIsrResponse@2.8.0"),
         Cell("2.8.1", False, "KAFKA-12751, Partition.handleAlterIsrResponse@2.8.1"),
     ),
-    "isr_update_can_revert": (
+    "isr_update_reverts_if_not_attempted": (
         Cell("0.10.2.0", False, "Partition.updateIsr@0.10.2.0"),
-        # INELIGIBLE_REPLICA is answered from 3.3 on, and handled by 3.3.
         Cell("3.1.0", True, "KAFKA-13254, Partition.handleAlterIsrError@3.1.0"),
+    ),
+    "isr_update_reverts_if_ineligible": (
+        Cell("0.10.2.0", False, "Partition.updateIsr@0.10.2.0"),
+        Cell("3.3.0", True, "KAFKA-13916, Partition.handleAlterPartitionError@3.3.0"),
+    ),
+    "isr_update_gives_up_on_invalid_request": (
+        Cell("0.10.2.0", False, "Partition.updateIsr@0.10.2.0"),
+        Cell("3.2.0", True, "KIP-704, Partition.handleAlterPartitionError@3.2.0"),
     ),
     "isr_update_gives_up_on_topic_id": (
         Cell("0.10.2.0", False, "Partition.updateIsr@0.10.2.0"),
-        # INVALID_REQUEST; the two others are answered from 3.3 on, and handled by 3.3.
-        Cell("3.2.0", True, "KIP-704, Partition.handleAlterPartitionError@3.2.0"),
+        Cell("3.3.0", True, "Partition.handleAlterPartitionError@3.3.0"),
     ),
     "high_watermark_on_isr_proposal": (
         Cell("0.10.2.0", False, "Partition.maybeShrinkIsr@0.10.2.0"),
@@ -234,6 +240,10 @@ RULES: Table = {
         Cell("2.1.0", RESTART_UNLESS_SAME_EPOCH, "KIP-320, Partition.makeFollower@2.1.0"),
         Cell("3.3.0", RESTART_ON_NEW_EPOCH, "KAFKA-13790, Partition.makeFollower@3.3.0"),
     ),
+    "fetcher_knows_leader_epoch": (
+        Cell("0.10.2.0", False, "AbstractFetcherThread.addPartitions@2.0.0"),
+        Cell("2.1.0", True, "KIP-320, AbstractFetcherThread.addPartitions@2.1.0"),
+    ),
     "fetch_starts_at_high_watermark": (
         Cell("0.10.2.0", False, "ReplicaManager.makeFollowers@0.10.2.0"),
         Cell("1.1.0", True, "KIP-113, ReplicaManager.makeFollowers@1.1.0"),
@@ -322,6 +332,15 @@ RULES: Table = {
     "last_isr_member_stays": (
         Cell("0.10.2.0", False, "KafkaController.removeReplicaFromIsr@0.10.2.0"),
         Cell("1.1.0", True, "KAFKA-5642, ReplicaStateMachine.doRemoveReplicasFromIsr@1.1.0"),
+    ),
+    "failure_checks_every_leader": (
+        Cell("0.10.2.0", False, "KafkaController.onBrokerFailure@0.10.2.0"),
+        Cell("1.0.0", True, "KIP-112, KafkaController.onReplicasBecomeOffline@1.0.0"),
+    ),
+    "preferred_leader_elected_again": (
+        Cell("0.10.2.0", False, "PreferredReplicaPartitionLeaderSelector.selectLeader@0.10.2.0"),
+        Cell("1.1.0", True, "KafkaController.onPreferredReplicaElection@1.1.0"),
+        Cell("2.2.0", False, "KIP-183, PreferredReplicaLeaderElection.process@2.2.0"),
     ),
 }
 # fmt: on

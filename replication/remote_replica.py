@@ -52,7 +52,8 @@ def update_after_failed_read(rules: ReleaseRules, follower: RemoteReplica) -> No
     """Record a follower's fetch whose read failed, with OFFSET_OUT_OF_RANGE for example.
 
     Up to 2.3 the leader took the failed read for one at "unknown": the follower's LEO
-    became -1, and a member of the ISR with LEO -1 stops the high watermark.
+    became -1, and a member of the ISR with LEO -1 stops the high watermark. The attempt to
+    move it that follows is made at time -1 too, when everybody was caught up.
 
     Source: ReplicaManager.updateFollowerLogReadResults@2.0.0; KAFKA-8400, fixed in 2.4.0.
     """

@@ -10,7 +10,6 @@ from replication_stories import leader_and_isr
 from tidegauge.controller.leader_and_isr import (
     NO_LEADER,
     initialize_leader_and_isr,
-    is_under_replicated_in_zookeeper,
     remove_replica_from_isr,
 )
 from tidegauge.replication.records import LeaderAndIsr, new_record
@@ -103,8 +102,3 @@ def test_the_isr_only_loses_members_keeps_its_order_and_each_change_is_one_epoch
         assert state.leader in (NO_LEADER, isr[0])
     assert state.leader_epoch == 3 + changes
     assert state.isr != EMPTY
-
-
-def test_missing_replicas_in_zookeeper() -> None:
-    assert is_under_replicated_in_zookeeper(leader_and_isr(0, [0, 1]), pack([0, 1, 2]))
-    assert not is_under_replicated_in_zookeeper(leader_and_isr(0, [2, 0, 1]), pack([0, 1, 2]))

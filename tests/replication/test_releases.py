@@ -237,7 +237,7 @@ def test_some_fixes_came_to_2_7_2_and_2_8_1_but_not_to_2_8_0(name: str, before: 
         ("fetch_starts_at_high_watermark", "KIP-113", "1.0.2", "1.1.0"),
         ("high_watermark_clamped_to_log", "", "2.3.1", "2.4.0"),
         ("high_watermark_only_if_follower_moved", "KAFKA-8841", "2.3.1", "2.4.0"),
-        ("isr_update_can_revert", "KAFKA-13254", "3.0.2", "3.1.0"),
+        ("isr_update_reverts_if_not_attempted", "KAFKA-13254", "3.0.2", "3.1.0"),
         ("isr_update_gives_up_on_topic_id", "KIP-704", "3.1.2", "3.2.0"),
         ("last_isr_member_stays", "KAFKA-5642", "1.0.2", "1.1.0"),
         ("list_offsets_waits_for_epoch_start", "KIP-207", "2.1.1", "2.2.0"),

@@ -7,11 +7,12 @@ from typing import ClassVar
 from tidegauge.controller import elections, partition_state_machine, replica_state_machine
 from tidegauge.controller.leader_and_isr import (
     NO_LEADER,
+    failure_takes_offline,
     initialize_leader_and_isr,
     remove_replica_from_isr,
 )
 from tidegauge.replication.records import LeaderAndIsr
-from tidegauge.replication.replica_list import append, contains, first, size
+from tidegauge.replication.replica_list import append, contains, single, size
 from vector_runner.area import (
     Area,
     Brokers,
@@ -153,15 +154,19 @@ class ControllerScenario(Area):
         self.shutting_down: set[int] = set()
         self.unclean_enabled = given.take("unclean", False)
         self.state = record(LeaderAndIsr, leader=NO_LEADER)
+        self.machine = partition_state_machine.NEW_PARTITION
         known = given.take("state", None)
-        if known is None:
-            initialize_leader_and_isr(self.state, self.assignment, self._online())
-        else:
+        if known is not None:
             fields = Fields(known, "given.state")
             self.state.leader = self.brokers.slot(fields.take("leader"))
             self.state.isr = self.brokers.pack(fields.take("isr"))
             self.state.leader_epoch = fields.take("leader_epoch")
             fields.all_taken()
+            self.machine = partition_state_machine.OFFLINE_PARTITION
+            if contains(self._online(), self.state.leader):
+                self.machine = partition_state_machine.ONLINE_PARTITION
+        else:
+            self._trigger_online_state_change()
 
     def _online(self) -> int:
         """Replicas whose brokers are live and not shutting down, as the controller has it."""
@@ -170,17 +175,30 @@ class ControllerScenario(Area):
     def _replicas_on(self, brokers: set[int]) -> int:
         return self.brokers.pack(broker for broker in self.brokers.known() if broker in brokers)
 
-    def _elect_if_offline(self) -> None:
-        if not contains(self._online(), self.state.leader):
-            elections.elect_for_offline(
+    def _trigger_online_state_change(self) -> None:
+        """Initialise a new partition, elect for an offline one, leave an online one alone."""
+        if self.machine == partition_state_machine.NEW_PARTITION:
+            succeeded = initialize_leader_and_isr(self.state, self.assignment, self._online())
+        elif self.machine == partition_state_machine.OFFLINE_PARTITION:
+            outcome = elections.elect_for_offline(
                 self.state, self.assignment, self._online(), self.unclean_enabled
             )
+            succeeded = outcome != elections.NOBODY_ELECTED
+        else:
+            return
+        if succeeded:
+            self.machine = partition_state_machine.ONLINE_PARTITION
 
     def op_broker_down(self, step: Fields) -> None:
         broker = step.take("broker")
         self.live.discard(broker)
         self.shutting_down.discard(broker)
-        self._elect_if_offline()
+        dead = single(self.brokers.slot(broker))
+        if self.machine == partition_state_machine.ONLINE_PARTITION and failure_takes_offline(
+            self.rules, self.state, dead, self._online()
+        ):
+            self.machine = partition_state_machine.OFFLINE_PARTITION
+        self._trigger_online_state_change()
         self._take_offline(broker)
 
     def op_replica_offline(self, step: Fields) -> None:
@@ -192,7 +210,7 @@ class ControllerScenario(Area):
 
     def op_broker_up(self, step: Fields) -> None:
         self.live.add(step.take("broker"))
-        self._elect_if_offline()
+        self._trigger_online_state_change()
 
     def op_isr_expand(self, step: Fields) -> None:
         self.state.isr = append(self.state.isr, self.brokers.slot(step.take("broker")))
@@ -213,7 +231,7 @@ class ControllerScenario(Area):
         )
 
     def op_preferred_election(self) -> None:
-        if self.state.leader != first(self.assignment):
+        if elections.needs_preferred_election(self.rules, self.state, self.assignment):
             elections.elect_preferred(self.state, self.assignment, self._online())
 
     def see_leader(self) -> int:

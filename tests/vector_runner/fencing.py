@@ -162,7 +162,8 @@ class StopReplicaAcceptance(Refusal):
 
     def __init__(self, given: Fields, tag: str) -> None:
         self.rules = release_rules(tag)
-        self.leader_epoch = given.take("current_leader_epoch")
+        known = given.take("current_leader_epoch")
+        self.leader_epoch = UNDEFINED if known is None else known
         self.controller_epoch = 2 if given.take("controller_epoch_ok") else 1
 
     def op_stop_replica(self, step: Fields) -> None:

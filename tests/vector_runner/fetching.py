@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegauge.replication import errors, fetcher
-from tidegauge.replication.leader_epoch_cache import end_offset_for
+from tidegauge.replication.leader_epoch_cache import assign, end_offset_for
 from tidegauge.replication.log import truncate_fully_and_start_at
 from tidegauge.replication.partition import make_follower
 from tidegauge.replication.reconciliation import Reconciliation, ReplicaLog, reconcile
@@ -14,6 +14,7 @@ from tidegauge.replication.records import (
     PartitionFetchState,
 )
 from tidegauge.replication.release_rules import (
+    EPOCH_CACHE_NONE,
     TRUNCATE_KIP_101,
     TRUNCATE_KIP_279,
     TRUNCATE_KIP_320,
@@ -157,7 +158,7 @@ class TruncationDecision(Area):
 
     def see_next_state(self) -> str:
         if self.fetch.state == fetcher.NOT_FETCHED:
-            return "Failed" if self.fetch.failed else "Removed"
+            return "Failed"
         return STATE_NAMES[int(self.fetch.state)]
 
 
@@ -181,9 +182,22 @@ class LogReconciliation(Area):
             self.rules = release_rules(release)
         self.leader = self._log(given.take("leader_log"), replica=0)
         self.follower = self._log(given.take("follower_log"), replica=1)
-        self.leader.assign_epoch(given.take("leader_epoch"))
+        self._enter_leader_epoch(given.take("leader_epoch"))
         self.follower.partition.high_watermark = given.take("follower_high_watermark", 0)
         self.told: Reconciliation | None = None
+
+    def _enter_leader_epoch(self, epoch: int) -> None:
+        """The conventions put it into the leader's cache in every release."""
+        leader = self.leader
+        leader.assign_epoch(epoch)
+        if self.rules.epoch_cache_generation != EPOCH_CACHE_NONE:
+            leader.partition.epoch_count = assign(
+                self.rules,
+                leader.entries,
+                leader.partition.epoch_count,
+                epoch,
+                leader.partition.log_end_offset,
+            )
 
     def _log(self, batches: list[list[int]], replica: int) -> ReplicaLog:
         log = ReplicaLog.empty(self.rules, replica)
@@ -216,7 +230,7 @@ class LogReconciliation(Area):
         """
         start = int(self.follower.partition.log_start_offset)
         records = [[start + place, epoch] for place, epoch in enumerate(self.follower.epochs())]
-        if any(len(batch) != 3 for batch in expected):
+        if any(not isinstance(batch, list) or len(batch) != 3 for batch in expected):
             raise UnknownContentError("a batch is [base offset, leader epoch, number of records]")
         listed = [
             [base_offset + place, epoch]

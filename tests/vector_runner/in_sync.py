@@ -133,9 +133,14 @@ class Leader(Area):
             setattr(follower, name, fields.take(key, UNDEFINED if key == "leo" else 0))
         fields.all_taken()
 
-    def _attempt_high_watermark(self) -> None:
+    def _attempt_high_watermark(self, now_ms: int | None = None) -> None:
         maybe_increment_leader_high_watermark(
-            self.rules, self.partition, self.followers, self.now_ms, self.lag_ms, self.ineligible
+            self.rules,
+            self.partition,
+            self.followers,
+            self.now_ms if now_ms is None else now_ms,
+            self.lag_ms,
+            self.ineligible,
         )
 
     def _out_of_sync(self) -> int:
@@ -169,22 +174,29 @@ class Leader(Area):
         before = follower.log_end_offset
         before_fetch = self.partition.high_watermark
         if step.take("read_error", None) is not None:
-            update_after_failed_read(self.rules, follower)
-        else:
-            update_fetch_state(self.rules, follower, offset, 0, self.now_ms, leader_log_end_offset)
+            self._fail_to_read(follower)
+            return
+        update_fetch_state(self.rules, follower, offset, 0, self.now_ms, leader_log_end_offset)
         if not state_only:
-            self._count_fetch(replica, before)
+            self._count_fetch(replica, before, self.now_ms)
         self.response_high_watermark = int(
             high_watermark_of_response(self.rules, before_fetch, self.partition.high_watermark)
         )
 
-    def _count_fetch(self, replica: int, log_end_offset_before: int) -> None:
+    def _fail_to_read(self, follower: RemoteReplica) -> None:
+        """KAFKA-8400: up to 2.3 "unknown", -1, stood for everything, the time included."""
+        self.response_high_watermark = UNDEFINED
+        if self.rules.failed_read_updates_follower:
+            update_after_failed_read(self.rules, follower)
+            self._attempt_high_watermark(UNDEFINED)
+
+    def _count_fetch(self, replica: int, log_end_offset_before: int, now_ms: int) -> None:
         if in_sync_replicas.needs_expand_isr(
             self.rules, self.partition, self.followers, replica, self.ineligible
         ):
             self._change_isr(isr_update.expanded_isr(self.partition, replica))
         if may_move_after_fetch(self.rules, log_end_offset_before, self.followers[replica]):
-            self._attempt_high_watermark()
+            self._attempt_high_watermark(now_ms)
 
     def _change_isr(self, isr: int) -> int:
         if isr_update.isr_is_pending_first(self.rules):
@@ -334,7 +346,8 @@ class IsrChangePropagation(Area):
         changed: set[str] = set()
         last_change_ms = last_propagation_ms = self.start_ms
         waiting = sorted(self.changes)
-        for now_ms in range(self.start_ms, step.take("until_ms") + 1, self.tick_ms):
+        # The conventions have it run at multiples of the tick, whenever the broker started.
+        for now_ms in range(0, step.take("until_ms") + 1, self.tick_ms):
             while waiting and waiting[0][0] <= now_ms:
                 last_change_ms, partition = waiting.pop(0)
                 changed.add(partition)

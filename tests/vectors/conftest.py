@@ -8,7 +8,7 @@ import pytest
 
 from vector_runner import VectorFile, load_vectors
 
-SHIPPED = Path(__file__).parent.parent / "data" / "vectors" / "kafka_rules_vectors.json"
+SHIPPED = sorted((Path(__file__).parent.parent / "data" / "vectors").glob("*.json"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,7 +26,7 @@ FILES = pytest.StashKey[list[VectorFile]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     given = config.getoption("--vectors", default=None)
-    paths = [Path(name) for name in given] if given else [SHIPPED]
+    paths = [Path(name) for name in given] if given else SHIPPED
     try:
         config.stash[FILES] = [load_vectors(path) for path in paths]
     except ValueError as error:
