@@ -1,1 +1,1 @@
-"""A broker: its request handlers over the rules, and the Ray actor that hosts brokers."""
+"""A broker. So far: the log directory in which it keeps its checkpoint files."""

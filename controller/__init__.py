@@ -1,4 +1,4 @@
-"""ZooKeeper, elections and the controller, and the Ray actor that hosts them.
+"""The controller. So far: its elections, its state machines, and what it stores.
 
 Where to look for what Kafka calls:
 
@@ -7,6 +7,7 @@ Kafka                                       here
 ==========================================  ================================================
 Election, PartitionLeaderElectionAlgorithms ``elections.py``
 LeaderAndIsr, doRemoveReplicasFromIsr       ``leader_and_isr.py``
+onReplicasBecomeOffline (which partitions)  ``leader_and_isr.py``
 PartitionStateMachine                       ``partition_state_machine.py``
 ReplicaStateMachine                         ``replica_state_machine.py``
 ==========================================  ================================================

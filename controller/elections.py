@@ -35,7 +35,7 @@ ELECTED_UNCLEAN = code(2)
 
 
 @rule
-def elect_for_offline(
+def offline_partition_leader_election(
     state: LeaderAndIsr, assignment: int, live: int, unclean_election_enabled: bool
 ) -> int:
     """Elect a leader for a partition that has none; the outcome.
@@ -55,7 +55,7 @@ def elect_for_offline(
 
 
 @rule
-def elect_for_reassign(state: LeaderAndIsr, target: int, live: int) -> int:
+def reassign_partition_leader_election(state: LeaderAndIsr, target: int, live: int) -> int:
     """Elect a leader among the replicas that a reassignment ends with; the outcome.
 
     Source: Election.leaderForReassign@2.4.0.
@@ -80,7 +80,9 @@ def needs_preferred_election(rules: ReleaseRules, state: LeaderAndIsr, assignmen
 
 
 @rule
-def elect_preferred(state: LeaderAndIsr, assignment: int, live: int) -> int:
+def preferred_replica_partition_leader_election(
+    state: LeaderAndIsr, assignment: int, live: int
+) -> int:
     """Elect the preferred replica, the head of the assignment; the outcome.
 
     Source: Election.leaderForPreferredReplica@2.4.0.
@@ -93,7 +95,7 @@ def elect_preferred(state: LeaderAndIsr, assignment: int, live: int) -> int:
 
 
 @rule
-def elect_for_controlled_shutdown(
+def controlled_shutdown_partition_leader_election(
     state: LeaderAndIsr, assignment: int, live_or_shutting_down: int, shutting_down: int
 ) -> int:
     """Move the leader away from brokers that are shutting down; the outcome.

@@ -3,8 +3,7 @@
 A table and nothing else, as for partitions: the state that is entered, and the states that
 it may be entered from. Entering OFFLINE takes the replica out of the ISR
 (``leader_and_isr.py``); the deletion states lead a topic's replicas to their end. The table
-is that of 2.3 and later: before, only a deletion that had started could turn ineligible
-(KAFKA-8237).
+is that of 2.3 and later; what was not legal before is a switch.
 
 Source: ``ReplicaState`` with ``validPreviousStates``, ReplicaStateMachine@2.2.0 and @2.4.0.
 """
@@ -15,6 +14,7 @@ from typing import Final
 
 from tidegauge.controller.transitions import previous_state_bits
 from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.release_rules import ReleaseRules
 
 NEW_REPLICA = code(1)
 ONLINE_REPLICA = code(2)
@@ -43,9 +43,11 @@ _VALID_PREVIOUS = previous_state_bits(VALID_PREVIOUS_STATES)
 
 
 @rule
-def may_enter(state: int, target: int) -> bool:
+def may_enter(rules: ReleaseRules, state: int, target: int) -> bool:
     """Whether a replica in ``state`` may enter ``target``.
 
     Source: ControllerContext.checkValidReplicaStateChange@2.4.0.
     """
+    if state == OFFLINE_REPLICA and target == REPLICA_DELETION_INELIGIBLE:
+        return rules.offline_replica_turns_ineligible
     return (_VALID_PREVIOUS[target] >> state) & 1 == 1

@@ -11,18 +11,22 @@ Log.updateHighWatermark                     ``high_watermark.py``
 Partition.maybeShrinkIsr, maybeExpandIsr    ``in_sync_replicas.py``: who;
 ..                                          ``isr_update.py``: how, and the answers to it
 PendingExpandIsr, PendingShrinkIsr          ``isr_update.py``
-Partition.isUnderMinIsr, isAtMinIsr         ``in_sync_replicas.py``
+Partition.isUnderReplicated, isUnderMinIsr  ``in_sync_replicas.py``
+Partition.appendRecordsToLeader             ``min_insync_replicas.py``, ``log.py``
 Partition.checkEnoughReplicasReachOffset    ``min_insync_replicas.py``
 Replica.updateFetchState                    ``remote_replica.py``
-Log.append, truncateTo                      ``log.py``
+ReplicaManager.updateFollowerFetchState     ``remote_replica.py``
+Log.append, truncateTo (UnifiedLog in 3.x)  ``log.py``
 LeaderEpochFileCache                        ``leader_epoch_cache.py``
 AbstractFetcherThread: truncation           ``truncation.py``
+..                                          (getOffsetTruncationState, maybeTruncate)
 AbstractFetcherThread: states, errors       ``fetcher.py``
 Partition.lastOffsetForLeaderEpoch          ``leader_read.py``
 Partition.readRecords, ListOffsets          ``leader_read.py``
-RackAwareReplicaSelector                    ``leader_read.py``
+ReplicaManager.findPreferredReadReplica     ``leader_read.py``
 ReplicaManager.becomeLeaderOrFollower       ``controller_requests.py``
 ReplicaManager.stopReplicas                 ``controller_requests.py``
+KafkaApis.isBrokerEpochStale                ``controller_requests.py``
 ReplicaManager.maybePropagateIsrChanges     ``isr_change_notification.py``
 CheckpointFile, OffsetCheckpointFile        ``checkpoint_files.py``
 ApiVersion, MetadataVersion                 ``release_versions.py``

@@ -46,7 +46,7 @@ KERNEL_ROOMS = ("replication", "simulation", "controller", "actors")
 
 Constant = TypeVar("Constant", int, bool)
 
-#: How long compiled code is kept after its last use.
+#: How long compiled code is kept after it was last made or asked for by ``compile_all``.
 KEPT_S = 14 * 24 * 3600
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -3,7 +3,8 @@
 A follower is *out of sync* by time and enters by offset. It leaves when it has not been
 caught up for longer than ``replica.lag.time.max.ms`` (the ``isr-expiration`` task looks
 every half of that, so eviction falls between 1 and 1.5 times the setting). It enters as
-soon as its log end offset reaches the leader's *high watermark*, not its log end.
+soon as its log end offset reaches the leader's *high watermark*, not its log end, and from
+2.0.1 on also the start of the leader's epoch (KAFKA-7128).
 
 Every comparison with the lag time is strict for leaving (``>``) and not strict for holding
 back the high watermark (``<=``), so at exactly the lag time a follower is still in sync.
@@ -146,11 +147,17 @@ def effective_min_isr(rules: ReleaseRules, partition: Partition) -> int:
 
 @rule
 def is_under_min_isr(rules: ReleaseRules, partition: Partition) -> bool:
-    """Source: Partition.isUnderMinIsr@2.4.0; the committed ISR counts."""
+    """Whether the committed ISR is too small for acks=all.
+
+    Source: Partition.isUnderMinIsr@2.4.0.
+    """
     return size(partition.isr) < effective_min_isr(rules, partition)
 
 
 @rule
 def is_at_min_isr(rules: ReleaseRules, partition: Partition) -> bool:
-    """Source: Partition.isAtMinIsr@2.4.0 (KIP-427)."""
+    """Whether the committed ISR is just large enough for acks=all (KIP-427).
+
+    Source: Partition.isAtMinIsr@2.4.0.
+    """
     return size(partition.isr) == effective_min_isr(rules, partition)

@@ -20,10 +20,11 @@ answer                                                           outcome
 ===============================================================  =======================
 success                                                          COMMITTED
 success, but of another leader epoch or an older partition epoch STAYS_PENDING
+success with the known partition epoch (2.7.0, 2.7.1, 2.8.0)     STAYS_PENDING
 UNKNOWN_TOPIC_OR_PARTITION, FENCED_LEADER_EPOCH,                 STAYS_PENDING, until the
-INVALID_UPDATE_VERSION (3.x: UNKNOWN_TOPIC_ID, INVALID_REQUEST,  next LeaderAndIsr
-NEW_LEADER_ELECTED)
-OPERATION_NOT_ATTEMPTED, INELIGIBLE_REPLICA (3.3+)               REVERTED
+INVALID_UPDATE_VERSION, INVALID_REQUEST (3.2+), UNKNOWN_TOPIC_ID next LeaderAndIsr
+and NEW_LEADER_ELECTED (3.3+)
+OPERATION_NOT_ATTEMPTED (3.1+), INELIGIBLE_REPLICA (3.3+)        REVERTED
 any other error                                                  RESENT at once
 answer to a change that is not the pending one                   IGNORED
 ===============================================================  =======================
@@ -49,19 +50,28 @@ PROPOSED = code(6)
 
 @rule
 def isr_is_pending_first(rules: ReleaseRules) -> bool:
-    """Whether a change of the ISR goes through a pending state in this release."""
+    """Whether a change of the ISR goes through a pending state in this release.
+
+    Source: Partition.updateIsr@2.6.0, sendAlterIsrRequest@2.7.0 and @2.8.0.
+    """
     return rules.isr_update_path != ISR_UPDATE_ZOOKEEPER
 
 
 @rule
 def expanded_isr(partition: Partition, replica: int) -> int:
-    """The ISR with a replica that joins: at the end, whatever the assignment says."""
+    """The ISR with a replica that joins: at the end, whatever the assignment says.
+
+    Source: Partition.maybeExpandIsr@0.10.2.0, expandIsr@2.4.0, prepareIsrExpand@3.3.0.
+    """
     return append(partition.isr, replica)
 
 
 @rule
 def shrunk_isr(partition: Partition, out_of_sync: int) -> int:
-    """The ISR without the replicas that leave; the others keep their order."""
+    """The ISR without the replicas that leave; the others keep their order.
+
+    Source: Partition.maybeShrinkIsr@0.10.2.0, shrinkIsr@2.4.0, prepareIsrShrink@3.3.0.
+    """
     return without(partition.isr, out_of_sync)
 
 
@@ -92,7 +102,10 @@ def commit_isr(partition: Partition, isr: int, partition_epoch: int) -> None:
 
 @rule
 def revert_isr(partition: Partition) -> None:
-    """Give a pending change up and go back to the committed ISR."""
+    """Give a pending change up and go back to the committed ISR.
+
+    Source: Partition.handleAlterIsrError@3.1.0, lastCommittedState@3.3.0.
+    """
     partition.maximal_isr = partition.isr
     partition.proposed_isr = EMPTY
 

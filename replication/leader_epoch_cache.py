@@ -1,6 +1,6 @@
 """The leader-epoch cache: at which offset each leader's epoch began (KIP-101).
 
-A list of entries (epoch, start offset), both growing, mirrored in the file
+A list of entries (epoch, start offset) in order of both, mirrored in the file
 ``leader-epoch-checkpoint``. With it a leader answers where an epoch ended in its log:
 where the next one starts, or at its log end for the latest. A follower asks for its own
 last epoch and learns up to where its log can agree with the leader's.
@@ -10,8 +10,8 @@ Four generations differ in what they accept and in what they answer:
 ====================  ===================  ===============  ===================  ==========
 ..                    A: 0.11.0 - 1.1      B: 2.0.0         C: 2.0.1, 2.1 - 2.6  D: 2.7 on
 ====================  ===================  ===============  ===================  ==========
-assign                ignored unless epoch and start grow   later entry wins: entries at or
-..                                                          above it are dropped
+assign                ignored if the epoch does not grow    later entry wins: entries at or
+..                    or the start goes down                above it are dropped
 refuses               epoch < 0            epoch < 0        epoch < 0            also
 ..                                                                               start < 0
 end offset answers    offset only          epoch, offset    epoch, offset        as C
@@ -40,7 +40,10 @@ NO_ENTRIES = code(0)
 
 @rule
 def is_valid_entry(rules: ReleaseRules, epoch: int, start_offset: int) -> bool:
-    """Whether ``assign`` takes this entry at all; Kafka throws an exception if not."""
+    """Whether ``assign`` takes this entry at all; Kafka throws an exception if not.
+
+    Source: validateAndMaybeWarn@0.11.0.0, assign@2.4.0 and @2.8.0.
+    """
     if epoch < 0:
         return False
     return rules.epoch_cache_generation != EPOCH_CACHE_D or start_offset >= 0
@@ -54,6 +57,8 @@ def assign(
 
     Called with every batch that is appended, and from 2.0.1 on when a leader takes over.
     The entry must be valid (:func:`is_valid_entry`).
+
+    Source: assign@0.11.0.0, @2.0.1 (KAFKA-7415) and @2.8.0.
     """
     latest = UNDEFINED
     latest_start_offset = UNDEFINED
@@ -86,6 +91,8 @@ def load(
 
     Generation D enters them one by one, so entries out of order mend themselves; before,
     the file is believed as it is.
+
+    Source: LeaderEpochFileCache constructor@0.11.0.0 and constructor@2.7.0.
     """
     count = NO_ENTRIES
     for index in range(checkpoint_count):
@@ -101,7 +108,10 @@ def load(
 
 @rule
 def latest_epoch(entries: Records[EpochEntry], count: int) -> int:
-    """The last epoch entered, -1 if there is none."""
+    """The last epoch entered, -1 if there is none.
+
+    Source: latestEpoch@0.11.0.0 and @2.8.0.
+    """
     return entries[count - 1].epoch if count > 0 else UNDEFINED
 
 
@@ -119,6 +129,8 @@ def end_offset_for(
     generation A knows no such answer and leaves it -1. Early releases of it took a request
     for epoch -1, of a follower whose cache is empty, for one for the latest epoch of their
     own empty cache (KAFKA-6857).
+
+    Source: endOffsetFor@0.11.0.0, @2.0.0 (KIP-279), @2.0.1 and @2.8.0.
     """
     only_offset = rules.epoch_cache_generation == EPOCH_CACHE_A
     if requested_epoch == UNDEFINED and not (rules.undefined_epoch_is_latest and count == 0):
@@ -138,7 +150,10 @@ def end_offset_for(
 
 @rule
 def truncate_from_end(entries: Records[EpochEntry], count: int, end_offset: int) -> int:
-    """Forget the epochs that start at ``end_offset`` or above; the new number of entries."""
+    """Forget the epochs that start at ``end_offset`` or above; the new number of entries.
+
+    Source: clearAndFlushLatest@0.11.0.0, truncateFromEnd@2.4.0 and @2.8.0.
+    """
     if end_offset < 0:
         return count
     while count > 0 and entries[count - 1].start_offset >= end_offset:
@@ -151,6 +166,8 @@ def truncate_from_start(entries: Records[EpochEntry], count: int, start_offset: 
     """Forget what lies below ``start_offset``; the new number of entries.
 
     The epoch that reaches across ``start_offset`` is kept and starts there now.
+
+    Source: clearAndFlushEarliest@0.11.0.0, truncateFromStart@2.4.0 and @2.8.0.
     """
     if count == 0 or entries[0].start_offset >= start_offset:
         return count

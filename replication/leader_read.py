@@ -9,6 +9,7 @@ from __future__ import annotations
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, rule
 from tidegauge.replication.leader_epoch_cache import end_offset_for
+from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED, EpochEntry, Partition, Records, RemoteReplica
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, contains, first, rest
@@ -93,7 +94,7 @@ def last_offset_for_leader_epoch(
 
     Source: Partition.lastOffsetForLeaderEpoch@2.7.0.
     """
-    leads = partition.leader == partition.local_replica
+    leads = is_leader(partition)
     error = local_log_error(
         rules, partition.leader_epoch, request_leader_epoch, leads, _REQUIRES_LEADER, has_log
     )

@@ -57,7 +57,10 @@ def initialize_partition(
 
 @rule
 def is_leader(partition: Partition) -> bool:
-    """Whether this broker leads the partition, as far as it knows."""
+    """Whether this broker leads the partition, as far as it knows.
+
+    Source: Partition.isLeader@2.4.0.
+    """
     return partition.leader == partition.local_replica
 
 

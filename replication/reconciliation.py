@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from tidegauge.replication import errors
 from tidegauge.replication.fetcher import (
@@ -33,7 +34,6 @@ from tidegauge.replication.leader_read import (
 )
 from tidegauge.replication.log import (
     append,
-    epoch_at,
     first_difference,
     truncate_fully_and_start_at,
     truncate_to,
@@ -94,8 +94,8 @@ class ReplicaLog:
         self._make_room()
         append(self.rules, self.partition, self.runs, self.entries, epoch, count)
 
-    def assign_epoch(self, epoch: int) -> None:
-        """Enter an epoch that starts at the log end, as a new leader does."""
+    def lead(self, epoch: int) -> None:
+        """Lead in this epoch; from 2.0.1 on it enters the cache at once, at the log end."""
         self._make_room()
         partition = self.partition
         partition.leader_epoch = epoch
@@ -122,13 +122,17 @@ class ReplicaLog:
             epoch,
         )
 
+    def epoch_runs(self) -> list[tuple[int, int, int]]:
+        """What the log holds: (leader epoch, first offset, offset after the last)."""
+        partition = self.partition
+        runs = [self.runs[index] for index in range(partition.run_count)]
+        starts = [*(int(run.start_offset) for run in runs), int(partition.log_end_offset)]
+        bounds = zip(runs, pairwise(starts), strict=False)
+        return [(int(run.epoch), start, end) for run, (start, end) in bounds if start < end]
+
     def epochs(self) -> list[int]:
         """The leader epoch of each record, from the log start on."""
-        partition = self.partition
-        return [
-            epoch_at(self.runs, partition.run_count, offset)
-            for offset in range(partition.log_start_offset, partition.log_end_offset)
-        ]
+        return [epoch for epoch, start, end in self.epoch_runs() for _ in range(start, end)]
 
     def cache(self) -> list[tuple[int, int]]:
         """The leader-epoch cache: (epoch, start offset)."""
@@ -220,7 +224,7 @@ def _truncate_once(
     rules = follower.rules
     fallback = fallback_offset(rules, follower.partition, fetch)
     if not asks_for_epoch_end(rules, follower.partition):
-        told.story.append(f"asks nobody and truncates to {fallback}")
+        told.story.append("asks nobody")
         _truncate(follower, fetch, told, fallback, completed=True)
         return
     asked = follower.latest_epoch()
@@ -286,11 +290,15 @@ def _truncate(
     offset: int,
     completed: bool,
 ) -> None:
-    removed = follower.truncate_to(offset)
-    told.truncations.append(int(offset))
-    told.removed += int(removed)
-    told.story.append(f"truncates to {offset}, {_records(removed)} removed")
+    _cut(follower, told, offset)
     complete_truncation(follower.rules, fetch, offset, completed, follower.latest_epoch())
+
+
+def _cut(follower: ReplicaLog, told: Reconciliation, offset: int) -> None:
+    removed = int(follower.truncate_to(offset))
+    told.truncations.append(int(offset))
+    told.removed += removed
+    told.story.append(f"truncates to {offset}, {_records(removed)} removed")
 
 
 def _leave_range(
@@ -313,10 +321,7 @@ def _leave_range(
         told.broker_stopped = True
         return
     if action == TRUNCATE_TO:
-        removed = follower.truncate_to(offset)
-        told.truncations.append(int(offset))
-        told.removed += int(removed)
-        told.story.append(f"truncates to {offset}, {_records(removed)} removed")
+        _cut(follower, told, offset)
     elif action == TRUNCATE_FULLY_AND_START_AT:
         told.removed += int(follower.partition.log_end_offset - follower.partition.log_start_offset)
         truncate_fully_and_start_at(follower.rules, follower.partition, offset)
@@ -332,13 +337,15 @@ def _catch_up(
     leader: ReplicaLog, follower: ReplicaLog, fetch: PartitionFetchState, told: Reconciliation
 ) -> None:
     start = int(follower.partition.log_end_offset)
-    epochs = leader.epochs()[start - leader.partition.log_start_offset :]
-    for epoch in epochs:
-        follower.append(epoch, 1)
+    last_epoch = UNDEFINED
+    for epoch, base_offset, end_offset in leader.epoch_runs():
+        if end_offset > start:
+            follower.append(epoch, end_offset - max(base_offset, start))
+            last_epoch = epoch
     end = follower.partition.log_end_offset
-    take_records(follower.rules, fetch, end, epochs[-1] if epochs else UNDEFINED)
-    told.fetched += len(epochs)
-    told.story.append(f"fetches from {start}: {_records(len(epochs))}")
+    take_records(follower.rules, fetch, end, last_epoch)
+    told.fetched += int(end) - start
+    told.story.append(f"fetches from {start}: {_records(int(end) - start)}")
 
 
 def _answer(epoch: int, end_offset: int) -> str:

@@ -172,6 +172,8 @@ class ReleaseRules(Record):
     # The controller (room ``controller``).
     #: The last member stays in the ISR even if unclean election is enabled.
     last_isr_member_stays: flag
+    #: A replica whose broker is down can be left out of its topic's deletion (KAFKA-8237).
+    offline_replica_turns_ineligible: flag
     #: A failure takes every partition offline whose leader is not online, not only those
     #: that the dead brokers led.
     failure_checks_every_leader: flag

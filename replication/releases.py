@@ -58,7 +58,7 @@ REFERENCE_LINES = (
 )
 
 # fmt: off
-RULES: Table = {
+RULE_CELLS: Table = {
     # The leader's view of its followers.
     "failed_read_updates_follower": (
         Cell("0.10.2.0", True, "ReplicaManager.updateFollowerLogReadResults@0.10.2.0"),
@@ -333,6 +333,10 @@ RULES: Table = {
         Cell("0.10.2.0", False, "KafkaController.removeReplicaFromIsr@0.10.2.0"),
         Cell("1.1.0", True, "KAFKA-5642, ReplicaStateMachine.doRemoveReplicasFromIsr@1.1.0"),
     ),
+    "offline_replica_turns_ineligible": (
+        Cell("0.10.2.0", False, "ReplicaStateMachine.handleStateChange@0.10.2.0"),
+        Cell("2.3.0", True, "KAFKA-8237, ReplicaStateMachine.doHandleStateChanges@2.3.0"),
+    ),
     "failure_checks_every_leader": (
         Cell("0.10.2.0", False, "KafkaController.onBrokerFailure@0.10.2.0"),
         Cell("1.0.0", True, "KIP-112, KafkaController.onReplicasBecomeOffline@1.0.0"),
@@ -345,8 +349,8 @@ RULES: Table = {
 }
 # fmt: on
 
-_missing = RULES.keys() ^ get_type_hints(ReleaseRules).keys()
-assert not _missing, f"the table and the record of switches differ: {sorted(_missing)}"
+_unmatched = RULE_CELLS.keys() ^ get_type_hints(ReleaseRules).keys()
+assert not _unmatched, f"the table and the record of switches differ: {sorted(_unmatched)}"
 
 
 def rules_of(release: str, protocol: str | None = None) -> ReleaseRules:
@@ -362,7 +366,7 @@ def rules_of(release: str, protocol: str | None = None) -> ReleaseRules:
 
 def rule_cells_of(release: str, protocol: str | None = None) -> dict[str, Cell]:
     """The cell that each switch of this release has its value from."""
-    return cells_that_apply(RULES, release, protocol)
+    return cells_that_apply(RULE_CELLS, release, protocol)
 
 
 def value_name(value: int | str) -> str:

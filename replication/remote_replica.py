@@ -123,7 +123,10 @@ def reset_replica_state(
 
 @rule
 def is_within_lag_time(follower: RemoteReplica, now_ms: int, replica_lag_time_max_ms: int) -> bool:
-    """Whether the follower was caught up at most ``replica.lag.time.max.ms`` ago."""
+    """Whether the follower was caught up at most ``replica.lag.time.max.ms`` ago.
+
+    Source: Partition.maybeIncrementLeaderHW@0.10.2.0, where it is part of the condition.
+    """
     return now_ms - follower.last_caught_up_time_ms <= replica_lag_time_max_ms
 
 

@@ -1,8 +1,7 @@
-"""Tidegauge simulates the replication of a whole Kafka cluster in virtual time.
+"""Tidegauge: the replication of a whole Kafka cluster, to be simulated in virtual time.
 
-Every replica's log, high watermark, leader-epoch cache and in-sync set, the controller and
-its ZooKeeper run under faults, deterministically: the same scenario and seed give the same
-trace, event for event.
+So far it has the rules of that replication, release by release; the simulation is being
+built on them.
 
 The package is a house of rooms, each built on the ones below it: ``replication`` (the rules
 of one replica), ``controller`` and ``actors`` (the processes that apply them), and this one,

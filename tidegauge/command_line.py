@@ -58,7 +58,10 @@ def front_door(
         ),
     ] = False,
 ) -> None:
-    """Simulate the replication of a whole Kafka cluster in virtual time."""
+    """The rules of Kafka's replication, release by release.
+
+    A simulation of whole clusters is being built on them.
+    """
 
 
 app.command("compile")(compile_rules)

@@ -14,10 +14,10 @@ from tidegauge.controller.elections import (
     ELECTED,
     ELECTED_UNCLEAN,
     NOBODY_ELECTED,
-    elect_for_controlled_shutdown,
-    elect_for_offline,
-    elect_for_reassign,
-    elect_preferred,
+    controlled_shutdown_partition_leader_election,
+    offline_partition_leader_election,
+    preferred_replica_partition_leader_election,
+    reassign_partition_leader_election,
 )
 from tidegauge.controller.leader_and_isr import NO_LEADER
 from tidegauge.replication.records import LeaderAndIsr
@@ -43,13 +43,17 @@ class Case:
         state = leader_and_isr(NO_LEADER, self.isr, EPOCH, partition_epoch=3)
         assignment, live = pack(self.assignment), pack(self.live)
         if strategy == "reassign":
-            return elect_for_reassign(state, assignment, live), state
+            return reassign_partition_leader_election(state, assignment, live), state
         if strategy == "preferred":
-            return elect_preferred(state, assignment, live), state
+            return preferred_replica_partition_leader_election(state, assignment, live), state
         if strategy == "controlled shutdown":
             leaving = pack(self.shutting_down)
-            return elect_for_controlled_shutdown(state, assignment, live, leaving), state
-        return elect_for_offline(state, assignment, live, strategy == "unclean"), state
+            return controlled_shutdown_partition_leader_election(
+                state, assignment, live, leaving
+            ), state
+        return offline_partition_leader_election(
+            state, assignment, live, strategy == "unclean"
+        ), state
 
 
 cases = st.builds(
@@ -137,7 +141,10 @@ def test_nobody_moves_to_a_broker_that_is_shutting_down(case: Case) -> None:
 
 def test_the_isr_of_an_offline_election_keeps_its_live_part() -> None:
     state = leader_and_isr(NO_LEADER, [4, 1, 3, 2], EPOCH)
-    assert elect_for_offline(state, pack([1, 2, 3, 4]), pack([2, 3, 4]), False) == ELECTED
+    assert (
+        offline_partition_leader_election(state, pack([1, 2, 3, 4]), pack([2, 3, 4]), False)
+        == ELECTED
+    )
     assert state.leader == 2
     assert unpack(state.isr) == [4, 3, 2]
 
@@ -145,7 +152,10 @@ def test_the_isr_of_an_offline_election_keeps_its_live_part() -> None:
 def test_an_unclean_election_picks_the_first_live_replica_not_the_longest_log() -> None:
     """The controller does not know how long the logs are."""
     state = leader_and_isr(NO_LEADER, [1], EPOCH)
-    assert elect_for_offline(state, pack([1, 3, 2]), pack([2, 3]), True) == ELECTED_UNCLEAN
+    assert (
+        offline_partition_leader_election(state, pack([1, 3, 2]), pack([2, 3]), True)
+        == ELECTED_UNCLEAN
+    )
     assert state.leader == 3
     assert unpack(state.isr) == [3]
 

@@ -41,8 +41,7 @@ class Replica:
             log.append(self.epoch, amount)
         elif event == "new leader epoch":
             self.epoch += amount
-            if log.rules.epoch_assigned_on_become_leader:
-                log.assign_epoch(self.epoch)
+            log.lead(self.epoch)
         elif event == "truncate":
             log.truncate_to(max(amount, partition.log_start_offset))
         elif event == "delete records":

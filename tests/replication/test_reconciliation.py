@@ -16,7 +16,7 @@ def replica(release: str, runs: Runs, *, high_watermark: int = 0, epoch: int = -
     log = ReplicaLog.of(rules_of(release), runs)
     log.partition.high_watermark = high_watermark
     if epoch >= 0:
-        log.assign_epoch(epoch)
+        log.lead(epoch)
     return log
 
 
@@ -34,7 +34,7 @@ def test_kip_101_a_quick_restart_loses_committed_records_up_to_0_10_2(
         a.truncate_to(int(a.partition.high_watermark))  # ... and B dies before it can fetch
     else:
         assert reconcile(b, a).removed == 0
-    a.assign_epoch(1)
+    a.lead(1)
     b.partition.high_watermark = a.partition.high_watermark
     assert reconcile(a, b).first_difference == -1
     assert len(a.epochs()) == len(b.epochs()) == records
@@ -140,7 +140,7 @@ def test_the_walkthrough_of_three_replicas() -> None:
     a, b = replica("2.6", [(0, 5)]), replica("2.6", [(0, 5)])
     c = replica("2.6", [(0, 3)], epoch=1)
     assert reconcile(c, b).truncations == [3]
-    b.assign_epoch(2)
+    b.lead(2)
     b.append(2, 2)
     told = reconcile(b, a)
     assert told.truncations == [3]

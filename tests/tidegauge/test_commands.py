@@ -30,7 +30,7 @@ def test_version() -> None:
 
 
 def test_kip_101_second_scenario_diverges_in_0_10_2_and_nowhere_else() -> None:
-    """Mechanism 11: records 0-3 on both, one lost and replaced, high watermark 4."""
+    """KIP-101, second scenario: records 0-3 on both, one lost and replaced, high watermark 4."""
     meeting = ("--leader", "0:3,1:1", "--follower", "0:4", "--high-watermark", "4")
     result = run("reconcile", *meeting)
     assert result.exit_code == 0
@@ -61,9 +61,54 @@ def test_kafka_10706_is_named_where_it_stops_a_follower() -> None:
     assert "equal to the leader's log" in mended.output
 
 
-def test_long_logs_are_drawn_as_runs() -> None:
-    result = run("reconcile", "--leader", "0:3,12:90", "--follower", "0:5", "--release", "2.6")
-    assert "leader    0x3 12x90" in result.output
+@pytest.mark.parametrize(
+    ("leader", "follower", "lines"),
+    [
+        ("0:3,1:2", "0:5", ["leader    00011", "follower  00000"]),
+        ("0:3,12:1", "0:4", ["leader    0x3 12x1", "follower  0x4"]),
+        ("0:70", "0:20", ["leader    0x70", "follower  0x20"]),
+    ],
+)
+def test_the_logs_of_a_meeting_are_drawn_alike(
+    leader: str, follower: str, lines: list[str]
+) -> None:
+    result = run("reconcile", "--leader", leader, "--follower", follower, "--release", "2.6")
+    assert all(line in result.output for line in lines)
+    assert "is drawn as" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "verdict"),
+    [
+        (("--release", "1.1"), "STOPPED"),
+        (("--release", "1.1", "--unclean"), "DIVERGED"),
+        (("--release", "0.10.2"), "DIVERGED"),
+        (("--release", "0.10.2", "--no-unclean"), "STOPPED"),
+        (("--release", "2.0.1"), "equal to"),
+    ],
+)
+def test_a_follower_that_is_ahead_stops_its_broker_where_unclean_election_is_disabled(
+    options: tuple[str, ...], verdict: str
+) -> None:
+    """KAFKA-7414; the default of unclean.leader.election.enable became false with 0.11."""
+    logs = ("--leader", "5:3", "--follower", "0:10", "--high-watermark", "10")
+    assert verdict in run("reconcile", *logs, *options).output
+
+
+@pytest.mark.parametrize(
+    ("leader", "follower", "offset"),
+    [("0:3,1:2", "0:5", 3), ("0:5", "0:2", 2), ("0:2,1:1", "0:2,1:1", 3), ("", "0:2", 0)],
+)
+def test_the_high_watermark_is_taken_to_be_where_the_logs_part(
+    leader: str, follower: str, offset: int
+) -> None:
+    result = run("reconcile", "--leader", leader, "--follower", follower, "--release", "2.6")
+    assert f"high watermark {offset}\n" in result.output
+
+
+def test_nothing_is_shown_if_one_of_the_releases_is_unknown() -> None:
+    logs = ("--leader", "0:1", "--follower", "0:1")
+    assert run("reconcile", *logs, "--release", "2.6", "--release", "0.9").stdout == ""
 
 
 @pytest.mark.parametrize(
@@ -101,7 +146,7 @@ def test_the_demo_shows_divergence_and_its_cure() -> None:
 
 def test_releases_lists_every_switch() -> None:
     output = run("releases").output
-    assert all(name in output for name in releases.RULES)
+    assert all(name in output for name in releases.RULE_CELLS)
 
 
 def test_compile_says_what_it_did() -> None:

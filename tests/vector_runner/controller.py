@@ -52,15 +52,19 @@ class LeaderElection(Area):
     def op_elect(self) -> None:
         state = self.state
         if self.strategy == "offline":
-            self.outcome = elections.elect_for_offline(
+            self.outcome = elections.offline_partition_leader_election(
                 state, self.assignment, self.live, self.unclean_enabled
             )
         elif self.strategy == "reassign":
-            self.outcome = elections.elect_for_reassign(state, self.target, self.live)
+            self.outcome = elections.reassign_partition_leader_election(
+                state, self.target, self.live
+            )
         elif self.strategy == "preferred":
-            self.outcome = elections.elect_preferred(state, self.assignment, self.live)
+            self.outcome = elections.preferred_replica_partition_leader_election(
+                state, self.assignment, self.live
+            )
         elif self.strategy == "controlled_shutdown":
-            self.outcome = elections.elect_for_controlled_shutdown(
+            self.outcome = elections.controlled_shutdown_partition_leader_election(
                 state, self.assignment, self.live, self.shutting_down
             )
         else:
@@ -87,7 +91,7 @@ class StateMachine(Area):
     states: ClassVar[dict[str, int]]
 
     def __init__(self, given: Fields, tag: str) -> None:
-        del tag
+        self.rules = release_rules(tag)
         self.state = choice(self.states, given.take("state"), "state")
         self.allowed: bool | None = None
 
@@ -138,7 +142,7 @@ class ReplicaStateMachine(StateMachine):
     }
 
     def may_enter(self, target: int) -> bool:
-        return replica_state_machine.may_enter(self.state, target)
+        return replica_state_machine.may_enter(self.rules, self.state, target)
 
 
 @area("controller_scenario")
@@ -180,7 +184,7 @@ class ControllerScenario(Area):
         if self.machine == partition_state_machine.NEW_PARTITION:
             succeeded = initialize_leader_and_isr(self.state, self.assignment, self._online())
         elif self.machine == partition_state_machine.OFFLINE_PARTITION:
-            outcome = elections.elect_for_offline(
+            outcome = elections.offline_partition_leader_election(
                 self.state, self.assignment, self._online(), self.unclean_enabled
             )
             succeeded = outcome != elections.NOBODY_ELECTED
@@ -223,7 +227,7 @@ class ControllerScenario(Area):
         if self.state.leader != self.brokers.slot(broker):
             self._take_offline(broker)
             return
-        elections.elect_for_controlled_shutdown(
+        elections.controlled_shutdown_partition_leader_election(
             self.state,
             self.assignment,
             self._replicas_on(self.live),
@@ -232,7 +236,9 @@ class ControllerScenario(Area):
 
     def op_preferred_election(self) -> None:
         if elections.needs_preferred_election(self.rules, self.state, self.assignment):
-            elections.elect_preferred(self.state, self.assignment, self._online())
+            elections.preferred_replica_partition_leader_election(
+                self.state, self.assignment, self._online()
+            )
 
     def see_leader(self) -> int:
         return self.brokers.broker(self.state.leader)

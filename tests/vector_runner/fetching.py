@@ -189,7 +189,7 @@ class LogReconciliation(Area):
     def _enter_leader_epoch(self, epoch: int) -> None:
         """The conventions put it into the leader's cache in every release."""
         leader = self.leader
-        leader.assign_epoch(epoch)
+        leader.lead(epoch)
         if self.rules.epoch_cache_generation != EPOCH_CACHE_NONE:
             leader.partition.epoch_count = assign(
                 self.rules,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tidegauge.controller.elections import elect_for_controlled_shutdown, elect_for_offline
+from tidegauge.controller.elections import (
+    controlled_shutdown_partition_leader_election,
+    offline_partition_leader_election,
+)
 from tidegauge.controller.leader_and_isr import initialize_leader_and_isr, remove_replica_from_isr
 from tidegauge.replication.log import epoch_at, open_log
 from tidegauge.replication.min_insync_replicas import ACKS_ALL
@@ -76,9 +79,9 @@ class EpochWorkflow(Area):
     def _leave(self, replica: int) -> None:
         leaving, staying = single(replica), single(1 - replica)
         if self.state.leader == replica and self.controlled:
-            elect_for_controlled_shutdown(self.state, BOTH, BOTH, leaving)
+            controlled_shutdown_partition_leader_election(self.state, BOTH, BOTH, leaving)
         elif self.state.leader == replica:
-            elect_for_offline(self.state, BOTH, staying, False)
+            offline_partition_leader_election(self.state, BOTH, staying, False)
         remove_replica_from_isr(self.rules, self.state, replica, False)
         self._tell_leader()
 

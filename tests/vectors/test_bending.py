@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from vector_runner import AREAS, run_vector
+from vector_runner import run_vector
 from vector_runner.area import UnknownContentError
 
 Path = tuple[str | int, ...]
@@ -108,7 +108,3 @@ def test_a_vector_that_expects_nothing_is_a_failure(vector: dict[str, Any]) -> N
     steps = [step for step in vector["steps"] if step["op"] != "check"]
     with pytest.raises(UnknownContentError, match="nothing"):
         run_vector(vector | {"expect": {}, "steps": steps})
-
-
-def test_every_area_of_the_conventions_is_known() -> None:
-    assert set(AREAS) >= {"epoch_cache", "isr", "high_watermark", "controller_scenario"}

@@ -14,7 +14,8 @@ def compile_rules() -> None:
     """Compile the rules into the cache.
 
     The rules of Kafka are compiled to machine code once for each version of their sources.
-    Any run does this when it has to; this command does it now.
+    Any run does this when it has to; this command does it now. The cache is
+    ~/.cache/tidegauge, or the folder that TIDEGAUGE_CACHE_DIR names.
     """
     from tidegauge.replication import compiled
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from tidegauge.commands.reconcile_logs import Meeting
+from tidegauge.commands.output import console
+from tidegauge.commands.reconcile_logs import Meeting, show_meeting
 
 
 class Story(NamedTuple):
@@ -18,27 +18,18 @@ class Story(NamedTuple):
 
 
 def demo() -> None:
-    """Show how Kafka's replication lost and diverged, and what mended it."""
-    from rich.console import Console
-
-    from tidegauge.commands.reconcile_logs import WIDTH, show_meeting
-
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = WIDTH
-    console.print("A record is drawn as the epoch of the leader that wrote it.\n")
+    """Show how replicas diverged, and the cures."""
+    out = console()
     for number, story in enumerate(_stories(), 1):
-        console.rule(f"[bold]{number}. {story.title}", align="left")
-        console.print(story.told + "\n")
-        show_meeting(console, story.meeting, story.releases)
-        console.print()
-    console.print("Try your own logs:   tidegauge reconcile --help")
-    console.print("Rules by release:    tidegauge releases")
+        out.rule(f"[bold]{number}. {story.title}", align="left")
+        out.print(story.told + "\n")
+        show_meeting(out, story.meeting, story.releases)
+        out.print()
+    out.print("Try your own logs:   tidegauge reconcile --help")
+    out.print("Rules by release:    tidegauge releases")
 
 
 def _stories() -> list[Story]:
-    from tidegauge.commands.reconcile_logs import Meeting
-
     return [
         Story(
             "Two replicas lose power at once (KIP-101)",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from tidegauge.commands.output import console, fail
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,14 +19,13 @@ if TYPE_CHECKING:
 #: One release of each generation of truncation (``replication/truncation.py``).
 GENERATIONS = ("0.10.2", "1.1", "2.0.0", "2.6", "3.9")
 
-#: Columns of the output where there is no terminal to ask.
-WIDTH = 100
-
-#: More records than this, or epochs of more than a digit, are not drawn one by one.
+#: Logs with more records than this, or epochs of more than a digit, are drawn as runs.
 DRAWN_RECORDS = 60
 DRAWN_EPOCHS = 10
 
 COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "red")
+
+UNCLEAN = "unclean.leader.election.enable"
 
 Runs = tuple[tuple[int, int], ...]
 
@@ -41,6 +42,8 @@ class Meeting:
     high_watermark: int
     #: An epoch in which the follower led last and wrote nothing.
     idle_epoch: int | None = None
+    #: ``unclean.leader.election.enable``, None for the release's own default.
+    unclean: bool | None = None
 
 
 def reconcile_logs(
@@ -48,21 +51,42 @@ def reconcile_logs(
     follower: Annotated[str, typer.Option(metavar="LOG", help="Log of the follower.")],
     leader_epoch: Annotated[
         int | None,
-        typer.Option(min=0, help="Epoch in which it leads; by default that of its last record."),
+        typer.Option(
+            min=0, metavar="EPOCH", help="Epoch in which it leads; by default the latest of all."
+        ),
     ] = None,
     high_watermark: Annotated[
-        int, typer.Option(min=0, help="High watermark of the follower when it starts to follow.")
-    ] = 0,
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="OFFSET",
+            help="High watermark of the follower; by default up to where the logs are equal.",
+        ),
+    ] = None,
     idle_epoch: Annotated[
         int | None,
-        typer.Option(min=0, help="An epoch in which the follower led last and wrote nothing."),
+        typer.Option(
+            min=0,
+            metavar="EPOCH",
+            help="An epoch in which the follower led last and wrote nothing.",
+        ),
+    ] = None,
+    unclean: Annotated[
+        bool | None,
+        typer.Option(
+            "--unclean/--no-unclean",
+            help="unclean.leader.election.enable; by default the release's own default.",
+        ),
     ] = None,
     release: Annotated[
         list[str] | None,
-        typer.Option(help="Release to try (repeatable); by default one of each generation."),
+        typer.Option(
+            metavar="RELEASE",
+            help="Release to try (repeatable); by default one of each generation.",
+        ),
     ] = None,
 ) -> None:
-    """Show what a follower truncates when it starts to follow, release by release.
+    """Show what a follower truncates, by release.
 
     A log is written EPOCH:RECORDS,EPOCH:RECORDS,... with the first record at offset 0: so
     0:3,2:1 is three records of leader epoch 0 and then one of epoch 2.
@@ -73,29 +97,25 @@ def reconcile_logs(
       tidegauge reconcile --leader 0:3,1:1 --follower 0:4 --high-watermark 4
       tidegauge reconcile --leader 0:3 --follower 0:3,1:2 --release 2.0.0 --release 2.0.1
     """
-    from rich.console import Console
+    from tidegauge.replication.releases import rules_of
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = WIDTH
+    releases = tuple(release) if release else GENERATIONS
     try:
-        meeting = parse_meeting(leader, follower, leader_epoch, high_watermark, idle_epoch)
-        show_meeting(console, meeting, tuple(release) if release else GENERATIONS)
+        meeting = parse_meeting(leader, follower, leader_epoch, high_watermark, idle_epoch, unclean)
+        for name in releases:
+            rules_of(name)
     except ValueError as error:
-        _fail(str(error))
-
-
-def _fail(message: str) -> NoReturn:
-    typer.echo(f"tidegauge: {message}", err=True)
-    raise typer.Exit(2)
+        fail(str(error))
+    show_meeting(console(), meeting, releases)
 
 
 def parse_meeting(
     leader: str,
     follower: str,
     leader_epoch: int | None,
-    high_watermark: int,
+    high_watermark: int | None,
     idle_epoch: int | None,
+    unclean: bool | None,
 ) -> Meeting:
     """Read the options of the command.
 
@@ -116,9 +136,11 @@ def parse_meeting(
         )
     if idle >= leader_epoch:
         raise ValueError(f"--idle-epoch {idle}: epoch {leader_epoch} has another leader")
+    if high_watermark is None:
+        high_watermark = equal_up_to(leader_runs, follower_runs)
     if high_watermark > sum(count for _, count in follower_runs):
         raise ValueError(f"--high-watermark {high_watermark}: the follower's log ends before it")
-    return Meeting(leader_runs, follower_runs, leader_epoch, high_watermark, idle_epoch)
+    return Meeting(leader_runs, follower_runs, leader_epoch, high_watermark, idle_epoch, unclean)
 
 
 def parse_log(option: str, text: str) -> Runs:
@@ -136,70 +158,79 @@ def parse_log(option: str, text: str) -> Runs:
             )
         epoch, count = int(match[1]), int(match[2])
         if runs and epoch < runs[-1][0]:
-            raise ValueError(f"{option}: epoch {epoch} comes after epoch {runs[-1][0]}")
+            raise ValueError(
+                f"{option}: epoch {epoch} comes after epoch {runs[-1][0]}, epochs do not go down"
+            )
         runs.append((epoch, count))
     return tuple(runs)
 
 
-def show_meeting(console: Console, meeting: Meeting, releases: tuple[str, ...]) -> None:
+def equal_up_to(one: Runs, other: Runs) -> int:
+    """The first offset at which two logs differ, or at which the shorter one ends."""
+    offset = 0
+    for (one_epoch, one_count), (other_epoch, other_count) in zip(one, other, strict=False):
+        if one_epoch != other_epoch:
+            return offset
+        offset += min(one_count, other_count)
+        if one_count != other_count:
+            return offset
+    return offset
+
+
+def show_meeting(out: Console, meeting: Meeting, releases: tuple[str, ...]) -> None:
     """Draw both logs, and for each release what the follower does and has then."""
-    leader, follower, _ = play(meeting, releases[0], reconciled=False)
-    drawn_leader, drawn_follower = _drawn(leader), _drawn(follower)
-    width = max(len(drawn_leader), len(drawn_follower))
-    console.print(_ruler(max(len(leader), len(follower))))
+    picture = Picture.of(meeting)
+    out.print(picture.ruler())
     leads = f"leads in epoch {meeting.leader_epoch}"
-    console.print(_line("leader", drawn_leader, leads, width))
+    out.print(picture.line("leader", meeting.leader, leads))
     note = f"high watermark {meeting.high_watermark}"
     if meeting.idle_epoch is not None:
         note += f", led in epoch {meeting.idle_epoch} without writing"
-    console.print(_line("follower", drawn_follower, note, width))
+    out.print(picture.line("follower", meeting.follower, note))
     for release in releases:
-        _show_outcome(console, meeting, release)
+        _show_outcome(out, picture, meeting, release)
 
 
-def play(
-    meeting: Meeting, release: str, *, reconciled: bool = True
-) -> tuple[list[int], list[int], Reconciliation | None]:
-    """Epochs of the leader's and the follower's records, and what happened until then."""
-    from tidegauge.replication.partition import enters_epoch_when_leading
-    from tidegauge.replication.reconciliation import ReplicaLog, reconcile
+def logs_of(meeting: Meeting, release: str) -> tuple[ReplicaLog, ReplicaLog]:
+    """The two logs as replicas of this release have them: leader and follower."""
+    from tidegauge.replication.reconciliation import ReplicaLog
     from tidegauge.replication.releases import rules_of
 
     rules = rules_of(release)
     leader = ReplicaLog.of(rules, meeting.leader)
-    leader.assign_epoch(meeting.leader_epoch)
+    leader.lead(meeting.leader_epoch)
     follower = ReplicaLog.of(rules, meeting.follower)
     follower.partition.high_watermark = meeting.high_watermark
-    if meeting.idle_epoch is not None and enters_epoch_when_leading(rules):
-        follower.assign_epoch(meeting.idle_epoch)
-    told = reconcile(leader, follower) if reconciled else None
-    return _epochs(leader), _epochs(follower), told
+    if meeting.idle_epoch is not None:
+        follower.lead(meeting.idle_epoch)
+    return leader, follower
 
 
-def _epochs(log: ReplicaLog) -> list[int]:
-    return [int(epoch) for epoch in log.epochs()]
-
-
-def _show_outcome(console: Console, meeting: Meeting, release: str) -> None:
+def _show_outcome(out: Console, picture: Picture, meeting: Meeting, release: str) -> None:
     from rich.text import Text
 
+    from tidegauge.replication.reconciliation import reconcile
+    from tidegauge.replication.release_defaults import defaults_of
     from tidegauge.replication.release_versions import Release
-    from tidegauge.replication.releases import rules_of
     from tidegauge.replication.truncation import GENERATION_NAMES
 
-    _, after, told = play(meeting, release)
-    assert told is not None
-    generation = GENERATION_NAMES[int(rules_of(release).truncation_protocol)]
-    console.print(Text(f"\n{Release.parse(release)}, {generation}", style="bold"))
+    leader, follower = logs_of(meeting, release)
+    unclean = defaults_of(release)[UNCLEAN] if meeting.unclean is None else meeting.unclean
+    told = reconcile(leader, follower, unclean_election_enabled=bool(unclean))
+    generation = GENERATION_NAMES[int(follower.rules.truncation_protocol)]
+    out.print(Text(f"\n{Release.parse(release)}, {generation}", style="bold"))
     for step in told.story:
-        console.print(f"  {step}")
-    console.print(_line("follower", _drawn(after)))
-    console.print(_verdict(told))
+        out.print(f"  {step}")
+    after = tuple((epoch, end - start) for epoch, start, end in follower.epoch_runs())
+    out.print(picture.line("follower", after))
+    out.print(_verdict(told))
 
 
 def _verdict(told: Reconciliation) -> Text:
     from rich.text import Text
 
+    if told.broker_stopped:
+        return Text("  STOPPED: the follower's broker has exited", style="bold red")
     if told.stuck:
         return Text("  STUCK: it never fetches again", style="bold red")
     if told.first_difference != -1:
@@ -208,35 +239,58 @@ def _verdict(told: Reconciliation) -> Text:
     return Text("  equal to the leader's log", style="green")
 
 
-def _ruler(length: int) -> Text:
-    from rich.text import Text
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """How the logs of one meeting are drawn: all alike, record by record or as runs."""
 
-    if length > DRAWN_RECORDS:
-        return Text(f"{'':10}(each run: epoch x records)", style="dim")
-    places = "".join(str(offset).ljust(5) for offset in range(0, length, 5))
-    return Text(f"{'offset':10}{places}", style="dim")
+    by_record: bool
+    #: Columns of the longer log.
+    width: int
+    #: Records of the longer log.
+    length: int
 
+    @classmethod
+    def of(cls, meeting: Meeting) -> Picture:
+        """The finer drawing if both logs are short and their epochs have one digit."""
+        logs = (meeting.leader, meeting.follower)
+        length = max(sum(count for _, count in runs) for runs in logs)
+        epochs = [epoch for runs in logs for epoch, _ in runs]
+        by_record = length <= DRAWN_RECORDS and all(epoch < DRAWN_EPOCHS for epoch in epochs)
+        drawing = cls(by_record, 0, length)
+        return cls(by_record, max(len(drawing.drawn(runs)) for runs in logs), length)
 
-def _drawn(epochs: list[int]) -> Text:
-    """A character per record, its epoch; epochs of two digits and long logs as runs."""
-    from rich.text import Text
+    def ruler(self) -> Text:
+        """What the characters below mean."""
+        from rich.text import Text
 
-    text = Text()
-    if len(epochs) <= DRAWN_RECORDS and all(epoch < DRAWN_EPOCHS for epoch in epochs):
-        for epoch in epochs:
-            text.append(str(epoch), style=COLOURS[epoch % len(COLOURS)])
-        return text
-    for place, epoch in enumerate(epochs):
-        if place == 0 or epochs[place - 1] != epoch:
-            end = next((i for i in range(place, len(epochs)) if epochs[i] != epoch), len(epochs))
-            text.append(f"{epoch}x{end - place} ", style=COLOURS[epoch % len(COLOURS)])
-    return text
+        if not self.by_record:
+            return Text(f"{'':10}a run of records is drawn as leader epoch x records", style="dim")
+        places = "".join(str(offset).ljust(5) for offset in range(0, self.length, 5)).rstrip()
+        return Text(
+            f"{'':10}a record is drawn as the epoch of the leader that wrote it\n"
+            f"{'offset':10}{places}",
+            style="dim",
+        )
 
+    def drawn(self, runs: Runs) -> Text:
+        """A log."""
+        from rich.text import Text
 
-def _line(name: str, log: Text, note: str = "", width: int = 0) -> Text:
-    from rich.text import Text
+        pieces = [
+            Text(
+                str(epoch) * count if self.by_record else f"{epoch}x{count}",
+                style=COLOURS[epoch % len(COLOURS)],
+            )
+            for epoch, count in runs
+        ]
+        return Text("" if self.by_record else " ").join(pieces)
 
-    line = Text(f"{name:10}").append_text(log)
-    if note:
-        line.append(" " * (width - len(log) + 3) + note, style="dim")
-    return line
+    def line(self, name: str, runs: Runs, note: str = "") -> Text:
+        """A log with its name before it and a note behind it."""
+        from rich.text import Text
+
+        log = self.drawn(runs)
+        line = Text(f"{name:10}").append_text(log)
+        if note:
+            line.append(" " * (self.width - len(log) + 3) + note, style="dim")
+        return line

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from tidegauge.commands.output import WIDTH, console, fail
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -12,8 +14,7 @@ if TYPE_CHECKING:
 
     from tidegauge.replication.release_versions import Cell, Table
 
-#: Columns of the output where there is no terminal to ask, and of a name in it.
-WIDTH = 100
+#: Columns of a name in the output.
 NAME_WIDTH = 47
 
 
@@ -30,7 +31,9 @@ def show_releases(
         ),
     ] = None,
 ) -> None:
-    """Show the rules and defaults of a release of Kafka, or what differs between releases.
+    """Show the rules and defaults of a release.
+
+    Without a release: what differs between releases.
 
     Each rule is a switch that was read in Kafka's source, and the method and release where
     it was read are shown with it.
@@ -42,40 +45,29 @@ def show_releases(
       tidegauge releases 2.0.0                     ... of 2.0.0
       tidegauge releases 2.6.3 --protocol 0.10.2   ... if it speaks the protocol of 0.10.2
     """
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = WIDTH
     if release is None and protocol is not None:
-        _fail("--protocol needs a release, as in: tidegauge releases 2.6 --protocol 2.0")
+        fail("--protocol needs a release, as in: tidegauge releases 2.6 --protocol 2.0")
     try:
         if release is None:
-            _show_changes(console)
+            _show_changes(console())
         else:
-            _show_one(console, release, protocol)
+            _show_one(console(), release, protocol)
     except ValueError as error:
-        _fail(str(error))
-
-
-def _fail(message: str) -> NoReturn:
-    typer.echo(f"tidegauge: {message}", err=True)
-    raise typer.Exit(2)
+        fail(str(error))
 
 
 def _show_changes(console: Console) -> None:
     from tidegauge.replication.release_defaults import DEFAULTS
     from tidegauge.replication.release_versions import all_releases
-    from tidegauge.replication.releases import DEFAULT_RELEASE, REFERENCE_LINES, RULES
+    from tidegauge.replication.releases import DEFAULT_RELEASE, RULE_CELLS
 
     releases = all_releases()
     console.print(
         f"Releases {releases[0]} to {releases[-1]}, {DEFAULT_RELEASE} if a scenario names none.\n"
-        f"Reference: {', '.join(REFERENCE_LINES)}.\n"
         "A row gives its first value, and from which releases on it has another; 'if' means: only\n"
         "under that inter.broker.protocol.version or a newer one. The last that applies counts."
     )
-    _print_histories(console, "rule", RULES)
+    _print_histories(console, "rule", RULE_CELLS)
     first = str(releases[0])
     changing = {
         name: cells for name, cells in DEFAULTS.items() if len(cells) > 1 or cells[0].since != first

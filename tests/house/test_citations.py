@@ -1,0 +1,41 @@
+"""Each rule of Kafka says where in Kafka's source it was read: class, method and release."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tidegauge.commands.compile_rules import import_modules_of
+from tidegauge.replication import compiled
+
+import_modules_of(compiled.KERNEL_ROOMS)
+
+#: ``Partition.makeLeader@2.4.0``, or ``assign@2.0.1`` of the class that the module names.
+CITATION = re.compile(r"Source:(.|\n)*[A-Za-z]\w+@\d+\.\d+")
+
+#: What is ours and not Kafka's: how lists of replicas are packed, the truth about a log.
+OURS = {"tidegauge.replication.replica_list"}
+OUR_RULES = {"epoch_at", "first_difference"}
+
+
+def of_kafka(function: Callable[..., Any]) -> bool:
+    private = function.__name__.startswith("_")
+    return not (private or function.__module__ in OURS or function.__name__ in OUR_RULES)
+
+
+FUNCTIONS = [getattr(rule, "py_func", rule) for rule in compiled.RULES]
+
+
+@pytest.mark.parametrize(
+    "function", [f for f in FUNCTIONS if of_kafka(f)], ids=lambda function: function.__name__
+)
+def test_a_rule_cites_its_source(function: Callable[..., Any]) -> None:
+    assert CITATION.search(function.__doc__ or ""), f"{function.__name__} cites no source"
+
+
+def test_a_rule_without_a_source_would_be_found() -> None:
+    assert not CITATION.search("Whether it may. Source: the documentation of 2.6.")
+    assert CITATION.search("Whether it may.\n\nSource: Partition.mayDoIt@2.6.0.")

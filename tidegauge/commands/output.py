@@ -1,0 +1,29 @@
+"""What commands have in common when they speak to people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+#: Columns of the output where there is no terminal to ask.
+WIDTH = 100
+
+
+def console() -> Console:
+    """A console for the terminal, or for a file or pipe of a fixed width."""
+    from rich.console import Console
+
+    made = Console(highlight=False)
+    if not made.is_terminal:
+        made.width = WIDTH
+    return made
+
+
+def fail(message: str) -> NoReturn:
+    """End the command with one line that says what was wrong with its input."""
+    typer.echo(f"tidegauge: {message}", err=True)
+    raise typer.Exit(2)
