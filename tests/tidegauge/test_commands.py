@@ -7,6 +7,7 @@ from typer.testing import CliRunner, Result
 
 from tidegauge import __version__
 from tidegauge.command_line import app
+from tidegauge.commands.show_releases import switch_meanings
 from tidegauge.replication import compiled, releases
 
 
@@ -147,6 +148,12 @@ def test_the_demo_shows_divergence_and_its_cure() -> None:
 def test_releases_lists_every_switch() -> None:
     output = run("releases").output
     assert all(name in output for name in releases.RULE_CELLS)
+
+
+def test_each_switch_of_a_release_is_explained() -> None:
+    output = run("releases", "2.6").output
+    assert "A follower joins only from the leader's log end at the start of its epoch on." in output
+    assert switch_meanings().keys() == releases.RULE_CELLS.keys()
 
 
 def test_compile_says_what_it_did() -> None:

@@ -120,12 +120,32 @@ def _print_histories(console: Console, title: str, rows: Table) -> None:
 
 
 def _print_sourced(console: Console, title: str, cells: dict[str, Cell]) -> None:
-    """Each name with its value, and below it where that was read, in a fainter colour."""
+    """Each name with its value; below, what it means and where that was read."""
     from rich.text import Text
 
     from tidegauge.replication.releases import value_name
 
+    meanings = switch_meanings()
     console.print("", Text(title, style="bold"), sep="\n")
     for name, cell in cells.items():
         console.print(Text(name.ljust(NAME_WIDTH)).append(value_name(cell.value), style="bold"))
+        if name in meanings:
+            console.print(Text(f"    {meanings[name]}"))
         console.print(Text(f"    {cell.source}", style="dim"))
+
+
+def switch_meanings() -> dict[str, str]:
+    """What each switch means: the comment above its field in ``release_rules.py``."""
+    import inspect
+
+    from tidegauge.replication.release_rules import ReleaseRules
+
+    meanings: dict[str, str] = {}
+    comment: list[str] = []
+    for line in map(str.strip, inspect.getsource(ReleaseRules).splitlines()):
+        if line.startswith("#:"):
+            comment.append(line.removeprefix("#:").strip())
+        elif comment:
+            meanings[line.partition(":")[0]] = " ".join(comment).replace("``", "")
+            comment = []
+    return meanings
