@@ -157,4 +157,6 @@ def test_each_switch_of_a_release_is_explained() -> None:
 
 
 def test_compile_says_what_it_did() -> None:
-    assert str(len(compiled.RULES)) in run("compile").output
+    output = run("compile").output
+    assert f"{len(compiled.RULES)} rules" in output
+    assert str(compiled.cache_folder()) in output
