@@ -18,6 +18,8 @@ class VectorFile:
 
     path: Path
     vectors: tuple[dict[str, Any], ...]
+    #: How many vectors of each area the file says that it has; empty if it does not say.
+    stated: dict[str, int]
 
     def per_area(self) -> Counter[str]:
         """How many vectors each area has."""
@@ -49,8 +51,4 @@ def load_vectors(path: Path) -> VectorFile:
     repeated = sorted(name for name, count in ids.items() if count > 1)
     if repeated:
         raise ValueError(f"{path}: these ids are used more than once: {repeated}")
-    counts = content.get("counts")
-    file = VectorFile(path, tuple(vectors))
-    if counts is not None and counts != dict(file.per_area()):
-        raise ValueError(f"{path}: counts do not agree with the vectors")
-    return file
+    return VectorFile(path, tuple(vectors), content.get("counts") or {})

@@ -47,5 +47,7 @@ def pytest_terminal_summary(
         counts = file.per_area()
         terminalreporter.section(f"vectors in {file.path.name}")
         for area, count in sorted(counts.items()):
-            terminalreporter.line(f"{count:5d}  {area}")
+            stated = file.stated.get(area, count)
+            doubt = "" if stated == count else f", but the file says {stated}"
+            terminalreporter.line(f"{count:5d}  {area}{doubt}")
         terminalreporter.line(f"{sum(counts.values()):5d}  in all")

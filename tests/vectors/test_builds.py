@@ -46,6 +46,11 @@ def test_another_file_of_vectors_runs_and_is_counted(tmp_path: Path) -> None:
     assert "vectors in other.json" in result.stdout
     assert f"{len(load_vectors(other).vectors):5d}  in all" in result.stdout
 
+    other.write_text(SHIPPED.read_text().replace('"epoch_cache": 55', '"epoch_cache": 56'))
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0
+    assert "55  epoch_cache, but the file says 56" in result.stdout
+
     other.write_text("{}")
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 4
