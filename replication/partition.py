@@ -91,26 +91,26 @@ def make_leader(
     if is_new_epoch or not rules.followers_reset_on_new_epoch_only:
         partition.leader_epoch = state.leader_epoch
         partition.leader_epoch_start_offset = partition.log_end_offset
-        if enters_epoch_when_leading(rules):
-            partition.epoch_count = assign(
-                rules, entries, partition.epoch_count, state.leader_epoch, partition.log_end_offset
-            )
+        maybe_assign_epoch_start_offset(rules, partition, entries, state.leader_epoch)
         _reset_followers(rules, partition, followers, is_new_leader, now_ms)
     return is_new_leader
 
 
 @rule
-def enters_epoch_when_leading(rules: ReleaseRules) -> bool:
-    """Whether a leader enters its epoch in the cache when it takes over.
+def maybe_assign_epoch_start_offset(
+    rules: ReleaseRules, partition: Partition, entries: Records[EpochEntry], leader_epoch: int
+) -> None:
+    """Enter a new leader's epoch in its cache, at the log end, if it does so at once.
 
     In 2.0.1 and 2.1.0 also where its records carry none, which 2.1.1 mended by leaving
     such logs without a cache (KAFKA-7897).
 
-    Source: Partition.makeLeader@2.0.1.
+    Source: Partition.makeLeader@2.0.1, Log.maybeAssignEpochStartOffset@2.4.0.
     """
-    return (
-        rules.epoch_assigned_on_become_leader and rules.epoch_cache_generation != EPOCH_CACHE_NONE
-    )
+    if rules.epoch_assigned_on_become_leader and rules.epoch_cache_generation != EPOCH_CACHE_NONE:
+        partition.epoch_count = assign(
+            rules, entries, partition.epoch_count, leader_epoch, partition.log_end_offset
+        )
 
 
 @rule

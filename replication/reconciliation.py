@@ -25,7 +25,7 @@ from tidegauge.replication.fetcher import (
     restart_at,
     take_records,
 )
-from tidegauge.replication.leader_epoch_cache import assign, end_offset_for, latest_epoch
+from tidegauge.replication.leader_epoch_cache import end_offset_for, latest_epoch
 from tidegauge.replication.leader_read import (
     check_current_leader_epoch,
     diverging_epoch,
@@ -35,10 +35,14 @@ from tidegauge.replication.leader_read import (
 from tidegauge.replication.log import (
     append,
     first_difference,
+    open_log,
     truncate_fully_and_start_at,
     truncate_to,
 )
-from tidegauge.replication.partition import enters_epoch_when_leading, initialize_partition
+from tidegauge.replication.partition import (
+    initialize_partition,
+    maybe_assign_epoch_start_offset,
+)
 from tidegauge.replication.records import (
     UNDEFINED,
     EpochEntry,
@@ -91,18 +95,26 @@ class ReplicaLog:
 
     def append(self, epoch: int, count: int) -> None:
         """Append ``count`` records of one epoch."""
-        self._make_room()
+        self.make_room()
         append(self.rules, self.partition, self.runs, self.entries, epoch, count)
 
     def lead(self, epoch: int) -> None:
         """Lead in this epoch; from 2.0.1 on it enters the cache at once, at the log end."""
-        self._make_room()
+        self.make_room()
+        self.partition.leader_epoch = epoch
+        maybe_assign_epoch_start_offset(self.rules, self.partition, self.entries, epoch)
+
+    def restart(self) -> None:
+        """Stop cleanly and open the log again from what is on disk."""
         partition = self.partition
-        partition.leader_epoch = epoch
-        if enters_epoch_when_leading(self.rules):
-            partition.epoch_count = assign(
-                self.rules, self.entries, partition.epoch_count, epoch, partition.log_end_offset
-            )
+        open_log(
+            self.rules,
+            partition,
+            _copied(self.entries, len(self.entries)),
+            partition.epoch_count,
+            self.entries,
+            partition.high_watermark,
+        )
 
     def truncate_to(self, offset: int) -> int:
         """Cut the log at ``offset``; how many records that removes."""
@@ -149,19 +161,20 @@ class ReplicaLog:
         """First offset at which the two logs differ, -1 if they are equal."""
         return first_difference(self.partition, self.runs, other.partition, other.runs)
 
-    def _make_room(self) -> None:
+    def make_room(self) -> None:
+        """Have room for one more run and one more entry, as the rules expect it."""
         if self.partition.run_count == len(self.runs):
-            self.runs = _doubled(self.runs)
+            self.runs = _copied(self.runs, 2 * len(self.runs))
         if self.partition.epoch_count == len(self.entries):
-            self.entries = _doubled(self.entries)
+            self.entries = _copied(self.entries, 2 * len(self.entries))
 
 
-def _doubled(entries: Records[EpochEntry]) -> Records[EpochEntry]:
-    larger = new_records(EpochEntry, 2 * len(entries))
+def _copied(entries: Records[EpochEntry], length: int) -> Records[EpochEntry]:
+    copy = new_records(EpochEntry, length)
     for index in range(len(entries)):
-        larger[index].epoch = entries[index].epoch
-        larger[index].start_offset = entries[index].start_offset
-    return larger
+        copy[index].epoch = entries[index].epoch
+        copy[index].start_offset = entries[index].start_offset
+    return copy
 
 
 @dataclass(slots=True)

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidegauge.replication.log import increment_log_start_offset, open_log
+from tidegauge.replication.log import increment_log_start_offset
 from tidegauge.replication.reconciliation import ReplicaLog
-from tidegauge.replication.records import EpochEntry, new_records
 from tidegauge.replication.releases import rules_of
 
 #: One release of each generation of LeaderEpochFileCache: A, B, C, D.
@@ -48,27 +47,11 @@ class Replica:
             offset = min(amount, partition.log_end_offset)
             increment_log_start_offset(partition, log.runs, log.entries, offset)
         else:
-            self.restart()
-
-    def restart(self) -> None:
-        """Come back from the checkpoint file, which every change of the cache has reached."""
-        log, partition = self.log, self.log.partition
-        checkpoint = new_records(EpochEntry, partition.epoch_count + 1)
-        for index, (epoch, start_offset) in enumerate(log.cache()):
-            checkpoint[index].epoch = epoch
-            checkpoint[index].start_offset = start_offset
-        count = partition.epoch_count
-        open_log(log.rules, partition, checkpoint, count, log.entries, partition.high_watermark)
+            self.log.restart()
 
     def runs(self) -> list[tuple[int, int]]:
         """What the log really holds: (leader epoch, offset of its first record)."""
-        start = int(self.log.partition.log_start_offset)
-        epochs = self.log.epochs()
-        return [
-            (epoch, start + place)
-            for place, epoch in enumerate(epochs)
-            if place == 0 or epochs[place - 1] != epoch
-        ]
+        return [(epoch, start) for epoch, start, _ in self.log.epoch_runs()]
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -115,6 +98,6 @@ def test_end_offsets_partition_the_log(release: str, history: list[tuple[str, in
 def test_a_restart_forgets_only_epochs_without_records(history: list[tuple[str, int]]) -> None:
     replica = Replica("2.6")
     replica.live_through(history)
-    replica.restart()
+    replica.log.restart()
     if replica.runs():
         assert replica.log.cache() == replica.runs()

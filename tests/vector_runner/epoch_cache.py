@@ -31,7 +31,7 @@ from vector_runner.area import (
 
 GENERATIONS = {"A": EPOCH_CACHE_A, "B": EPOCH_CACHE_B, "C": EPOCH_CACHE_C, "D": EPOCH_CACHE_D}
 
-#: Most entries that a vector's cache is given room for.
+#: Entries that a vector's cache is given room for beside those of its checkpoint.
 ROOM = 64
 
 
@@ -44,13 +44,12 @@ class EpochCache(Area):
         self.rules = release_rules(tag, epoch_cache_generation=generation)
         self.log_end_offset = given.take("log_end_offset")
         self.file = _render(given.take("checkpoint_entries"))
-        self.entries = epoch_entries([], ROOM)
-        self.count = 0
         self._load()
 
     def _load(self) -> None:
         persisted = self._persisted()
         checkpoint = epoch_entries(persisted)
+        self.entries = epoch_entries([], len(persisted) + ROOM)
         self.count = cache.load(self.rules, checkpoint, len(persisted), self.entries)
 
     def _persisted(self) -> list[tuple[int, int]]:

@@ -178,7 +178,7 @@ class Leader(Area):
             return
         update_fetch_state(self.rules, follower, offset, 0, self.now_ms, leader_log_end_offset)
         if not state_only:
-            self._count_fetch(replica, before, self.now_ms)
+            self._count_fetch(replica, before)
         self.response_high_watermark = int(
             high_watermark_of_response(self.rules, before_fetch, self.partition.high_watermark)
         )
@@ -190,13 +190,13 @@ class Leader(Area):
             update_after_failed_read(self.rules, follower)
             self._attempt_high_watermark(UNDEFINED)
 
-    def _count_fetch(self, replica: int, log_end_offset_before: int, now_ms: int) -> None:
+    def _count_fetch(self, replica: int, log_end_offset_before: int) -> None:
         if in_sync_replicas.needs_expand_isr(
             self.rules, self.partition, self.followers, replica, self.ineligible
         ):
             self._change_isr(isr_update.expanded_isr(self.partition, replica))
         if may_move_after_fetch(self.rules, log_end_offset_before, self.followers[replica]):
-            self._attempt_high_watermark(now_ms)
+            self._attempt_high_watermark()
 
     def _change_isr(self, isr: int) -> int:
         if isr_update.isr_is_pending_first(self.rules):

@@ -7,7 +7,7 @@ from tidegauge.controller.elections import (
     offline_partition_leader_election,
 )
 from tidegauge.controller.leader_and_isr import initialize_leader_and_isr, remove_replica_from_isr
-from tidegauge.replication.log import epoch_at, open_log
+from tidegauge.replication.log import epoch_at
 from tidegauge.replication.min_insync_replicas import ACKS_ALL
 from tidegauge.replication.partition import make_leader
 from tidegauge.replication.reconciliation import ReplicaLog, reconcile
@@ -18,7 +18,6 @@ from vector_runner.area import (
     Fields,
     UnknownContentError,
     area,
-    epoch_entries,
     none_if_absent,
     record,
     release_rules,
@@ -55,6 +54,7 @@ class EpochWorkflow(Area):
 
     def _tell_leader(self) -> None:
         leader = self.leader
+        leader.make_room()
         followers = new_records(RemoteReplica, 2)
         make_leader(
             self.rules, leader.partition, followers, leader.entries, self.state, 1, now_ms=0
@@ -72,7 +72,8 @@ class EpochWorkflow(Area):
             raise UnknownContentError(f"unknown broker {who!r}")
         replica = self.state.leader if who == "leader" else 1 - self.state.leader
         self._leave(replica)
-        self._return(self.logs[replica])
+        self.logs[replica].restart()
+        self.logs[replica].partition.leader = UNDEFINED
         reconcile(self.leader, self.follower)
         self.state.isr = append(self.state.isr, replica)
 
@@ -84,19 +85,6 @@ class EpochWorkflow(Area):
             offline_partition_leader_election(self.state, BOTH, staying, False)
         remove_replica_from_isr(self.rules, self.state, replica, False)
         self._tell_leader()
-
-    def _return(self, log: ReplicaLog) -> None:
-        """Start again from what a clean stop left on disk."""
-        persisted = epoch_entries(log.cache())
-        open_log(
-            self.rules,
-            log.partition,
-            persisted,
-            log.partition.epoch_count,
-            log.entries,
-            log.partition.high_watermark,
-        )
-        log.partition.leader = UNDEFINED
 
     def see_leader_cache(self) -> list[list[int]]:
         return [list(entry) for entry in self.leader.cache()]

@@ -217,6 +217,31 @@ UNUSED: list[dict[str, Any]] = [
         "expect": {"in_flight": False, "proposed_isr": None, "response_hw": 10},
     },
     {
+        "id": "more-epochs-than-a-small-cache-has-room-for",
+        "source_test": "Partition.makeLeader (an entry for each epoch)",
+        "area": "epoch_workflow",
+        "tag": "2.8.0",
+        "given": {
+            "brokers": [100, 101],
+            "assignment": [100, 101],
+            "controlled_shutdown": True,
+            "auto_rebalance": False,
+        },
+        "steps": [
+            {"op": "produce", "acks": -1, "count": 1},
+            *[
+                {"op": "bounce", "who": "follower"},
+                {"op": "produce", "acks": -1, "count": 1},
+            ]
+            * 9,
+        ],
+        "expect": {
+            "leader_cache": [[epoch, epoch] for epoch in range(10)],
+            "follower_cache": [[epoch, epoch] for epoch in range(10)],
+            "last_record_epoch": 9,
+        },
+    },
+    {
         "id": "failed-write-changes-nothing",
         "source_test": "Partition.updateIsr",
         "area": "isr",
