@@ -11,7 +11,7 @@ slots (``replica_list.py``). Absent is -1, as on Kafka's wire.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar, cast, get_type_hints, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,13 @@ R_co = TypeVar("R_co", bound=Record, covariant=True)
 class Records(Protocol[R_co]):
     """A one-dimensional array of records."""
 
+    @overload
     def __getitem__(self, index: int) -> R_co: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Records[R_co]: ...
+
+    def __setitem__(self, index: int, row: Record) -> None: ...
 
     def __len__(self) -> int: ...
 
@@ -169,6 +175,20 @@ def new_records(record: type[R], count: int) -> Records[R]:
     """An array of ``count`` records, all fields zero."""
     rows: NDArray[np.void] = np.zeros(count, dtype=dtype_of(record))
     return cast("Records[R]", rows)  # numpy has no type for rows of a class
+
+
+def column(rows: Records[R], field: str) -> NDArray[np.int64]:
+    """One field of all rows, as an array that shares their memory."""
+    columns = cast("NDArray[np.void]", rows)
+    return cast("NDArray[np.int64]", columns[field])
+
+
+def grown(rows: Records[R], count: int) -> Records[R]:
+    """A copy with room for ``count`` rows, those that are new all zero."""
+    old = cast("NDArray[np.void]", rows)
+    longer: NDArray[np.void] = np.zeros(count, dtype=old.dtype)
+    longer[: len(old)] = old
+    return cast("Records[R]", longer)
 
 
 def new_record(record: type[R]) -> R:

@@ -157,6 +157,14 @@ class ReleaseRules(Record):
     #: "No log here" is NOT_LEADER_OR_FOLLOWER rather than REPLICA_NOT_AVAILABLE.
     missing_log_is_not_leader: flag
 
+    #: A follower's fetch does not wait if the high watermark has moved since its last one.
+    fetch_answers_newer_high_watermark: flag
+    #: Answers name only partitions with something new, so only these have their high watermark
+    #: updated (KIP-227).
+    fetch_sessions: flag
+    #: A request that fails puts the fetcher's thread to sleep, all its partitions with it.
+    fetcher_sleeps_after_error: flag
+
     # Requests of the controller (controller_requests.py).
     #: A LeaderAndIsr for a replica on a failed disk is answered KAFKA_STORAGE_ERROR (KIP-112).
     offline_replica_answered: flag
@@ -179,3 +187,9 @@ class ReleaseRules(Record):
     failure_checks_every_leader: flag
     #: A preferred leader that leads already is elected once more.
     preferred_leader_elected_again: flag
+    #: An isr_change_notification event lists the children anew and handles all of them.
+    notifications_listed_anew: flag
+    #: A new controller deletes the notifications that it finds without reading them.
+    notifications_deleted_at_failover: flag
+    #: The controller's reads and writes of ZooKeeper are sent one behind the other.
+    controller_requests_pipelined: flag

@@ -307,6 +307,19 @@ RULE_CELLS: Table = {
         Cell("0.10.2.0", False, "ReplicaManager.getReplicaOrException@0.10.2.0"),
         Cell("2.6.0", True, "KAFKA-10223, Partition.getLocalLog@2.6.0"),
     ),
+    "fetch_answers_newer_high_watermark": (
+        Cell("0.10.2.0", False, "ReplicaManager.fetchMessages@0.10.2.0"),
+        Cell("2.4.0", True, "KIP-392, ReplicaManager.fetchMessages@2.4.0"),
+        Cell("2.6.0", False, "KAFKA-9731, ReplicaManager.fetchMessages@2.6.0"),
+    ),
+    "fetch_sessions": (
+        Cell("0.10.2.0", False, "KafkaApis.handleFetchRequest@0.10.2.0"),
+        Cell("1.1.0", True, "KIP-227, FetchManager.newContext@1.1.0", protocol="1.1-IV0"),
+    ),
+    "fetcher_sleeps_after_error": (
+        Cell("0.10.2.0", True, "AbstractFetcherThread.processFetchRequest@0.10.2.0"),
+        Cell("3.1.0", False, "AbstractFetcherThread.processFetchRequest@3.1.0"),
+    ),
     # Requests of the controller.
     "offline_replica_answered": (
         Cell("0.10.2.0", False, "ReplicaManager.becomeLeaderOrFollower@0.10.2.0"),
@@ -345,6 +358,18 @@ RULE_CELLS: Table = {
         Cell("0.10.2.0", False, "PreferredReplicaPartitionLeaderSelector.selectLeader@0.10.2.0"),
         Cell("1.1.0", True, "KafkaController.onPreferredReplicaElection@1.1.0"),
         Cell("2.2.0", False, "KIP-183, PreferredReplicaLeaderElection.process@2.2.0"),
+    ),
+    "notifications_listed_anew": (
+        Cell("0.10.2.0", False, "IsrChangeNotificationListener.handleChildChange@0.10.2.0"),
+        Cell("1.1.0", True, "KAFKA-5642, KafkaController.IsrChangeNotification@1.1.0"),
+    ),
+    "notifications_deleted_at_failover": (
+        Cell("0.10.2.0", False, "KafkaController.onControllerFailover@1.0.0"),
+        Cell("1.1.0", True, "KAFKA-5642, KafkaController.onControllerFailover@1.1.0"),
+    ),
+    "controller_requests_pipelined": (
+        Cell("0.10.2.0", False, "KafkaController.updateLeaderAndIsrCache@1.0.0"),
+        Cell("1.1.0", True, "KAFKA-5642, KafkaController.updateLeaderAndIsrCache@1.1.0"),
     ),
 }
 # fmt: on

@@ -16,6 +16,8 @@ from tidegauge.commands.compile_rules import compile_rules
 from tidegauge.commands.demo import demo
 from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.show_releases import show_releases
+from tidegauge.commands.show_run import show_run
+from tidegauge.commands.verify_run import verify_run
 
 # \b keeps the lines below it as they are.
 EXAMPLES = """\b
@@ -24,6 +26,9 @@ Examples:
   tidegauge reconcile --leader 0:3,1:2 --follower 0:5
                              what a follower truncates, by release
   tidegauge releases 2.6     show the rules of a release of Kafka
+  tidegauge show RUN --partition orders-0
+                             tell what happened to a partition, and why
+  tidegauge verify RUN       check the trace of a run against its hash
   tidegauge compile --help   explain one command
 """
 
@@ -68,3 +73,5 @@ app.command("compile")(compile_rules)
 app.command("demo")(demo)
 app.command("reconcile")(reconcile_logs)
 app.command("releases")(show_releases)
+app.command("show")(show_run)
+app.command("verify")(verify_run)

@@ -1,0 +1,270 @@
+"""A broker: what it does with each event that reaches it.
+
+:func:`handle_broker_event` is the door to everything a broker does; the table of contents
+of this room, in Kafka's words:
+
+==============================  =========================================================
+Kafka                           here
+==============================  =========================================================
+KafkaRequestHandlerPool         ``request_handlers.py``
+ReplicaManager.appendRecords    ``produce.py``, ``leader.py``
+ReplicaManager.fetchMessages    ``fetch.py``, ``fetch_read.py``
+DelayedProduce, DelayedFetch    ``delayed_operations.py``, ``purgatory.py``
+ReplicaFetcherThread            ``follower.py``, ``follower_truncation.py``,
+..                              ``fetcher_thread.py``
+becomeLeaderOrFollower          ``controller_requests.py``
+isr-expiration, ISR updates,    ``isr_changes.py``, ``locks.py``
+isr-change-propagation
+KafkaZkClient, its session      ``zookeeper_client.py``
+==============================  =========================================================
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.delayed_operations import handle_fetch_expires, handle_produce_expires
+from tidegauge.actors.fetch_read import row_on
+from tidegauge.actors.follower import (
+    handle_epoch_response,
+    handle_fetch_response,
+    handle_fetcher_gives_up,
+    handle_fetcher_wakes,
+    handle_list_offsets_response,
+)
+from tidegauge.actors.follower_truncation import write_log_runs
+from tidegauge.actors.isr_changes import (
+    handle_isr_change_propagation,
+    handle_isr_expiration,
+    schedule_expiration,
+    schedule_propagation,
+    send_isr,
+    send_notification,
+    take_isr_answer,
+    take_notification_answer,
+)
+from tidegauge.actors.leader import close_account
+from tidegauge.actors.request_handlers import (
+    handle_handler_free,
+    handle_handler_goes_on,
+    take_request,
+    unlock,
+)
+from tidegauge.actors.state import Brokers, now_ms
+from tidegauge.actors.zookeeper_client import connect, handle_session_ping, ping_later, register
+from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.partition import is_leader
+from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import (
+    BROKER_START,
+    CONTROLLER_START,
+    EPOCH_RESPONSE,
+    FETCH_EXPIRES,
+    FETCH_RESPONSE,
+    FETCHER_GIVES_UP,
+    FETCHER_WAKES,
+    FIRST_REQUEST,
+    HANDLER_FREE,
+    HANDLER_GOES_ON,
+    ISR_CHANGE_PROPAGATION,
+    ISR_EXPIRATION,
+    LAST_REQUEST,
+    LIST_OFFSETS_RESPONSE,
+    PRODUCE_EXPIRES,
+    SAMPLE,
+    SESSION_LOST,
+    SESSION_PING,
+    ZK_CONNECT,
+    ZK_CREATE,
+    ZK_RESPONSE,
+    ZK_SET,
+)
+from tidegauge.simulation.links import send
+from tidegauge.simulation.row_kinds import BROKER_STARTED, REASON_END, SAMPLED
+from tidegauge.simulation.rows import new_row, write_canonical, write_minor
+from tidegauge.simulation.topology import NOTIFICATIONS_ZNODE, Topology, controller_process
+from tidegauge.simulation.zookeeper_errors import SESSION_EXPIRED
+
+#: How often the ends of logs are sampled.
+_SAMPLE_PERIOD_US = code(1_000_000)
+
+
+@rule
+def handle_broker_event(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+    """Let a broker deal with one event, and give the event back unless it waits on."""
+    kind = event.kind
+    if FIRST_REQUEST <= kind <= LAST_REQUEST:
+        # A request is given back by whoever answers it.
+        take_request(kernel, topology, brokers, event)
+        return
+    if kind == FETCH_RESPONSE:
+        handle_fetch_response(kernel, topology, brokers, event)
+    elif kind == ZK_RESPONSE:
+        _take_zookeeper_answer(kernel, topology, brokers, event)
+    elif kind in (EPOCH_RESPONSE, LIST_OFFSETS_RESPONSE):
+        _take_other_answer(kernel, topology, brokers, event)
+    else:
+        _take_timer(kernel, topology, brokers, event)
+    free_event(kernel, event)
+
+
+@rule
+def _take_other_answer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+    if event.kind == EPOCH_RESPONSE:
+        handle_epoch_response(kernel, topology, brokers, event)
+    else:
+        handle_list_offsets_response(kernel, topology, brokers, event)
+
+
+@rule
+def _take_timer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+    kind = event.kind
+    if kind == FETCH_EXPIRES:
+        handle_fetch_expires(kernel, topology, brokers, event)
+    elif kind == PRODUCE_EXPIRES:
+        handle_produce_expires(kernel, topology, brokers, event)
+    elif kind == HANDLER_FREE:
+        handle_handler_free(kernel, topology, brokers, event)
+    elif kind == HANDLER_GOES_ON:
+        handle_handler_goes_on(kernel, topology, brokers, event)
+    elif kind == FETCHER_WAKES:
+        handle_fetcher_wakes(kernel, brokers, event)
+    elif kind == FETCHER_GIVES_UP:
+        handle_fetcher_gives_up(kernel, brokers, event)
+    elif kind == ISR_EXPIRATION:
+        handle_isr_expiration(kernel, topology, brokers, event)
+    elif kind == ISR_CHANGE_PROPAGATION:
+        handle_isr_change_propagation(kernel, topology, brokers, event)
+    elif kind == SESSION_PING:
+        handle_session_ping(kernel, topology, brokers, event)
+    elif kind == SAMPLE:
+        _sample(kernel, brokers, event.destination)
+    elif kind == BROKER_START:
+        _start(kernel, topology, brokers, event.destination)
+
+
+@rule
+def _start(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Start a broker: its periodic tasks count from now, and so do its clocks.
+
+    Source: KafkaServer.startup@2.4.0, ReplicaManager.startup@2.4.0.
+    """
+    state = brokers.brokers[broker]
+    now_us = kernel.context[0].time_us
+    written = new_row(kernel, broker, BROKER_STARTED)
+    written.values[0] = broker
+    write_canonical(kernel, written)
+    state.started = True
+    state.last_isr_change_ms = now_ms(kernel.context[0])
+    state.last_isr_propagation_ms = state.last_isr_change_ms
+    schedule_expiration(kernel, brokers, broker, now_us)
+    if state.isr_change_batching:
+        schedule_propagation(kernel, brokers, broker, now_us)
+    connect(kernel, topology, brokers, broker)
+    ping_later(kernel, brokers, broker)
+    set_timer(kernel, new_event(kernel, broker, broker, SAMPLE), now_us + _SAMPLE_PERIOD_US)
+
+
+@rule
+def _take_zookeeper_answer(
+    kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event
+) -> None:
+    """Take an answer of ZooKeeper; ``answer.value`` is what was asked.
+
+    Source: ZooKeeperClient@2.4.0.
+    """
+    broker = answer.destination
+    state = brokers.brokers[broker]
+    asked = answer.value
+    if asked == ZK_CONNECT:
+        state.session = answer.count
+        register(kernel, topology, brokers, broker)
+        _send_lost_writes(kernel, topology, brokers, broker)
+        return
+    if answer.error == SESSION_EXPIRED:
+        _note_lost_write(topology, brokers, answer)
+        if answer.count == state.session:
+            _lose_session(kernel, topology, brokers, broker)
+        elif state.session != NONE:
+            _send_lost_writes(kernel, topology, brokers, broker)
+    elif asked == ZK_SET:
+        row = row_on(topology, brokers, broker, answer.partition)
+        take_isr_answer(kernel, topology, brokers, row, answer)
+        unlock(kernel, topology, brokers, row)
+    elif asked == ZK_CREATE and answer.znode == NOTIFICATIONS_ZNODE:
+        take_notification_answer(kernel, topology, brokers, broker)
+    elif asked == ZK_CREATE:
+        state.broker_epoch = answer.offset
+        _tell_controller(kernel, topology, brokers, broker, CONTROLLER_START)
+
+
+@rule
+def _lose_session(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """The session has expired: the controller here resigns, and another one is opened.
+
+    Source: KafkaController.Expire@2.4.0, ZooKeeperClient.reinitialize@2.4.0.
+    """
+    _tell_controller(kernel, topology, brokers, broker, SESSION_LOST)
+    connect(kernel, topology, brokers, broker)
+
+
+@rule
+def _tell_controller(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, kind: int
+) -> None:
+    news = new_event(kernel, broker, controller_process(topology, broker), kind)
+    news.broker = broker
+    news.value = brokers.brokers[broker].session
+    news.offset = brokers.brokers[broker].broker_epoch
+    send(kernel, news, kernel.context[0].time_us)
+
+
+@rule
+def _note_lost_write(topology: Topology, brokers: Brokers, answer: Event) -> None:
+    if answer.value == ZK_SET:
+        row = row_on(topology, brokers, answer.destination, answer.partition)
+        brokers.hosted[row].write_lost = True
+    elif answer.value == ZK_CREATE and answer.znode == NOTIFICATIONS_ZNODE:
+        brokers.brokers[answer.destination].notification_lost = True
+
+
+@rule
+def _send_lost_writes(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    state = brokers.brokers[broker]
+    row = state.first_hosted
+    while row != NONE:
+        hosted = brokers.hosted[row]
+        if hosted.write_lost:
+            hosted.write_lost = False
+            send_isr(kernel, topology, brokers, row)
+        row = hosted.next_on_broker
+    if state.notification_lost:
+        state.notification_lost = False
+        send_notification(kernel, topology, brokers, broker)
+
+
+@rule
+def _sample(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+    """Record the ends of all logs that the broker hosts."""
+    row = brokers.brokers[broker].first_hosted
+    while row != NONE:
+        partition = brokers.replicas[row]
+        sampled = new_row(kernel, broker, SAMPLED)
+        sampled.values[0] = brokers.hosted[row].partition
+        sampled.values[1] = 1 if is_leader(partition) else 0
+        sampled.values[2] = partition.log_end_offset
+        sampled.values[3] = partition.high_watermark
+        write_minor(kernel, sampled)
+        row = brokers.hosted[row].next_on_broker
+    due_us = kernel.context[0].time_us + _SAMPLE_PERIOD_US
+    set_timer(kernel, new_event(kernel, broker, broker, SAMPLE), due_us)
+
+
+@rule
+def close_broker(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+    """Write down, at the end of a run, what its leaders have promised and its logs hold."""
+    row = brokers.brokers[broker].first_hosted
+    while row != NONE:
+        if is_leader(brokers.replicas[row]):
+            close_account(kernel, brokers, row, REASON_END)
+        write_log_runs(kernel, brokers, row, REASON_END)
+        row = brokers.hosted[row].next_on_broker

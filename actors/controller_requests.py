@@ -1,0 +1,295 @@
+"""LeaderAndIsr and UpdateMetadata at a broker (Kafka: ``becomeLeaderOrFollower``).
+
+The controller says who leads, who follows and in which epoch. Whether it is obeyed is
+decided by ``replication/controller_requests.py``; here the broker's threads follow: a
+leader takes its partition out of the fetcher, a follower hands it to the fetcher of its
+leader, and who waited for the old role is told.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.delayed_operations import wake_fetches, wake_produces
+from tidegauge.actors.fetcher_thread import add_to_fetcher, fetcher_for, remove_from_fetcher
+from tidegauge.actors.follower import next_round
+from tidegauge.actors.leader import close_account, keep_room_for_epochs, try_high_watermark
+from tidegauge.actors.locks import wait_for_lock
+from tidegauge.actors.state import Brokers, epochs_of, now_ms
+from tidegauge.replication import errors
+from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.controller_requests import (
+    controller_request_error,
+    leader_and_isr_error,
+    skips_older_partition_epoch,
+)
+from tidegauge.replication.fetcher import add_partition
+from tidegauge.replication.leader_epoch_cache import latest_epoch
+from tidegauge.replication.partition import (
+    initialize_partition,
+    is_leader,
+    make_follower,
+    make_leader,
+)
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.remote_replica import initialize_follower
+from tidegauge.replication.replica_list import contains
+from tidegauge.replication.truncation import initial_fetch_offset
+from tidegauge.simulation.costs import BECOME_FOLLOWER, BECOME_LEADER, REQUEST, cost_us
+from tidegauge.simulation.events import new_event
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kinds import CONTROL_RESPONSE
+from tidegauge.simulation.links import send
+from tidegauge.simulation.row_kinds import (
+    BECAME_FOLLOWER,
+    BECAME_LEADER,
+    MOMENT_LEADER,
+    REASON_TERM,
+)
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import Topology, broker_of, slot_of
+
+_FALSE = code(False)
+
+# Event.phase: leaders first, as Kafka does.
+_LEADERS = code(0)
+_FOLLOWERS = code(1)
+
+
+@rule
+def handle_leader_and_isr(
+    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
+) -> bool:
+    """Go on with a LeaderAndIsr; True when it is done, False if a lock is taken.
+
+    Each partition takes its time (``become_leader``, ``become_follower`` of the cost model): then
+    ``request.cost_us`` is set and the rest follows after it.
+
+    Source: ReplicaManager.becomeLeaderOrFollower@0.10.2.0 and @2.4.0.
+    """
+    broker = brokers.brokers[request.destination]
+    if request.cursor == NONE and request.phase == _LEADERS:
+        request.error = controller_request_error(
+            brokers.rules[request.destination],
+            broker.controller_epoch,
+            request.controller_epoch,
+            broker.broker_epoch,
+            request.version,
+        )
+        if request.error != errors.NONE:
+            answer_controller(kernel, request)
+            return True
+        broker.controller_epoch = request.controller_epoch
+        broker.controller = request.broker
+        request.cursor = request.first_item
+    while request.phase <= _FOLLOWERS:
+        while request.cursor != NONE:
+            item = kernel.items[request.cursor]
+            leads = broker_of(topology, item.partition, item.leader) == request.destination
+            if leads == (request.phase == _LEADERS):
+                row = _host(topology, brokers, request.destination, item)
+                if row != NONE and brokers.hosted[row].locked:
+                    wait_for_lock(kernel, brokers, row, request)
+                    return False
+                request.cursor = item.next
+                if row != NONE and _obey(kernel, topology, brokers, row, item):
+                    table = BECOME_FOLLOWER
+                    if leads:
+                        table = BECOME_LEADER
+                    request.cost_us = cost_us(kernel, request.destination, table)
+                    return False
+            else:
+                request.cursor = item.next
+        request.phase += 1
+        request.cursor = request.first_item
+    answer_controller(kernel, request)
+    return True
+
+
+@rule
+def answer_controller(kernel: Kernel, request: Event) -> None:
+    """Tell the controller that its request has been dealt with."""
+    answer = new_event(kernel, request.destination, request.source, CONTROL_RESPONSE)
+    answer.broker = request.destination
+    answer.request = request.request
+    answer.error = request.error
+    request.cost_us = cost_us(kernel, request.destination, REQUEST)
+    send(kernel, answer, kernel.context[0].time_us + request.cost_us)
+
+
+@rule
+def _host(topology: Topology, brokers: Brokers, broker: int, item: PartitionData) -> int:
+    """The replica that an entry is about, new or known; NONE if the broker has none.
+
+    Source: ReplicaManager.getOrCreatePartition@0.10.2.0, createPartition@2.4.0.
+    """
+    slot = slot_of(topology, item.partition, broker)
+    if slot < 0:
+        return NONE
+    facts = topology.partitions[item.partition]
+    row = facts.first_slot + slot
+    if brokers.hosted[row].exists:
+        return row
+    hosted = brokers.hosted[row]
+    hosted.exists = True
+    width = topology.sizes[0].width
+    initialize_partition(
+        brokers.replicas[row], slot, item.replicas, row * width, facts.min_insync_replicas
+    )
+    for other in range(facts.slot_count):
+        initialize_follower(
+            brokers.followers[row * width + other], topology.slots[facts.first_slot + other].broker
+        )
+    state = brokers.brokers[broker]
+    if state.last_hosted == NONE:
+        state.first_hosted = row
+    else:
+        brokers.hosted[state.last_hosted].next_on_broker = row
+    state.last_hosted = row
+    return row
+
+
+@rule
+def _obey(
+    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, item: PartitionData
+) -> bool:
+    """Become what one entry of a LeaderAndIsr says; False if it is refused."""
+    partition = brokers.replicas[row]
+    broker = brokers.hosted[row].broker
+    rules = brokers.rules[broker]
+    is_replica = contains(item.replicas, partition.local_replica)
+    item.error = leader_and_isr_error(
+        rules, partition.leader_epoch, item.leader_epoch, is_replica, _FALSE
+    )
+    if item.error != errors.NONE or skips_older_partition_epoch(rules, partition, item.version):
+        return False
+    told = brokers.told[0]
+    told.leader = item.leader
+    told.leader_epoch = item.leader_epoch
+    told.isr = item.isr
+    told.partition_epoch = item.version
+    partition.replicas = item.replicas
+    if is_leader(partition):
+        close_account(kernel, brokers, row, REASON_TERM)
+    if item.leader == partition.local_replica:
+        _lead(kernel, topology, brokers, row, item.controller_epoch)
+    else:
+        _follow(kernel, topology, brokers, row, item.controller_epoch)
+    keep_room_for_epochs(kernel, brokers, row)
+    return True
+
+
+@rule
+def _lead(
+    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, controller_epoch: int
+) -> None:
+    """Source: ReplicaManager.makeLeaders@2.4.0, Partition.makeLeader@2.4.0."""
+    partition = brokers.replicas[row]
+    hosted = brokers.hosted[row]
+    remove_from_fetcher(brokers, row)
+    is_new_leader = make_leader(
+        brokers.rules[hosted.broker],
+        partition,
+        brokers.followers,
+        epochs_of(brokers, row),
+        brokers.told[0],
+        controller_epoch,
+        now_ms(kernel.context[0]),
+    )
+    if is_new_leader:
+        _forget_accounts(topology, brokers, row)
+    written = new_row(kernel, hosted.broker, BECAME_LEADER)
+    written.values[0] = hosted.partition
+    written.values[1] = partition.leader_epoch
+    written.values[2] = partition.partition_epoch
+    written.values[3] = partition.isr
+    written.values[4] = partition.log_end_offset
+    written.values[5] = partition.high_watermark
+    written.values[6] = 1 if is_new_leader else 0
+    write_canonical(kernel, written)
+    try_high_watermark(kernel, topology, brokers, row, MOMENT_LEADER)
+
+
+@rule
+def _forget_accounts(topology: Topology, brokers: Brokers, row: int) -> None:
+    """Begin a term: nothing is acknowledged, and no follower has a fetch session yet."""
+    hosted = brokers.hosted[row]
+    hosted.acknowledged_all_first = 0
+    hosted.acknowledged_all_end = 0
+    hosted.acknowledged_leader_first = 0
+    hosted.acknowledged_leader_end = 0
+    width = topology.sizes[0].width
+    for replica in range(width):
+        told = brokers.follower_fetches[row * width + replica]
+        told.session_high_watermark = UNDEFINED
+        told.session_log_start_offset = UNDEFINED
+        told.last_sent_high_watermark = 0
+
+
+@rule
+def _follow(
+    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, controller_epoch: int
+) -> None:
+    """Source: ReplicaManager.makeFollowers@2.4.0, Partition.makeFollower@2.4.0."""
+    partition = brokers.replicas[row]
+    hosted = brokers.hosted[row]
+    rules = brokers.rules[hosted.broker]
+    restarts = make_follower(rules, partition, brokers.told[0], controller_epoch)
+    written = new_row(kernel, hosted.broker, BECAME_FOLLOWER)
+    written.values[0] = hosted.partition
+    written.values[1] = broker_of(topology, hosted.partition, partition.leader)
+    written.values[2] = partition.leader_epoch
+    written.values[3] = partition.partition_epoch
+    written.values[4] = partition.log_end_offset
+    written.values[5] = partition.high_watermark
+    write_canonical(kernel, written)
+    wake_produces(kernel, topology, brokers, row)
+    wake_fetches(kernel, topology, brokers, row)
+    if not restarts:
+        return
+    remove_from_fetcher(brokers, row)
+    leader = broker_of(topology, hosted.partition, partition.leader)
+    if leader < 0:
+        return
+    epoch = latest_epoch(epochs_of(brokers, row), partition.epoch_count)
+    offset = initial_fetch_offset(rules, partition)
+    add_partition(rules, brokers.fetch_states[row], offset, partition.leader_epoch, epoch)
+    fetcher = fetcher_for(topology, brokers, row, leader)
+    add_to_fetcher(brokers, row, fetcher)
+    next_round(kernel, brokers, fetcher, kernel.context[0].time_us)
+
+
+@rule
+def handle_update_metadata(
+    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
+) -> None:
+    """Take over what the controller says of leaders, and of who is alive.
+
+    Entries are partitions first, then (``continues``) live brokers.
+
+    Source: ReplicaManager.maybeUpdateMetadataCache@0.10.2.0, MetadataCache@2.4.0.
+    """
+    broker = brokers.brokers[request.destination]
+    request.error = controller_request_error(
+        brokers.rules[request.destination],
+        broker.controller_epoch,
+        request.controller_epoch,
+        broker.broker_epoch,
+        request.version,
+    )
+    if request.error == errors.NONE:
+        broker.controller_epoch = request.controller_epoch
+        broker.controller = request.broker
+        sizes = topology.sizes[0]
+        for other in range(sizes.brokers):
+            brokers.liveness[request.destination * sizes.brokers + other].alive = False
+        cursor = request.first_item
+        while cursor != NONE:
+            item = kernel.items[cursor]
+            cursor = item.next
+            if item.continues:
+                live = request.destination * sizes.brokers + item.partition
+                brokers.liveness[live].alive = True
+            else:
+                known = brokers.metadata[request.destination * sizes.partitions + item.partition]
+                known.leader = broker_of(topology, item.partition, item.leader)
+                known.leader_epoch = item.leader_epoch
+    answer_controller(kernel, request)

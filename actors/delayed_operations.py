@@ -1,0 +1,286 @@
+"""Completing what waits in the purgatories: DelayedFetch and DelayedProduce.
+
+A fetch that waited is read again when it completes, so it brings the high watermark of that
+moment. A produce is answered once every replica that counts has its records, or once it
+can no longer be.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.fetch_read import answer_fetch, read_partition, row_on
+from tidegauge.actors.purgatory import expire_later, expired_request, unwatch, watch
+from tidegauge.actors.state import Brokers
+from tidegauge.replication import errors
+from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.min_insync_replicas import ACKS_ALL, check_enough_replicas_reach_offset
+from tidegauge.replication.partition import is_leader
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import NO_REPLICA
+from tidegauge.simulation.costs import REQUEST, cost_us
+from tidegauge.simulation.events import free_event, new_event
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import (
+    FETCH,
+    FETCH_EXPIRES,
+    PRODUCE,
+    PRODUCE_EXPIRES,
+    PRODUCE_RESPONSE,
+)
+from tidegauge.simulation.links import send
+from tidegauge.simulation.row_kinds import (
+    ACKNOWLEDGED,
+    PRODUCE_ANSWERED,
+    REASON_TERM,
+    REQUEST_REFUSED,
+)
+from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
+from tidegauge.simulation.topology import Topology, slot_of
+
+_TRUE = code(True)
+
+#: Kafka's REQUEST_TIMED_OUT.
+REQUEST_TIMED_OUT = code(errors.CODES["REQUEST_TIMED_OUT"])
+
+
+@rule
+def fetch_is_complete(topology: Topology, brokers: Brokers, kernel: Kernel, request: Event) -> bool:
+    """Read all partitions of a fetch anew; whether it has to be answered now.
+
+    Source: DelayedFetch.tryComplete@2.4.0; ReplicaManager.fetchMessages@0.10.2.0, @2.7.0.
+    """
+    rules = brokers.rules[request.destination]
+    budget_bytes = request.max_bytes
+    complete = request.item_count == 0
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        budget_bytes -= read_partition(topology, brokers, request, item, budget_bytes)
+        if item.error != errors.NONE or item.diverging_end_offset != UNDEFINED:
+            complete = True
+        elif rules.fetch_answers_newer_high_watermark and request.broker != NONE:
+            slot = slot_of(topology, item.partition, request.destination)
+            follower = slot_of(topology, item.partition, request.broker)
+            if follower != NO_REPLICA:
+                row = topology.partitions[item.partition].first_slot + slot
+                told = brokers.follower_fetches[row * topology.sizes[0].width + follower]
+                complete = complete or item.high_watermark > told.last_sent_high_watermark
+        cursor = item.next
+    return complete or request.max_bytes - budget_bytes >= request.min_bytes
+
+
+@rule
+def delay_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+    """Let a fetch wait in the purgatory, watched by each of its partitions."""
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        row = row_on(topology, brokers, request.destination, item.partition)
+        watch(brokers, brokers.delayed_fetches[row], request.index)
+        cursor = item.next
+    expire_later(kernel, request, FETCH_EXPIRES, request.wait_ms)
+
+
+@rule
+def complete_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+    """Answer a fetch that waited; what it brings was just read."""
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        slot = slot_of(topology, item.partition, request.destination)
+        row = topology.partitions[item.partition].first_slot + slot
+        unwatch(brokers, brokers.delayed_fetches[row], request.index)
+        cursor = item.next
+    request.cost_us = cost_us(kernel, request.destination, REQUEST)
+    answer_fetch(kernel, topology, brokers, request, _TRUE)
+    free_event(kernel, request)
+
+
+@rule
+def wake_fetches(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
+    """Look whether fetches that wait for this replica are complete now.
+
+    Source: DelayedOperationPurgatory.checkAndComplete@2.4.0.
+    """
+    index = brokers.delayed_fetches[row].first
+    while index != NONE:
+        waiting = brokers.watches[index]
+        index = waiting.next
+        request = kernel.events[waiting.event]
+        if fetch_is_complete(topology, brokers, kernel, request):
+            complete_fetch(kernel, topology, brokers, request)
+
+
+@rule
+def handle_fetch_expires(
+    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
+) -> None:
+    """Answer a fetch that has waited replica.fetch.wait.max.ms or fetch.max.wait.ms.
+
+    Source: DelayedFetch.onComplete@2.4.0 after forceComplete.
+    """
+    index = expired_request(kernel, timer, FETCH)
+    if index != NONE:
+        request = kernel.events[index]
+        fetch_is_complete(topology, brokers, kernel, request)
+        complete_fetch(kernel, topology, brokers, request)
+
+
+@rule
+def produce_is_complete(brokers: Brokers, row: int, request: Event) -> bool:
+    """Whether an acks=all produce is to be answered, with ``request.error``.
+
+    Source: DelayedProduce.tryComplete@2.4.0.
+    """
+    partition = brokers.replicas[row]
+    if not is_leader(partition):
+        request.error = errors.NOT_LEADER_OR_FOLLOWER
+        return True
+    done, error = check_enough_replicas_reach_offset(
+        brokers.rules[request.destination], partition, request.offset + request.count
+    )
+    request.error = error
+    return done
+
+
+@rule
+def delay_produce(kernel: Kernel, brokers: Brokers, row: int, request: Event) -> None:
+    """Let an acks=all produce wait in the purgatory."""
+    watch(brokers, brokers.delayed_produces[row], request.index)
+    expire_later(kernel, request, PRODUCE_EXPIRES, request.wait_ms)
+
+
+@rule
+def wake_produces(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
+    """Look whether produces that wait for this replica are complete now.
+
+    Source: DelayedOperationPurgatory.checkAndComplete@2.4.0.
+    """
+    index = brokers.delayed_produces[row].first
+    while index != NONE:
+        waiting = brokers.watches[index]
+        index = waiting.next
+        request = kernel.events[waiting.event]
+        if produce_is_complete(brokers, row, request):
+            complete_produce(kernel, topology, brokers, row, request)
+
+
+@rule
+def complete_produce(
+    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, request: Event
+) -> None:
+    """Answer a produce that waited."""
+    unwatch(brokers, brokers.delayed_produces[row], request.index)
+    request.cost_us = cost_us(kernel, request.destination, REQUEST)
+    answer_produce(kernel, topology, brokers, request)
+    free_event(kernel, request)
+
+
+@rule
+def handle_produce_expires(
+    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
+) -> None:
+    """Answer REQUEST_TIMED_OUT; the records stay in the log.
+
+    Source: DelayedProduce.onExpiration@2.4.0.
+    """
+    index = expired_request(kernel, timer, PRODUCE)
+    if index == NONE:
+        return
+    request = kernel.events[index]
+    request.error = REQUEST_TIMED_OUT
+    slot = slot_of(topology, request.partition, request.destination)
+    row = topology.partitions[request.partition].first_slot + slot
+    complete_produce(kernel, topology, brokers, row, request)
+
+
+@rule
+def answer_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+    """Tell the producer the outcome; with acks=0 there is no answer to send.
+
+    Source: KafkaApis.handleProduceRequest@2.4.0.
+    """
+    if request.error != errors.NONE:
+        _write_refusal(kernel, request)
+    elif request.acks != 0:
+        _note_acknowledgement(kernel, topology, brokers, request)
+    if traces_all(kernel):
+        _trace_answer(kernel, request)
+    answer = new_event(kernel, request.destination, request.source, PRODUCE_RESPONSE)
+    answer.request = request.request
+    answer.value = request.value
+    answer.partition = request.partition
+    answer.offset = request.offset
+    answer.count = request.count
+    answer.acks = request.acks
+    answer.error = request.error
+    # With acks=0 nothing is on the wire, or on an error the end of the connection. The
+    # simulated client takes it as such (``clients.py``).
+    send(kernel, answer, kernel.context[0].time_us + request.cost_us)
+
+
+@rule
+def _write_refusal(kernel: Kernel, request: Event) -> None:
+    row = new_row(kernel, request.destination, REQUEST_REFUSED)
+    row.values[0] = request.kind
+    row.values[1] = request.partition
+    row.values[2] = request.source
+    row.values[3] = request.error
+    row.values[4] = request.offset
+    write_canonical(kernel, row)
+
+
+@rule
+def _trace_answer(kernel: Kernel, request: Event) -> None:
+    row = new_row(kernel, request.destination, PRODUCE_ANSWERED)
+    row.values[0] = request.partition
+    row.values[1] = request.source
+    row.values[2] = request.offset
+    row.values[3] = request.offset + request.count
+    row.values[4] = request.acks
+    row.values[5] = request.error
+    write_minor(kernel, row)
+
+
+@rule
+def _note_acknowledgement(
+    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
+) -> None:
+    """Extend the range of what this term has acknowledged; a gap begins another one."""
+    slot = slot_of(topology, request.partition, request.destination)
+    row = topology.partitions[request.partition].first_slot + slot
+    hosted = brokers.hosted[row]
+    end_offset = request.offset + request.count
+    if request.acks == ACKS_ALL:
+        if hosted.acknowledged_all_end != request.offset:
+            write_acknowledged(kernel, brokers, row, ACKS_ALL, REASON_TERM)
+            hosted.acknowledged_all_first = request.offset
+        hosted.acknowledged_all_end = end_offset
+    else:
+        if hosted.acknowledged_leader_end != request.offset:
+            write_acknowledged(kernel, brokers, row, request.acks, REASON_TERM)
+            hosted.acknowledged_leader_first = request.offset
+        hosted.acknowledged_leader_end = end_offset
+
+
+@rule
+def write_acknowledged(kernel: Kernel, brokers: Brokers, row: int, acks: int, reason: int) -> None:
+    """Write down what was acknowledged since the last such row, if anything was."""
+    hosted = brokers.hosted[row]
+    first_offset = hosted.acknowledged_leader_first
+    end_offset = hosted.acknowledged_leader_end
+    if acks == ACKS_ALL:
+        first_offset = hosted.acknowledged_all_first
+        end_offset = hosted.acknowledged_all_end
+        hosted.acknowledged_all_first = end_offset
+    else:
+        hosted.acknowledged_leader_first = end_offset
+    if end_offset <= first_offset:
+        return
+    written = new_row(kernel, hosted.broker, ACKNOWLEDGED)
+    written.values[0] = hosted.partition
+    written.values[1] = brokers.replicas[row].leader_epoch
+    written.values[2] = acks
+    written.values[3] = first_offset
+    written.values[4] = end_offset
+    written.values[5] = reason
+    write_canonical(kernel, written)

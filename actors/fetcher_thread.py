@@ -1,0 +1,153 @@
+"""A fetcher thread's own affairs: its partitions, its one request, its back-offs.
+
+Source: ``AbstractFetcherManager`` and ``AbstractFetcherThread`` @2.4.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.state import Brokers, Fetcher
+from tidegauge.replication.compiled import rule
+from tidegauge.replication.fetcher import NOT_FETCHED
+from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import FETCHER_GIVES_UP, FETCHER_WAKES
+from tidegauge.simulation.links import send
+from tidegauge.simulation.row_kinds import PARTITION_FAILED
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import Topology
+
+
+@rule
+def fetcher_for(topology: Topology, brokers: Brokers, row: int, source_broker: int) -> int:
+    """The fetcher of a replica: by its source broker and the hash of its name.
+
+    Source: AbstractFetcherManager.getFetcherId@0.10.2.0 and @2.8.0.
+    """
+    hosted = brokers.hosted[row]
+    count = brokers.brokers[hosted.broker].num_replica_fetchers
+    room = len(brokers.fetchers) // (topology.sizes[0].brokers * topology.sizes[0].brokers)
+    pair = hosted.broker * topology.sizes[0].brokers + source_broker
+    return pair * room + topology.partitions[hosted.partition].fetcher_hash % count
+
+
+@rule
+def add_to_fetcher(brokers: Brokers, row: int, index: int) -> None:
+    """Put a replica behind the others of a fetcher."""
+    fetcher = brokers.fetchers[index]
+    hosted = brokers.hosted[row]
+    hosted.fetcher = index
+    hosted.next_in_fetcher = NONE
+    if fetcher.last_row == NONE:
+        fetcher.first_row = row
+    else:
+        brokers.hosted[fetcher.last_row].next_in_fetcher = row
+    fetcher.last_row = row
+    fetcher.row_count += 1
+
+
+@rule
+def remove_from_fetcher(brokers: Brokers, row: int) -> None:
+    """Take a replica out of its fetcher, if it is in one.
+
+    Source: AbstractFetcherManager.removeFetcherForPartitions@2.4.0.
+    """
+    hosted = brokers.hosted[row]
+    if hosted.fetcher == NONE:
+        return
+    fetcher = brokers.fetchers[hosted.fetcher]
+    previous = NONE
+    current = fetcher.first_row
+    while current != row:
+        previous = current
+        current = brokers.hosted[current].next_in_fetcher
+    if previous == NONE:
+        fetcher.first_row = hosted.next_in_fetcher
+    else:
+        brokers.hosted[previous].next_in_fetcher = hosted.next_in_fetcher
+    if fetcher.last_row == row:
+        fetcher.last_row = previous
+    fetcher.row_count -= 1
+    hosted.fetcher = NONE
+    brokers.fetch_states[row].state = NOT_FETCHED
+
+
+@rule
+def send_as_fetcher(
+    kernel: Kernel, brokers: Brokers, index: int, request: Event, departure_us: int
+) -> None:
+    """Send a fetcher's one request, and give it replica.socket.timeout.ms."""
+    fetcher = brokers.fetchers[index]
+    fetcher.requests += 1
+    fetcher.in_flight = fetcher.requests
+    request.request = fetcher.requests
+    request.value = index
+    timeout_us = brokers.brokers[fetcher.broker].replica_socket_timeout_ms * 1000
+    fetcher.deadline_us = departure_us + timeout_us
+    if not fetcher.deadline_timer:
+        watch_deadline(kernel, fetcher, index)
+    send(kernel, request, departure_us)
+
+
+@rule
+def watch_deadline(kernel: Kernel, fetcher: Fetcher, index: int) -> None:
+    """Look after the request in flight when it should have been answered."""
+    # One timer for all requests of a fetcher, not one each: most are answered long before.
+    fetcher.deadline_timer = True
+    timer = new_event(kernel, fetcher.broker, fetcher.broker, FETCHER_GIVES_UP)
+    timer.value = index
+    set_timer(kernel, timer, fetcher.deadline_us)
+
+
+@rule
+def set_delay(kernel: Kernel, brokers: Brokers, row: int) -> None:
+    """A partition was delayed by a rule: note until when, and wake its fetcher then."""
+    hosted = brokers.hosted[row]
+    backoff_us = brokers.brokers[hosted.broker].replica_fetch_backoff_ms * 1000
+    hosted.delayed_until_us = kernel.context[0].time_us + backoff_us
+    wake_fetcher_at(kernel, brokers, hosted.fetcher, hosted.delayed_until_us)
+
+
+@rule
+def wake_fetcher_at(kernel: Kernel, brokers: Brokers, index: int, time_us: int) -> None:
+    """Have a fetcher look for work at ``time_us``, unless it does so before."""
+    fetcher = brokers.fetchers[index]
+    if fetcher.wake_timer:
+        return
+    fetcher.wake_timer = True
+    timer = new_event(kernel, fetcher.broker, fetcher.broker, FETCHER_WAKES)
+    timer.value = index
+    set_timer(kernel, timer, time_us)
+
+
+@rule
+def take_answer(brokers: Brokers, answer: Event) -> bool:
+    """Whether an answer is the one that its fetcher waits for; it waits no longer then."""
+    fetcher = brokers.fetchers[answer.value]
+    if fetcher.in_flight != answer.request:
+        return False
+    fetcher.in_flight = 0
+    return True
+
+
+@rule
+def replica_of_answer(topology: Topology, brokers: Brokers, answer: Event, partition: int) -> int:
+    """The replica that an entry of an answer is about; NONE if its fetcher has it no more."""
+    facts = topology.partitions[partition]
+    for slot in range(facts.slot_count):
+        row = facts.first_slot + slot
+        if topology.slots[row].broker == answer.destination:
+            return row if brokers.hosted[row].fetcher == answer.value else NONE
+    return NONE
+
+
+@rule
+def after_error(kernel: Kernel, brokers: Brokers, row: int) -> None:
+    """A partition was delayed, or given up until the next LeaderAndIsr."""
+    if brokers.fetch_states[row].delayed:
+        set_delay(kernel, brokers, row)
+        return
+    failed = new_row(kernel, brokers.hosted[row].broker, PARTITION_FAILED)
+    failed.values[0] = brokers.hosted[row].partition
+    failed.values[1] = brokers.replicas[row].leader_epoch
+    write_canonical(kernel, failed)
+    remove_from_fetcher(brokers, row)

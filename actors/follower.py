@@ -1,0 +1,303 @@
+"""A follower's fetcher threads: truncate what has to be, fetch, append, again.
+
+One thread per source broker and number fetches all its partitions with one request at a
+time, so one slow broker delays all partitions that are fetched from it. An error of one
+partition delays that partition only, for replica.fetch.backoff.ms; a request that fails
+delays them all.
+
+Source: ``AbstractFetcherThread`` and ``ReplicaFetcherThread`` @0.11.0.0 to @3.8.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.fetcher_thread import (
+    after_error,
+    replica_of_answer,
+    send_as_fetcher,
+    set_delay,
+    take_answer,
+    wake_fetcher_at,
+    watch_deadline,
+)
+from tidegauge.actors.follower_truncation import (
+    follow_answer,
+    leave_range,
+    take_epoch_answers,
+    truncate_or_ask,
+)
+from tidegauge.actors.leader import append_to_log, trace_high_watermark
+from tidegauge.actors.state import Brokers, Fetcher
+from tidegauge.replication import errors
+from tidegauge.replication.compiled import rule
+from tidegauge.replication.fetcher import (
+    FETCHING,
+    delay_partition,
+    handle_append_failure,
+    handle_fetch_error,
+    leader_epoch_of_fetch,
+    take_records,
+    takes_response,
+)
+from tidegauge.replication.high_watermark import (
+    takes_high_watermark_of_response,
+    update_high_watermark,
+)
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.costs import APPEND, cost_us
+from tidegauge.simulation.events import add_item, free_event, new_event
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kinds import FETCH, LIST_OFFSETS
+from tidegauge.simulation.row_kinds import MOMENT_ANSWER
+from tidegauge.simulation.rows import traces_all
+from tidegauge.simulation.topology import Topology
+
+
+@rule
+def next_round(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) -> None:
+    """Truncate and fetch, unless the thread is busy or asleep.
+
+    Source: AbstractFetcherThread.doWork@2.4.0.
+    """
+    fetcher = brokers.fetchers[index]
+    now_us = kernel.context[0].time_us
+    if fetcher.in_flight != 0 or fetcher.row_count == 0 or now_us < fetcher.asleep_until_us:
+        return
+    _end_delays(kernel, brokers, fetcher)
+    if not truncate_or_ask(kernel, brokers, index, departure_us):
+        fetch(kernel, brokers, index, departure_us)
+
+
+@rule
+def _end_delays(kernel: Kernel, brokers: Brokers, fetcher: Fetcher) -> None:
+    row = fetcher.first_row
+    while row != NONE:
+        hosted = brokers.hosted[row]
+        if brokers.fetch_states[row].delayed and (
+            hosted.delayed_until_us <= kernel.context[0].time_us
+        ):
+            brokers.fetch_states[row].delayed = False
+        row = hosted.next_in_fetcher
+
+
+@rule
+def fetch(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) -> None:
+    """Ask the leader for the records of all partitions that are ready, or wait a while.
+
+    Source: AbstractFetcherThread.maybeFetch and ReplicaFetcherThread.buildFetch@2.4.0.
+    """
+    fetcher = brokers.fetchers[index]
+    broker = brokers.brokers[fetcher.broker]
+    rules = brokers.rules[fetcher.broker]
+    request = new_event(kernel, fetcher.broker, fetcher.source_broker, FETCH)
+    request.broker = fetcher.broker
+    request.value = index
+    request.wait_ms = broker.replica_fetch_wait_max_ms
+    request.min_bytes = broker.replica_fetch_min_bytes
+    request.partition_max_bytes = broker.replica_fetch_max_bytes
+    request.max_bytes = broker.replica_fetch_response_max_bytes
+    request.acks = 0 if fetcher.in_session else 1
+    row = fetcher.first_row
+    while row != NONE:
+        state = brokers.fetch_states[row]
+        if state.state == FETCHING and not state.delayed:
+            item = add_item(kernel, request, brokers.hosted[row].partition)
+            item.offset = state.fetch_offset
+            item.leader_epoch = leader_epoch_of_fetch(rules, state)
+            item.last_fetched_epoch = state.last_fetched_epoch
+        row = brokers.hosted[row].next_in_fetcher
+    if request.item_count == 0:
+        free_event(kernel, request)
+        backoff_us = broker.replica_fetch_backoff_ms * 1000
+        wake_fetcher_at(kernel, brokers, index, kernel.context[0].time_us + backoff_us)
+        return
+    fetcher.in_session = True
+    send_as_fetcher(kernel, brokers, index, request, departure_us)
+
+
+@rule
+def handle_fetcher_gives_up(kernel: Kernel, brokers: Brokers, timer: Event) -> None:
+    """A request has got no answer in time: all partitions of the fetcher are delayed.
+
+    Source: AbstractFetcherThread.processFetchRequest@2.4.0, ReplicaFetcherBlockingSend.
+    """
+    fetcher = brokers.fetchers[timer.value]
+    now_us = kernel.context[0].time_us
+    fetcher.deadline_timer = False
+    if fetcher.in_flight == 0:
+        return
+    if now_us < fetcher.deadline_us:
+        watch_deadline(kernel, fetcher, timer.value)
+        return
+    fetcher.in_flight = 0
+    fetcher.looking_up = NONE
+    fetcher.in_session = False
+    broker = brokers.brokers[fetcher.broker]
+    backoff_us = broker.replica_fetch_backoff_ms * 1000
+    row = fetcher.first_row
+    while row != NONE:
+        delay_partition(brokers.fetch_states[row])
+        set_delay(kernel, brokers, row)
+        row = brokers.hosted[row].next_in_fetcher
+    if brokers.rules[fetcher.broker].fetcher_sleepsafter_error:
+        fetcher.asleep_until_us = now_us + backoff_us
+    wake_fetcher_at(kernel, brokers, timer.value, now_us + backoff_us)
+
+
+@rule
+def handle_fetcher_wakes(kernel: Kernel, brokers: Brokers, timer: Event) -> None:
+    """A back-off is over."""
+    brokers.fetchers[timer.value].wake_timer = False
+    next_round(kernel, brokers, timer.value, kernel.context[0].time_us)
+
+
+@rule
+def handle_fetch_response(
+    kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event
+) -> None:
+    """Append what the leader has sent, and fetch again.
+
+    Source: AbstractFetcherThread.processFetchRequest@2.4.0.
+    """
+    if not take_answer(brokers, answer):
+        return
+    taken_us = 0
+    process = kernel.processes[answer.destination]
+    cursor = answer.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        if not item.continues:
+            _take_partition(kernel, topology, brokers, answer, item)
+            if item.size_bytes > 0:
+                append_us = cost_us(kernel, answer.destination, APPEND)
+                taken_us += append_us + process.disk_delay_us
+        cursor = item.next
+    departure_us = kernel.context[0].time_us + taken_us
+    fetcher = brokers.fetchers[answer.value]
+    if fetcher.looking_up != NONE:
+        _look_up_offsets(kernel, brokers, answer.value, departure_us)
+        return
+    next_round(kernel, brokers, answer.value, departure_us)
+
+
+@rule
+def _take_partition(
+    kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event, item: PartitionData
+) -> None:
+    row = replica_of_answer(topology, brokers, answer, item.partition)
+    if row == NONE or not takes_response(brokers.fetch_states[row], item.offset):
+        return
+    state = brokers.fetch_states[row]
+    rules = brokers.rules[answer.destination]
+    if item.error == errors.OFFSET_OUT_OF_RANGE:
+        if brokers.fetchers[answer.value].looking_up == NONE:
+            brokers.fetchers[answer.value].looking_up = row
+    elif item.error != errors.NONE:
+        handle_fetch_error(rules, state, item.error, item.leader_epoch)
+        after_error(kernel, brokers, row)
+    else:
+        _take_records(kernel, brokers, row, item)
+
+
+@rule
+def _take_records(kernel: Kernel, brokers: Brokers, row: int, item: PartitionData) -> None:
+    """Append the runs of one partition, and take over the leader's high watermark.
+
+    Source: ReplicaFetcherThread.processPartitionData@2.4.0.
+    """
+    rules = brokers.rules[brokers.hosted[row].broker]
+    partition = brokers.replicas[row]
+    state = brokers.fetch_states[row]
+    diverges = item.diverging_end_offset != UNDEFINED
+    if not diverges:
+        if item.end_offset > item.offset and item.offset != partition.log_end_offset:
+            handle_append_failure(rules, state, errors.UNKNOWN_SERVER_ERROR)
+            after_error(kernel, brokers, row)
+            return
+        last_epoch = _append_runs(kernel, brokers, row, item)
+    before = partition.high_watermark
+    if takes_high_watermark_of_response(rules, diverges):
+        update_high_watermark(rules, partition, item.high_watermark)
+    if diverges:
+        follow_answer(
+            kernel, brokers, row, item.diverging_epoch, item.diverging_end_offset, item.offset
+        )
+    else:
+        take_records(rules, state, partition.log_end_offset, last_epoch)
+    if partition.high_watermark != before and traces_all(kernel):
+        trace_high_watermark(kernel, brokers, row, before, MOMENT_ANSWER)
+
+
+@rule
+def _append_runs(kernel: Kernel, brokers: Brokers, row: int, item: PartitionData) -> int:
+    """Append the records of an answer, epoch by epoch; the epoch of the last one."""
+    last_epoch = UNDEFINED
+    room = brokers.pools[0].epoch_room
+    partition = brokers.replicas[row]
+    while item.end_offset > item.offset:
+        # What does not fit is fetched again, once the tables are larger.
+        if max(partition.run_count, partition.epoch_count) + 1 >= room:
+            break
+        append_to_log(kernel, brokers, row, item.epoch, item.end_offset - item.offset)
+        last_epoch = item.epoch
+        if item.next == NONE or not kernel.items[item.next].continues:
+            break
+        item = kernel.items[item.next]
+    return last_epoch
+
+
+@rule
+def _look_up_offsets(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) -> None:
+    """Ask the leader where its log begins and ends, after OFFSET_OUT_OF_RANGE.
+
+    Source: AbstractFetcherThread.fetchOffsetAndTruncate@2.4.0: Kafka asks for the one, and
+    then perhaps for the other.
+    """
+    fetcher = brokers.fetchers[index]
+    request = new_event(kernel, fetcher.broker, fetcher.source_broker, LIST_OFFSETS)
+    request.broker = fetcher.broker
+    item = add_item(kernel, request, brokers.hosted[fetcher.looking_up].partition)
+    state = brokers.fetch_states[fetcher.looking_up]
+    item.leader_epoch = leader_epoch_of_fetch(brokers.rules[fetcher.broker], state)
+    send_as_fetcher(kernel, brokers, index, request, departure_us)
+
+
+@rule
+def handle_epoch_response(
+    kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event
+) -> None:
+    """Truncate as the leader's answers about epochs say, then fetch what is ready.
+
+    Source: AbstractFetcherThread.maybeTruncate@2.4.0.
+    """
+    if not take_answer(brokers, answer):
+        return
+    take_epoch_answers(kernel, topology, brokers, answer)
+    fetch(kernel, brokers, answer.value, kernel.context[0].time_us)
+
+
+@rule
+def handle_list_offsets_response(
+    kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event
+) -> None:
+    """Bring a log that was out of range to where the leader's begins or ends.
+
+    Source: AbstractFetcherThread.handleOutOfRangeError@2.4.0.
+    """
+    if not take_answer(brokers, answer):
+        return
+    item = kernel.items[answer.first_item]
+    row = replica_of_answer(topology, brokers, answer, item.partition)
+    fetcher = brokers.fetchers[answer.value]
+    if row != NONE and row == fetcher.looking_up:
+        if item.error != errors.NONE:
+            handle_fetch_error(
+                brokers.rules[fetcher.broker],
+                brokers.fetch_states[row],
+                item.error,
+                item.leader_epoch,
+            )
+            after_error(kernel, brokers, row)
+        else:
+            leave_range(kernel, topology, brokers, row, item)
+    fetcher.looking_up = NONE
+    next_round(kernel, brokers, answer.value, kernel.context[0].time_us)

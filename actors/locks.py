@@ -1,0 +1,31 @@
+"""The partition's lock: requests that wait while an ISR is being written.
+
+Kafka writes an ISR to ZooKeeper inside ``leaderIsrUpdateLock``. A request that meets it
+waits on its thread, however long ZooKeeper takes.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.state import NEVER_US, Brokers
+from tidegauge.replication.compiled import rule
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+
+
+@rule
+def wait_for_lock(kernel: Kernel, brokers: Brokers, row: int, request: Event) -> None:
+    """Let a request wait for a replica's lock, behind those that do already."""
+    hosted = brokers.hosted[row]
+    request.next = NONE
+    if hosted.waiting_last == NONE:
+        hosted.waiting_first = request.index
+    else:
+        kernel.events[hosted.waiting_last].next = request.index
+    hosted.waiting_last = request.index
+    hold_thread(brokers, request)
+
+
+@rule
+def hold_thread(brokers: Brokers, request: Event) -> None:
+    """Keep the request's thread busy until the request goes on."""
+    thread = brokers.brokers[request.destination].first_thread + request.thread
+    brokers.threads[thread].free_us = NEVER_US

@@ -1,0 +1,175 @@
+"""The tables of all brokers, laid out for a scenario: settings are read, nothing is hosted."""
+
+from __future__ import annotations
+
+from tidegauge.actors.state import (
+    Broker,
+    Brokers,
+    Fetcher,
+    FollowerFetch,
+    HostedReplica,
+    IoThread,
+    Liveness,
+    PartitionMetadata,
+    Pools,
+    Watch,
+    WatchList,
+)
+from tidegauge.replication.records import (
+    UNDEFINED,
+    EpochEntry,
+    LeaderAndIsr,
+    Partition,
+    PartitionFetchState,
+    Records,
+    RemoteReplica,
+    column,
+    grown,
+    new_records,
+)
+from tidegauge.replication.release_rules import ReleaseRules
+from tidegauge.replication.releases import rules_of
+from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.topology import Topology
+
+#: Epochs that each replica has room for at first.
+_EPOCH_ROOM = 16
+
+
+def new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:
+    """The release switches of every broker."""
+    rules = new_records(ReleaseRules, len(plan.brokers))
+    for index, broker in enumerate(plan.brokers):
+        rules[index] = rules_of(*plan.scenario.release_of(broker))
+    return rules
+
+
+def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
+    """Brokers that have not started."""
+    count = len(plan.brokers)
+    rows = len(topology.slots)
+    width = plan.width
+    settings = [plan.scenario.settings_of(broker) for broker in plan.brokers]
+    fetchers = max(int(each["num.replica.fetchers"]) for each in settings)
+    threads = [int(each["num.io.threads"]) for each in settings]
+    brokers = Brokers(
+        pools=new_records(Pools, 1),
+        brokers=new_records(Broker, count),
+        rules=new_rules(plan),
+        threads=new_records(IoThread, sum(threads)),
+        replicas=new_records(Partition, rows),
+        hosted=new_records(HostedReplica, rows),
+        fetch_states=new_records(PartitionFetchState, rows),
+        followers=new_records(RemoteReplica, rows * width),
+        follower_fetches=new_records(FollowerFetch, rows * width),
+        runs=new_records(EpochEntry, rows * _EPOCH_ROOM),
+        epochs=new_records(EpochEntry, rows * _EPOCH_ROOM),
+        fetchers=new_records(Fetcher, count * count * fetchers),
+        watches=new_records(Watch, 0),
+        delayed_fetches=new_records(WatchList, rows),
+        delayed_produces=new_records(WatchList, rows),
+        metadata=new_records(PartitionMetadata, count * len(plan.partitions)),
+        liveness=new_records(Liveness, count * count),
+        told=new_records(LeaderAndIsr, 1),
+    )
+    brokers.pools[0].epoch_room = _EPOCH_ROOM
+    brokers.pools[0].free_watch = NONE
+    _blank(brokers)
+    _number(brokers, topology, count, fetchers)
+    first_thread = 0
+    for index, each in enumerate(settings):
+        _set(brokers.brokers[index], each)
+        brokers.brokers[index].first_thread = first_thread
+        first_thread += threads[index]
+    enlarge_watches(brokers, reserve)
+    return brokers
+
+
+def _blank(brokers: Brokers) -> None:
+    """Set what is absent to -1."""
+    absent: dict[str, tuple[str, ...]] = {
+        "brokers": (
+            *("session", "broker_epoch", "controller_epoch", "controller"),
+            *("first_hosted", "last_hosted", "queue_first", "queue_last"),
+            *("first_changed", "last_changed"),
+        ),
+        "hosted": (
+            *("next_on_broker", "writing_request", "waiting_first", "waiting_last"),
+            *("next_changed", "fetcher", "next_in_fetcher"),
+        ),
+        "follower_fetches": ("session_high_watermark", "session_log_start_offset"),
+        "fetchers": ("first_row", "last_row", "looking_up"),
+        "delayed_fetches": ("first", "last"),
+        "delayed_produces": ("first", "last"),
+        "metadata": ("leader", "leader_epoch"),
+        "replicas": ("leader", "leader_epoch", "partition_epoch"),
+    }
+    for table, fields in absent.items():
+        for field in fields:
+            column(getattr(brokers, table), field)[:] = UNDEFINED
+
+
+def _number(brokers: Brokers, topology: Topology, count: int, fetchers: int) -> None:
+    for row in range(len(topology.slots)):
+        brokers.hosted[row].broker = topology.slots[row].broker
+        brokers.hosted[row].partition = topology.slots[row].partition
+    places = range(count * count * fetchers)
+    column(brokers.fetchers, "broker")[:] = [place // (count * fetchers) for place in places]
+    column(brokers.fetchers, "source_broker")[:] = [place // fetchers % count for place in places]
+
+
+def _set(broker: Broker, settings: dict[str, int]) -> None:
+    """Take over the settings of one broker."""
+    broker.replica_lag_time_max_ms = settings["replica.lag.time.max.ms"]
+    broker.replica_fetch_wait_max_ms = settings["replica.fetch.wait.max.ms"]
+    broker.replica_fetch_min_bytes = settings["replica.fetch.min.bytes"]
+    broker.replica_fetch_max_bytes = settings["replica.fetch.max.bytes"]
+    broker.replica_fetch_response_max_bytes = settings["replica.fetch.response.max.bytes"]
+    broker.replica_fetch_backoff_ms = settings["replica.fetch.backoff.ms"]
+    broker.replica_socket_timeout_ms = settings["replica.socket.timeout.ms"]
+    broker.num_replica_fetchers = settings["num.replica.fetchers"]
+    broker.num_io_threads = settings["num.io.threads"]
+    broker.zookeeper_session_timeout_ms = settings["zookeeper.session.timeout.ms"]
+    broker.isr_change_check_interval_ms = settings["isr_change_notification_check_interval_ms"]
+    broker.isr_change_quiet_ms = settings["isr_change_notification_quiet_ms"]
+    broker.isr_change_max_delay_ms = settings["isr_change_notification_max_delay_ms"]
+    broker.isr_change_batching = bool(settings["isr_change_notification_batching"])
+
+
+def enlarge_brokers(brokers: Brokers, reserve: int) -> None:
+    """Give replicas more room for epochs, and the purgatories for watches, where it is short."""
+    room = int(brokers.pools[0].epoch_room)
+    used = max(
+        int(column(brokers.replicas, "run_count").max(initial=0)),
+        int(column(brokers.replicas, "epoch_count").max(initial=0)),
+    )
+    if used + 3 > room:
+        brokers.runs = _with_room(brokers.runs, room)
+        brokers.epochs = _with_room(brokers.epochs, room)
+        brokers.pools[0].epoch_room = 2 * room
+    enlarge_watches(brokers, reserve)
+
+
+def _with_room(entries: Records[EpochEntry], room: int) -> Records[EpochEntry]:
+    """The same entries with twice the room for each replica."""
+    wider = new_records(EpochEntry, 2 * len(entries))
+    for field in ("epoch", "start_offset"):
+        column(wider, field).reshape(-1, 2 * room)[:, :room] = column(entries, field).reshape(
+            -1, room
+        )
+    return wider
+
+
+def enlarge_watches(brokers: Brokers, reserve: int) -> None:
+    """Double the pool of watches where few are left."""
+    pools = brokers.pools[0]
+    if pools.free_watches >= 2 * reserve:
+        return
+    count = len(brokers.watches)
+    brokers.watches = grown(brokers.watches, 2 * count + 4 * reserve)
+    chain = column(brokers.watches, "next")
+    chain[count:] = range(count + 1, len(brokers.watches) + 1)
+    chain[-1] = pools.free_watch
+    pools.free_watch = count
+    pools.free_watches += len(brokers.watches) - count

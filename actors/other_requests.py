@@ -1,0 +1,125 @@
+"""Small requests that a broker answers at once: epochs, offsets, metadata."""
+
+from __future__ import annotations
+
+from tidegauge.actors.fetch_read import missing_error, row_on
+from tidegauge.actors.state import Brokers, epochs_of
+from tidegauge.replication import errors
+from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.leader_read import last_offset_for_leader_epoch, local_log_error
+from tidegauge.replication.partition import is_leader
+from tidegauge.simulation.costs import REQUEST, REQUEST_PARTITION, cost_us
+from tidegauge.simulation.events import add_item, new_event
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import EPOCH_RESPONSE, LIST_OFFSETS_RESPONSE, METADATA_RESPONSE
+from tidegauge.simulation.links import send
+from tidegauge.simulation.topology import Topology
+
+_TRUE = code(True)
+_FALSE = code(False)
+
+
+@rule
+def handle_offsets_for_leader_epoch(
+    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
+) -> None:
+    """Say where epochs ended in this leader's logs.
+
+    Source: ReplicaManager.lastOffsetForLeaderEpoch@0.11.0.0 and @2.4.0.
+    """
+    broker = request.destination
+    answer = _answer_to(kernel, request, EPOCH_RESPONSE)
+    cursor = request.first_item
+    while cursor != NONE:
+        asked = kernel.items[cursor]
+        cursor = asked.next
+        item = add_item(kernel, answer, asked.partition)
+        item.leader_epoch = asked.leader_epoch
+        item.version = asked.version
+        row = row_on(topology, brokers, broker, asked.partition)
+        if row == NONE:
+            item.error = missing_error(topology, brokers, broker, asked.partition, _TRUE)
+        else:
+            error, epoch, end_offset = last_offset_for_leader_epoch(
+                brokers.rules[broker],
+                brokers.replicas[row],
+                epochs_of(brokers, row),
+                asked.leader_epoch,
+                asked.last_fetched_epoch,
+                _TRUE,
+            )
+            item.error = error
+            item.epoch = epoch
+            item.end_offset = end_offset
+    _send_answer(kernel, request, answer)
+
+
+@rule
+def handle_list_offsets(
+    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
+) -> None:
+    """Say where this leader's log begins and ends; a consumer is told its high watermark.
+
+    Source: ReplicaManager.fetchOffsetForTimestamp@2.4.0.
+    """
+    broker = request.destination
+    answer = _answer_to(kernel, request, LIST_OFFSETS_RESPONSE)
+    cursor = request.first_item
+    while cursor != NONE:
+        asked = kernel.items[cursor]
+        cursor = asked.next
+        item = add_item(kernel, answer, asked.partition)
+        item.leader_epoch = asked.leader_epoch
+        row = row_on(topology, brokers, broker, asked.partition)
+        if row == NONE:
+            item.error = missing_error(topology, brokers, broker, asked.partition, _FALSE)
+            continue
+        partition = brokers.replicas[row]
+        item.error = local_log_error(
+            brokers.rules[broker],
+            partition.leader_epoch,
+            asked.leader_epoch,
+            is_leader(partition),
+            _TRUE,
+            _TRUE,
+        )
+        if item.error == errors.NONE:
+            item.log_start_offset = partition.log_start_offset
+            item.end_offset = partition.log_end_offset
+            item.high_watermark = partition.high_watermark
+    _send_answer(kernel, request, answer)
+
+
+@rule
+def handle_metadata(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+    """Say who leads the partitions of a client's topics, as this broker has been told.
+
+    Source: KafkaApis.handleTopicMetadataRequest@2.4.0.
+    """
+    answer = _answer_to(kernel, request, METADATA_RESPONSE)
+    partitions = topology.sizes[0].partitions
+    cursor = request.first_item
+    while cursor != NONE:
+        asked = kernel.items[cursor]
+        cursor = asked.next
+        known = brokers.metadata[request.destination * partitions + asked.partition]
+        item = add_item(kernel, answer, asked.partition)
+        item.leader = known.leader
+        item.leader_epoch = known.leader_epoch
+    _send_answer(kernel, request, answer)
+
+
+@rule
+def _answer_to(kernel: Kernel, request: Event, kind: int) -> Event:
+    answer = new_event(kernel, request.destination, request.source, kind)
+    answer.request = request.request
+    answer.value = request.value
+    return answer
+
+
+@rule
+def _send_answer(kernel: Kernel, request: Event, answer: Event) -> None:
+    partition_us = cost_us(kernel, request.destination, REQUEST_PARTITION)
+    request.cost_us = cost_us(kernel, request.destination, REQUEST)
+    request.cost_us += request.item_count * partition_us
+    send(kernel, answer, kernel.context[0].time_us + request.cost_us)

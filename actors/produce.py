@@ -1,0 +1,57 @@
+"""A produce request at a broker (Kafka: ``ReplicaManager.appendRecords``).
+
+One request brings one batch for one partition. With acks=all it then waits in the
+purgatory until the high watermark has passed its last record.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.delayed_operations import answer_produce, delay_produce, produce_is_complete
+from tidegauge.actors.fetch_read import missing_error, row_on
+from tidegauge.actors.leader import append_to_leader
+from tidegauge.actors.locks import wait_for_lock
+from tidegauge.actors.state import Brokers
+from tidegauge.replication import errors
+from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.min_insync_replicas import ACKS_ALL, append_error
+from tidegauge.replication.partition import is_leader
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.costs import APPEND, REQUEST, cost_us
+from tidegauge.simulation.events import free_event
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.topology import Topology
+
+_FALSE = code(False)
+
+
+@rule
+def handle_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> bool:
+    """Append a batch, and answer or wait; False if the partition's lock is taken.
+
+    Source: ReplicaManager.appendRecords@0.10.2.0 and @2.4.0.
+    """
+    row = row_on(topology, brokers, request.destination, request.partition)
+    request.offset = UNDEFINED
+    request.cost_us = cost_us(kernel, request.destination, REQUEST)
+    if row == NONE:
+        request.error = missing_error(
+            topology, brokers, request.destination, request.partition, _FALSE
+        )
+    elif brokers.hosted[row].locked:
+        wait_for_lock(kernel, brokers, row, request)
+        return False
+    elif not is_leader(brokers.replicas[row]):
+        request.error = errors.NOT_LEADER_OR_FOLLOWER
+    else:
+        rules = brokers.rules[request.destination]
+        request.error = append_error(rules, brokers.replicas[row], request.acks)
+    if request.error == errors.NONE:
+        delay_us = kernel.processes[request.destination].disk_delay_us
+        request.cost_us += cost_us(kernel, request.destination, APPEND) + delay_us
+        request.offset = append_to_leader(kernel, topology, brokers, row, request.count)
+        if request.acks == ACKS_ALL and not produce_is_complete(brokers, row, request):
+            delay_produce(kernel, brokers, row, request)
+            return True
+    answer_produce(kernel, topology, brokers, request)
+    free_event(kernel, request)
+    return True

@@ -1,0 +1,187 @@
+"""num.io.threads: who handles a request, when, and what it waits for.
+
+A request that comes takes a free thread, else it waits in the queue, first come first
+served. The thread is busy for as long as the cost model says, and, if the request meets the
+lock of a partition whose ISR is being written, until ZooKeeper has answered.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.controller_requests import handle_leader_and_isr, handle_update_metadata
+from tidegauge.actors.fetch import handle_fetch
+from tidegauge.actors.isr_changes import continue_expiration
+from tidegauge.actors.locks import hold_thread
+from tidegauge.actors.other_requests import (
+    handle_list_offsets,
+    handle_metadata,
+    handle_offsets_for_leader_epoch,
+)
+from tidegauge.actors.produce import handle_produce
+from tidegauge.actors.state import NEVER_US, Broker, Brokers
+from tidegauge.replication.compiled import rule
+from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import (
+    FETCH,
+    HANDLER_FREE,
+    HANDLER_GOES_ON,
+    LEADER_AND_ISR,
+    LIST_OFFSETS,
+    METADATA,
+    OFFSETS_FOR_LEADER_EPOCH,
+    PRODUCE,
+)
+from tidegauge.simulation.topology import Topology
+
+
+@rule
+def take_request(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+    """Handle a request now if a thread is free and none waits, else let it wait."""
+    broker = brokers.brokers[request.destination]
+    thread = free_thread(kernel, brokers, broker)
+    if broker.queue_first == NONE and thread != NONE:
+        request.thread = thread
+        handle(kernel, topology, brokers, request)
+        return
+    request.next = NONE
+    if broker.queue_last == NONE:
+        broker.queue_first = request.index
+    else:
+        kernel.events[broker.queue_last].next = request.index
+    broker.queue_last = request.index
+    broker.queue_length += 1
+    _wake_when_free(kernel, brokers, request.destination)
+
+
+@rule
+def free_thread(kernel: Kernel, brokers: Brokers, broker: Broker) -> int:
+    """A thread that is free now; NONE if all are busy."""
+    for thread in range(broker.num_io_threads):
+        if brokers.threads[broker.first_thread + thread].free_us <= kernel.context[0].time_us:
+            return thread
+    return NONE
+
+
+@rule
+def _wake_when_free(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+    """Look at the queue again when the first thread is free; locked ones do not count."""
+    state = brokers.brokers[broker]
+    earliest_us = NEVER_US
+    for thread in range(state.num_io_threads):
+        earliest_us = min(earliest_us, brokers.threads[state.first_thread + thread].free_us)
+    if state.handler_timer or state.queue_first == NONE or earliest_us == NEVER_US:
+        return
+    state.handler_timer = True
+    timer = new_event(kernel, broker, broker, HANDLER_FREE)
+    set_timer(kernel, timer, max(earliest_us, kernel.context[0].time_us))
+
+
+@rule
+def handle_handler_free(kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event) -> None:
+    """Give waiting requests to the threads that are free."""
+    broker = brokers.brokers[timer.destination]
+    broker.handler_timer = False
+    thread = free_thread(kernel, brokers, broker)
+    while broker.queue_first != NONE and thread != NONE:
+        request = kernel.events[broker.queue_first]
+        broker.queue_first = request.next
+        if broker.queue_first == NONE:
+            broker.queue_last = NONE
+        broker.queue_length -= 1
+        request.next = NONE
+        request.thread = thread
+        handle(kernel, topology, brokers, request)
+        thread = free_thread(kernel, brokers, broker)
+    _wake_when_free(kernel, brokers, timer.destination)
+
+
+@rule
+def handle(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+    """Handle a request on its thread, or go on with it.
+
+    Source: KafkaApis.handle@2.4.0.
+    """
+    broker = request.destination
+    thread = brokers.threads[brokers.brokers[broker].first_thread + request.thread]
+    now_us = kernel.context[0].time_us
+    kind = request.kind
+    done = True
+    if kind == PRODUCE:
+        done = handle_produce(kernel, topology, brokers, request)
+    elif kind == FETCH:
+        done = handle_fetch(kernel, topology, brokers, request)
+    elif kind == LEADER_AND_ISR:
+        _handle_leader_and_isr(kernel, topology, brokers, request)
+        return
+    else:
+        _handle_small(kernel, topology, brokers, request)
+    if done:
+        # A request that was answered is given back, but its slot is not taken again yet.
+        thread.free_us = now_us + request.cost_us
+
+
+@rule
+def _handle_leader_and_isr(
+    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
+) -> None:
+    broker = request.destination
+    thread = brokers.threads[brokers.brokers[broker].first_thread + request.thread]
+    request.cost_us = 0
+    if handle_leader_and_isr(kernel, topology, brokers, request):
+        thread.free_us = kernel.context[0].time_us + request.cost_us
+        free_event(kernel, request)
+    elif request.cost_us > 0:
+        hold_thread(brokers, request)
+        timer = new_event(kernel, broker, broker, HANDLER_GOES_ON)
+        timer.value = request.index
+        set_timer(kernel, timer, kernel.context[0].time_us + request.cost_us)
+
+
+@rule
+def _handle_small(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+    if request.kind == OFFSETS_FOR_LEADER_EPOCH:
+        handle_offsets_for_leader_epoch(kernel, topology, brokers, request)
+    elif request.kind == LIST_OFFSETS:
+        handle_list_offsets(kernel, topology, brokers, request)
+    elif request.kind == METADATA:
+        handle_metadata(kernel, topology, brokers, request)
+    else:
+        handle_update_metadata(kernel, topology, brokers, request)
+    free_event(kernel, request)
+
+
+@rule
+def handle_handler_goes_on(
+    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
+) -> None:
+    """Go on with a request that takes its time."""
+    request = kernel.events[timer.value]
+    handle(kernel, topology, brokers, request)
+    _wake_when_free(kernel, brokers, timer.destination)
+
+
+@rule
+def unlock(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
+    """An ISR write is over: whoever made it goes on, then those who waited for the lock."""
+    hosted = brokers.hosted[row]
+    broker = hosted.broker
+    writer = hosted.writing_request
+    waiting = hosted.waiting_first
+    hosted.writing_request = NONE
+    hosted.waiting_first = NONE
+    hosted.waiting_last = NONE
+    if writer != NONE:
+        handle(kernel, topology, brokers, kernel.events[writer])
+    while waiting != NONE:
+        request = kernel.events[waiting]
+        waiting = request.next
+        request.next = NONE
+        # The lock may be taken again by one of those before it.
+        handle(kernel, topology, brokers, request)
+    state = brokers.brokers[broker]
+    if state.expiring:
+        if writer == NONE and state.expiring_row == row:
+            # Written or refused: the run goes on to the next partition either way.
+            state.expiring_row = hosted.next_on_broker
+        continue_expiration(kernel, topology, brokers, broker)
+    _wake_when_free(kernel, brokers, broker)

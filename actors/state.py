@@ -1,0 +1,284 @@
+"""What a broker remembers: its tables, one record per broker, replica, fetcher, thread.
+
+Tables cover the whole cluster, and a group touches the rows of the brokers that it hosts.
+A replica's *row* is its place in ``Topology.slots``.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import Tables, code, rule
+from tidegauge.replication.records import (
+    EpochEntry,
+    LeaderAndIsr,
+    Partition,
+    PartitionFetchState,
+    Record,
+    Records,
+    RemoteReplica,
+    flag,
+    i64,
+)
+from tidegauge.replication.release_rules import ReleaseRules
+from tidegauge.replication.replica_list import EMPTY, append
+from tidegauge.simulation.kernel import Context
+from tidegauge.simulation.topology import Topology
+
+#: Brokers' clocks start here, so that time 0 lies further back than any lag time: Kafka
+#: uses 0 for "never caught up".
+CLOCK_OFFSET_MS = code(1_000_000_000_000)
+
+#: A thread that waits for ZooKeeper is free at no known time.
+NEVER_US = code(2**62)
+
+
+class Broker(Record):
+    """One broker: its settings under Kafka's names, and what is one per broker."""
+
+    # Settings (server.properties).
+    replica_lag_time_max_ms: i64
+    replica_fetch_wait_max_ms: i64
+    replica_fetch_min_bytes: i64
+    replica_fetch_max_bytes: i64
+    replica_fetch_response_max_bytes: i64
+    replica_fetch_backoff_ms: i64
+    replica_socket_timeout_ms: i64
+    num_replica_fetchers: i64
+    num_io_threads: i64
+    zookeeper_session_timeout_ms: i64
+    isr_change_check_interval_ms: i64
+    isr_change_quiet_ms: i64
+    isr_change_max_delay_ms: i64
+    isr_change_batching: flag
+
+    #: Where its threads lie in ``Brokers.threads``.
+    first_thread: i64
+    #: It runs.
+    started: flag
+    #: Its ZooKeeper session: the number that ZooKeeper gave it, -1 without one.
+    session: i64
+    #: The czxid of its registration.
+    broker_epoch: i64
+    #: Epoch and broker of the controller that it obeys.
+    controller_epoch: i64
+    controller: i64
+    #: First and last of the replicas that it hosts.
+    first_hosted: i64
+    last_hosted: i64
+
+    # Request handlers.
+    #: Requests that wait for one: a list of events.
+    queue_first: i64
+    queue_last: i64
+    queue_length: i64
+    #: A timer is set for when the next one is free.
+    handler_timer: flag
+
+    # isr-expiration.
+    #: When its next run is due.
+    expiration_due_us: i64
+    #: A run is on, and at which replica it waits.
+    expiring: flag
+    expiring_row: i64
+
+    # isr-change-propagation.
+    #: Partitions in the set of changes: a list of replicas.
+    first_changed: i64
+    last_changed: i64
+    changed_count: i64
+    last_isr_change_ms: i64
+    last_isr_propagation_ms: i64
+    #: A notification is being written: how many of the set it covers.
+    propagating: i64
+    propagation_time_ms: i64
+    propagation_due_us: i64
+    #: The session of the write was gone; it is sent again under the next.
+    notification_lost: flag
+
+    # Counted as JMX counts.
+    isr_shrinks: i64
+    isr_expands: i64
+    failed_isr_updates: i64
+    notifications: i64
+
+
+class HostedReplica(Record):
+    """What a broker keeps of a replica beside the replica itself."""
+
+    #: The broker has been told that it hosts it.
+    exists: flag
+    broker: i64
+    partition: i64
+    #: The next replica that the broker hosts.
+    next_on_broker: i64
+
+    # The partition's lock: an ISR write is made inside it.
+    locked: flag
+    #: The ISR that is being written, and who waits for it.
+    written_isr: i64
+    #: The request that expands the ISR; -1: isr-expiration shrinks it.
+    writing_request: i64
+    lag_ms: i64
+    #: The write was refused because the session was gone; it is sent again under the next.
+    write_lost: flag
+    #: Requests that wait for the lock: a list of events.
+    waiting_first: i64
+    waiting_last: i64
+
+    # isr-change-propagation.
+    changed: flag
+    #: ... and once more while the notification about it is being written.
+    changed_again: flag
+    next_changed: i64
+
+    # The fetcher that it is in, if it follows.
+    fetcher: i64
+    next_in_fetcher: i64
+    delayed_until_us: i64
+
+    # What its leader has acknowledged since the last row about it: one range per acks.
+    acknowledged_all_first: i64
+    acknowledged_all_end: i64
+    acknowledged_leader_first: i64
+    acknowledged_leader_end: i64
+
+
+class FollowerFetch(Record):
+    """What a leader has told one follower last of a partition."""
+
+    #: The follower's fetch session: high watermark and log start of the last answer that
+    #: named the partition, -1 if none has (Kafka: ``CachedPartition``).
+    session_high_watermark: i64
+    session_log_start_offset: i64
+    #: The high watermark that its last fetch has read (Kafka: ``lastSentHighWatermark``).
+    last_sent_high_watermark: i64
+
+
+class Fetcher(Record):
+    """A ReplicaFetcherThread: one of a broker, for one source broker."""
+
+    broker: i64
+    source_broker: i64
+    #: Replicas that it fetches: a list.
+    first_row: i64
+    last_row: i64
+    row_count: i64
+    #: Number of the request in flight; 0 if none is.
+    in_flight: i64
+    requests: i64
+    #: The replica whose fetch offset was out of range and is being looked up; -1 none.
+    looking_up: i64
+    #: When the request in flight fails, and whether a timer is set for that.
+    deadline_us: i64
+    deadline_timer: flag
+    #: A timer is set for its next round; nothing else wakes it before ``asleep_until_us``.
+    wake_timer: flag
+    asleep_until_us: i64
+    #: The leader has a fetch session of it.
+    in_session: flag
+
+
+class IoThread(Record):
+    """A KafkaRequestHandler."""
+
+    #: When it can take the next request; NEVER_US while it waits for a lock.
+    free_us: i64
+
+
+class Watch(Record):
+    """One delayed operation in the list of a partition that it waits for."""
+
+    event: i64
+    next: i64
+
+
+class WatchList(Record):
+    """The delayed operations that wait for one replica, in order of their coming."""
+
+    first: i64
+    last: i64
+
+
+class PartitionMetadata(Record):
+    """What a broker's metadata cache says of a partition."""
+
+    #: Index of the leader's broker, -1 none.
+    leader: i64
+    leader_epoch: i64
+
+
+class Liveness(Record):
+    """What a broker's metadata cache says of a broker."""
+
+    alive: flag
+
+
+class Pools(Record):
+    """Free slots: one record."""
+
+    free_watch: i64
+    free_watches: i64
+    #: How many entries each replica has room for in ``runs`` and ``epochs``.
+    epoch_room: i64
+
+
+class Brokers(Tables):
+    """All brokers of one group."""
+
+    pools: Records[Pools]
+    brokers: Records[Broker]
+    rules: Records[ReleaseRules]
+    threads: Records[IoThread]
+    replicas: Records[Partition]
+    hosted: Records[HostedReplica]
+    fetch_states: Records[PartitionFetchState]
+    #: Of replica ``row``: from ``row * width`` on, one per slot.
+    followers: Records[RemoteReplica]
+    follower_fetches: Records[FollowerFetch]
+    #: Of replica ``row``: from ``row * epoch_room`` on.
+    runs: Records[EpochEntry]
+    epochs: Records[EpochEntry]
+    #: At ``(broker * broker_count + source broker) * fetchers + number``.
+    fetchers: Records[Fetcher]
+    watches: Records[Watch]
+    #: The purgatories of each replica.
+    delayed_fetches: Records[WatchList]
+    delayed_produces: Records[WatchList]
+    #: At ``broker * partition_count + partition``.
+    metadata: Records[PartitionMetadata]
+    #: At ``broker * broker_count + broker``.
+    liveness: Records[Liveness]
+    #: What a LeaderAndIsr says of one partition, while a rule looks at it: one record.
+    told: Records[LeaderAndIsr]
+
+
+@rule
+def now_ms(context: Context) -> int:
+    """Milliseconds of the brokers' clock: rounded down, as Kafka's are."""
+    return CLOCK_OFFSET_MS + context.time_us // 1000
+
+
+@rule
+def ineligible_replicas(topology: Topology, brokers: Brokers, row: int) -> int:
+    """Replicas whose brokers the metadata cache of this replica's broker has not as alive."""
+    slot = topology.slots[row]
+    facts = topology.partitions[slot.partition]
+    ineligible = EMPTY
+    for other in range(facts.slot_count):
+        broker = topology.slots[facts.first_slot + other].broker
+        if not brokers.liveness[slot.broker * topology.sizes[0].brokers + broker].alive:
+            ineligible = append(ineligible, other)
+    return ineligible
+
+
+@rule
+def runs_of(brokers: Brokers, row: int) -> Records[EpochEntry]:
+    """The epoch runs of a replica's log."""
+    room = brokers.pools[0].epoch_room
+    return brokers.runs[row * room : (row + 1) * room]
+
+
+@rule
+def epochs_of(brokers: Brokers, row: int) -> Records[EpochEntry]:
+    """The leader-epoch cache of a replica."""
+    room = brokers.pools[0].epoch_room
+    return brokers.epochs[row * room : (row + 1) * room]

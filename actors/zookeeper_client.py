@@ -1,0 +1,66 @@
+"""A broker's one ZooKeeper session: how it is opened, kept alive and replaced.
+
+Requests carry the session. A request of a session that has expired is answered
+SESSION_EXPIRED; the broker then opens a new one, registers again and sends again what it
+had still to write. A request that gets no answer (a cut, an outage) simply waits: Kafka's
+client tries for ever.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.state import Brokers
+from tidegauge.replication.compiled import rule
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.kernel import Event, Kernel
+from tidegauge.simulation.kinds import SESSION_PING, ZK_CONNECT, ZK_CREATE, ZK_PING
+from tidegauge.simulation.links import send
+from tidegauge.simulation.topology import Topology, broker_znode, zookeeper_process
+
+
+@rule
+def zookeeper_request(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, kind: int
+) -> Event:
+    """A request of this broker's session that has still to be sent."""
+    request = new_event(kernel, broker, zookeeper_process(topology), kind)
+    request.broker = broker
+    request.value = brokers.brokers[broker].session
+    return request
+
+
+@rule
+def connect(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Open a session."""
+    brokers.brokers[broker].session = UNDEFINED
+    request = zookeeper_request(kernel, topology, brokers, broker, ZK_CONNECT)
+    request.wait_ms = brokers.brokers[broker].zookeeper_session_timeout_ms
+    send(kernel, request, kernel.context[0].time_us)
+
+
+@rule
+def register(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Create /brokers/ids/<id>, which lives as long as the session.
+
+    Source: KafkaZkClient.registerBroker@2.4.0.
+    """
+    request = zookeeper_request(kernel, topology, brokers, broker, ZK_CREATE)
+    request.znode = broker_znode(broker)
+    send(kernel, request, kernel.context[0].time_us)
+
+
+@rule
+def ping_later(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+    """Ping after a third of the session's time-out, as ZooKeeper's client does when idle."""
+    timer = new_event(kernel, broker, broker, SESSION_PING)
+    timeout_us = brokers.brokers[broker].zookeeper_session_timeout_ms * 1000
+    set_timer(kernel, timer, kernel.context[0].time_us + timeout_us // 3)
+
+
+@rule
+def handle_session_ping(kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event) -> None:
+    """Keep the session alive."""
+    broker = timer.destination
+    ping = zookeeper_request(kernel, topology, brokers, broker, ZK_PING)
+    send(kernel, ping, kernel.context[0].time_us)
+    ping_later(kernel, brokers, broker)

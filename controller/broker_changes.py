@@ -1,0 +1,235 @@
+"""Brokers that appear and brokers that are gone, as the list of /brokers/ids tells.
+
+In one broker change Kafka first starts up the brokers that are new, then those that have
+bounced (another czxid: to it a failure and a start), and then deals with the failures:
+first a leader for every partition whose leader is dead, all dead brokers leaving its ISR at
+once, then broker by broker the ISRs that they are still in.
+"""
+
+from __future__ import annotations
+
+from tidegauge.controller.channels import (
+    broker_at,
+    close_channel,
+    send_metadata,
+    send_requests,
+    tell_replica,
+)
+from tidegauge.controller.leader_and_isr import failure_takes_offline
+from tidegauge.controller.partition_changes import bring_online, live_replicas, remove_from_isrs
+from tidegauge.controller.partition_state_machine import OFFLINE_PARTITION
+from tidegauge.controller.state import ControlPlane
+from tidegauge.controller.zookeeper_requests import issue_read
+from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import EMPTY, append
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kinds import ZK_CHILDREN
+from tidegauge.simulation.row_kinds import BROKER_FAILED, BROKER_REGISTERED
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import BROKER_IDS_ZNODE, Topology, controller_process
+
+# ControllerBroker.change
+_UNCHANGED = code(0)
+_APPEARED = code(1)
+_BOUNCED = code(2)
+_GONE = code(3)
+
+# Phases: list and compare, then four stages one after the other.
+_LIST = code(0)
+_COMPARE = code(1)
+_FIRST_STAGE = code(2)
+
+# Steps of a stage that starts brokers up.
+_START = code(0)
+_STARTED = code(1)
+_START_STEPS = code(2)
+# Steps of a stage that deals with failures; from the third on one per broker, then the end.
+_FAIL = code(0)
+_FAILED = code(1)
+_FIRST_BROKER = code(2)
+
+_TRUE = code(True)
+_FALSE = code(False)
+
+
+@rule
+def advance_broker_change(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    """One phase of a broker change.
+
+    Source: KafkaController.processBrokerChange@2.4.0.
+    """
+    state = plane.controllers[controller]
+    phase = state.phase
+    state.phase += 1
+    if phase == _LIST:
+        issue_read(kernel, topology, plane, controller, ZK_CHILDREN, BROKER_IDS_ZNODE, _TRUE)
+        return
+    if phase == _COMPARE:
+        _compare(kernel, topology, plane, controller)
+        return
+    fail_steps = topology.sizes[0].brokers + _FIRST_BROKER + 1
+    step = phase - _FIRST_STAGE
+    if step < _START_STEPS:
+        _start_up(kernel, topology, plane, controller, _APPEARED, step)
+        return
+    step -= _START_STEPS
+    if step < fail_steps:
+        _fail(kernel, topology, plane, controller, _BOUNCED, step)
+        return
+    step -= fail_steps
+    if step < _START_STEPS:
+        _start_up(kernel, topology, plane, controller, _BOUNCED, step)
+        return
+    step -= _START_STEPS
+    if step < fail_steps:
+        _fail(kernel, topology, plane, controller, _GONE, step)
+        return
+    state.event = NONE
+
+
+@rule
+def _compare(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Find out who has appeared, bounced or gone since brokers were last listed."""
+    process = controller_process(topology, controller)
+    for broker in range(topology.sizes[0].brokers):
+        known = broker_at(topology, plane, controller, broker)
+        is_listed = known.listed_epoch != UNDEFINED
+        known.change = _UNCHANGED
+        if known.alive and not is_listed:
+            known.change = _GONE
+        elif is_listed and not known.alive:
+            known.change = _APPEARED
+        elif is_listed and known.listed_epoch > known.broker_epoch:
+            known.change = _BOUNCED
+        if known.change in (_GONE, _BOUNCED):
+            close_channel(kernel, topology, plane, controller, broker)
+            written = new_row(kernel, process, BROKER_FAILED)
+            written.values[0] = broker
+            write_canonical(kernel, written)
+        if known.change in (_APPEARED, _BOUNCED):
+            written = new_row(kernel, process, BROKER_REGISTERED)
+            written.values[0] = broker
+            write_canonical(kernel, written)
+
+
+@rule
+def _any(topology: Topology, plane: ControlPlane, controller: int, change: int) -> bool:
+    for broker in range(topology.sizes[0].brokers):
+        if broker_at(topology, plane, controller, broker).change == change:
+            return True
+    return False
+
+
+@rule
+def _start_up(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    change: int,
+    step: int,
+) -> None:
+    """Tell everybody of brokers that have come, give these their roles, elect.
+
+    Source: KafkaController.onBrokerStartup@2.4.0.
+    """
+    if not _any(topology, plane, controller, change):
+        return
+    if step == _STARTED:
+        send_requests(kernel, topology, plane, controller)
+        return
+    sizes = topology.sizes[0]
+    for broker in range(sizes.brokers):
+        known = broker_at(topology, plane, controller, broker)
+        if known.change == change:
+            known.alive = True
+            known.broker_epoch = known.listed_epoch
+    for broker in range(sizes.brokers):
+        known = broker_at(topology, plane, controller, broker)
+        if known.alive:
+            is_new = known.change == change
+            send_metadata(kernel, topology, plane, controller, broker, is_new)
+    for partition in range(sizes.partitions):
+        if plane.partitions[controller * sizes.partitions + partition].has_state:
+            _tell_new_replicas(kernel, topology, plane, controller, partition, change)
+    send_requests(kernel, topology, plane, controller)
+    bring_online(kernel, topology, plane, controller)
+
+
+@rule
+def _tell_new_replicas(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    partition: int,
+    change: int,
+) -> None:
+    facts = topology.partitions[partition]
+    for slot in range(facts.slot_count):
+        broker = topology.slots[facts.first_slot + slot].broker
+        if broker_at(topology, plane, controller, broker).change == change:
+            plane.partitions[controller * topology.sizes[0].partitions + partition].touched = True
+            tell_replica(kernel, topology, plane, controller, partition, broker)
+
+
+@rule
+def _fail(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    change: int,
+    step: int,
+) -> None:
+    """Elect where the leader is dead, then take the dead out of the other ISRs.
+
+    Source: KafkaController.onBrokerFailure and onReplicasBecomeOffline@2.4.0.
+    """
+    if not _any(topology, plane, controller, change):
+        return
+    state = plane.controllers[controller]
+    brokers = topology.sizes[0].brokers
+    if step == _FAIL:
+        for broker in range(brokers):
+            known = broker_at(topology, plane, controller, broker)
+            if known.change == change:
+                known.alive = False
+        state.elected = _take_offline(topology, plane, controller, change)
+        bring_online(kernel, topology, plane, controller)
+    elif step == _FAILED:
+        send_requests(kernel, topology, plane, controller)
+    elif step < _FIRST_BROKER + brokers:
+        broker = step - _FIRST_BROKER
+        if broker_at(topology, plane, controller, broker).change == change:
+            remove_from_isrs(kernel, topology, plane, controller, broker)
+    else:
+        send_requests(kernel, topology, plane, controller)
+
+
+@rule
+def _take_offline(topology: Topology, plane: ControlPlane, controller: int, change: int) -> bool:
+    """Find the partitions that have no leader now; whether there are any."""
+    sizes = topology.sizes[0]
+    found = False
+    for partition in range(sizes.partitions):
+        index = controller * sizes.partitions + partition
+        known = plane.partitions[index]
+        if not known.has_state:
+            continue
+        facts = topology.partitions[partition]
+        dead = EMPTY
+        for slot in range(facts.slot_count):
+            broker = topology.slots[facts.first_slot + slot].broker
+            if broker_at(topology, plane, controller, broker).change == change:
+                dead = append(dead, slot)
+        online = live_replicas(topology, plane, controller, partition)
+        if failure_takes_offline(
+            plane.rules[controller], plane.leader_and_isr[index], dead, online
+        ):
+            known.state = OFFLINE_PARTITION
+            found = True
+    return found

@@ -1,0 +1,207 @@
+"""What a controller sends to brokers (Kafka: ``ControllerChannelManager``).
+
+Each broker has a queue and one request in flight. Changes of one step are gathered into one
+LeaderAndIsr per broker, for the partitions of which it is a replica, followed by one
+UpdateMetadata to every live broker (``ControllerBrokerRequestBatch``).
+"""
+
+from __future__ import annotations
+
+from tidegauge.controller.state import ControllerBroker, ControlPlane
+from tidegauge.replication.compiled import rule
+from tidegauge.simulation.events import add_item, free_event, new_event
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kinds import LEADER_AND_ISR, UPDATE_METADATA
+from tidegauge.simulation.links import send
+from tidegauge.simulation.topology import Topology, controller_process
+
+
+@rule
+def broker_at(
+    topology: Topology, plane: ControlPlane, controller: int, broker: int
+) -> ControllerBroker:
+    """What a controller knows of a broker."""
+    return plane.brokers[controller * topology.sizes[0].brokers + broker]
+
+
+@rule
+def send_requests(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Tell brokers of all partitions that were touched; forget that they were.
+
+    Source: ControllerBrokerRequestBatch.sendRequestsToBrokers@2.4.0.
+    """
+    sizes = topology.sizes[0]
+    first = controller * sizes.partitions
+    for partition in range(sizes.partitions):
+        if plane.partitions[first + partition].led_anew:
+            plane.partitions[first + partition].led_anew = False
+            _tell_replicas(kernel, topology, plane, controller, partition)
+    for broker in range(sizes.brokers):
+        known = broker_at(topology, plane, controller, broker)
+        if known.building != NONE:
+            queue_request(kernel, plane, topology, controller, broker, known.building)
+            known.building = NONE
+    for broker in range(sizes.brokers):
+        if broker_at(topology, plane, controller, broker).alive:
+            send_metadata(kernel, topology, plane, controller, broker, False)
+    for partition in range(sizes.partitions):
+        plane.partitions[first + partition].touched = False
+
+
+@rule
+def _tell_replicas(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
+) -> None:
+    facts = topology.partitions[partition]
+    for slot in range(facts.slot_count):
+        broker = topology.slots[facts.first_slot + slot].broker
+        if broker_at(topology, plane, controller, broker).alive:
+            tell_replica(kernel, topology, plane, controller, partition, broker)
+
+
+@rule
+def tell_replica(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    partition: int,
+    broker: int,
+) -> None:
+    """Put a partition into the LeaderAndIsr that is being made for a broker."""
+    known = broker_at(topology, plane, controller, broker)
+    if known.building == NONE:
+        request = _new_control_request(kernel, topology, plane, controller, broker, LEADER_AND_ISR)
+        known.building = request.index
+    item = add_item(kernel, kernel.events[known.building], partition)
+    _fill(topology, plane, controller, partition, item)
+
+
+@rule
+def _fill(
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    partition: int,
+    item: PartitionData,
+) -> None:
+    index = controller * topology.sizes[0].partitions + partition
+    state = plane.leader_and_isr[index]
+    item.leader = state.leader
+    item.leader_epoch = state.leader_epoch
+    item.isr = state.isr
+    item.version = state.partition_epoch
+    item.controller_epoch = plane.partitions[index].controller_epoch
+    item.replicas = topology.partitions[partition].replicas
+
+
+@rule
+def _new_control_request(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    broker: int,
+    kind: int,
+) -> Event:
+    request = new_event(kernel, controller_process(topology, controller), broker, kind)
+    request.broker = controller
+    request.controller_epoch = plane.controllers[controller].controller_epoch
+    known = broker_at(topology, plane, controller, broker)
+    request.version = known.broker_epoch
+    return request
+
+
+@rule
+def send_metadata(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    broker: int,
+    everything: bool,
+) -> None:
+    """Tell a broker of partitions (those touched, or all) and of who is alive.
+
+    Source: KafkaController.sendUpdateMetadataRequest@2.4.0.
+    """
+    sizes = topology.sizes[0]
+    request = _new_control_request(kernel, topology, plane, controller, broker, UPDATE_METADATA)
+    for partition in range(sizes.partitions):
+        known = plane.partitions[controller * sizes.partitions + partition]
+        if known.touched or (everything and known.has_state):
+            item = add_item(kernel, request, partition)
+            _fill(topology, plane, controller, partition, item)
+    for other in range(sizes.brokers):
+        if broker_at(topology, plane, controller, other).alive:
+            item = add_item(kernel, request, other)
+            item.continues = True
+    queue_request(kernel, plane, topology, controller, broker, request.index)
+
+
+@rule
+def queue_request(
+    kernel: Kernel,
+    plane: ControlPlane,
+    topology: Topology,
+    controller: int,
+    broker: int,
+    index: int,
+) -> None:
+    """Send a request, or let it wait until the one before it is answered."""
+    known = broker_at(topology, plane, controller, broker)
+    request = kernel.events[index]
+    request.next = NONE
+    known.requests += 1
+    request.request = known.requests
+    if known.in_flight == NONE:
+        known.in_flight = request.request
+        send(kernel, request, kernel.context[0].time_us)
+        return
+    if known.queue_last == NONE:
+        known.queue_first = index
+    else:
+        kernel.events[known.queue_last].next = index
+    known.queue_last = index
+    known.queue_length += 1
+
+
+@rule
+def take_control_response(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
+) -> None:
+    """A broker has dealt with a request: send the next."""
+    known = broker_at(topology, plane, controller, answer.broker)
+    if known.in_flight != answer.request:
+        return
+    known.in_flight = NONE
+    if known.queue_first == NONE:
+        return
+    request = kernel.events[known.queue_first]
+    known.queue_first = request.next
+    if known.queue_first == NONE:
+        known.queue_last = NONE
+    known.queue_length -= 1
+    request.next = NONE
+    known.in_flight = request.request
+    send(kernel, request, kernel.context[0].time_us)
+
+
+@rule
+def close_channel(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, broker: int
+) -> None:
+    """A broker is gone: what was to be sent to it is dropped.
+
+    Source: ControllerChannelManager.removeBroker@2.4.0.
+    """
+    known = broker_at(topology, plane, controller, broker)
+    index = known.queue_first
+    while index != NONE:
+        request = kernel.events[index]
+        index = request.next
+        free_event(kernel, request)
+    known.queue_first = NONE
+    known.queue_last = NONE
+    known.queue_length = 0
+    known.in_flight = NONE

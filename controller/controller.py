@@ -1,0 +1,320 @@
+"""A broker's controller: one event after the other, each in steps between answers.
+
+ZooKeeper's watches and the broker's session bring events. They wait in a queue and are
+processed one at a time (Kafka: ``ControllerEventManager``; up to 0.10.2 a lock has the same
+effect). An event is a sequence of *phases*: a phase asks ZooKeeper for something, and the
+next one begins when all answers are there.
+
+=================  ===================================================================
+event              what its phases do
+=================  ===================================================================
+ELECT              look whether there is a controller; if not, become it: take the
+                   next epoch, read everything, tell everybody, take the dead out of
+                   ISRs, elect (``failover.py``)
+BROKER_CHANGE      list the brokers; start up those that appeared, then deal with the
+                   failure of those that are gone (``broker_changes.py``)
+TOPIC_CHANGE       list the topics; give new partitions a leader and an ISR
+ISR_CHANGE         list and read the notifications, read the states that they name,
+                   tell the brokers, delete the notifications
+                   (``notification_changes.py``)
+=================  ===================================================================
+"""
+
+from __future__ import annotations
+
+from tidegauge.controller.broker_changes import advance_broker_change
+from tidegauge.controller.channels import close_channel, take_control_response
+from tidegauge.controller.failover import advance_election, advance_topic_change
+from tidegauge.controller.notification_changes import advance_isr_change
+from tidegauge.controller.partition_changes import take_state_answer
+from tidegauge.controller.phases import BROKER_CHANGE, ELECT, ISR_CHANGE, TOPIC_CHANGE
+from tidegauge.controller.state import Controller, ControlPlane
+from tidegauge.controller.zookeeper_requests import issue_next, new_request
+from tidegauge.replication.compiled import rule
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.costs import CONTROLLER_EVENT_COST, CONTROLLER_PARTITION_COST, cost_us
+from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import (
+    CONTROL_RESPONSE,
+    CONTROLLER_START,
+    CONTROLLER_WORKS,
+    SESSION_LOST,
+    ZK_CHILDREN,
+    ZK_RESPONSE,
+    ZK_WATCH,
+)
+from tidegauge.simulation.links import send
+from tidegauge.simulation.row_kinds import CONTROLLER_EVENT, CONTROLLER_RESIGNED
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import (
+    BROKER_IDS_ZNODE,
+    CONTROLLER_ZNODE,
+    NOTIFICATIONS_ZNODE,
+    TOPICS_ZNODE,
+    Topology,
+    controller_process,
+)
+from tidegauge.simulation.zookeeper_errors import SESSION_EXPIRED
+
+
+@rule
+def handle_controller_event(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, event: Event
+) -> None:
+    """Let a controller context deal with one event, and give it back unless it is kept."""
+    controller = event.destination - topology.sizes[0].brokers
+    kind = event.kind
+    if kind == ZK_RESPONSE:
+        _take_answer(kernel, topology, plane, controller, event)
+        return
+    if kind == ZK_WATCH:
+        _take_watch(kernel, topology, plane, controller, event)
+        return
+    if kind == CONTROL_RESPONSE:
+        take_control_response(kernel, topology, plane, controller, event)
+    elif kind == CONTROLLER_WORKS:
+        if event.value == plane.controllers[controller].generation:
+            _advance(kernel, topology, plane, controller)
+    elif kind == SESSION_LOST:
+        _resign(kernel, topology, plane, controller)
+    elif kind == CONTROLLER_START:
+        plane.controllers[controller].session = event.value
+        _enqueue(kernel, topology, plane, controller, event, ELECT)
+        return
+    free_event(kernel, event)
+
+
+@rule
+def _take_watch(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, event: Event
+) -> None:
+    """A watch has fired: an event for the queue."""
+    state = plane.controllers[controller]
+    if event.znode == CONTROLLER_ZNODE:
+        _enqueue(kernel, topology, plane, controller, event, ELECT)
+    elif event.znode == BROKER_IDS_ZNODE:
+        _enqueue(kernel, topology, plane, controller, event, BROKER_CHANGE)
+    elif event.znode == TOPICS_ZNODE:
+        _enqueue(kernel, topology, plane, controller, event, TOPIC_CHANGE)
+    elif plane.rules[controller].notifications_listed_anew or not state.active:
+        _enqueue(kernel, topology, plane, controller, event, ISR_CHANGE)
+    else:
+        # The thread of the ZooKeeper client lists the children, whatever the controller does.
+        request = new_request(kernel, topology, plane, controller, ZK_CHILDREN, NOTIFICATIONS_ZNODE)
+        request.acks = 1
+        request.wait_ms = 1
+        send(kernel, request, kernel.context[0].time_us)
+        free_event(kernel, event)
+
+
+@rule
+def _enqueue(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    event: Event,
+    what: int,
+) -> None:
+    state = plane.controllers[controller]
+    event.version = what
+    event.next = NONE
+    if state.queue_last == NONE:
+        state.queue_first = event.index
+    else:
+        kernel.events[state.queue_last].next = event.index
+    state.queue_last = event.index
+    state.queue_length += 1
+    if state.event == NONE:
+        _begin_next(kernel, topology, plane, controller)
+
+
+@rule
+def _begin_next(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Take the next event from the queue, if there is one.
+
+    Source: ControllerEventManager.ControllerEventThread.doWork@2.4.0.
+    """
+    state = plane.controllers[controller]
+    if state.queue_first == NONE:
+        return
+    event = kernel.events[state.queue_first]
+    state.queue_first = event.next
+    if state.queue_first == NONE:
+        state.queue_last = NONE
+    state.queue_length -= 1
+    state.event = event.version
+    state.phase = 0
+    context = kernel.context[0]
+    if state.active:
+        written = new_row(kernel, controller_process(topology, controller), CONTROLLER_EVENT)
+        written.values[0] = event.version
+        written.values[1] = state.queue_length
+        written.values[2] = context.time_us - event.time_us
+        write_canonical(kernel, written)
+    if event.kind == ZK_RESPONSE:
+        state.listing = event.index
+    else:
+        free_event(kernel, event)
+    process = controller_process(topology, controller)
+    _work(kernel, plane, controller, process, cost_us(kernel, process, CONTROLLER_EVENT_COST))
+
+
+@rule
+def _work(kernel: Kernel, plane: ControlPlane, controller: int, process: int, work_us: int) -> None:
+    """Let the controller's own work take its time, then go on."""
+    timer = new_event(kernel, process, process, CONTROLLER_WORKS)
+    timer.value = plane.controllers[controller].generation
+    set_timer(kernel, timer, kernel.context[0].time_us + work_us)
+
+
+@rule
+def _advance(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Go through the phases of the event until answers have to be waited for."""
+    state = plane.controllers[controller]
+    while state.event != NONE and state.pending == 0:
+        if state.event == ELECT:
+            advance_election(kernel, topology, plane, controller)
+        elif not state.active:
+            state.event = NONE
+        elif state.event == BROKER_CHANGE:
+            advance_broker_change(kernel, topology, plane, controller)
+        elif state.event == TOPIC_CHANGE:
+            advance_topic_change(kernel, topology, plane, controller)
+        else:
+            advance_isr_change(kernel, topology, plane, controller)
+    if state.event == NONE:
+        _forget_listing(kernel, state)
+        _begin_next(kernel, topology, plane, controller)
+
+
+@rule
+def _forget_listing(kernel: Kernel, state: Controller) -> None:
+    if state.listing != NONE:
+        free_event(kernel, kernel.events[state.listing])
+        state.listing = NONE
+
+
+@rule
+def _take_answer(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
+) -> None:
+    """Take an answer of ZooKeeper; the last of a phase lets the event go on."""
+    state = plane.controllers[controller]
+    if answer.request != state.generation or answer.error == SESSION_EXPIRED:
+        free_event(kernel, answer)
+        return
+    if answer.value == ZK_CHILDREN and answer.wait_ms == 1:
+        _enqueue(kernel, topology, plane, controller, answer, ISR_CHANGE)
+        return
+    state.pending -= 1
+    state.answers += 1
+    state.answer_error = answer.error
+    state.answer_version = answer.version
+    issue_next(kernel, plane, controller)
+    if answer.partition != UNDEFINED:
+        take_state_answer(kernel, topology, plane, controller, answer)
+    elif answer.value == ZK_CHILDREN:
+        if answer.znode == BROKER_IDS_ZNODE:
+            _note_listed_brokers(kernel, topology, plane, controller, answer)
+        elif answer.znode == TOPICS_ZNODE:
+            _note_listed_topics(kernel, topology, plane, controller, answer)
+        else:
+            _forget_listing(kernel, state)
+            state.listing = answer.index
+            _go_on(kernel, topology, plane, controller)
+            return
+    elif answer.item_count > 0:
+        _note_content(kernel, topology, plane, controller, answer)
+    free_event(kernel, answer)
+    _go_on(kernel, topology, plane, controller)
+
+
+@rule
+def _go_on(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    state = plane.controllers[controller]
+    if state.pending == 0:
+        process = controller_process(topology, controller)
+        partition_us = cost_us(kernel, process, CONTROLLER_PARTITION_COST)
+        _work(kernel, plane, controller, process, state.answers * partition_us)
+        state.answers = 0
+
+
+@rule
+def _note_listed_brokers(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
+) -> None:
+    first = controller * topology.sizes[0].brokers
+    for broker in range(topology.sizes[0].brokers):
+        plane.brokers[first + broker].listed_epoch = UNDEFINED
+    cursor = answer.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        plane.brokers[first + item.partition].listed_epoch = item.offset
+
+
+@rule
+def _note_listed_topics(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
+) -> None:
+    """Know the partitions of all topics that are listed; those not known before are new."""
+    sizes = topology.sizes[0]
+    cursor = answer.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        for partition in range(sizes.partitions):
+            if topology.partitions[partition].topic == item.partition:
+                plane.partitions[controller * sizes.partitions + partition].known = True
+
+
+@rule
+def _note_content(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
+) -> None:
+    """Take what a znode holds: the controller epoch, or the partitions of a notification."""
+    state = plane.controllers[controller]
+    if state.event == ELECT:
+        state.answer_epoch = kernel.items[answer.first_item].controller_epoch
+        return
+    cursor = answer.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        first = controller * topology.sizes[0].partitions
+        plane.partitions[first + item.partition].touched = True
+
+
+@rule
+def _resign(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """The session is gone: what was under way is void, and this is no controller any more.
+
+    Source: KafkaController.onControllerResignation@2.4.0.
+    """
+    state = plane.controllers[controller]
+    if state.active:
+        written = new_row(kernel, controller_process(topology, controller), CONTROLLER_RESIGNED)
+        written.values[0] = controller
+        written.values[1] = state.controller_epoch
+        write_canonical(kernel, written)
+    state.active = False
+    state.generation += 1
+    state.session = UNDEFINED
+    state.event = NONE
+    state.pending = 0
+    _forget_listing(kernel, state)
+    while state.unsent_first != NONE:
+        request = kernel.events[state.unsent_first]
+        state.unsent_first = request.next
+        free_event(kernel, request)
+    state.unsent_last = NONE
+    while state.queue_first != NONE:
+        event = kernel.events[state.queue_first]
+        state.queue_first = event.next
+        free_event(kernel, event)
+    state.queue_last = NONE
+    state.queue_length = 0
+    for broker in range(topology.sizes[0].brokers):
+        close_channel(kernel, topology, plane, controller, broker)

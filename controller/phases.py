@@ -1,0 +1,13 @@
+"""What a controller can be processing. The phases of each are in the file that does it."""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import code
+
+ELECT = code(0)
+BROKER_CHANGE = code(1)
+TOPIC_CHANGE = code(2)
+ISR_CHANGE = code(3)
+
+#: What people call each: Kafka's ControllerState where there is one.
+NAMES: dict[int, str] = {0: "Startup", 1: "BrokerChange", 2: "TopicChange", 3: "IsrChange"}

@@ -1,0 +1,181 @@
+"""The tree: creating, deleting and watching znodes.
+
+Parents count their children. Of /brokers/ids and /brokers/topics the children are the
+znodes of brokers and topics that exist; those of /isr_change_notification are a list in the
+order of their sequence numbers.
+"""
+
+from __future__ import annotations
+
+from tidegauge.controller.state import ControlPlane
+from tidegauge.replication.compiled import rule
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.events import new_event
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import ZK_WATCH
+from tidegauge.simulation.links import send
+from tidegauge.simulation.row_kinds import ZNODE_DELETED
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import (
+    BROKER_IDS_ZNODE,
+    FIXED_ZNODES,
+    NOTIFICATIONS_ZNODE,
+    TOPICS_ZNODE,
+    Topology,
+    first_notification_znode,
+)
+
+
+@rule
+def parent_of(topology: Topology, znode: int) -> int:
+    """The parent whose children are watched; NONE for all other znodes."""
+    sizes = topology.sizes[0]
+    if znode >= first_notification_znode(topology):
+        return NOTIFICATIONS_ZNODE
+    if FIXED_ZNODES <= znode < FIXED_ZNODES + sizes.brokers:
+        return BROKER_IDS_ZNODE
+    if FIXED_ZNODES + sizes.brokers <= znode < FIXED_ZNODES + sizes.brokers + sizes.topics:
+        return TOPICS_ZNODE
+    return NONE
+
+
+@rule
+def add_watch(plane: ControlPlane, znode: int, process: int, on_children: bool) -> None:
+    """Watch a znode, or its children, once; a watch that is set already is not set twice."""
+    node = plane.znodes[znode]
+    index = node.first_child_watch if on_children else node.first_watch
+    while index != NONE:
+        if plane.znode_watches[index].process == process:
+            return
+        index = plane.znode_watches[index].next
+    ensemble = plane.ensemble[0]
+    index = ensemble.free_watch
+    watch = plane.znode_watches[index]
+    ensemble.free_watch = watch.next
+    watch.process = process
+    if on_children:
+        watch.next = node.first_child_watch
+        node.first_child_watch = index
+    else:
+        watch.next = node.first_watch
+        node.first_watch = index
+
+
+@rule
+def fire_watches(
+    kernel: Kernel, plane: ControlPlane, zookeeper: int, znode: int, departure_us: int
+) -> None:
+    """Tell all who watch a znode's data or existence, and forget them."""
+    node = plane.znodes[znode]
+    index = node.first_watch
+    node.first_watch = NONE
+    _tell_watchers(kernel, plane, zookeeper, znode, index, departure_us)
+
+
+@rule
+def fire_child_watches(
+    kernel: Kernel, plane: ControlPlane, zookeeper: int, znode: int, departure_us: int
+) -> None:
+    """Tell all who watch a znode's children, and forget them."""
+    if znode == NONE:
+        return
+    node = plane.znodes[znode]
+    index = node.first_child_watch
+    node.first_child_watch = NONE
+    _tell_watchers(kernel, plane, zookeeper, znode, index, departure_us)
+
+
+@rule
+def _tell_watchers(
+    kernel: Kernel, plane: ControlPlane, zookeeper: int, znode: int, index: int, departure_us: int
+) -> None:
+    ensemble = plane.ensemble[0]
+    while index != NONE:
+        watch = plane.znode_watches[index]
+        event = new_event(kernel, zookeeper, watch.process, ZK_WATCH)
+        event.znode = znode
+        send(kernel, event, departure_us)
+        following = watch.next
+        watch.next = ensemble.free_watch
+        ensemble.free_watch = index
+        index = following
+
+
+@rule
+def new_notification(kernel: Kernel, plane: ControlPlane, request: Event) -> int:
+    """Take a znode for a child of /isr_change_notification; it keeps the request's chain."""
+    ensemble = plane.ensemble[0]
+    znode = ensemble.free_notification
+    node = plane.znodes[znode]
+    ensemble.free_notification = node.next
+    if ensemble.free_notification == NONE or plane.znodes[ensemble.free_notification].next == NONE:
+        kernel.context[0].needs_room = True
+    parent = plane.znodes[NOTIFICATIONS_ZNODE]
+    node.sequence_number = parent.sequence_number
+    parent.sequence_number += 1
+    node.first_item = request.first_item
+    node.last_item = request.last_item
+    node.item_count = request.item_count
+    request.first_item = NONE
+    request.last_item = NONE
+    request.item_count = 0
+    node.next = NONE
+    if ensemble.last_notification == NONE:
+        ensemble.first_notification = znode
+    else:
+        plane.znodes[ensemble.last_notification].next = znode
+    ensemble.last_notification = znode
+    return znode
+
+
+@rule
+def _free_notification(kernel: Kernel, plane: ControlPlane, znode: int) -> None:
+    ensemble = plane.ensemble[0]
+    previous = NONE
+    current = ensemble.first_notification
+    while current != znode:
+        previous = current
+        current = plane.znodes[current].next
+    node = plane.znodes[znode]
+    if previous == NONE:
+        ensemble.first_notification = node.next
+    else:
+        plane.znodes[previous].next = node.next
+    if ensemble.last_notification == znode:
+        ensemble.last_notification = previous
+    if node.first_item != NONE:
+        context = kernel.context[0]
+        kernel.items[node.last_item].next = context.free_item
+        context.free_item = node.first_item
+        context.free_items += node.item_count
+    node.first_item = NONE
+    node.item_count = 0
+    node.next = ensemble.free_notification
+    ensemble.free_notification = znode
+
+
+@rule
+def delete_znode(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    zookeeper: int,
+    znode: int,
+    writer: int,
+    departure_us: int,
+) -> None:
+    """Delete a znode; ``writer`` is the broker that did it, -1 the end of its session."""
+    node = plane.znodes[znode]
+    node.exists = False
+    node.session = UNDEFINED
+    written = new_row(kernel, zookeeper, ZNODE_DELETED)
+    written.values[0] = znode
+    written.values[1] = writer
+    write_canonical(kernel, written)
+    parent = parent_of(topology, znode)
+    if parent != NONE:
+        plane.znodes[parent].children -= 1
+    if parent == NOTIFICATIONS_ZNODE:
+        _free_notification(kernel, plane, znode)
+    fire_watches(kernel, plane, zookeeper, znode, departure_us)
+    fire_child_watches(kernel, plane, zookeeper, parent, departure_us)

@@ -1,0 +1,75 @@
+"""A controller's requests to ZooKeeper.
+
+From 1.1 on they are sent one behind the other and answered in that order; before, each
+waits for the answer to the one before (``controller_requests_pipelined``).
+"""
+
+from __future__ import annotations
+
+from tidegauge.controller.state import ControlPlane
+from tidegauge.replication.compiled import rule
+from tidegauge.simulation.events import new_event
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.links import send
+from tidegauge.simulation.topology import Topology, controller_process, zookeeper_process
+
+
+@rule
+def new_request(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, kind: int, znode: int
+) -> Event:
+    """A request under the broker's session that has still to be issued."""
+    source = controller_process(topology, controller)
+    request = new_event(kernel, source, zookeeper_process(topology), kind)
+    request.broker = controller
+    request.value = plane.controllers[controller].session
+    request.request = plane.controllers[controller].generation
+    request.znode = znode
+    return request
+
+
+@rule
+def issue(kernel: Kernel, plane: ControlPlane, controller: int, request: Event) -> None:
+    """Send a request, or let it wait for the answers to those before it."""
+    state = plane.controllers[controller]
+    state.pending += 1
+    if plane.rules[controller].controller_requests_pipelined or state.pending == 1:
+        send(kernel, request, kernel.context[0].time_us)
+        return
+    request.next = NONE
+    if state.unsent_last == NONE:
+        state.unsent_first = request.index
+    else:
+        kernel.events[state.unsent_last].next = request.index
+    state.unsent_last = request.index
+
+
+@rule
+def issue_next(kernel: Kernel, plane: ControlPlane, controller: int) -> None:
+    """An answer has come: send the request that waits for it."""
+    state = plane.controllers[controller]
+    if state.unsent_first == NONE:
+        return
+    request = kernel.events[state.unsent_first]
+    state.unsent_first = request.next
+    if state.unsent_first == NONE:
+        state.unsent_last = NONE
+    request.next = NONE
+    # It was made when the others were; it leaves, and takes its place in line, now.
+    send(kernel, request, kernel.context[0].time_us)
+
+
+@rule
+def issue_read(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    kind: int,
+    znode: int,
+    watch: bool,
+) -> None:
+    """Read a znode or its children, and watch it if ``watch``."""
+    request = new_request(kernel, topology, plane, controller, kind, znode)
+    request.acks = 1 if watch else 0
+    issue(kernel, plane, controller, request)

@@ -1,0 +1,1 @@
+"""Virtual time: events and processes, links, clients, faults, windows, trace, scenarios."""

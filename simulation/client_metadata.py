@@ -1,0 +1,81 @@
+"""A client's metadata: who leads what, as some broker said some time ago.
+
+It is asked for at the start, every metadata.max.age.ms, and when an answer or a silence
+shows that it is out of date. Brokers are asked in turn; one that does not answer within
+request.timeout.ms is passed over.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import rule
+from tidegauge.simulation.client_state import Client, Clients
+from tidegauge.simulation.events import add_item, new_event, set_timer
+from tidegauge.simulation.kernel import Event, Kernel
+from tidegauge.simulation.kinds import METADATA, METADATA_REFRESH, REQUEST_TIMES_OUT
+from tidegauge.simulation.links import send
+from tidegauge.simulation.topology import Topology
+
+#: In a REQUEST_TIMES_OUT timer: it is about the metadata request.
+_METADATA = METADATA
+
+
+@rule
+def client_of(topology: Topology, process: int) -> int:
+    """The number of a client among the clients: their processes come after ZooKeeper."""
+    return process - 2 * topology.sizes[0].brokers - 1
+
+
+@rule
+def request_metadata(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
+    """Ask the next broker, unless a question is under way."""
+    client = clients.clients[client_of(topology, process)]
+    if client.metadata_request != 0:
+        return
+    client.metadata_requests += 1
+    client.metadata_request = client.metadata_requests
+    brokers = topology.sizes[0].brokers
+    broker = (process + client.metadata_requests) % brokers
+    request = new_event(kernel, process, broker, METADATA)
+    request.request = client.metadata_request
+    for target in range(client.target_count):
+        add_item(kernel, request, clients.targets[client.first_target + target].partition)
+    now_us = kernel.context[0].time_us
+    send(kernel, request, now_us)
+    timer = new_event(kernel, process, process, REQUEST_TIMES_OUT)
+    timer.version = _METADATA
+    timer.request = client.metadata_request
+    set_timer(kernel, timer, now_us + client.request_timeout_ms * 1000)
+
+
+@rule
+def refresh_later(kernel: Kernel, client: Client, process: int, delay_ms: int) -> None:
+    """Ask again after a while, unless that is planned already."""
+    if client.refresh_timer:
+        return
+    client.refresh_timer = True
+    timer = new_event(kernel, process, process, METADATA_REFRESH)
+    set_timer(kernel, timer, kernel.context[0].time_us + delay_ms * 1000)
+
+
+@rule
+def take_metadata(kernel: Kernel, topology: Topology, clients: Clients, answer: Event) -> bool:
+    """Take over who leads what; whether every partition has a leader.
+
+    The answer names the partitions in the order in which they were asked for.
+    """
+    client = clients.clients[client_of(topology, answer.destination)]
+    if client.metadata_request != answer.request:
+        return False
+    client.metadata_request = 0
+    complete = True
+    cursor = answer.first_item
+    target = client.first_target
+    while cursor >= 0:
+        item = kernel.items[cursor]
+        cursor = item.next
+        clients.targets[target].leader = item.leader
+        complete = complete and item.leader >= 0
+        target += 1
+    if not complete:
+        refresh_later(kernel, client, answer.destination, client.retry_backoff_ms)
+    return complete

@@ -1,0 +1,173 @@
+"""What clients remember: producers, consumers, and the operator who takes the steps."""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import Tables, code
+from tidegauge.replication.records import Record, Records, flag, i64
+
+# Client.kind
+PRODUCER = code(0)
+CONSUMER = code(1)
+OPERATOR = code(2)
+
+
+class Client(Record):
+    """One client process."""
+
+    kind: i64
+    #: Settings (producer or consumer).
+    acks: i64
+    retries: i64
+    request_timeout_ms: i64
+    delivery_timeout_ms: i64
+    retry_backoff_ms: i64
+    max_in_flight: i64
+    metadata_max_age_ms: i64
+    fetch_max_wait_ms: i64
+    fetch_min_bytes: i64
+    max_partition_fetch_bytes: i64
+    #: auto.offset.reset is latest.
+    resets_to_latest: flag
+
+    # Producers.
+    start_us: i64
+    stop_us: i64
+    #: Between two batches of this client.
+    period_ns: i64
+    sent: i64
+    records_per_batch: i64
+    #: The next of its partitions to be written to, and by how many it goes on.
+    next_target: i64
+    stride: i64
+
+    # Consumers.
+    #: Time to process one record, in nanoseconds.
+    record_ns: i64
+    #: It processes until then.
+    busy_until_us: i64
+
+    #: Its partitions: where they lie in ``Clients.targets``.
+    first_target: i64
+    target_count: i64
+    #: The metadata request in flight, and how many were made; 0 none.
+    metadata_request: i64
+    metadata_requests: i64
+    #: Another refresh is due already.
+    refresh_timer: flag
+
+    # The operator.
+    #: The step that is being taken.
+    step: i64
+    #: It waits for a condition (a watch) or an answer; -1 neither.
+    waiting: i64
+    #: Grows with each question, so that late answers are recognised.
+    question: i64
+    step_began_us: i64
+    topics_created: flag
+
+    # Counted.
+    records_sent: i64
+    records_acknowledged: i64
+    records_failed: i64
+    records_duplicated: i64
+    records_consumed: i64
+
+
+class Target(Record):
+    """One partition as one client knows it."""
+
+    partition: i64
+    #: Leader's broker by the client's metadata, -1 unknown.
+    leader: i64
+    #: Consumers: the offset to be read next, -1 where none is known yet.
+    position: i64
+    #: It is part of the fetch that is in flight.
+    in_flight: flag
+
+
+class Connection(Record):
+    """A client's connection to one broker: at ``client * broker_count + broker``."""
+
+    #: Producers: requests in flight, and batches that wait for their turn.
+    in_flight: i64
+    waiting_first: i64
+    waiting_last: i64
+    #: Consumers: the number of the fetch in flight; 0 none.
+    fetch: i64
+    fetches: i64
+    poll_timer: flag
+
+
+class Batch(Record):
+    """A batch of records that a producer wants to have appended."""
+
+    #: Next of the free ones, or of those that wait.
+    next: i64
+    index: i64
+    client: i64
+    #: Which of its client's, -1 free.
+    number: i64
+    target: i64
+    records: i64
+    attempts: i64
+    #: The broker that the last attempt went to.
+    broker: i64
+    created_us: i64
+    #: Its outcome is known to the producer.
+    done: flag
+    #: Attempts that are not answered.
+    unanswered: i64
+    #: An attempt is on its way, in the eyes of the producer.
+    in_flight: flag
+    #: Where it was appended first, as far as is known; -1 nowhere.
+    appended_offset: i64
+
+
+class Step(Record):
+    """A step of the scenario, with what its kind needs."""
+
+    #: When: at a time, after a while, or on a condition (kinds in ``steps.py``).
+    start: i64
+    time_us: i64
+    within_us: i64
+    #: Of the condition: partition and leader's broker, or brokers in ``Clients.members``.
+    condition_partition: i64
+    condition_leader: i64
+    first_member: i64
+    member_count: i64
+    #: What: a kind in ``steps.py``.
+    action: i64
+    partition: i64
+    records: i64
+    acks: i64
+    offset: i64
+    timeout_us: i64
+    fault: i64
+
+
+class Member(Record):
+    """A broker in a condition."""
+
+    broker: i64
+
+
+class BatchPool(Record):
+    """Free batches: one record."""
+
+    free_batch: i64
+    free_batches: i64
+    #: How many clients and steps there are.
+    clients: i64
+    steps: i64
+
+
+class Clients(Tables):
+    """All clients of one group."""
+
+    pool: Records[BatchPool]
+    clients: Records[Client]
+    targets: Records[Target]
+    connections: Records[Connection]
+    batches: Records[Batch]
+    steps: Records[Step]
+    members: Records[Member]

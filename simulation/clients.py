@@ -1,0 +1,138 @@
+"""Clients: what each does with the events that reach it.
+
+Producers (``producer.py``), consumers (``consumer.py``) and the operator (``steps.py``) are
+processes of their own, with metadata that goes stale (``client_metadata.py``).
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import rule
+from tidegauge.simulation.client_metadata import (
+    client_of,
+    refresh_later,
+    request_metadata,
+    take_metadata,
+)
+from tidegauge.simulation.client_state import CONSUMER, OPERATOR, PRODUCER, Clients
+from tidegauge.simulation.consumer import (
+    handle_consumer_polls,
+    handle_consumer_response,
+    handle_fetch_times_out,
+    poll_all,
+)
+from tidegauge.simulation.events import free_event
+from tidegauge.simulation.kernel import Event, Kernel
+from tidegauge.simulation.kinds import (
+    CLIENT_START,
+    CONSUMER_POLLS,
+    CONSUMER_RESPONSE,
+    FETCH,
+    METADATA,
+    METADATA_REFRESH,
+    METADATA_RESPONSE,
+    PRODUCE,
+    PRODUCE_RESPONSE,
+    PRODUCER_RETRIES,
+    PRODUCER_SENDS,
+    REQUEST_TIMES_OUT,
+    STEP_DUE,
+    ZK_WATCH,
+)
+from tidegauge.simulation.producer import (
+    handle_produce_response,
+    handle_produce_times_out,
+    handle_producer_retries,
+    handle_producer_sends,
+    plan_next_batch,
+)
+from tidegauge.simulation.row_kinds import CLIENT_TOTALS
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.steps import (
+    begin_operating,
+    handle_operator_answer,
+    handle_operator_times_out,
+    handle_operator_watch,
+    handle_step_due,
+    wait_for_step,
+)
+from tidegauge.simulation.topology import Topology
+
+
+@rule
+def handle_client_event(kernel: Kernel, topology: Topology, clients: Clients, event: Event) -> None:
+    """Let a client deal with one event, and give the event back."""
+    if clients.clients[client_of(topology, event.destination)].kind == OPERATOR:
+        _operate(kernel, topology, clients, event)
+    elif event.kind == PRODUCE_RESPONSE:
+        handle_produce_response(kernel, topology, clients, event)
+    elif event.kind == CONSUMER_RESPONSE:
+        handle_consumer_response(kernel, topology, clients, event)
+    elif event.kind == PRODUCER_SENDS:
+        handle_producer_sends(kernel, topology, clients, event)
+    elif event.kind == CONSUMER_POLLS:
+        handle_consumer_polls(kernel, topology, clients, event)
+    elif event.kind == REQUEST_TIMES_OUT:
+        _time_out(kernel, topology, clients, event)
+    elif event.kind == PRODUCER_RETRIES:
+        handle_producer_retries(kernel, topology, clients, event)
+    else:
+        _keep_metadata(kernel, topology, clients, event)
+    free_event(kernel, event)
+
+
+@rule
+def _operate(kernel: Kernel, topology: Topology, clients: Clients, event: Event) -> None:
+    if event.kind == CLIENT_START:
+        begin_operating(kernel, topology, event.destination)
+        wait_for_step(kernel, topology, clients, event.destination)
+    elif event.kind == STEP_DUE:
+        handle_step_due(kernel, topology, clients, event)
+    elif event.kind == ZK_WATCH:
+        handle_operator_watch(kernel, topology, clients, event)
+    elif event.kind == REQUEST_TIMES_OUT:
+        handle_operator_times_out(kernel, topology, clients, event)
+    else:
+        handle_operator_answer(kernel, topology, clients, event)
+
+
+@rule
+def _time_out(kernel: Kernel, topology: Topology, clients: Clients, timer: Event) -> None:
+    if timer.version == PRODUCE:
+        handle_produce_times_out(kernel, topology, clients, timer)
+    elif timer.version == FETCH:
+        handle_fetch_times_out(kernel, topology, clients, timer)
+    elif timer.version == METADATA:
+        client = clients.clients[client_of(topology, timer.destination)]
+        if client.metadata_request == timer.request:
+            client.metadata_request = 0
+            request_metadata(kernel, topology, clients, timer.destination)
+
+
+@rule
+def _keep_metadata(kernel: Kernel, topology: Topology, clients: Clients, event: Event) -> None:
+    process = event.destination
+    client = clients.clients[client_of(topology, process)]
+    if event.kind == CLIENT_START:
+        request_metadata(kernel, topology, clients, process)
+        if client.kind == PRODUCER:
+            plan_next_batch(kernel, client, process)
+    elif event.kind == METADATA_REFRESH:
+        client.refresh_timer = False
+        request_metadata(kernel, topology, clients, process)
+    elif event.kind == METADATA_RESPONSE:
+        if take_metadata(kernel, topology, clients, event):
+            refresh_later(kernel, client, process, client.metadata_max_age_ms)
+        if client.kind == CONSUMER:
+            poll_all(kernel, topology, clients, process)
+
+
+@rule
+def close_client(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
+    """Write down, at the end of a run, what a client has done."""
+    client = clients.clients[client_of(topology, process)]
+    row = new_row(kernel, process, CLIENT_TOTALS)
+    row.values[0] = client.records_acknowledged
+    row.values[1] = client.records_failed
+    row.values[2] = client.records_duplicated
+    row.values[3] = client.records_consumed
+    write_canonical(kernel, row)

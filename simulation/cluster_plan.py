@@ -1,0 +1,184 @@
+"""A scenario in numbers: who has which index, process, slot and znode.
+
+All tables of a run are laid out from this one plan, so every group of processes has the
+same numbers for the same things.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, ZOOKEEPER
+from tidegauge.simulation.scenario import Scenario
+from tidegauge.simulation.scenario_faults import Endpoint
+from tidegauge.simulation.scenario_workload import ClientGroup, ConsumerGroup, ProducerGroup
+
+#: The name of the client that creates topics and takes the steps.
+OPERATOR_NAME = "operator"
+
+_DEFAULT_RECORD_BYTES = 100
+
+
+class PlannedProcess(NamedTuple):
+    """A process: its name for people, and what it is."""
+
+    name: str
+    role: int
+    #: Which of its role.
+    number: int
+    #: The machine that it shares with others, -1 for none.
+    host: int
+    #: Number of its rack, -1 for none.
+    rack: int
+
+
+class PlannedPartition(NamedTuple):
+    """A partition of a topic."""
+
+    topic: str
+    topic_number: int
+    number: int
+    #: Indexes of its replicas' brokers, the preferred leader first.
+    replicas: tuple[int, ...]
+    min_insync_replicas: int
+    unclean_leader_election: bool
+    record_bytes: int
+
+
+class PlannedClient(NamedTuple):
+    """A client: the group that it belongs to, and which of it; no group for the operator."""
+
+    name: str
+    group: ClientGroup | None
+    number: int
+
+
+@dataclass(frozen=True)
+class ClusterPlan:
+    """Everything that a scenario fixes, numbered."""
+
+    scenario: Scenario
+
+    @cached_property
+    def brokers(self) -> tuple[int, ...]:
+        """Ids of the brokers; a broker's place is its index."""
+        return self.scenario.broker_ids()
+
+    def broker_index(self, broker: int) -> int:
+        """The index of a broker by its id; -1 stays nobody."""
+        return self.brokers.index(broker) if broker >= 0 else broker
+
+    @cached_property
+    def clients(self) -> tuple[PlannedClient, ...]:
+        """All clients; the operator is the last."""
+        planned = [
+            PlannedClient(f"{group.name}-{number}", group, number)
+            for group in self.scenario.workload.groups
+            for number in range(group.clients)
+        ]
+        return (*planned, PlannedClient(OPERATOR_NAME, None, 0))
+
+    @cached_property
+    def processes(self) -> tuple[PlannedProcess, ...]:
+        """All processes in the order of their numbers."""
+        racks = sorted({self.scenario.rack_of(broker) for broker in self.brokers})
+        rack_of = [racks.index(self.scenario.rack_of(broker)) for broker in self.brokers]
+        planned = [
+            PlannedProcess(f"broker {broker}", int(BROKER), index, index, rack_of[index])
+            for index, broker in enumerate(self.brokers)
+        ]
+        planned += [
+            PlannedProcess(
+                f"controller of broker {broker}", int(CONTROLLER), index, index, rack_of[index]
+            )
+            for index, broker in enumerate(self.brokers)
+        ]
+        rack = self.scenario.zookeeper.rack
+        own = racks.index(rack) if rack is not None else -1
+        planned.append(PlannedProcess("zookeeper", int(ZOOKEEPER), 0, -1, own))
+        planned += [
+            PlannedProcess(
+                client.name if client.group is None else f"client {client.name}",
+                int(CLIENT),
+                number,
+                -1,
+                -1,
+            )
+            for number, client in enumerate(self.clients)
+        ]
+        return tuple(planned)
+
+    @cached_property
+    def partitions(self) -> tuple[PlannedPartition, ...]:
+        """All partitions, topic by topic."""
+        planned = []
+        for topic_number, topic in enumerate(self.scenario.topics):
+            for number, replicas in enumerate(self.scenario.assignments(topic)):
+                effective = topic.effective(self.scenario.settings_of(replicas[0]))
+                planned.append(
+                    PlannedPartition(
+                        topic.name,
+                        topic_number,
+                        number,
+                        tuple(self.broker_index(broker) for broker in replicas),
+                        int(effective["min.insync.replicas"]),
+                        bool(effective["unclean.leader.election.enable"]),
+                        self._record_bytes(topic.name),
+                    )
+                )
+        return tuple(planned)
+
+    def _record_bytes(self, topic: str) -> int:
+        """Size of a topic's records: the largest of those who write to it."""
+        sizes = [
+            group.record_bytes
+            for group in self.scenario.workload.producers
+            if topic in group.topics
+        ]
+        return max(sizes, default=_DEFAULT_RECORD_BYTES)
+
+    @cached_property
+    def width(self) -> int:
+        """The most replicas that a partition has."""
+        return max((len(partition.replicas) for partition in self.partitions), default=1)
+
+    def partition_number(self, topic: str, number: int) -> int:
+        """The number within the cluster of a topic's partition."""
+        first = next(
+            index for index, partition in enumerate(self.partitions) if partition.topic == topic
+        )
+        return first + number
+
+    def partitions_of(self, client: PlannedClient) -> list[int]:
+        """The partitions that a client writes to or reads.
+
+        Producers write to all partitions of their topics, consumers share them out.
+        """
+        group = client.group
+        if group is None:
+            return []
+        numbers = [
+            index
+            for index, partition in enumerate(self.partitions)
+            if partition.topic in group.topics
+        ]
+        if isinstance(group, ConsumerGroup):
+            return numbers[client.number :: group.clients]
+        assert isinstance(group, ProducerGroup)
+        return numbers
+
+    def process_of(self, endpoint: Endpoint) -> int:
+        """The process at the end of a link that a fault hits."""
+        count = len(self.brokers)
+        if endpoint.kind == "broker":
+            return self.broker_index(endpoint.broker)
+        if endpoint.kind == "controller":
+            return count + self.broker_index(endpoint.broker)
+        if endpoint.kind == "zookeeper":
+            return 2 * count
+        for number, client in enumerate(self.clients):
+            if client.group is not None and client.group.name == endpoint.group:
+                return 2 * count + 1 + number + endpoint.client
+        raise AssertionError(f"no process is {endpoint}")

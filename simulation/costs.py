@@ -1,0 +1,41 @@
+"""The cost model: how long work takes, drawn from the scenario's quantile tables.
+
+The tables follow those of the network in ``Kernel.quantiles``, in the order below.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import code, rule
+from tidegauge.simulation.kernel import Kernel
+from tidegauge.simulation.links import NETWORK_TABLES
+from tidegauge.simulation.random_streams import COST, QUANTILES, draw, quantile_us
+
+#: Fields of ``costs`` in a scenario, in the order of their tables.
+COST_NAMES = (
+    *("request", "request_partition", "append", "become_leader", "become_follower"),
+    *("zookeeper_read", "zookeeper_write", "zookeeper_pipelined_write"),
+    *("controller_event", "controller_partition"),
+)
+REQUEST = code(int(NETWORK_TABLES) + 0)
+REQUEST_PARTITION = code(int(NETWORK_TABLES) + 1)
+APPEND = code(int(NETWORK_TABLES) + 2)
+BECOME_LEADER = code(int(NETWORK_TABLES) + 3)
+BECOME_FOLLOWER = code(int(NETWORK_TABLES) + 4)
+ZOOKEEPER_READ = code(int(NETWORK_TABLES) + 5)
+ZOOKEEPER_WRITE = code(int(NETWORK_TABLES) + 6)
+ZOOKEEPER_PIPELINED_WRITE = code(int(NETWORK_TABLES) + 7)
+CONTROLLER_EVENT_COST = code(int(NETWORK_TABLES) + 8)
+CONTROLLER_PARTITION_COST = code(int(NETWORK_TABLES) + 9)
+
+
+@rule
+def cost_us(kernel: Kernel, process: int, table: int) -> int:
+    """How long something takes that a process does now."""
+    first = table * QUANTILES
+    least_us = kernel.quantiles[first].value_us
+    if kernel.quantiles[first + QUANTILES - 1].value_us == least_us:
+        return least_us
+    state = kernel.processes[process]
+    uniform = draw(kernel.context[0].seed, COST, process, state.draws)
+    state.draws += 1
+    return quantile_us(kernel.quantiles, first, uniform)

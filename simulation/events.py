@@ -1,0 +1,223 @@
+"""Events: taking a slot, filling it, waiting for its time, giving it back.
+
+The events that wait are a binary heap ordered by (time, process, source, sequence). For
+one process that is the order of the contract; between processes at one instant it is an
+order that happens to be the same each time.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import rule
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.kernel import NONE, Event, HeapEntry, Kernel, PartitionData
+
+
+@rule
+def new_event(kernel: Kernel, source: int, destination: int, kind: int) -> Event:
+    """A blank event, caused by what happens now; it has still to be sent."""
+    context = kernel.context[0]
+    event = kernel.events[context.free_event]
+    context.free_event = event.next
+    context.free_events -= 1
+    process = kernel.processes[source]
+    event.time_us = context.time_us
+    event.destination = destination
+    event.source = source
+    event.sequence = process.sent
+    process.sent += 1
+    event.kind = kind
+    event.cause_process = context.cause_process
+    event.cause_sequence = context.cause_sequence
+    event.source_rows = process.rows
+    event.next = NONE
+    event.first_item = NONE
+    event.last_item = NONE
+    event.item_count = 0
+    event.thread = NONE
+    event.phase = 0
+    event.cursor = NONE
+    event.cost_us = 0
+    _blank_body(event)
+    return event
+
+
+@rule
+def _blank_body(event: Event) -> None:
+    event.request = UNDEFINED
+    event.partition = UNDEFINED
+    event.broker = UNDEFINED
+    event.leader_epoch = UNDEFINED
+    event.controller_epoch = UNDEFINED
+    event.version = UNDEFINED
+    event.offset = UNDEFINED
+    event.count = 0
+    event.acks = 0
+    event.wait_ms = 0
+    event.min_bytes = 0
+    event.partition_max_bytes = 0
+    event.max_bytes = 0
+    event.error = 0
+    event.znode = UNDEFINED
+    event.value = 0
+
+
+@rule
+def add_item(kernel: Kernel, event: Event, partition: int) -> PartitionData:
+    """One more entry at the end of the event's chain, blank but for its partition."""
+    context = kernel.context[0]
+    index = context.free_item
+    item = kernel.items[index]
+    context.free_item = item.next
+    context.free_items -= 1
+    item.next = NONE
+    item.partition = partition
+    _blank_item(item)
+    if event.last_item == NONE:
+        event.first_item = index
+    else:
+        kernel.items[event.last_item].next = index
+    event.last_item = index
+    event.item_count += 1
+    return item
+
+
+@rule
+def _blank_item(item: PartitionData) -> None:
+    item.error = 0
+    item.leader_epoch = UNDEFINED
+    item.controller_epoch = UNDEFINED
+    item.offset = UNDEFINED
+    item.end_offset = UNDEFINED
+    item.epoch = UNDEFINED
+    item.diverging_epoch = UNDEFINED
+    item.diverging_end_offset = UNDEFINED
+    item.last_fetched_epoch = UNDEFINED
+    item.high_watermark = UNDEFINED
+    item.log_start_offset = UNDEFINED
+    item.size_bytes = 0
+    item.leader = UNDEFINED
+    item.isr = 0
+    item.replicas = 0
+    item.version = UNDEFINED
+    item.may_move = False
+    item.continues = False
+
+
+@rule
+def free_items(kernel: Kernel, event: Event) -> None:
+    """Give back the event's chain."""
+    if event.first_item == NONE:
+        return
+    context = kernel.context[0]
+    kernel.items[event.last_item].next = context.free_item
+    context.free_item = event.first_item
+    context.free_items += event.item_count
+    event.first_item = NONE
+    event.last_item = NONE
+    event.item_count = 0
+
+
+@rule
+def move_items(taker: Event, giver: Event) -> None:
+    """Let one event have the chain of another; it had none."""
+    taker.first_item = giver.first_item
+    taker.last_item = giver.last_item
+    taker.item_count = giver.item_count
+    giver.first_item = NONE
+    giver.last_item = NONE
+    giver.item_count = 0
+
+
+@rule
+def free_event(kernel: Kernel, event: Event) -> None:
+    """Give back the event's slot and its chain."""
+    free_items(kernel, event)
+    context = kernel.context[0]
+    event.kind = NONE
+    event.next = context.free_event
+    context.free_event = event.index
+    context.free_events += 1
+
+
+@rule
+def set_timer(kernel: Kernel, timer: Event, time_us: int) -> None:
+    """Have the event handled by its own process at ``time_us``."""
+    timer.time_us = time_us
+    push(kernel, timer)
+
+
+@rule
+def push(kernel: Kernel, event: Event) -> None:
+    """Let the event wait for its time."""
+    context = kernel.context[0]
+    heap = kernel.heap
+    place = context.heap_size
+    context.heap_size += 1
+    while place > 0:
+        parent = (place - 1) >> 1
+        if not _event_precedes(event, heap[parent]):
+            break
+        _copy_entry(heap[place], heap[parent])
+        place = parent
+    entry = heap[place]
+    entry.time_us = event.time_us
+    entry.destination = event.destination
+    entry.source = event.source
+    entry.sequence = event.sequence
+    entry.index = event.index
+
+
+@rule
+def pop(kernel: Kernel) -> Event:
+    """The next event; there is one."""
+    context = kernel.context[0]
+    heap = kernel.heap
+    event = kernel.events[heap[0].index]
+    context.heap_size -= 1
+    size = context.heap_size
+    moved = heap[size]
+    place = 0
+    while True:
+        child = 2 * place + 1
+        if child >= size:
+            break
+        if child + 1 < size and _precedes(heap[child + 1], heap[child]):
+            child += 1
+        if not _precedes(heap[child], moved):
+            break
+        _copy_entry(heap[place], heap[child])
+        place = child
+    if place != size:
+        _copy_entry(heap[place], moved)
+    return event
+
+
+@rule
+def _precedes(one: HeapEntry, other: HeapEntry) -> bool:
+    if one.time_us != other.time_us:
+        return one.time_us < other.time_us
+    if one.destination != other.destination:
+        return one.destination < other.destination
+    if one.source != other.source:
+        return one.source < other.source
+    return one.sequence < other.sequence
+
+
+@rule
+def _event_precedes(one: Event, other: HeapEntry) -> bool:
+    if one.time_us != other.time_us:
+        return one.time_us < other.time_us
+    if one.destination != other.destination:
+        return one.destination < other.destination
+    if one.source != other.source:
+        return one.source < other.source
+    return one.sequence < other.sequence
+
+
+@rule
+def _copy_entry(to: HeapEntry, entry: HeapEntry) -> None:
+    to.time_us = entry.time_us
+    to.destination = entry.destination
+    to.source = entry.source
+    to.sequence = entry.sequence
+    to.index = entry.index

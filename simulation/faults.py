@@ -1,0 +1,159 @@
+"""Faults: what begins and ends at a set time, in each process that it hits.
+
+A fault writes a row where it begins and where it ends, in every process that it hits. The
+others learn of that row, so that whoever decides something because a peer was silent can
+say which fault was the reason (:func:`because_of`). This is bookkeeping beside the
+simulated cluster: no rule of Kafka reads it.
+
+**To add a fault**: a kind here and what it does in ``_apply``, its model in
+``scenario_faults.py``.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import code, rule
+from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.kernel import Event, Kernel, Row
+from tidegauge.simulation.kinds import FAULT_BEGIN, FAULT_KNOWN, LINK_RELEASE
+from tidegauge.simulation.links import (
+    release_link,
+    release_process,
+    retransmission_us,
+    route,
+    shortest_latency_us,
+)
+from tidegauge.simulation.row_kinds import FAULT_BEGAN, FAULT_ENDED
+from tidegauge.simulation.rows import new_row, write_canonical
+
+# Fault.kind
+PAUSE = code(0)
+SLOW_DISK = code(1)
+SLOW_LINK = code(2)
+CUT_LINK = code(3)
+ZOOKEEPER_OUTAGE = code(4)
+
+_FIRST = code(1)
+_SECOND = code(2)
+
+
+@rule
+def is_between_processes(kind: int) -> bool:
+    """Whether a fault of this kind hits links rather than processes."""
+    return kind in (SLOW_LINK, CUT_LINK)
+
+
+@rule
+def handle_fault(kernel: Kernel, event: Event) -> None:
+    """Begin or end a fault in the process that the event hits."""
+    process = event.destination
+    begins = event.kind == FAULT_BEGIN
+    role = kernel.fault_roles[event.value * kernel.context[0].process_count + process]
+    if role.active == begins:
+        return
+    row = new_row(kernel, process, FAULT_BEGAN if begins else FAULT_ENDED)
+    row.values[0] = event.value
+    row.values[1] = kernel.faults[event.value].kind
+    write_canonical(kernel, row)
+    role.active = begins
+    role.row_process = process
+    role.row_sequence = row.sequence
+    _apply(kernel, process, event.value, 1 if begins else -1)
+    if not is_between_processes(kernel.faults[event.value].kind):
+        _announce(kernel, process, event.value, row, begins)
+
+
+@rule
+def _announce(kernel: Kernel, process: int, fault: int, row: Row, begins: bool) -> None:
+    context = kernel.context[0]
+    for other in range(context.process_count):
+        if other != process:
+            known = new_event(kernel, process, other, FAULT_KNOWN)
+            known.value = fault
+            known.count = row.sequence
+            known.version = 1 if begins else 0
+            known.time_us = context.time_us + shortest_latency_us(kernel, process, other)
+            route(kernel, known)
+
+
+@rule
+def handle_known_fault(kernel: Kernel, event: Event) -> None:
+    """Learn that a fault has begun or ended in another process."""
+    role = kernel.fault_roles[event.value * kernel.context[0].process_count + event.destination]
+    if event.version == 1:
+        role.row_process = event.source
+        role.row_sequence = event.count
+    role.active = event.version == 1
+
+
+@rule
+def _apply(kernel: Kernel, process: int, number: int, sign: int) -> None:
+    fault = kernel.faults[number]
+    if fault.kind in (PAUSE, ZOOKEEPER_OUTAGE):
+        kernel.processes[process].paused += sign
+        if kernel.processes[process].paused == 0:
+            release_process(kernel, process)
+    elif fault.kind == SLOW_DISK:
+        kernel.processes[process].disk_delay_us += sign * fault.delay_us
+    else:
+        for peer in range(kernel.context[0].process_count):
+            if peer != process:
+                _apply_to_links(kernel, process, peer, number, sign)
+
+
+@rule
+def _apply_to_links(kernel: Kernel, process: int, peer: int, number: int, sign: int) -> None:
+    """Change what this process keeps of its links: latency where it sends, cuts where not."""
+    fault = kernel.faults[number]
+    count = kernel.context[0].process_count
+    if fault.kind == SLOW_LINK and _hits(kernel, number, process, peer):
+        kernel.links[process * count + peer].delay_us += sign * fault.delay_us
+    elif fault.kind == CUT_LINK and _hits(kernel, number, peer, process):
+        link = kernel.links[peer * count + process]
+        link.cut += sign
+        if link.cut == 0:
+            link.stalled = True
+            release = new_event(kernel, process, process, LINK_RELEASE)
+            release.value = peer
+            delay_us = retransmission_us(kernel, peer, process)
+            set_timer(kernel, release, kernel.context[0].time_us + delay_us)
+
+
+@rule
+def handle_link_release(kernel: Kernel, event: Event) -> None:
+    """TCP sends again what a cut has held back."""
+    release_link(kernel, event.value, event.destination)
+
+
+@rule
+def _hits(kernel: Kernel, number: int, source: int, destination: int) -> bool:
+    """Whether packets from source to destination are hit by a fault between processes."""
+    count = kernel.context[0].process_count
+    one = kernel.fault_roles[number * count + source].side
+    other = kernel.fault_roles[number * count + destination].side
+    if one & _FIRST != 0 and other & _SECOND != 0:
+        return True
+    return not kernel.faults[number].one_way and one & _SECOND != 0 and other & _FIRST != 0
+
+
+@rule
+def because_of(kernel: Kernel, row: Row, peer: int) -> None:
+    """Say why nothing came from ``peer``: a fault that acts now, else what it did last.
+
+    Of several faults the one that is listed last in the scenario counts.
+    """
+    context = kernel.context[0]
+    me = row.process
+    row.because_process = peer
+    row.because_sequence = kernel.links[peer * context.process_count + me].source_rows - 1
+    for number in range(len(kernel.faults)):
+        role = kernel.fault_roles[number * context.process_count + me]
+        if role.active and _impairs(kernel, number, me, peer):
+            row.because_process = role.row_process
+            row.because_sequence = role.row_sequence
+
+
+@rule
+def _impairs(kernel: Kernel, number: int, process: int, peer: int) -> bool:
+    if is_between_processes(kernel.faults[number].kind):
+        return _hits(kernel, number, peer, process) or _hits(kernel, number, process, peer)
+    return kernel.fault_roles[number * kernel.context[0].process_count + peer].side != 0

@@ -1,0 +1,175 @@
+"""Frames: the messages that one group of processes hands to another at the end of a window.
+
+A frame is a header and rows: length, checksum, generation, window number, the sender's next
+event time, how many events and entries of partition data there are, and then these as they
+lie in memory, in the order in which they were sent. Indexes mean nothing to the receiver:
+chains are laid out in order, and each event says how many entries are its own.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.replication.compiled import rule
+from tidegauge.replication.records import Records, dtype_of, i64, new_records
+from tidegauge.replication.records import Record
+from tidegauge.simulation.events import free_event, push
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+
+_HEADER = struct.Struct("<QIIQqQQ")
+
+
+class FrameError(ValueError):
+    """Bytes that are not a frame, or not a whole one."""
+
+
+class Owner(Record):
+    """The group that hosts a process."""
+
+    group: i64
+
+
+class FrameHeader(NamedTuple):
+    """What stands before the rows of a frame."""
+
+    generation: int
+    window: int
+    #: When the sender's next event is due, messages of this frame included; -1 never.
+    next_event_us: int
+    events: int
+    items: int
+
+
+class Frame(NamedTuple):
+    """A frame as its receiver reads it."""
+
+    header: FrameHeader
+    events: Records[Event]
+    items: Records[PartitionData]
+
+
+@rule
+def count_outgoing(kernel: Kernel, owners: Records[Owner], group: int) -> tuple[int, int]:
+    """How many events, and entries on them, wait to be sent to a group."""
+    events = 0
+    items = 0
+    index = kernel.context[0].outbox_first
+    while index != NONE:
+        event = kernel.events[index]
+        if owners[event.destination].group == group:
+            events += 1
+            items += event.item_count
+        index = event.next
+    return events, items
+
+
+@rule
+def copy_outgoing(
+    kernel: Kernel,
+    owners: Records[Owner],
+    group: int,
+    events: Records[Event],
+    items: Records[PartitionData],
+) -> None:
+    """Copy what is to be sent to a group, chains in order."""
+    event_count = 0
+    item_count = 0
+    index = kernel.context[0].outbox_first
+    while index != NONE:
+        event = kernel.events[index]
+        if owners[event.destination].group == group:
+            events[event_count] = event
+            event_count += 1
+            cursor = event.first_item
+            while cursor != NONE:
+                items[item_count] = kernel.items[cursor]
+                item_count += 1
+                cursor = kernel.items[cursor].next
+        index = event.next
+
+
+@rule
+def forget_outgoing(kernel: Kernel) -> None:
+    """Give back the events that were copied into frames."""
+    context = kernel.context[0]
+    index = context.outbox_first
+    while index != NONE:
+        event = kernel.events[index]
+        index = event.next
+        free_event(kernel, event)
+    context.outbox_first = NONE
+    context.outbox_last = NONE
+
+
+@rule
+def take_events(kernel: Kernel, events: Records[Event], items: Records[PartitionData]) -> None:
+    """Let the events of a frame wait for their time; there is room for all of them."""
+    context = kernel.context[0]
+    taken = 0
+    for number in range(len(events)):
+        index = context.free_event
+        following = kernel.events[index].next
+        kernel.events[index] = events[number]
+        event = kernel.events[index]
+        context.free_event = following
+        context.free_events -= 1
+        event.index = index
+        event.next = NONE
+        event.first_item = NONE
+        event.last_item = NONE
+        for _ in range(event.item_count):
+            slot = context.free_item
+            next_free = kernel.items[slot].next
+            kernel.items[slot] = items[taken]
+            taken += 1
+            context.free_item = next_free
+            context.free_items -= 1
+            kernel.items[slot].next = NONE
+            if event.last_item == NONE:
+                event.first_item = slot
+            else:
+                kernel.items[event.last_item].next = slot
+            event.last_item = slot
+        push(kernel, event)
+
+
+def encode_frame(header: FrameHeader, events: Records[Event], items: Records[PartitionData]) -> bytes:
+    """A frame as bytes."""
+    rows = _bytes_of(events) + _bytes_of(items)
+    return _HEADER.pack(len(rows), zlib.crc32(rows), *header) + rows
+
+
+def decode_frame(data: bytes) -> Frame:
+    """Read a frame.
+
+    Raises:
+        FrameError: it is cut short, or its checksum does not match.
+    """
+    if len(data) < _HEADER.size:
+        raise FrameError(f"a frame of {len(data)} bytes is shorter than its header")
+    length, checksum, *rest = _HEADER.unpack_from(data)
+    header = FrameHeader(*rest)
+    rows = data[_HEADER.size :]
+    if len(rows) != length:
+        raise FrameError(f"a frame should bring {length} bytes of rows, not {len(rows)}")
+    if zlib.crc32(rows) != checksum:
+        raise FrameError(f"the checksum of the frame of window {header.window} does not match")
+    events = new_records(Event, header.events)
+    items = new_records(PartitionData, header.items)
+    boundary = header.events * dtype_of(Event).itemsize
+    _array_of(events).view(np.uint8)[:] = np.frombuffer(rows[:boundary], np.uint8)
+    _array_of(items).view(np.uint8)[:] = np.frombuffer(rows[boundary:], np.uint8)
+    return Frame(header, events, items)
+
+
+def _array_of(rows: Records[Event] | Records[PartitionData]) -> NDArray[np.void]:
+    return np.asarray(rows).view(np.ndarray)
+
+
+def _bytes_of(rows: Records[Event] | Records[PartitionData]) -> bytes:
+    return _array_of(rows).tobytes()

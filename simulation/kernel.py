@@ -1,0 +1,321 @@
+"""The kernel: events, processes and their order in virtual time.
+
+A *process* is the unit of order: a broker, a broker's controller, ZooKeeper, a client. All
+that happens to it is an *event*: a message of another process, a timer of its own, a
+fault. Its events are handled in the order (time, source, source's sequence), which does
+not depend on which other processes run beside it, so the cluster can be cut into *groups*
+that run apart (``windows.py``) and come to the same end.
+
+All state lies in tables (``replication/compiled.py``), of which :class:`Kernel` is the one
+that every handler takes first. An event is a slot of ``Kernel.events`` and is used again
+once it was handled. What it carries of partitions hangs on it as a chain of
+:class:`PartitionData`, as the requests of Kafka's protocol have it.
+
+Tables never grow while a handler runs: ``reserve`` slots are kept free, and the loop
+returns to the driver to have them enlarged when fewer are left.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.replication.compiled import Tables, code
+from tidegauge.replication.records import Record, Records, flag, i64
+from tidegauge.simulation.random_streams import Quantile
+
+#: No event, no row, no entry.
+NONE = code(-1)
+
+#: How many values a row of the trace can have.
+ROW_VALUES = 10
+row_values = Annotated[NDArray[np.int64], (np.int64, (ROW_VALUES,))]
+
+# Process.role
+BROKER = code(0)
+CONTROLLER = code(1)
+ZOOKEEPER = code(2)
+CLIENT = code(3)
+
+#: Source of what the scenario sends: faults. It comes before all others at the same time.
+SCENARIO = code(-1)
+
+
+class Event(Record):
+    """A message, a timer or a fault. Which fields of its body count depends on its kind."""
+
+    #: When it is handled.
+    time_us: i64
+    #: The process that handles it.
+    destination: i64
+    #: The process that sent it; the destination itself for a timer.
+    source: i64
+    #: Which of all that its source has ever sent.
+    sequence: i64
+    #: What it is (``kinds.py``).
+    kind: i64
+    #: The canonical row that made the source send it, as (process, sequence).
+    cause_process: i64
+    cause_sequence: i64
+    #: The last canonical row of the source when it sent.
+    source_rows: i64
+    #: Its own slot in ``Kernel.events``.
+    index: i64
+    #: The event after it in the one list that it is in.
+    next: i64
+    #: First and last of its chain of partition data.
+    first_item: i64
+    last_item: i64
+    #: How many partitions the chain names.
+    item_count: i64
+
+    # How far its handling has come, while it waits inside its process.
+    #: The thread that handles it.
+    thread: i64
+    #: Step of the handling, and the entry of the chain at which it goes on.
+    phase: i64
+    cursor: i64
+    #: Time that the handling has taken so far.
+    cost_us: i64
+
+    # The body.
+    #: Which request of its sender; an answer gives it back.
+    request: i64
+    #: Number of a topic's partition within the cluster.
+    partition: i64
+    #: Id of a broker, as its number within the cluster.
+    broker: i64
+    leader_epoch: i64
+    controller_epoch: i64
+    #: Version of a znode.
+    version: i64
+    offset: i64
+    #: Records, or entries.
+    count: i64
+    acks: i64
+    #: How long the receiver may take.
+    wait_ms: i64
+    #: Fetch: bytes to wait for, and the most for one partition and for all.
+    min_bytes: i64
+    partition_max_bytes: i64
+    max_bytes: i64
+    #: Kafka's or ZooKeeper's error code.
+    error: i64
+    #: Number of a znode.
+    znode: i64
+    #: Whatever else the kind needs.
+    value: i64
+
+
+class PartitionData(Record):
+    """What a request or an answer says of one partition (Kafka: ``PartitionData``)."""
+
+    #: The next of the chain, or of the free ones.
+    next: i64
+    #: Number of the partition within the cluster; a broker in a list of brokers.
+    partition: i64
+    error: i64
+    #: The leader epoch in which it is asked or told.
+    leader_epoch: i64
+    controller_epoch: i64
+    #: Fetch: the first offset that is wanted, or of the records brought.
+    offset: i64
+    #: Offset after the last record brought; end offset of an epoch.
+    end_offset: i64
+    #: Leader epoch of the records brought, or of the answer about epochs.
+    epoch: i64
+    #: Fetch: the epoch at which the follower's log parts from the leader's, and its end.
+    diverging_epoch: i64
+    diverging_end_offset: i64
+    #: The epoch that is asked for; the last epoch of the log that fetches.
+    last_fetched_epoch: i64
+    high_watermark: i64
+    log_start_offset: i64
+    #: Bytes brought, or at most wanted.
+    size_bytes: i64
+    #: Replica lists and slots.
+    leader: i64
+    isr: i64
+    replicas: i64
+    #: Version of the partition's state.
+    version: i64
+    #: The fetch that it belongs to may move the leader's high watermark.
+    may_move: flag
+    #: Further records of the partition before it in the chain: another epoch's.
+    continues: flag
+
+
+class HeapEntry(Record):
+    """An event that waits for its time, with its sort key beside it."""
+
+    time_us: i64
+    destination: i64
+    source: i64
+    sequence: i64
+    index: i64
+
+
+class Process(Record):
+    """A process, whichever group hosts it."""
+
+    #: BROKER, CONTROLLER, ZOOKEEPER or CLIENT.
+    role: i64
+    #: Which of its role: index of the broker, number of the client.
+    number: i64
+    #: The machine it runs on; -1 for one of its own.
+    host: i64
+    #: Number of its rack; -1 outside of all.
+    rack: i64
+    #: This group hosts it.
+    hosted: flag
+    #: How many messages and timers it has sent.
+    sent: i64
+    #: How many canonical rows it has written, and the rolling hash over them.
+    rows: i64
+    hash: i64
+    #: How many costs were drawn.
+    draws: i64
+    #: How many other rows it has written since the last canonical one.
+    minor: i64
+    #: How many faults stop it now.
+    paused: i64
+    #: Added to each append by slow disks.
+    disk_delay_us: i64
+    #: What has come in while it was stopped: a list of events.
+    held_first: i64
+    held_last: i64
+
+
+class Link(Record):
+    """One direction between two processes: what its two ends keep of it.
+
+    A link is FIFO, as the TCP connection is that it stands for.
+    """
+
+    # The sender's.
+    #: When the last message sent so far is delivered: none overtakes it.
+    last_delivery_us: i64
+    #: How many latencies were drawn.
+    draws: i64
+    #: Added to each latency by faults.
+    delay_us: i64
+    # The receiver's.
+    #: How many faults make packets of this direction vanish.
+    cut: i64
+    #: Messages that TCP still has to send again: they wait for a retransmission.
+    stalled: flag
+    held_first: i64
+    held_last: i64
+    #: The last canonical row of the sender that the receiver knows of.
+    source_rows: i64
+
+
+class Context(Record):
+    """What the kernel knows of the moment: one record."""
+
+    seed: i64
+    #: Virtual time, and the process whose event is handled now.
+    time_us: i64
+    process: i64
+    #: The canonical row that all that happens now is caused by.
+    cause_process: i64
+    cause_sequence: i64
+    #: Events in the heap.
+    heap_size: i64
+    #: First free slot of events and of partition data, and how many there are.
+    free_event: i64
+    free_events: i64
+    free_item: i64
+    free_items: i64
+    #: Events held back on a link or by a pause that are handled next, before the heap.
+    ready_first: i64
+    ready_last: i64
+    #: Messages to processes that other groups host.
+    outbox_first: i64
+    outbox_last: i64
+    #: Rows written and not yet drained.
+    row_count: i64
+    #: TRACE_TRANSITIONS or TRACE_ALL (``rows.py``).
+    trace_level: i64
+    #: How many processes and partitions there are.
+    process_count: i64
+    partition_count: i64
+    #: Slots of every table that are kept free while a handler runs.
+    reserve: i64
+    #: A handler found a table of its room too small: enlarge it before the next event.
+    needs_room: flag
+    #: Events handled.
+    handled: i64
+    #: Which quantile table a retransmission after a cut is drawn from.
+    retransmission_table: i64
+
+
+class Row(Record):
+    """One row of the trace; what its values mean depends on its kind (``row_kinds.py``)."""
+
+    time_us: i64
+    #: The process that it is about, and its place among that process's canonical rows.
+    process: i64
+    sequence: i64
+    #: 0 for a canonical row, else its place after the last canonical one.
+    minor: i64
+    kind: i64
+    #: The canonical row that triggered it.
+    cause_process: i64
+    cause_sequence: i64
+    #: For what was decided because something did not arrive: why it did not.
+    because_process: i64
+    because_sequence: i64
+    values: row_values
+
+
+class Fault(Record):
+    """A fault as the scenario plans it."""
+
+    #: One of the kinds in ``faults.py``.
+    kind: i64
+    #: What is added to each message or append.
+    delay_us: i64
+    #: Only packets from the first side to the second are hit.
+    one_way: flag
+    #: ZooKeeper gives all sessions a fresh time-out when it is back.
+    refreshes_sessions: flag
+
+
+class FaultRole(Record):
+    """What one process has to do with one fault, and what it knows of it."""
+
+    #: 0: nothing, else bit 0: it is on the first side (or hit), bit 1: on the second.
+    side: i64
+    #: The fault acts now, as far as the process knows.
+    active: flag
+    #: The canonical row with which the fault began.
+    row_process: i64
+    row_sequence: i64
+
+
+class KindCount(Record):
+    """How many events of a kind were handled."""
+
+    handled: i64
+
+
+class Kernel(Tables):
+    """Virtual time of one group of processes."""
+
+    context: Records[Context]
+    events: Records[Event]
+    items: Records[PartitionData]
+    heap: Records[HeapEntry]
+    processes: Records[Process]
+    #: From source to destination: at ``source * process_count + destination``.
+    links: Records[Link]
+    #: Quantile tables of latencies: by LinkClass in ``links.py``, then the cost model's.
+    quantiles: Records[Quantile]
+    rows: Records[Row]
+    faults: Records[Fault]
+    #: What processes have to do with faults: at ``fault * process_count + process``.
+    fault_roles: Records[FaultRole]
+    kind_counts: Records[KindCount]

@@ -1,0 +1,90 @@
+"""Kinds of events: every message, timer and fault there is, by who handles it.
+
+The dispatcher (``tidegauge/kernel.py``) sends an event to its process's role, and the role
+looks at the kind. A timer is an event of a process to itself.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import code
+
+# Any process: faults.
+FAULT_BEGIN = code(0)
+FAULT_END = code(1)
+FAULT_KNOWN = code(2)
+LINK_RELEASE = code(3)
+#: The last kind that neither a pause nor a cut can hold back.
+LAST_FAULT_KIND = code(3)
+
+# A broker: requests that one of num.io.threads handles.
+PRODUCE = code(10)
+FETCH = code(11)
+OFFSETS_FOR_LEADER_EPOCH = code(12)
+LIST_OFFSETS = code(13)
+METADATA = code(14)
+LEADER_AND_ISR = code(15)
+UPDATE_METADATA = code(16)
+FIRST_REQUEST = PRODUCE
+LAST_REQUEST = UPDATE_METADATA
+
+# A broker: answers to its own requests.
+FETCH_RESPONSE = code(20)
+EPOCH_RESPONSE = code(21)
+LIST_OFFSETS_RESPONSE = code(22)
+
+# A broker: timers.
+BROKER_START = code(30)
+HANDLER_FREE = code(31)
+#: A request that takes its time, partition by partition.
+HANDLER_GOES_ON = code(40)
+PRODUCE_EXPIRES = code(32)
+FETCH_EXPIRES = code(33)
+FETCHER_WAKES = code(34)
+FETCHER_GIVES_UP = code(35)
+ISR_EXPIRATION = code(36)
+ISR_CHANGE_PROPAGATION = code(37)
+SESSION_PING = code(38)
+SAMPLE = code(39)
+
+# ZooKeeper: requests, and its tick.
+ZK_CONNECT = code(50)
+ZK_PING = code(51)
+ZK_CREATE = code(52)
+ZK_SET = code(53)
+ZK_GET = code(54)
+ZK_EXISTS = code(55)
+ZK_CHILDREN = code(56)
+ZK_DELETE = code(57)
+ZK_TICK = code(58)
+
+# Who uses ZooKeeper: its answers and events.
+ZK_RESPONSE = code(60)
+ZK_WATCH = code(61)
+
+# A controller.
+CONTROLLER_START = code(70)
+CONTROLLER_WORKS = code(71)
+SESSION_LOST = code(72)
+CONTROL_RESPONSE = code(73)
+
+# A client.
+PRODUCE_RESPONSE = code(80)
+CONSUMER_RESPONSE = code(81)
+METADATA_RESPONSE = code(82)
+CLIENT_START = code(83)
+PRODUCER_SENDS = code(84)
+PRODUCER_RETRIES = code(85)
+REQUEST_TIMES_OUT = code(86)
+CONSUMER_POLLS = code(87)
+METADATA_REFRESH = code(88)
+STEP_DUE = code(89)
+
+#: One more than the largest kind.
+KINDS = 96
+
+#: What people call each kind.
+NAMES: dict[int, str] = {
+    int(value): name
+    for name, value in list(globals().items())
+    if name.isupper() and name not in {"FIRST_REQUEST", "LAST_REQUEST", "LAST_FAULT_KIND", "KINDS"}
+}

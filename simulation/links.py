@@ -1,0 +1,186 @@
+"""Links: how messages travel, and what slows, cuts and heals do to them.
+
+A message takes a latency that is drawn from the quantile table of its path (same machine,
+same rack, between racks, to or from a client), never less than the table's minimum, and
+arrives after all that were sent on its link before it.
+
+A cut is kept at the receiving end: packets that would arrive stay with TCP, which sends
+them again and again. When the link heals, all of them arrive in their order once the
+back-off of the retransmission is over, a few seconds after a long cut. That a sender gave
+up in the meantime does not take back what it had written to its socket: the receiver still
+gets it, and the answer finds nobody who waits for it.
+
+A process that is stopped (a pause, an outage) accepts what comes, as its socket's buffers
+do, and handles it all in its order when it goes on.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import code, rule
+from tidegauge.simulation.events import push
+from tidegauge.simulation.kernel import CLIENT, NONE, Context, Event, Kernel, Link
+from tidegauge.simulation.random_streams import (
+    LATENCY,
+    QUANTILES,
+    RETRANSMISSION,
+    draw,
+    quantile_us,
+)
+
+# Paths, each with its quantile table: at ``path * QUANTILES``.
+WITHIN_HOST = code(0)
+WITHIN_RACK = code(1)
+BETWEEN_RACKS = code(2)
+WITH_CLIENTS = code(3)
+RETRANSMISSION_AFTER_CUT = code(4)
+#: How many of the quantile tables are those of the network.
+NETWORK_TABLES = 5
+
+
+@rule
+def path_between(kernel: Kernel, source: int, destination: int) -> int:
+    """Which quantile table the latency between two processes is drawn from."""
+    one = kernel.processes[source]
+    other = kernel.processes[destination]
+    if one.host != NONE and one.host == other.host:
+        return WITHIN_HOST
+    if one.role == CLIENT or other.role == CLIENT:
+        return WITH_CLIENTS
+    if one.rack != NONE and one.rack == other.rack:
+        return WITHIN_RACK
+    return BETWEEN_RACKS
+
+
+@rule
+def send(kernel: Kernel, message: Event, departure_us: int) -> None:
+    """Send a message that leaves its process at ``departure_us``."""
+    context = kernel.context[0]
+    source = message.source
+    destination = message.destination
+    index = source * context.process_count + destination
+    link = kernel.links[index]
+    path = path_between(kernel, source, destination)
+    uniform = draw(context.seed, LATENCY, index, link.draws)
+    link.draws += 1
+    latency_us = quantile_us(kernel.quantiles, path * QUANTILES, uniform)
+    message.time_us = max(departure_us + latency_us + link.delay_us, link.last_delivery_us)
+    link.last_delivery_us = message.time_us
+    route(kernel, message)
+
+
+@rule
+def shortest_latency_us(kernel: Kernel, source: int, destination: int) -> int:
+    """The least that a message between two processes takes."""
+    return kernel.quantiles[path_between(kernel, source, destination) * QUANTILES].value_us
+
+
+@rule
+def route(kernel: Kernel, message: Event) -> None:
+    """Let a message whose time is set wait here, or go to the group of its destination."""
+    context = kernel.context[0]
+    if kernel.processes[message.destination].hosted:
+        push(kernel, message)
+        return
+    message.next = NONE
+    if context.outbox_last == NONE:
+        context.outbox_first = message.index
+    else:
+        kernel.events[context.outbox_last].next = message.index
+    context.outbox_last = message.index
+
+
+@rule
+def arrives(kernel: Kernel, event: Event) -> bool:
+    """Whether a message reaches its process now; if not, it is kept until it can."""
+    if event.source == event.destination or event.source < 0:
+        return True
+    link = kernel.links[event.source * kernel.context[0].process_count + event.destination]
+    if link.cut > 0 or link.stalled:
+        _hold_on_link(kernel, link, event)
+        return False
+    link.source_rows = max(link.source_rows, event.source_rows)
+    return True
+
+
+@rule
+def _hold_on_link(kernel: Kernel, link: Link, event: Event) -> None:
+    event.next = NONE
+    if link.held_last == NONE:
+        link.held_first = event.index
+    else:
+        kernel.events[link.held_last].next = event.index
+    link.held_last = event.index
+
+
+@rule
+def hold_at_process(kernel: Kernel, event: Event) -> None:
+    """Keep an event for when its process goes on."""
+    process = kernel.processes[event.destination]
+    event.next = NONE
+    if process.held_last == NONE:
+        process.held_first = event.index
+    else:
+        kernel.events[process.held_last].next = event.index
+    process.held_last = event.index
+
+
+@rule
+def release_process(kernel: Kernel, process: int) -> None:
+    """Hand a process that goes on all that it has missed, in its order, at once."""
+    owner = kernel.processes[process]
+    _make_ready(kernel, kernel.context[0], owner.held_first, owner.held_last)
+    owner.held_first = NONE
+    owner.held_last = NONE
+
+
+@rule
+def release_link(kernel: Kernel, source: int, destination: int) -> None:
+    """Deliver what a cut has held back, in its order, at once."""
+    context = kernel.context[0]
+    link = kernel.links[source * context.process_count + destination]
+    link.stalled = False
+    if link.cut > 0:
+        return
+    _make_ready(kernel, context, link.held_first, link.held_last)
+    link.held_first = NONE
+    link.held_last = NONE
+
+
+@rule
+def retransmission_us(kernel: Kernel, source: int, destination: int) -> int:
+    """How long after a cut has healed TCP sends again."""
+    context = kernel.context[0]
+    index = source * context.process_count + destination
+    link = kernel.links[index]
+    uniform = draw(context.seed, RETRANSMISSION, index, link.draws)
+    link.draws += 1
+    return quantile_us(kernel.quantiles, RETRANSMISSION_AFTER_CUT * QUANTILES, uniform)
+
+
+@rule
+def _make_ready(kernel: Kernel, context: Context, first: int, last: int) -> None:
+    if first == NONE:
+        return
+    # Each keeps its place in line, but time has passed meanwhile.
+    index = first
+    while index != NONE:
+        event = kernel.events[index]
+        event.time_us = context.time_us
+        index = event.next
+    if context.ready_last == NONE:
+        context.ready_first = first
+    else:
+        kernel.events[context.ready_last].next = first
+    context.ready_last = last
+
+
+@rule
+def next_ready(kernel: Kernel) -> Event:
+    """Take the first of the events that were held back and are due now; there is one."""
+    context = kernel.context[0]
+    event = kernel.events[context.ready_first]
+    context.ready_first = event.next
+    if context.ready_first == NONE:
+        context.ready_last = NONE
+    event.next = NONE
+    return event

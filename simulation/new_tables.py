@@ -1,0 +1,377 @@
+"""The tables of the kernel, the topology and the clients, laid out for a scenario.
+
+``hosted`` says which processes a group runs; the tables cover all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from tidegauge.replication.records import Records, column, grown, new_records
+from tidegauge.replication.replica_list import pack
+from tidegauge.simulation import faults, steps
+from tidegauge.simulation.client_state import (
+    CONSUMER,
+    OPERATOR,
+    PRODUCER,
+    Batch,
+    BatchPool,
+    Client,
+    Clients,
+    Connection,
+    Member,
+    Step,
+    Target,
+)
+from tidegauge.simulation.cluster_plan import ClusterPlan, PlannedClient
+from tidegauge.simulation.costs import COST_NAMES
+from tidegauge.simulation.kernel import (
+    NONE,
+    Context,
+    Event,
+    Fault,
+    FaultRole,
+    HeapEntry,
+    Kernel,
+    KindCount,
+    Link,
+    PartitionData,
+    Process,
+    Row,
+)
+from tidegauge.simulation.kinds import KINDS
+from tidegauge.simulation.links import NETWORK_TABLES, RETRANSMISSION_AFTER_CUT
+from tidegauge.simulation.random_streams import QUANTILES, Quantile
+from tidegauge.simulation.rows import TRACE_ALL, TRACE_TRANSITIONS
+from tidegauge.simulation.scenario_faults import (
+    CutLinkFault,
+    PauseFault,
+    SlowDiskFault,
+    SlowLinkFault,
+    ZooKeeperOutageFault,
+)
+from tidegauge.simulation.scenario_steps import (
+    BeginFaultStep,
+    FetchStep,
+    ProduceStep,
+    StepOfAnyKind,
+)
+from tidegauge.simulation.scenario_workload import ConsumerGroup, ProducerGroup
+from tidegauge.simulation.topology import Sizes, Slot, TopicPartition, Topology
+
+_NEVER_US = 2**62
+_NEVER_MS = 2**42
+
+
+def new_topology(plan: ClusterPlan) -> Topology:
+    """Who is who, in numbers."""
+    sizes = new_records(Sizes, 1)
+    sizes[0].brokers = len(plan.brokers)
+    sizes[0].topics = len(plan.scenario.topics)
+    sizes[0].partitions = len(plan.partitions)
+    sizes[0].width = plan.width
+    partitions = new_records(TopicPartition, len(plan.partitions))
+    slots = new_records(Slot, sum(len(partition.replicas) for partition in plan.partitions))
+    first_slot = 0
+    for number, planned in enumerate(plan.partitions):
+        partition = partitions[number]
+        partition.topic = planned.topic_number
+        partition.number = planned.number
+        partition.first_slot = first_slot
+        partition.slot_count = len(planned.replicas)
+        partition.replicas = pack(range(len(planned.replicas)))
+        partition.min_insync_replicas = planned.min_insync_replicas
+        partition.unclean_leader_election = planned.unclean_leader_election
+        partition.fetcher_hash = fetcher_hash(planned.topic, planned.number)
+        partition.record_bytes = planned.record_bytes
+        for slot, broker in enumerate(planned.replicas):
+            slots[first_slot + slot].broker = broker
+            slots[first_slot + slot].partition = number
+        first_slot += len(planned.replicas)
+    return Topology(sizes=sizes, partitions=partitions, slots=slots)
+
+
+def fetcher_hash(topic: str, partition: int) -> int:
+    """What chooses the fetcher thread of a partition: Java's hash of both, made positive.
+
+    Source: AbstractFetcherManager.getFetcherId@0.10.2.0 and @2.8.0, Utils.abs@0.10.2.0.
+    """
+    text_hash = 0
+    for unit in topic.encode("utf-16-le")[::2]:
+        text_hash = (31 * text_hash + unit) & 0xFFFFFFFF
+    return (31 * text_hash + partition) & 0x7FFFFFFF
+
+
+def new_kernel(plan: ClusterPlan, hosted: Collection[int], reserve: int) -> Kernel:
+    """Virtual time at its beginning, for the processes in ``hosted``."""
+    count = len(plan.processes)
+    kernel = Kernel(
+        context=new_records(Context, 1),
+        events=new_records(Event, 0),
+        items=new_records(PartitionData, 0),
+        heap=new_records(HeapEntry, 0),
+        processes=_processes(plan, hosted),
+        links=new_records(Link, count * count),
+        quantiles=_quantiles(plan),
+        rows=new_records(Row, 4 * reserve),
+        faults=new_records(Fault, len(plan.scenario.faults)),
+        fault_roles=new_records(FaultRole, len(plan.scenario.faults) * count),
+        kind_counts=new_records(KindCount, int(KINDS)),
+    )
+    for field in ("held_first", "held_last"):
+        column(kernel.links, field)[:] = NONE
+    context = kernel.context[0]
+    context.seed = plan.scenario.seed
+    context.process_count = count
+    context.partition_count = len(plan.partitions)
+    context.reserve = reserve
+    context.trace_level = TRACE_ALL if plan.scenario.trace == "all" else TRACE_TRANSITIONS
+    context.retransmission_table = RETRANSMISSION_AFTER_CUT
+    for field in ("free_event", "free_item", "ready_first", "ready_last"):
+        setattr(context, field, NONE)
+    context.outbox_first = NONE
+    context.outbox_last = NONE
+    context.cause_process = NONE
+    context.cause_sequence = NONE
+    _plan_faults(plan, kernel)
+    enlarge_kernel(kernel, reserve)
+    return kernel
+
+
+def enlarge_kernel(kernel: Kernel, needed: int) -> None:
+    """Enlarge the tables of events and of partition data until ``needed`` are free in each."""
+    context = kernel.context[0]
+    while context.free_events < 2 * needed:
+        count = len(kernel.events)
+        kernel.events = grown(kernel.events, 2 * count + 4 * needed)
+        kernel.heap = grown(kernel.heap, len(kernel.events))
+        for index in range(len(kernel.events) - 1, count - 1, -1):
+            event = kernel.events[index]
+            event.index = index
+            event.kind = NONE
+            event.next = context.free_event
+            context.free_event = index
+        context.free_events += len(kernel.events) - count
+    while context.free_items < 2 * needed:
+        count = len(kernel.items)
+        kernel.items = grown(kernel.items, 2 * count + 4 * needed)
+        chain = column(kernel.items, "next")
+        chain[count:] = range(count + 1, len(kernel.items) + 1)
+        chain[-1] = context.free_item
+        context.free_item = count
+        context.free_items += len(kernel.items) - count
+
+
+def _processes(plan: ClusterPlan, hosted: Collection[int]) -> Records[Process]:
+    processes = new_records(Process, len(plan.processes))
+    for number, planned in enumerate(plan.processes):
+        process = processes[number]
+        process.role = planned.role
+        process.number = planned.number
+        process.host = planned.host
+        process.rack = planned.rack
+        process.hosted = number in hosted
+        process.held_first = NONE
+        process.held_last = NONE
+    return processes
+
+
+def _quantiles(plan: ClusterPlan) -> Records[Quantile]:
+    """The tables of the network, then those of the cost model."""
+    network = plan.scenario.network
+    tables = [
+        network.within_host,
+        network.within_rack,
+        network.between_racks,
+        network.clients,
+        network.retransmission_after_cut,
+    ]
+    assert len(tables) == NETWORK_TABLES
+    tables += [getattr(plan.scenario.costs, name) for name in COST_NAMES]
+    quantiles = new_records(Quantile, len(tables) * int(QUANTILES))
+    column(quantiles, "value_us")[:] = [
+        value for table in tables for value in table.quantiles_us()
+    ]
+    return quantiles
+
+
+def _plan_faults(plan: ClusterPlan, kernel: Kernel) -> None:
+    """Enter what each fault is and which processes it hits; none has begun."""
+    count = len(plan.processes)
+    column(kernel.fault_roles, "row_process")[:] = NONE
+    column(kernel.fault_roles, "row_sequence")[:] = NONE
+    zookeeper = 2 * len(plan.brokers)
+    for number, planned in enumerate(plan.scenario.faults):
+        fault = kernel.faults[number]
+        sides: tuple[list[int], list[int]] = ([], [])
+        if isinstance(planned, PauseFault):
+            fault.kind = faults.PAUSE
+            hit = [plan.broker_index(broker) for broker in plan.scenario.brokers_of(planned.brokers)]
+            sides = ([*hit, *(len(plan.brokers) + broker for broker in hit)], [])
+        elif isinstance(planned, SlowDiskFault):
+            fault.kind = faults.SLOW_DISK
+            fault.delay_us = planned.delay_us
+            hit = [plan.broker_index(broker) for broker in plan.scenario.brokers_of(planned.brokers)]
+            sides = (hit, [])
+        elif isinstance(planned, ZooKeeperOutageFault):
+            fault.kind = faults.ZOOKEEPER_OUTAGE
+            fault.refreshes_sessions = planned.how == "restart"
+            sides = ([zookeeper], [])
+        else:
+            assert isinstance(planned, SlowLinkFault | CutLinkFault)
+            fault.kind = faults.CUT_LINK if isinstance(planned, CutLinkFault) else faults.SLOW_LINK
+            fault.delay_us = planned.delay_us if isinstance(planned, SlowLinkFault) else 0
+            fault.one_way = planned.one_way
+            one, other = planned.between
+            sides = (
+                [plan.process_of(end) for end in plan.scenario.endpoints_of(one)],
+                [plan.process_of(end) for end in plan.scenario.endpoints_of(other)],
+            )
+        for bit, processes in enumerate(sides):
+            for process in processes:
+                kernel.fault_roles[number * count + process].side |= 1 << bit
+
+
+def new_clients(plan: ClusterPlan) -> Clients:
+    """Clients that have not begun."""
+    targets = [plan.partitions_of(client) for client in plan.clients]
+    members: list[int] = []
+    step_rows = new_records(Step, len(plan.scenario.steps))
+    for number, step in enumerate(plan.scenario.steps):
+        _plan_step(plan, step, step_rows[number], members)
+    clients = Clients(
+        pool=new_records(BatchPool, 1),
+        clients=new_records(Client, len(plan.clients)),
+        targets=new_records(Target, sum(len(numbers) for numbers in targets)),
+        connections=new_records(Connection, len(plan.clients) * len(plan.brokers)),
+        batches=new_records(Batch, 0),
+        steps=step_rows,
+        members=new_records(Member, len(members)),
+    )
+    column(clients.members, "broker")[:] = members
+    for field in ("waiting_first", "waiting_last"):
+        column(clients.connections, field)[:] = NONE
+    column(clients.targets, "leader")[:] = NONE
+    clients.pool[0].free_batch = NONE
+    clients.pool[0].clients = len(plan.clients)
+    clients.pool[0].steps = len(plan.scenario.steps)
+    enlarge_clients(clients)
+    first_target = 0
+    for number, planned in enumerate(plan.clients):
+        client = clients.clients[number]
+        client.first_target = first_target
+        client.target_count = len(targets[number])
+        for place, partition in enumerate(targets[number]):
+            clients.targets[first_target + place].partition = partition
+        first_target += len(targets[number])
+        _plan_client(plan, planned, client)
+    return clients
+
+
+def enlarge_clients(clients: Clients) -> None:
+    """Double the table of batches where few are left."""
+    pool = clients.pool[0]
+    if pool.free_batches >= 8:
+        return
+    count = len(clients.batches)
+    clients.batches = grown(clients.batches, 2 * count + 256)
+    for index in range(count, len(clients.batches)):
+        batch = clients.batches[index]
+        batch.index = index
+        batch.number = NONE
+        batch.next = pool.free_batch
+        pool.free_batch = index
+    pool.free_batches += len(clients.batches) - count
+
+
+def _plan_client(plan: ClusterPlan, planned: PlannedClient, client: Client) -> None:
+    group = planned.group
+    client.waiting = NONE
+    if group is None:
+        client.kind = OPERATOR
+        return
+    client.start_us = group.start_us
+    if isinstance(group, ProducerGroup):
+        _plan_producer(plan, group, planned.number, client)
+    else:
+        assert isinstance(group, ConsumerGroup)
+        _plan_consumer(plan, group, client)
+
+
+def _plan_producer(
+    plan: ClusterPlan, group: ProducerGroup, number: int, client: Client
+) -> None:
+    settings = plan.scenario.producer_settings(group)
+    client.kind = PRODUCER
+    client.acks = settings["acks"]
+    client.retries = settings["retries"]
+    client.request_timeout_ms = settings["request.timeout.ms"]
+    client.delivery_timeout_ms = settings.get("delivery.timeout.ms", _NEVER_MS)
+    client.retry_backoff_ms = settings["retry.backoff.ms"]
+    client.max_in_flight = settings["max.in.flight.requests.per.connection"]
+    client.metadata_max_age_ms = settings["metadata.max.age.ms"]
+    group_period_ns = round(1_000_000_000 / group.batches_per_second)
+    client.period_ns = group_period_ns * group.clients
+    client.start_us = group.start_us + number * group_period_ns // 1000
+    client.stop_us = group.stop_us if group.stop_us is not None else _NEVER_US
+    client.records_per_batch = group.records_per_batch
+    client.next_target = number
+    client.stride = group.clients
+
+
+def _plan_consumer(plan: ClusterPlan, group: ConsumerGroup, client: Client) -> None:
+    settings = plan.scenario.consumer_settings(group)
+    client.kind = CONSUMER
+    client.request_timeout_ms = int(settings["request.timeout.ms"])
+    client.retry_backoff_ms = int(settings["retry.backoff.ms"])
+    client.metadata_max_age_ms = int(settings["metadata.max.age.ms"])
+    client.fetch_max_wait_ms = int(settings["fetch.max.wait.ms"])
+    client.fetch_min_bytes = int(settings["fetch.min.bytes"])
+    client.max_partition_fetch_bytes = int(settings["max.partition.fetch.bytes"])
+    client.resets_to_latest = settings["auto.offset.reset"] == "latest"
+    if group.records_per_second is not None:
+        client.record_ns = round(1_000_000_000 * group.clients / group.records_per_second)
+
+
+def _plan_step(
+    plan: ClusterPlan, planned: StepOfAnyKind, step: Step, members: list[int]
+) -> None:
+    step.first_member = len(members)
+    when = planned.when
+    if planned.at_us is not None:
+        step.start = steps.AT
+        step.time_us = planned.at_us
+    elif planned.after_us is not None:
+        step.start = steps.AFTER
+        step.time_us = planned.after_us
+    elif when is not None:
+        step.within_us = planned.within_us or 0
+        if when.isr is not None:
+            step.start = steps.WHEN_ISR
+            step.condition_partition = plan.partition_number(when.isr.topic, when.isr.partition)
+            members += [plan.broker_index(broker) for broker in when.isr.members]
+        elif when.leader is not None:
+            step.start = steps.WHEN_LEADER
+            step.condition_partition = plan.partition_number(
+                when.leader.topic, when.leader.partition
+            )
+            step.condition_leader = plan.broker_index(when.leader.leader)
+        else:
+            step.start = steps.WHEN_REGISTERED
+            members += [plan.broker_index(broker) for broker in when.registered or ()]
+    step.member_count = len(members) - step.first_member
+    if isinstance(planned, ProduceStep):
+        step.action = steps.PRODUCES
+        step.partition = plan.partition_number(planned.topic, planned.partition)
+        step.records = planned.records
+        step.acks = planned.acks
+        step.timeout_us = planned.timeout_us
+    elif isinstance(planned, FetchStep):
+        step.action = steps.FETCHES
+        step.partition = plan.partition_number(planned.topic, planned.partition)
+        step.offset = planned.offset
+    else:
+        is_begin = isinstance(planned, BeginFaultStep)
+        step.action = steps.BEGINS_FAULT if is_begin else steps.ENDS_FAULT
+        names = [fault.name for fault in plan.scenario.faults]
+        step.fault = names.index(planned.fault)  # type: ignore[attr-defined]  # or EndFaultStep

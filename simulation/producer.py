@@ -1,0 +1,279 @@
+"""A producer: batches at a steady rate, retries, time-outs, and the duplicates of both.
+
+One request carries one batch for one partition. At most
+max.in.flight.requests.per.connection are under way to a broker; further batches wait. A
+batch whose error may pass is sent again after retry.backoff.ms, until ``retries`` or
+delivery.timeout.ms are used up. Producers here are not idempotent: if a batch had been
+appended when its answer was late or an error, the retry appends it again. Both appends are
+counted from the answers themselves, also from those that come too late for the producer.
+
+Source: ``Sender`` and ``NetworkClient`` @2.4.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication import errors
+from tidegauge.replication.compiled import code, rule
+from tidegauge.simulation.client_metadata import client_of, refresh_later, request_metadata
+from tidegauge.simulation.client_state import Batch, Client, Clients, Connection
+from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import (
+    PRODUCE,
+    PRODUCER_RETRIES,
+    PRODUCER_SENDS,
+    REQUEST_TIMES_OUT,
+)
+from tidegauge.simulation.links import send
+from tidegauge.simulation.row_kinds import BATCH_DUPLICATED, BATCH_FAILED
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import Topology
+
+_REQUEST_TIMED_OUT = code(errors.CODES["REQUEST_TIMED_OUT"])
+
+
+@rule
+def plan_next_batch(kernel: Kernel, client: Client, process: int) -> None:
+    """Set the timer for the next batch: the rate is kept on average to the nanosecond."""
+    due_us = client.start_us + client.sent * client.period_ns // 1000
+    if due_us < client.stop_us:
+        set_timer(kernel, new_event(kernel, process, process, PRODUCER_SENDS), due_us)
+
+
+@rule
+def handle_producer_sends(
+    kernel: Kernel, topology: Topology, clients: Clients, timer: Event
+) -> None:
+    """Make one batch for the next partition in turn, and send it."""
+    process = timer.destination
+    number = client_of(topology, process)
+    client = clients.clients[number]
+    pool = clients.pool[0]
+    batch = clients.batches[pool.free_batch]
+    pool.free_batch = batch.next
+    pool.free_batches -= 1
+    if pool.free_batches < 2:
+        kernel.context[0].needs_room = True
+    batch.client = number
+    batch.number = client.sent
+    batch.target = client.first_target + client.next_target % client.target_count
+    client.next_target += client.stride
+    client.sent += 1
+    batch.records = client.records_per_batch
+    client.records_sent += batch.records
+    batch.attempts = 0
+    batch.created_us = kernel.context[0].time_us
+    batch.done = False
+    batch.unanswered = 0
+    batch.in_flight = False
+    batch.appended_offset = NONE
+    send_batch(kernel, topology, clients, process, batch)
+    plan_next_batch(kernel, client, process)
+
+
+@rule
+def send_batch(
+    kernel: Kernel, topology: Topology, clients: Clients, process: int, batch: Batch
+) -> None:
+    """Send a batch to the leader, as far as that is known and the connection has room."""
+    client = clients.clients[batch.client]
+    leader = clients.targets[batch.target].leader
+    if leader < 0:
+        request_metadata(kernel, topology, clients, process)
+        _retry_later(kernel, client, process, batch)
+        return
+    connection = clients.connections[batch.client * topology.sizes[0].brokers + leader]
+    batch.broker = leader
+    if connection.in_flight >= client.max_in_flight:
+        batch.next = NONE
+        if connection.waiting_last == NONE:
+            connection.waiting_first = batch.index
+        else:
+            clients.batches[connection.waiting_last].next = batch.index
+        connection.waiting_last = batch.index
+        return
+    _send_now(kernel, clients, process, connection, batch)
+
+
+@rule
+def _send_now(
+    kernel: Kernel, clients: Clients, process: int, connection: Connection, batch: Batch
+) -> None:
+    client = clients.clients[batch.client]
+    connection.in_flight += 1
+    batch.attempts += 1
+    batch.unanswered += 1
+    batch.in_flight = True
+    request = new_event(kernel, process, batch.broker, PRODUCE)
+    request.partition = clients.targets[batch.target].partition
+    request.count = batch.records
+    request.acks = client.acks
+    request.wait_ms = client.request_timeout_ms
+    request.request = batch.index
+    request.value = batch.attempts
+    now_us = kernel.context[0].time_us
+    send(kernel, request, now_us)
+    if client.acks == 0:
+        # Nothing to wait for: the batch is sent.
+        connection.in_flight -= 1
+        batch.in_flight = False
+        batch.done = True
+        client.records_acknowledged += batch.records
+        return
+    timer = new_event(kernel, process, process, REQUEST_TIMES_OUT)
+    timer.version = PRODUCE
+    timer.request = batch.index
+    timer.value = batch.attempts
+    timer.offset = batch.number
+    set_timer(kernel, timer, now_us + client.request_timeout_ms * 1000)
+
+
+@rule
+def _retry_later(kernel: Kernel, client: Client, process: int, batch: Batch) -> None:
+    timer = new_event(kernel, process, process, PRODUCER_RETRIES)
+    timer.request = batch.index
+    set_timer(kernel, timer, kernel.context[0].time_us + client.retry_backoff_ms * 1000)
+
+
+@rule
+def handle_producer_retries(
+    kernel: Kernel, topology: Topology, clients: Clients, timer: Event
+) -> None:
+    """A back-off is over: send the batch again, unless its time is up."""
+    batch = clients.batches[timer.request]
+    client = clients.clients[batch.client]
+    waited_us = kernel.context[0].time_us - batch.created_us
+    if waited_us >= client.delivery_timeout_ms * 1000:
+        _fail(kernel, topology, clients, timer.destination, batch, _REQUEST_TIMED_OUT)
+    else:
+        send_batch(kernel, topology, clients, timer.destination, batch)
+
+
+@rule
+def handle_produce_response(
+    kernel: Kernel, topology: Topology, clients: Clients, answer: Event
+) -> None:
+    """Take the outcome of a batch; one that comes late only tells what was appended."""
+    batch = clients.batches[answer.request]
+    batch.unanswered -= 1
+    if answer.offset >= 0:
+        _note_append(kernel, clients, answer, batch)
+    if batch.in_flight and answer.value == batch.attempts:
+        _leave_connection(kernel, topology, clients, answer.destination, batch)
+        if answer.error == errors.NONE:
+            batch.done = True
+            clients.clients[batch.client].records_acknowledged += batch.records
+        else:
+            _retry_or_fail(kernel, topology, clients, answer.destination, batch, answer.error)
+    _free_if_over(clients, batch)
+
+
+@rule
+def _note_append(kernel: Kernel, clients: Clients, answer: Event, batch: Batch) -> None:
+    """Count a batch that was appended before as a duplicate."""
+    if batch.appended_offset == NONE:
+        batch.appended_offset = answer.offset
+        return
+    clients.clients[batch.client].records_duplicated += batch.records
+    row = new_row(kernel, answer.destination, BATCH_DUPLICATED)
+    row.values[0] = answer.partition
+    row.values[1] = batch.number
+    row.values[2] = batch.records
+    row.values[3] = batch.appended_offset
+    row.values[4] = answer.offset
+    write_canonical(kernel, row)
+
+
+@rule
+def _leave_connection(
+    kernel: Kernel, topology: Topology, clients: Clients, process: int, batch: Batch
+) -> None:
+    """A request is over: the next batch that waits for the connection is sent."""
+    batch.in_flight = False
+    connection = clients.connections[batch.client * topology.sizes[0].brokers + batch.broker]
+    connection.in_flight -= 1
+    if connection.waiting_first != NONE:
+        waiting = clients.batches[connection.waiting_first]
+        connection.waiting_first = waiting.next
+        if connection.waiting_first == NONE:
+            connection.waiting_last = NONE
+        waiting.next = NONE
+        _send_now(kernel, clients, process, connection, waiting)
+
+
+@rule
+def handle_produce_times_out(
+    kernel: Kernel, topology: Topology, clients: Clients, timer: Event
+) -> None:
+    """No answer within request.timeout.ms: the connection is given up, the batch retried."""
+    batch = clients.batches[timer.request]
+    is_about_it = (
+        batch.client == client_of(topology, timer.destination)
+        and batch.number == timer.offset
+        and batch.attempts == timer.value
+    )
+    if not is_about_it or not batch.in_flight:
+        return
+    _leave_connection(kernel, topology, clients, timer.destination, batch)
+    request_metadata(kernel, topology, clients, timer.destination)
+    _retry_or_fail(kernel, topology, clients, timer.destination, batch, _REQUEST_TIMED_OUT)
+    _free_if_over(clients, batch)
+
+
+@rule
+def _retry_or_fail(
+    kernel: Kernel,
+    topology: Topology,
+    clients: Clients,
+    process: int,
+    batch: Batch,
+    error: int,
+) -> None:
+    """Source: Sender.completeBatch and canRetry@2.4.0."""
+    client = clients.clients[batch.client]
+    if error in (errors.NOT_LEADER_OR_FOLLOWER, errors.UNKNOWN_TOPIC_OR_PARTITION):
+        refresh_later(kernel, client, process, 0)
+    waited_us = kernel.context[0].time_us - batch.created_us
+    may_retry = (
+        error != errors.INVALID_REQUIRED_ACKS
+        and batch.attempts <= client.retries
+        and waited_us < client.delivery_timeout_ms * 1000
+    )
+    if may_retry:
+        _retry_later(kernel, client, process, batch)
+    else:
+        _fail(kernel, topology, clients, process, batch, error)
+
+
+@rule
+def _fail(
+    kernel: Kernel,
+    topology: Topology,
+    clients: Clients,
+    process: int,
+    batch: Batch,
+    error: int,
+) -> None:
+    """Give a batch up: the application is told."""
+    batch.done = True
+    clients.clients[batch.client].records_failed += batch.records
+    row = new_row(kernel, process, BATCH_FAILED)
+    row.values[0] = clients.targets[batch.target].partition
+    row.values[1] = batch.number
+    row.values[2] = error
+    row.values[3] = batch.attempts
+    row.values[4] = batch.records
+    write_canonical(kernel, row)
+    _free_if_over(clients, batch)
+
+
+@rule
+def _free_if_over(clients: Clients, batch: Batch) -> None:
+    """Give back a batch that is done and about which no answer can come any more."""
+    if not batch.done or batch.unanswered > 0 or batch.number == NONE:
+        return
+    pool = clients.pool[0]
+    batch.number = NONE
+    batch.next = pool.free_batch
+    pool.free_batch = batch.index
+    pool.free_batches += 1

@@ -1,0 +1,226 @@
+"""The kinds of rows of the trace: the schema of all that a run records.
+
+Each kind has a number, a name, its columns in order, and one line that says what it means.
+A column's name says what its integer is:
+
+===============================  ========================================================
+name                             meaning
+===============================  ========================================================
+``partition``                    number of the partition within the cluster
+``broker``, ``leader``           index of a broker within the cluster, -1 for none
+``replica``                      the same, for the broker that hosts the replica
+``isr``, ``replicas``, ``old_isr``  replica list: slots of the partition's own table of brokers
+``error``                        Kafka's error code
+``fault``                        place of the fault in the scenario
+``*_us``, ``*_ms``               times
+===============================  ========================================================
+
+**To add a kind**: one line in :data:`ROW_KINDS`. The version of the schema grows when a
+kind or column changes its meaning.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tidegauge.replication.compiled import code
+
+#: Version of the schema.
+SCHEMA_VERSION = 1
+
+
+class RowKind(NamedTuple):
+    """One kind of row."""
+
+    number: int
+    name: str
+    columns: tuple[str, ...]
+    #: Numbered and hashed; else a sample, or a detail of a single request.
+    canonical: bool
+    #: Recorded at level ``all`` only.
+    detail: bool
+    meaning: str
+
+
+FAULT_BEGAN = code(1)
+FAULT_ENDED = code(2)
+BROKER_STARTED = code(3)
+BECAME_LEADER = code(4)
+BECAME_FOLLOWER = code(5)
+ISR_UPDATE_SENT = code(6)
+ISR_SHRUNK = code(7)
+ISR_EXPANDED = code(8)
+ISR_UPDATE_FAILED = code(9)
+EXPOSED = code(10)
+ACKNOWLEDGED = code(11)
+TRUNCATED = code(12)
+LOG_END = code(13)
+REQUEST_REFUSED = code(14)
+NOTIFICATION_SENT = code(15)
+PARTITION_FAILED = code(16)
+SESSION_OPENED = code(20)
+SESSION_EXPIRED = code(21)
+ZNODE_CREATED = code(22)
+ZNODE_SET = code(23)
+ZNODE_DELETED = code(24)
+CONTROLLER_ELECTED = code(30)
+CONTROLLER_EVENT = code(31)
+BROKER_FAILED = code(32)
+BROKER_REGISTERED = code(33)
+LEADER_ELECTED = code(34)
+REMOVED_FROM_ISR = code(35)
+NOTIFICATION_READ = code(36)
+CONTROLLER_RESIGNED = code(37)
+BATCH_FAILED = code(40)
+STEP_TAKEN = code(41)
+STEP_TIMED_OUT = code(42)
+BATCH_DUPLICATED = code(43)
+CONSUMER_RESET = code(44)
+CLIENT_TOTALS = code(45)
+SAMPLED = code(50)
+APPENDED = code(60)
+FETCH_COUNTED = code(61)
+FETCH_ANSWERED = code(62)
+HIGH_WATERMARK_MOVED = code(63)
+PRODUCE_ANSWERED = code(64)
+CONSUMED = code(65)
+MESSAGE = code(66)
+
+# fmt: off
+_CANONICAL = (
+    (FAULT_BEGAN, "fault_began", "fault kind",
+     "a fault of the scenario has begun in this process"),
+    (FAULT_ENDED, "fault_ended", "fault kind",
+     "a fault of the scenario has ended in this process"),
+    (BROKER_STARTED, "broker_started", "broker",
+     "a broker has started; its periodic tasks count from here"),
+    (BECAME_LEADER, "became_leader",
+     "partition leader_epoch version isr log_end_offset high_watermark is_new_leader",
+     "a broker leads a partition, as a LeaderAndIsr told it"),
+    (BECAME_FOLLOWER, "became_follower",
+     "partition leader leader_epoch version log_end_offset high_watermark",
+     "a broker follows, as a LeaderAndIsr told it"),
+    (ISR_UPDATE_SENT, "isr_update_sent", "partition isr old_isr version",
+     "a leader writes another ISR to ZooKeeper; until the answer the partition is blocked"),
+    (ISR_SHRUNK, "isr_shrunk",
+     "partition isr old_isr leader_epoch version log_end_offset lag_ms",
+     "a leader has taken followers out of the ISR; lag_ms is the longest since caught up"),
+    (ISR_EXPANDED, "isr_expanded",
+     "partition isr old_isr leader_epoch version log_end_offset",
+     "a leader has taken a follower into the ISR"),
+    (ISR_UPDATE_FAILED, "isr_update_failed", "partition isr version error",
+     "ZooKeeper has refused a leader's ISR: it has another version of the state"),
+    (EXPOSED, "exposed", "partition leader_epoch high_watermark reason",
+     "the highest high watermark that consumers could read so far in this leader's term"),
+    (ACKNOWLEDGED, "acknowledged", "partition leader_epoch acks first_offset end_offset reason",
+     "offsets acknowledged since the last such row of the term"),
+    (TRUNCATED, "truncated", "partition end_offset old_end_offset leader_epoch high_watermark",
+     "a follower has cut its log"),
+    (LOG_END, "log_end", "partition epoch start_offset end_offset reason",
+     "one epoch's run of records in a replica's log"),
+    (REQUEST_REFUSED, "request_refused", "request_kind partition from_process error offset",
+     "a broker has refused a request of a client, or answered it with an error"),
+    (NOTIFICATION_SENT, "notification_sent",
+     "notification partition_count quiet_ms since_propagation_ms",
+     "a leader writes an isr_change_notification, quiet_ms after its last change"),
+    (PARTITION_FAILED, "partition_failed", "partition leader_epoch",
+     "a follower has given up a partition until the next LeaderAndIsr"),
+    (SESSION_OPENED, "session_opened", "broker session timeout_ms",
+     "ZooKeeper has opened a session of a broker"),
+    (SESSION_EXPIRED, "session_expired", "broker session silent_us",
+     "ZooKeeper has expired a session; silent_us is how long nothing came from the broker"),
+    (ZNODE_CREATED, "znode_created", "znode writer leader leader_epoch controller_epoch isr sequence_number",
+     "a znode was created"),
+    (ZNODE_SET, "znode_set", "znode writer leader leader_epoch controller_epoch isr version",
+     "a znode was written"),
+    (ZNODE_DELETED, "znode_deleted", "znode writer",
+     "a znode was deleted, by writer, or (-1) with its session"),
+    (CONTROLLER_ELECTED, "controller_elected", "broker controller_epoch",
+     "a broker has become controller"),
+    (CONTROLLER_EVENT, "controller_event", "event_kind queue_length queued_us",
+     "the controller takes an event from its queue, queued_us after it came"),
+    (BROKER_FAILED, "broker_failed", "broker",
+     "the controller sees that a broker is gone"),
+    (BROKER_REGISTERED, "broker_registered", "broker",
+     "the controller sees a new broker"),
+    (LEADER_ELECTED, "leader_elected",
+     "partition leader leader_epoch isr version old_leader unclean",
+     "the controller has written a leader that it elected"),
+    (REMOVED_FROM_ISR, "removed_from_isr", "partition replica leader leader_epoch isr version",
+     "the controller has taken a dead replica out of the ISR"),
+    (NOTIFICATION_READ, "notification_read", "notification partition_count",
+     "the controller has read an isr_change_notification and now tells the brokers"),
+    (CONTROLLER_RESIGNED, "controller_resigned", "broker controller_epoch",
+     "a broker is no longer controller"),
+    (BATCH_FAILED, "batch_failed", "partition batch error attempts records",
+     "a producer has given up a batch"),
+    (STEP_TAKEN, "step_taken", "step", "a step of the scenario is taken"),
+    (STEP_TIMED_OUT, "step_timed_out", "step", "the condition of a step did not come true in time"),
+    (BATCH_DUPLICATED, "batch_duplicated", "partition batch records first_offset again_offset",
+     "a batch was appended again by a retry of its producer"),
+    (CONSUMER_RESET, "consumer_reset", "partition offset new_offset",
+     "a consumer's offset was out of range"),
+    (CLIENT_TOTALS, "client_totals",
+     "records_acknowledged records_failed records_duplicated records_consumed",
+     "what a client has done, at the end of the run"),
+)
+_SAMPLES = (
+    (SAMPLED, "sampled", "partition leads log_end_offset high_watermark",
+     "a replica's ends, once a second"),
+)
+_DETAILS = (
+    (APPENDED, "appended", "partition leads base_offset end_offset epoch high_watermark",
+     "a replica has appended records: its log end offset moves"),
+    (FETCH_COUNTED, "fetch_counted",
+     "partition replica fetch_offset old_offset log_end_offset high_watermark",
+     "a leader's copy of a follower's log end offset after the follower's fetch"),
+    (FETCH_ANSWERED, "fetch_answered",
+     "partition to_process fetch_offset end_offset high_watermark waited error",
+     "a leader answers a fetch; waited: it lay in the purgatory and was read again"),
+    (HIGH_WATERMARK_MOVED, "high_watermark_moved", "partition leads high_watermark old_high_watermark moment",
+     "a replica's high watermark has moved; moment as in MOMENTS"),
+    (PRODUCE_ANSWERED, "produce_answered", "partition to_process base_offset end_offset acks error",
+     "a leader answers a produce request"),
+    (CONSUMED, "consumed", "partition fetch_offset end_offset high_watermark error",
+     "a consumer has taken an answer"),
+    (MESSAGE, "message", "message_kind from_process partition offset error",
+     "a message has reached its process"),
+)
+# fmt: on
+
+ROW_KINDS: dict[int, RowKind] = {
+    int(number): RowKind(int(number), name, tuple(columns.split()), canonical, detail, meaning)
+    for kinds, canonical, detail in (
+        (_CANONICAL, True, False),
+        (_SAMPLES, False, False),
+        (_DETAILS, False, True),
+    )
+    for number, name, columns, meaning in kinds
+}
+
+#: How many columns the kind with each number has, for compiled code.
+COLUMN_COUNTS = tuple(
+    len(ROW_KINDS[number].columns) if number in ROW_KINDS else 0
+    for number in range(max(ROW_KINDS) + 1)
+)
+
+#: ``moment``: at which of its occasions a high watermark has moved.
+MOMENTS = {
+    1: "became leader",
+    2: "the ISR shrank",
+    3: "append",
+    4: "a follower's fetch",
+    5: "a leader's answer (follower)",
+}
+MOMENT_LEADER = code(1)
+MOMENT_SHRINK = code(2)
+MOMENT_APPEND = code(3)
+MOMENT_FETCH = code(4)
+MOMENT_ANSWER = code(5)
+
+#: ``reason`` of a row about what a term has exposed and acknowledged, or a log holds.
+REASONS = {1: "ISR changed", 2: "end of term", 3: "end of run", 4: "truncation"}
+REASON_ISR = code(1)
+REASON_TERM = code(2)
+REASON_END = code(3)
+REASON_TRUNCATION = code(4)

@@ -1,0 +1,88 @@
+"""Rows of the trace: how they are written, numbered, caused and folded into the hash.
+
+A *canonical* row is a state transition, a fault or a refusal. It takes the next number of
+its process, is folded into the process's rolling hash whether it is recorded or not, and
+becomes the cause of all that its process does until the end of the event. Other rows (one
+per request, samples) carry the number of the last canonical row and a ``minor`` of their
+own; they change nothing.
+
+What each kind means and what its values are called stands in ``row_kinds.py``.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import code, rule
+from tidegauge.simulation.kernel import NONE, ROW_VALUES, Kernel, Row
+from tidegauge.simulation.random_streams import mix
+from tidegauge.simulation.row_kinds import COLUMN_COUNTS
+
+#: Only canonical rows and samples are recorded.
+TRACE_TRANSITIONS = code(1)
+#: Every row is.
+TRACE_ALL = code(2)
+
+#: What the rolling hash of a process without rows is.
+EMPTY_HASH = code(0)
+
+
+@rule
+def new_row(kernel: Kernel, process: int, kind: int) -> Row:
+    """A blank row about ``process``; its values are set before it is written."""
+    context = kernel.context[0]
+    row = kernel.rows[context.row_count]
+    row.time_us = context.time_us
+    row.process = process
+    row.kind = kind
+    row.cause_process = context.cause_process
+    row.cause_sequence = context.cause_sequence
+    row.because_process = NONE
+    row.because_sequence = NONE
+    for index in range(ROW_VALUES):
+        row.values[index] = 0
+    return row
+
+
+@rule
+def write_canonical(kernel: Kernel, row: Row) -> None:
+    """Number the row, fold it into the hash, and let it be the cause of what follows."""
+    context = kernel.context[0]
+    process = kernel.processes[row.process]
+    row.sequence = process.rows
+    row.minor = 0
+    process.rows += 1
+    process.minor = 0
+    process.hash = fold_row(process.hash, row)
+    context.cause_process = row.process
+    context.cause_sequence = row.sequence
+    context.row_count += 1
+
+
+@rule
+def write_minor(kernel: Kernel, row: Row) -> None:
+    """Record a row that is not canonical."""
+    process = kernel.processes[row.process]
+    process.minor += 1
+    row.sequence = process.rows - 1
+    row.minor = process.minor
+    kernel.context[0].row_count += 1
+
+
+@rule
+def traces_all(kernel: Kernel) -> bool:
+    """Whether rows about single requests are recorded."""
+    return kernel.context[0].trace_level == TRACE_ALL
+
+
+@rule
+def fold_row(state: int, row: Row) -> int:
+    """The rolling hash after a canonical row: every integer of it in the schema's order."""
+    state = mix(state, row.kind)
+    state = mix(state, row.time_us)
+    state = mix(state, row.sequence)
+    state = mix(state, row.cause_process)
+    state = mix(state, row.cause_sequence)
+    state = mix(state, row.because_process)
+    state = mix(state, row.because_sequence)
+    for index in range(COLUMN_COUNTS[row.kind]):
+        state = mix(state, row.values[index])
+    return state

@@ -1,0 +1,57 @@
+"""Scenario files: what a run is about, in YAML.
+
+:func:`load_scenario` reads one. What can be said in it is said field by field in the models:
+:class:`~tidegauge.simulation.scenario_model.Scenario` and its parts, each in a file of its own.
+The shortest one that runs::
+
+    duration: 1m
+    cluster: {brokers: 3}
+
+What is wrong with a scenario comes as one :class:`ScenarioError`, with a line for each problem.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable, Mapping
+
+from pydantic import ValidationError
+
+from tidegauge.simulation.scenario_coherence import problems_of
+from tidegauge.simulation.scenario_errors import (
+    Path,
+    Problem,
+    ScenarioError,
+    problems_in,
+    scenario_error,
+)
+from tidegauge.simulation.scenario_file import read_scenario_file
+from tidegauge.simulation.scenario_model import Scenario
+
+__all__ = ["Scenario", "ScenarioError", "load_scenario", "scenario_from_mapping"]
+
+
+def load_scenario(path: pathlib.Path) -> Scenario:
+    """The scenario in a YAML file."""
+    file = read_scenario_file(path)
+    return _scenario(file.data, str(path), file.line_of)
+
+
+def scenario_from_mapping(data: Mapping[str, object], source: str) -> Scenario:
+    """The scenario that a mapping describes; ``source`` is what errors call it."""
+    return _scenario(data, source, lambda _: None)
+
+
+def _scenario(data: object, source: str, line_of: Callable[[Path], int | None]) -> Scenario:
+    if not isinstance(data, Mapping):
+        problem = Problem((), "must be a mapping, with duration, cluster and so on")
+        raise scenario_error(source, [problem], line_of)
+    named = {"name": pathlib.PurePath(source).stem, **data}
+    try:
+        scenario = Scenario.model_validate(named)
+    except ValidationError as error:
+        raise scenario_error(source, problems_in(error, named), line_of) from error
+    problems = problems_of(scenario)
+    if problems:
+        raise scenario_error(source, problems, line_of)
+    return scenario

@@ -1,0 +1,229 @@
+"""The cluster of a scenario: its brokers, their racks and settings, ZooKeeper, the topics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from tidegauge.replication.release_versions import ProtocolVersion, Release
+from tidegauge.replication.replica_list import SLOTS
+from tidegauge.simulation.durations import Duration
+from tidegauge.simulation.scenario_errors import Problem, ProblemsError
+from tidegauge.simulation.scenario_parts import (
+    BrokerId,
+    BrokerIds,
+    BrokerKey,
+    Listed,
+    Name,
+    Part,
+    PartitionKey,
+    TopicName,
+    without_repetition,
+)
+from tidegauge.simulation.scenario_settings import TOPIC_SETTINGS, ServerSettings
+
+#: The rack of all brokers where a scenario names none.
+DEFAULT_RACK = "default"
+
+
+def _version_text(value: object) -> object:
+    if isinstance(value, int | float):
+        raise ValueError(f'must be in quotes: "{value}" (YAML takes it for a number)')
+    return value
+
+
+#: A release in full: 2.6 is 2.6.3.
+ReleaseText = Annotated[
+    str,
+    BeforeValidator(_version_text),
+    AfterValidator(lambda text: str(Release.parse(text))),
+]
+#: A version of inter.broker.protocol.version in full: 2.4 is 2.4-IV1.
+ProtocolText = Annotated[
+    str,
+    BeforeValidator(_version_text),
+    AfterValidator(lambda text: str(ProtocolVersion.parse(text))),
+]
+
+
+class BrokerRelease(Part):
+    """What one broker of a mixed cluster runs."""
+
+    release: ReleaseText | None = Field(default=None, description="Default: the scenario's.")
+    protocol: ProtocolText | None = Field(
+        default=None,
+        description="inter.broker.protocol.version. Default: the scenario's if it names one, "
+        "else this broker's release's own.",
+    )
+
+
+class Cluster(Part):
+    """The brokers: where they stand, what they run, how they are set."""
+
+    brokers: BrokerIds = Field(description="Ids, or how many: then the ids are 1, 2, ...")
+    racks: dict[Name, Listed[BrokerId]] = Field(
+        default_factory=dict,
+        validate_default=True,
+        description="Ids by rack; or racks only, to which the brokers are dealt in turn.",
+    )
+    start_spread_us: Duration = Field(
+        default=1_000_000,
+        alias="start_spread",
+        description="A broker starts at a time that is drawn from 0 to this.",
+    )
+    start_us: dict[BrokerKey, Duration] = Field(
+        default_factory=dict, alias="start", description="... or at this one."
+    )
+    settings: ServerSettings = Field(
+        default_factory=dict, description="As in server.properties, for all brokers."
+    )
+    broker_settings: dict[BrokerKey, ServerSettings] = Field(
+        default_factory=dict, description="... and for single ones."
+    )
+    broker_releases: dict[BrokerKey, BrokerRelease] = Field(
+        default_factory=dict, description="Brokers that do not run the scenario's release."
+    )
+
+    @field_validator("brokers", mode="before")
+    @classmethod
+    def _ids_from_their_number(cls, brokers: Any) -> Any:
+        if not isinstance(brokers, int) or isinstance(brokers, bool):
+            return brokers
+        if brokers < 1:
+            raise ValueError(f"must be 1 or more, not {brokers}")
+        return range(1, brokers + 1)
+
+    @field_validator("brokers")
+    @classmethod
+    def _in_ascending_order(cls, brokers: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(sorted(brokers))
+
+    @field_validator("racks", mode="before")
+    @classmethod
+    def _deal_brokers_to_racks(cls, racks: Any, info: ValidationInfo) -> Any:
+        brokers = info.data.get("brokers", ())
+        if isinstance(racks, Mapping):
+            return racks or {DEFAULT_RACK: brokers}
+        if not isinstance(racks, list | tuple) or not all(isinstance(name, str) for name in racks):
+            raise ValueError("must be a list of names, or ids by name ({a: [1, 2], b: [3]})")
+        without_repetition(tuple(racks))
+        return {name: brokers[place :: len(racks)] for place, name in enumerate(racks)}
+
+    @model_validator(mode="after")
+    def _each_broker_is_known_and_in_one_rack(self) -> Self:
+        unknown = [
+            Problem((name, broker), self.no_such_broker(broker))
+            for name, by_broker in (
+                ("start", self.start_us),
+                ("broker_settings", self.broker_settings),
+                ("broker_releases", self.broker_releases),
+            )
+            for broker in by_broker
+            if broker not in self.brokers
+        ]
+        placed: set[int] = set()
+        for rack, brokers in self.racks.items():
+            for place, broker in enumerate(brokers):
+                path = ("racks", rack, place)
+                if broker not in self.brokers:
+                    unknown.append(Problem(path, self.no_such_broker(broker)))
+                elif broker in placed:
+                    unknown.append(Problem(path, f"broker {broker} has a place in a rack already"))
+                placed.add(broker)
+        lost = [broker for broker in self.brokers if broker not in placed]
+        if lost:
+            unknown.append(Problem(("racks",), f"broker {lost[0]} is in no rack"))
+        if unknown:
+            raise ProblemsError(unknown)
+        return self
+
+    def no_such_broker(self, broker: int) -> str:
+        """What is wrong with a broker that is not in the cluster."""
+        ids = self.brokers
+        are_in_a_row = ids[-1] - ids[0] == len(ids) - 1
+        known = f"{ids[0]} to {ids[-1]}" if are_in_a_row else ", ".join(map(str, ids))
+        return f"there is no broker {broker}, only {known}"
+
+
+class ZooKeeper(Part):
+    """The ZooKeeper ensemble, as one process."""
+
+    tick_ms: int = Field(
+        default=2_000,
+        ge=1,
+        le=3_600_000,
+        description="ZooKeeper's tickTime: sessions expire on ticks.",
+    )
+    rack: Name | None = Field(
+        default=None,
+        description="Where it stands. Default: in none, so that all brokers are far away.",
+    )
+
+
+class Topic(Part):
+    """A topic that the cluster has from the start on."""
+
+    name: TopicName = Field(description="Its name.")
+    partitions: int | None = Field(
+        default=None, ge=1, description="How many. Default: as many as the assignment has."
+    )
+    replication_factor: int | None = Field(
+        default=None,
+        ge=1,
+        le=SLOTS,
+        description="Default: as the assignment, default.replication.factor.",
+    )
+    assignment: dict[PartitionKey, BrokerIds] | None = Field(
+        default=None,
+        description="Brokers of each partition, the preferred leader first. Default: Kafka's "
+        "round robin over racks and brokers.",
+    )
+    settings: ServerSettings = Field(default_factory=dict, description="Settings of the topic.")
+
+    @model_validator(mode="after")
+    def _says_how_many_partitions_and_replicas(self) -> Self:
+        if self.assignment is None:
+            if self.partitions is None:
+                raise ProblemsError(
+                    [Problem(("partitions",), "is missing, and there is no assignment")]
+                )
+            return self
+        numbers = sorted(self.assignment)
+        count = len(numbers) if self.partitions is None else self.partitions
+        if not numbers or numbers != list(range(count)):
+            expected = "0" if count <= 1 else f"0 to {count - 1}"
+            raise ProblemsError(
+                [Problem(("assignment",), f"must name partitions {expected}, each of them once")]
+            )
+        sizes = {len(replicas) for replicas in self.assignment.values()}
+        if self.replication_factor is not None:
+            sizes.add(self.replication_factor)
+        if len(sizes) > 1 or max(sizes) > SLOTS:
+            raise ProblemsError(
+                [
+                    Problem(
+                        ("assignment",),
+                        "must give each partition equally many replicas, at most "
+                        f"{SLOTS}, as many as replication_factor if there is one",
+                    )
+                ]
+            )
+        return self
+
+    @property
+    def partition_count(self) -> int:
+        """How many partitions it has."""
+        return len(self.assignment or ()) if self.partitions is None else self.partitions
+
+    def effective(self, broker_settings: Mapping[str, int]) -> dict[str, int]:
+        """The settings that a topic can have, as a broker with these settings applies them."""
+        return {name: self.settings.get(name, broker_settings[name]) for name in TOPIC_SETTINGS}

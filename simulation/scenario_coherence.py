@@ -1,0 +1,317 @@
+"""Whether the parts of a scenario fit together, and with Kafka's rules.
+
+Each function finds the problems of one part. Parts that build on others are looked at only if
+those are sound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from tidegauge.replication.release_versions import Release
+from tidegauge.simulation.durations import format_duration
+from tidegauge.simulation.scenario_errors import Path, Problem, did_you_mean
+from tidegauge.simulation.scenario_faults import (
+    CLIENT_GROUP,
+    RACK,
+    CutLinkFault,
+    PauseFault,
+    Selector,
+    SlowDiskFault,
+    SlowLinkFault,
+)
+from tidegauge.simulation.scenario_model import Scenario
+from tidegauge.simulation.scenario_settings import (
+    TOPIC_SETTINGS,
+    broker_defaults,
+    consumer_defaults,
+    problems_of_settings,
+    producer_defaults,
+)
+from tidegauge.simulation.scenario_steps import (
+    NO_LEADER,
+    BeginFaultStep,
+    EndFaultStep,
+    FetchStep,
+    IsrIs,
+    LeaderIs,
+    OfPartition,
+    ProduceStep,
+)
+
+
+def problems_of(scenario: Scenario) -> list[Problem]:
+    """What is wrong with a scenario whose parts, each by itself, are right."""
+    for stage in _STAGES:
+        problems = [problem for part in stage for problem in part(scenario)]
+        if problems:
+            return problems
+    return []
+
+
+def _releases(scenario: Scenario) -> Iterator[Problem]:
+    """Every broker knows the protocol that it is told to speak."""
+    try:
+        Release.parse(scenario.release).protocol(scenario.protocol)
+    except ValueError as error:
+        yield Problem(("protocol",), str(error))
+    for broker in scenario.cluster.broker_releases:
+        release, protocol = scenario.release_of(broker)
+        try:
+            Release.parse(release).protocol(protocol)
+        except ValueError as error:
+            yield Problem(("cluster", "broker_releases", broker), str(error))
+
+
+def _cluster(scenario: Scenario) -> Iterator[Problem]:
+    cluster = scenario.cluster
+    # Of several releases, each broker reads what its own knows.
+    releases = {scenario.release, *(scenario.release_of(b)[0] for b in scenario.broker_ids())}
+    known = {
+        name: value for release in releases for name, value in broker_defaults(release).items()
+    }
+    yield from problems_of_settings(("cluster", "settings"), cluster.settings, "brokers", known)
+    for broker, settings in cluster.broker_settings.items():
+        path = ("cluster", "broker_settings", broker)
+        known = broker_defaults(scenario.release_of(broker)[0])
+        yield from problems_of_settings(path, settings, "brokers", known)
+    rack = scenario.zookeeper.rack
+    if rack is not None and rack not in cluster.racks:
+        yield Problem(("zookeeper", "rack"), _no_such("rack", rack, cluster.racks))
+
+
+#: (setting, the one that must not be smaller).
+#: Source: KafkaConfig.validateValues@2.6.0.
+_AT_MOST = (
+    ("replica.fetch.wait.max.ms", "replica.lag.time.max.ms"),
+    ("replica.fetch.wait.max.ms", "replica.socket.timeout.ms"),
+)
+
+
+def _settings_that_kafka_refuses(scenario: Scenario) -> Iterator[Problem]:
+    """Settings with which a broker does not start; of brokers that are set alike, the first."""
+    found = set()
+    for broker in scenario.broker_ids():
+        settings = scenario.settings_of(broker)
+        for smaller, larger in _AT_MOST:
+            if settings[smaller] <= settings[larger]:
+                continue
+            own = scenario.cluster.broker_settings.get(broker, {})
+            path: Path = ("cluster", "settings")
+            if smaller in own or larger in own:
+                path = ("cluster", "broker_settings", broker)
+            if (path, larger) not in found:
+                found.add((path, larger))
+                yield Problem(
+                    path,
+                    f"Kafka does not start if {smaller} ({settings[smaller]}) is more than "
+                    f"{larger} ({settings[larger]})",
+                )
+
+
+def _topics(scenario: Scenario) -> Iterator[Problem]:
+    yield from _repeated_names("topics", (topic.name for topic in scenario.topics))
+    brokers = set(scenario.broker_ids())
+    settings = broker_defaults(scenario.release)
+    known = {name: settings[name] for name in TOPIC_SETTINGS}
+    for place, topic in enumerate(scenario.topics):
+        yield from problems_of_settings(
+            ("topics", place, "settings"), topic.settings, "topics", known
+        )
+        factor = scenario.replication_factor(topic)
+        if factor > len(brokers):
+            yield Problem(
+                ("topics", place, "replication_factor"),
+                f"{factor} replicas need as many brokers, and there are {len(brokers)}",
+            )
+        for partition, replicas in (topic.assignment or {}).items():
+            for index, broker in enumerate(replicas):
+                if broker not in brokers:
+                    path = ("topics", place, "assignment", partition, index)
+                    yield Problem(path, scenario.cluster.no_such_broker(broker))
+
+
+def _workload(scenario: Scenario) -> Iterator[Problem]:
+    workload = scenario.workload
+    names: dict[str, Path] = {}
+    kinds = (("producers", workload.producers), ("consumers", workload.consumers))
+    for kind, groups in kinds:
+        for place, group in enumerate(groups):
+            path = ("workload", kind, place)
+            if group.name in names:
+                yield Problem((*path, "name"), f"there is a group {group.name} already")
+            names[group.name] = path
+            topics = [topic.name for topic in scenario.topics]
+            for index, topic in enumerate(group.topics):
+                if topic not in topics:
+                    yield Problem((*path, "topics", index), _no_such("topic", topic, topics))
+            yield from _too_late((*path, "start"), group.start_us, scenario)
+    for place, producers in enumerate(workload.producers):
+        path = ("workload", "producers", place)
+        if producers.stop_us is not None and producers.stop_us <= producers.start_us:
+            start = format_duration(producers.start_us)
+            yield Problem((*path, "stop"), f"must be after the start, which is at {start}")
+        yield from _producer_settings((*path, "settings"), scenario, producers.settings)
+    for place, consumers in enumerate(workload.consumers):
+        yield from problems_of_settings(
+            ("workload", "consumers", place, "settings"),
+            consumers.settings,
+            "consumers",
+            consumer_defaults(scenario.release),
+        )
+
+
+def _producer_settings(
+    path: Path, scenario: Scenario, settings: Mapping[str, int | str]
+) -> Iterator[Problem]:
+    known = producer_defaults(scenario.release)
+    problems = list(problems_of_settings(path, settings, "producers", known))
+    yield from problems
+    delivery = settings.get("delivery.timeout.ms")
+    if problems or delivery is None:
+        return
+    request = settings.get("request.timeout.ms", known["request.timeout.ms"])
+    if int(delivery) < int(request):
+        # Source: KafkaProducer.configureDeliveryTimeout@2.1.0; nothing lingers here.
+        yield Problem(
+            (*path, "delivery.timeout.ms"),
+            f"Kafka's producer does not start if it is less than request.timeout.ms ({request})",
+        )
+
+
+def _faults(scenario: Scenario) -> Iterator[Problem]:
+    yield from _repeated_names("faults", (fault.name for fault in scenario.faults))
+    begun = {step.fault for step in scenario.steps if isinstance(step, BeginFaultStep)}
+    for place, fault in enumerate(scenario.faults):
+        path = ("faults", place)
+        if fault.at_us is not None:
+            yield from _too_late((*path, "at"), fault.at_us, scenario)
+        elif fault.name not in begun:
+            yield Problem(path, "never begins: it needs `at`, or a name and a step begin_fault")
+        if isinstance(fault, PauseFault | SlowDiskFault):
+            yield from _selectors((*path, "brokers"), fault.brokers, scenario)
+        elif isinstance(fault, SlowLinkFault | CutLinkFault):
+            yield from _ends((*path, "between"), fault.between, scenario)
+
+
+def _ends(
+    path: Path, ends: tuple[tuple[Selector, ...], tuple[Selector, ...]], scenario: Scenario
+) -> Iterator[Problem]:
+    problems = [
+        problem
+        for side, selectors in enumerate(ends)
+        for problem in _selectors((*path, side), selectors, scenario)
+    ]
+    yield from problems
+    if problems:
+        return
+    for selector in ends[1]:
+        if set(scenario.endpoints_of([selector])) & set(scenario.endpoints_of(ends[0])):
+            yield Problem(path, f"{selector} is on both sides, and there is no link to oneself")
+
+
+def _selectors(path: Path, selectors: Iterable[Selector], scenario: Scenario) -> Iterator[Problem]:
+    groups = [group.name for group in scenario.workload.groups]
+    racks = scenario.cluster.racks
+    for place, selector in enumerate(selectors):
+        if selector.kind == RACK and selector.name not in racks:
+            yield Problem((*path, place), _no_such("rack", selector.name, racks))
+        elif selector.kind == CLIENT_GROUP and selector.name not in groups:
+            yield Problem((*path, place), _no_such("group of clients", selector.name, groups))
+        elif selector.broker >= 0 and selector.broker not in scenario.broker_ids():
+            yield Problem((*path, place), scenario.cluster.no_such_broker(selector.broker))
+
+
+def _steps(scenario: Scenario) -> Iterator[Problem]:
+    assignments = {topic.name: scenario.assignments(topic) for topic in scenario.topics}
+    latest_us = 0
+    for place, step in enumerate(scenario.steps):
+        path = ("steps", place)
+        if step.at_us is not None:
+            yield from _too_late((*path, "at"), step.at_us, scenario)
+            if step.at_us < latest_us:
+                before = format_duration(latest_us)
+                yield Problem((*path, "at"), f"a step before this one waits until {before}")
+            latest_us = max(latest_us, step.at_us)
+        if step.when is not None:
+            when = (*path, "when")
+            for broker in step.when.registered or ():
+                if broker not in scenario.broker_ids():
+                    message = scenario.cluster.no_such_broker(broker)
+                    yield Problem((*when, "registered"), message)
+            for name, condition in (("isr", step.when.isr), ("leader", step.when.leader)):
+                if condition is not None:
+                    yield from _of_partition((*when, name), condition, assignments)
+        if isinstance(step, ProduceStep | FetchStep):
+            yield from _of_partition(path, step, assignments)
+    yield from _steps_of_faults(scenario)
+
+
+def _of_partition(
+    path: Path, part: OfPartition, assignments: Mapping[str, list[list[int]]]
+) -> Iterator[Problem]:
+    """Whether there is this partition, and the brokers that a condition names hold it."""
+    if part.topic not in assignments:
+        yield Problem((*path, "topic"), _no_such("topic", part.topic, assignments))
+        return
+    partitions = assignments[part.topic]
+    if part.partition >= len(partitions):
+        last = len(partitions) - 1
+        yield Problem((*path, "partition"), f"the last partition of {part.topic} is {last}")
+        return
+    replicas = partitions[part.partition]
+    expected: tuple[int, ...] = ()
+    if isinstance(part, IsrIs):
+        expected = part.members
+    elif isinstance(part, LeaderIs) and part.leader != NO_LEADER:
+        expected = (part.leader,)
+    for broker in expected:
+        if broker not in replicas:
+            yield Problem((*path, "is"), f"broker {broker} is no replica of it, only {replicas}")
+
+
+def _steps_of_faults(scenario: Scenario) -> Iterator[Problem]:
+    faults = {fault.name: fault for fault in scenario.faults if fault.name is not None}
+    begun = {name for name, fault in faults.items() if fault.at_us is not None}
+    for place, step in enumerate(scenario.steps):
+        if not isinstance(step, BeginFaultStep | EndFaultStep):
+            continue
+        path = ("steps", place, "fault")
+        if step.fault not in faults:
+            yield Problem(path, _no_such("fault", step.fault, faults))
+        elif isinstance(step, EndFaultStep):
+            if step.fault not in begun:
+                yield Problem(path, f"{step.fault} has not begun: no step before begins it")
+        elif faults[step.fault].at_us is not None:
+            yield Problem(path, f"{step.fault} has `at`, so it begins by itself")
+        elif step.fault in begun:
+            yield Problem(path, f"{step.fault} was begun by an earlier step")
+        else:
+            begun.add(step.fault)
+
+
+def _too_late(path: Path, time_us: int, scenario: Scenario) -> Iterator[Problem]:
+    if time_us >= scenario.duration_us:
+        end = format_duration(scenario.duration_us)
+        yield Problem(path, f"{format_duration(time_us)} is too late: the run ends at {end}")
+
+
+def _repeated_names(part: str, names: Iterable[str | None]) -> Iterator[Problem]:
+    seen = set()
+    for place, name in enumerate(names):
+        if name is not None and name in seen:
+            yield Problem((part, place, "name"), f"{name} is the name of an earlier one, too")
+        seen.add(name)
+
+
+def _no_such(what: str, name: str, known: Iterable[str]) -> str:
+    return f"there is no {what} {name}; {did_you_mean(name, known)}"
+
+
+_STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
+    (_releases,),
+    (_cluster,),
+    (_settings_that_kafka_refuses,),
+    (_topics,),
+    (_workload, _faults, _steps),
+)

@@ -1,0 +1,177 @@
+"""The faults of a scenario: what is hit, when, and how.
+
+A fault hits processes, or the links between two groups of them. Groups are written as lists of
+selectors:
+
+===================  ====================================================================
+``2``                the host of broker 2: the broker and its controller
+``broker:2``         the broker without its controller
+``controller:2``     the controller of broker 2 alone
+``rack:b``           all hosts in rack b
+``zookeeper``        ZooKeeper
+``clients``          all clients
+``client:shop``      the clients of the group shop
+===================  ====================================================================
+
+A fault without ``at`` waits for a step that begins it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import AfterValidator, Discriminator, Field, PlainSerializer, PlainValidator
+
+from tidegauge.simulation.durations import Duration, PositiveDuration
+from tidegauge.simulation.scenario_parts import Name, Part, Some, one_of
+
+HOST = "host"
+BROKER = "broker"
+CONTROLLER = "controller"
+RACK = "rack"
+ZOOKEEPER = "zookeeper"
+CLIENTS = "clients"
+CLIENT_GROUP = "client"
+
+
+class Selector(NamedTuple):
+    """What a fault hits."""
+
+    #: HOST, BROKER, CONTROLLER, RACK, ZOOKEEPER, CLIENTS or CLIENT_GROUP.
+    kind: str
+    #: Id of the broker, if it selects one by id.
+    broker: int = -1
+    #: Name of the rack or of the group.
+    name: str = ""
+
+    @property
+    def selects_brokers(self) -> bool:
+        """Whether it stands for brokers, and for nothing that is no broker."""
+        return self.kind in {HOST, BROKER, RACK}
+
+    def __str__(self) -> str:
+        if self.kind == HOST:
+            return str(self.broker)
+        if self.kind in {ZOOKEEPER, CLIENTS}:
+            return self.kind
+        return f"{self.kind}:{self.name}" if self.name else f"{self.kind}:{self.broker}"
+
+
+class Endpoint(NamedTuple):
+    """A process at the end of a link."""
+
+    #: BROKER, CONTROLLER, ZOOKEEPER or CLIENT_GROUP (one client of a group).
+    kind: str
+    #: Id of the broker, also of one whose controller it is.
+    broker: int = -1
+    #: Name of the client's group.
+    group: str = ""
+    #: Which client of the group, from 0 on.
+    client: int = -1
+
+
+def _selector(written: object) -> Selector:
+    if isinstance(written, int) and not isinstance(written, bool) and written >= 0:
+        return Selector(HOST, broker=written)
+    if isinstance(written, str):
+        kind, colon, name = written.partition(":")
+        if not colon and kind in {ZOOKEEPER, CLIENTS}:
+            return Selector(kind)
+        if kind in {BROKER, CONTROLLER} and name.isascii() and name.isdigit():
+            return Selector(kind, broker=int(name))
+        if kind in {RACK, CLIENT_GROUP} and name:
+            return Selector(kind, name=name)
+    raise ValueError(
+        "must be a broker's id, broker:ID, controller:ID, rack:NAME, zookeeper, clients or "
+        f"client:GROUP, not {written!r}"
+    )
+
+
+def _as_written(selector: Selector) -> int | str:
+    return selector.broker if selector.kind == HOST else str(selector)
+
+
+def _brokers_only(selector: Selector) -> Selector:
+    if not selector.selects_brokers:
+        raise ValueError(f"must be a broker's id, broker:ID or rack:NAME, not {selector}")
+    return selector
+
+
+SelectorField = Annotated[Selector, PlainValidator(_selector), PlainSerializer(_as_written)]
+BrokerSelector = Annotated[SelectorField, AfterValidator(_brokers_only)]
+#: The two ends of links.
+Ends = Annotated[tuple[Some[SelectorField], Some[SelectorField]], Field(strict=False)]
+
+
+class FaultOfAnyKind(Part):
+    """When a fault begins and ends."""
+
+    name: Name | None = Field(
+        default=None, description="Unique among the faults; steps know it by that."
+    )
+    at_us: Duration | None = Field(
+        default=None, alias="at", description="When it begins. Default: a step begins it."
+    )
+    for_us: PositiveDuration | None = Field(
+        default=None,
+        alias="for",
+        description="How long it lasts. Default: until a step or the run ends.",
+    )
+
+
+class PauseFault(FaultOfAnyKind):
+    """Brokers stop and go on as if nothing had been, and their controllers with them.
+
+    This is SIGSTOP and SIGCONT.
+    """
+
+    kind: Literal["pause"]
+    brokers: Some[BrokerSelector] = Field(description="Which ones.")
+
+
+class SlowDiskFault(FaultOfAnyKind):
+    """Disks are slow."""
+
+    kind: Literal["slow_disk"]
+    brokers: Some[BrokerSelector] = Field(description="Whose disks.")
+    delay_us: PositiveDuration = Field(alias="delay", description="More for each append.")
+
+
+class SlowLinkFault(FaultOfAnyKind):
+    """Messages take longer."""
+
+    kind: Literal["slow_link"]
+    between: Ends = Field(description="The links from any of the first to any of the second.")
+    one_way: bool = Field(
+        default=False, description="True: but not those from the second to the first."
+    )
+    delay_us: PositiveDuration = Field(alias="delay", description="More for each message.")
+
+
+class CutLinkFault(FaultOfAnyKind):
+    """Packets vanish without a word to either end."""
+
+    kind: Literal["cut_link"]
+    between: Ends = Field(description="The links from any of the first to any of the second.")
+    one_way: bool = Field(
+        default=False, description="True: but not those from the second to the first."
+    )
+
+
+class ZooKeeperOutageFault(FaultOfAnyKind):
+    """ZooKeeper does not answer."""
+
+    kind: Literal["zookeeper_outage"]
+    how: Literal["pause", "restart"] = Field(
+        default="pause",
+        description="pause: it stops and goes on, and closes sessions whose time is over. "
+        "restart: sessions have their whole time-out again once it is back.",
+    )
+
+
+LinkFault = SlowLinkFault | CutLinkFault
+Fault = Annotated[
+    PauseFault | SlowDiskFault | SlowLinkFault | CutLinkFault | ZooKeeperOutageFault,
+    Discriminator("kind"),
+    one_of("kind", "pause", "slow_disk", "slow_link", "cut_link", "zookeeper_outage"),
+]

@@ -1,0 +1,245 @@
+"""A scenario as a whole, and what follows from it for each broker, topic and client.
+
+The model keeps what its author wrote; its methods say what that comes to once Kafka's defaults
+are in place. :meth:`Scenario.resolved` writes all of that down, as a scenario that is equal to
+this one. Whether the parts fit together is checked in ``scenario_coherence.py``: a scenario
+that was read by ``scenario.py`` is sound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from tidegauge.replication.release_versions import Release
+from tidegauge.replication.releases import DEFAULT_RELEASE
+from tidegauge.simulation.durations import PositiveDuration, format_duration
+from tidegauge.simulation.replica_assignment import assign_replicas_to_brokers
+from tidegauge.simulation.scenario_cluster import (
+    Cluster,
+    ProtocolText,
+    ReleaseText,
+    Topic,
+    ZooKeeper,
+)
+from tidegauge.simulation.scenario_costs import Costs, Network
+from tidegauge.simulation.scenario_faults import (
+    BROKER,
+    CLIENT_GROUP,
+    CLIENTS,
+    CONTROLLER,
+    HOST,
+    RACK,
+    ZOOKEEPER,
+    Endpoint,
+    Fault,
+    Selector,
+)
+from tidegauge.simulation.scenario_parts import Listed, Name, Part
+from tidegauge.simulation.scenario_settings import (
+    acks_number,
+    broker_defaults,
+    consumer_defaults,
+    producer_defaults,
+)
+from tidegauge.simulation.scenario_steps import Step
+from tidegauge.simulation.scenario_workload import ConsumerGroup, ProducerGroup, Workload
+
+_DELIVERY_TIMEOUT = "delivery.timeout.ms"
+_REQUEST_TIMEOUT = "request.timeout.ms"
+
+
+class Scenario(Part):
+    """A cluster, what it has to do, and what happens to it."""
+
+    name: Name = Field(description="Default: the name of the file.")
+    description: str = Field(default="", description="The story, for people.")
+    seed: int = Field(default=1, ge=0, lt=2**63, description="What all random draws follow from.")
+    duration_us: PositiveDuration = Field(
+        alias="duration", description="How long the run is, in virtual time."
+    )
+    release: ReleaseText = Field(
+        default=DEFAULT_RELEASE, validate_default=True, description="Kafka's, of all brokers."
+    )
+    protocol: ProtocolText | None = Field(
+        default=None, description="inter.broker.protocol.version. Default: the release's own."
+    )
+    trace: Literal["transitions", "all"] = Field(
+        default="transitions", description="all: single requests and appends, too."
+    )
+    cluster: Cluster = Field(description="The brokers.")
+    zookeeper: ZooKeeper = Field(default=ZooKeeper(), description="ZooKeeper.")
+    topics: Listed[Topic] = Field(
+        default=(), description="The topics that there are from the start on."
+    )
+    workload: Workload = Field(default=Workload(), description="The clients.")
+    network: Network = Field(default=Network(), description="How long messages take.")
+    costs: Costs = Field(default=Costs(), description="How long work takes.")
+    faults: Listed[Fault] = Field(default=(), description="What goes wrong.")
+    steps: Listed[Step] = Field(default=(), description="What is done, in this order.")
+    checks: dict[str, Any] = Field(
+        default_factory=dict, description="Reserved for the verdicts that are expected."
+    )
+
+    @field_validator("checks")
+    @classmethod
+    def _are_for_later(cls, checks: dict[str, Any]) -> dict[str, Any]:
+        if checks:
+            raise ValueError("must be empty: this release has no checks whose verdict to expect")
+        return checks
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both come to the same, however they were written."""
+        return isinstance(other, Scenario) and self.resolved() == other.resolved()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # The cluster.
+
+    def broker_ids(self) -> tuple[int, ...]:
+        """The ids of all brokers, in ascending order."""
+        return self.cluster.brokers
+
+    @cached_property
+    def _racks(self) -> dict[int, str]:
+        return {broker: rack for rack, brokers in self.cluster.racks.items() for broker in brokers}
+
+    def rack_of(self, broker: int) -> str:
+        """The rack in which a broker stands."""
+        return self._racks[broker]
+
+    def release_of(self, broker: int) -> tuple[str, str | None]:
+        """A broker's release, and its inter.broker.protocol.version if one is set."""
+        own = self.cluster.broker_releases.get(broker)
+        if own is None:
+            return self.release, self.protocol
+        return own.release or self.release, own.protocol or self.protocol
+
+    def settings_of(self, broker: int) -> dict[str, int]:
+        """All settings of a broker: its release's defaults, the cluster's, its own."""
+        settings = broker_defaults(self.release_of(broker)[0])
+        for name, value in self.cluster.settings.items():
+            if name in settings:
+                settings[name] = value
+        return settings | self.cluster.broker_settings.get(broker, {})
+
+    # The topics.
+
+    def topic(self, name: str) -> Topic:
+        """The topic of this name."""
+        return next(topic for topic in self.topics if topic.name == name)
+
+    def replication_factor(self, topic: Topic) -> int:
+        """How many replicas each partition of a topic has."""
+        if topic.assignment is not None:
+            return len(topic.assignment[0])
+        settings = broker_defaults(self.release) | self.cluster.settings
+        return topic.replication_factor or settings["default.replication.factor"]
+
+    def assignments(self, topic: Topic) -> list[list[int]]:
+        """The brokers of each partition of a topic, the preferred leader first."""
+        if topic.assignment is None:
+            return assign_replicas_to_brokers(
+                self._racks, topic.partition_count, self.replication_factor(topic)
+            )
+        return [list(topic.assignment[number]) for number in range(topic.partition_count)]
+
+    # The clients.
+
+    def producer_settings(self, group: ProducerGroup) -> dict[str, int]:
+        """All settings of a group of producers; ``acks`` is -1 for all.
+
+        As in Kafka, a delivery time-out that nobody set is at least the request time-out; one
+        that somebody set is so, or the scenario was refused.
+        Source: KafkaProducer.configureDeliveryTimeout@2.1.0.
+        """
+        settings = producer_defaults(self.release)
+        for name, value in group.settings.items():
+            settings[name] = acks_number(value) if name == "acks" else int(value)
+        if _DELIVERY_TIMEOUT in settings:
+            least = settings[_REQUEST_TIMEOUT]
+            settings[_DELIVERY_TIMEOUT] = max(settings[_DELIVERY_TIMEOUT], least)
+        return settings
+
+    def consumer_settings(self, group: ConsumerGroup) -> dict[str, int | str]:
+        """All settings of a group of consumers."""
+        return consumer_defaults(self.release) | group.settings
+
+    # What faults hit.
+
+    def brokers_of(self, selectors: Iterable[Selector]) -> list[int]:
+        """The brokers that any of these selectors stands for, in ascending order."""
+        found: set[int] = set()
+        for selector in selectors:
+            if selector.kind == RACK:
+                found.update(self.cluster.racks[selector.name])
+            elif selector.selects_brokers:
+                found.add(selector.broker)
+        return sorted(found)
+
+    def endpoints_of(self, selectors: Iterable[Selector]) -> list[Endpoint]:
+        """The ends of links that any of these selectors stands for, each of them once."""
+        ends = (end for selector in selectors for end in self._ends_of(selector))
+        return list(dict.fromkeys(ends))
+
+    def _ends_of(self, selector: Selector) -> Iterator[Endpoint]:
+        if selector.kind in {HOST, RACK}:
+            for broker in self.brokers_of([selector]):
+                yield Endpoint(BROKER, broker)
+                yield Endpoint(CONTROLLER, broker)
+        elif selector.kind in {BROKER, CONTROLLER, ZOOKEEPER}:
+            yield Endpoint(selector.kind, selector.broker)
+        for group in self.workload.groups:
+            if selector.kind == CLIENTS or selector == (CLIENT_GROUP, -1, group.name):
+                for client in range(group.clients):
+                    yield Endpoint(CLIENT_GROUP, group=group.name, client=client)
+
+    # All of it.
+
+    def resolved(self) -> dict[str, Any]:
+        """The scenario with all defaults filled in: JSON that can be read as one again."""
+        written = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        written["protocol"] = self._protocol(self.release, self.protocol)
+        written["cluster"] |= self._resolved_cluster()
+        for topic, said in zip(self.topics, written["topics"], strict=True):
+            assignments = self.assignments(topic)
+            said["partitions"] = len(assignments)
+            said["replication_factor"] = self.replication_factor(topic)
+            said["assignment"] = {str(number): ids for number, ids in enumerate(assignments)}
+        clients = written["workload"]
+        for producers, said in zip(self.workload.producers, clients["producers"], strict=True):
+            said["settings"] = self.producer_settings(producers)
+            said.setdefault("stop", format_duration(self.duration_us))
+        for consumers, said in zip(self.workload.consumers, clients["consumers"], strict=True):
+            said["settings"] = self.consumer_settings(consumers)
+        return written
+
+    def _resolved_cluster(self) -> dict[str, Any]:
+        """What is common to all brokers, and in which settings and releases some differ."""
+        cluster = self.cluster
+        settings = broker_defaults(self.release) | cluster.settings
+        own_settings = {}
+        for broker in self.broker_ids():
+            own = self.settings_of(broker).items()
+            others = {name: value for name, value in own if settings.get(name) != value}
+            if others:
+                own_settings[str(broker)] = others
+        releases = {}
+        for broker in cluster.broker_releases:
+            release, protocol = self.release_of(broker)
+            releases[str(broker)] = {
+                "release": release,
+                "protocol": self._protocol(release, protocol),
+            }
+        return {
+            "settings": settings,
+            "broker_settings": own_settings,
+            "broker_releases": releases,
+        }
+
+    @staticmethod
+    def _protocol(release: str, protocol: str | None) -> str:
+        return str(Release.parse(release).protocol(protocol))

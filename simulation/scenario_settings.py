@@ -1,0 +1,163 @@
+"""Settings under Kafka's own names: which there are, and what they may be set to.
+
+Which settings exist, and their defaults, depend on the release. What is accepted is what the
+simulator reads; a setting that Kafka has but the simulator does not is refused, rather than
+read and ignored. Ours are the names with underscores: constants of Kafka, and
+
+``isr_change_notification_batching``
+    true (default): a leader gathers its ISR changes before it tells the controller, as in Kafka.
+    false: it tells each one at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated
+
+from pydantic import PlainValidator
+
+from tidegauge.replication.release_defaults import DEFAULTS, defaults_of
+from tidegauge.replication.release_versions import Cell, Table, cells_that_apply
+from tidegauge.simulation.scenario_errors import Path, Problem, did_you_mean
+
+PRODUCER_SETTINGS = (
+    *("acks", "retries", "request.timeout.ms", "delivery.timeout.ms", "retry.backoff.ms"),
+    *("max.in.flight.requests.per.connection", "metadata.max.age.ms"),
+)
+TOPIC_SETTINGS = ("min.insync.replicas", "unclean.leader.election.enable")
+
+# fmt: off
+CONSUMER_DEFAULTS: Table = {
+    "fetch.max.wait.ms": (Cell("0.10.2.0", 500, "ConsumerConfig.DEFAULT_FETCH_MAX_WAIT_MS"),),
+    "fetch.min.bytes": (Cell("0.10.2.0", 1, "ConsumerConfig.DEFAULT_FETCH_MIN_BYTES"),),
+    "max.partition.fetch.bytes": (
+        Cell("0.10.2.0", 1024 * 1024, "ConsumerConfig.DEFAULT_MAX_PARTITION_FETCH_BYTES"),
+    ),
+    "request.timeout.ms": (
+        Cell("0.10.2.0", 305_000, "KIP-62"),
+        Cell("2.0.0", 30_000, "KIP-266"),
+    ),
+    "retry.backoff.ms": (Cell("0.10.2.0", 100, "ConsumerConfig.RETRY_BACKOFF_MS_CONFIG"),),
+    "metadata.max.age.ms": (Cell("0.10.2.0", 300_000, "ConsumerConfig.METADATA_MAX_AGE_CONFIG"),),
+    # Kafka's default is latest. Here consumers begin with the topic, so that they read all of it.
+    "auto.offset.reset": (Cell("0.10.2.0", "earliest", "Tidegauge"),),
+}
+# fmt: on
+
+_BATCHING = "isr_change_notification_batching"
+_ONLY_OF_PRODUCERS = set(PRODUCER_SETTINGS) - {"request.timeout.ms"}
+
+#: The settings of each kind that any release has.
+NAMES = {
+    "brokers": [*(name for name in DEFAULTS if name not in _ONLY_OF_PRODUCERS), _BATCHING],
+    "producers": [*PRODUCER_SETTINGS],
+    "consumers": [*CONSUMER_DEFAULTS],
+    "topics": [*TOPIC_SETTINGS],
+}
+
+_CHOICES: dict[str, tuple[int | str, ...]] = {
+    "acks": ("all", "0", "1", "-1", 0, 1, -1),
+    "auto.offset.reset": ("earliest", "latest"),
+}
+
+# Anything else that is done again and again at an interval of 0 would be done for ever.
+_MAY_BE_ZERO = {
+    *(
+        "replica.fetch.wait.max.ms",
+        "replica.fetch.min.bytes",
+        "leader.imbalance.per.broker.percentage",
+    ),
+    *("max.incremental.fetch.session.cache.slots", "log.initial.task.delay.ms"),
+    *("isr_change_notification_quiet_ms", "isr_change_notification_max_delay_ms"),
+    *("retries", "retry.backoff.ms", "fetch.max.wait.ms", "fetch.min.bytes"),
+}
+_LARGEST = 2**31 - 1
+_LARGEST_OF_COUNTS = {"log.flush.interval.messages": 2**63 - 1}
+
+
+def _number_or_flag(value: object) -> int:
+    if not isinstance(value, int):
+        raise ValueError(f"must be a whole number, true or false, not {value!r}")
+    return value
+
+
+def _number_flag_or_text(value: object) -> int | str:
+    return value if isinstance(value, str) else _number_or_flag(value)
+
+
+#: Settings of brokers and of topics, as a scenario gives them.
+ServerSettings = dict[str, Annotated[bool | int, PlainValidator(_number_or_flag)]]
+#: Settings of producers and consumers, as a scenario gives them.
+ClientSettings = dict[str, Annotated[bool | int | str, PlainValidator(_number_flag_or_text)]]
+
+
+def broker_defaults(release: str) -> dict[str, int]:
+    """The defaults of a broker; flags are booleans."""
+    defaults = {
+        name: value
+        for name, value in defaults_of(release).items()
+        if isinstance(value, int) and name not in _ONLY_OF_PRODUCERS
+    }
+    return {**defaults, _BATCHING: True}
+
+
+def producer_defaults(release: str) -> dict[str, int]:
+    """The defaults of a producer; ``acks`` is -1 for all."""
+    defaults = defaults_of(release)
+    return {
+        name: acks_number(defaults[name]) if name == "acks" else int(defaults[name])
+        for name in PRODUCER_SETTINGS
+        if name in defaults
+    }
+
+
+def consumer_defaults(release: str) -> dict[str, int | str]:
+    """The defaults of a consumer."""
+    cells = cells_that_apply(CONSUMER_DEFAULTS, release, None)
+    return {name: cell.value for name, cell in cells.items()}
+
+
+def acks_number(acks: int | str) -> int:
+    """``acks`` as in a request: all is -1."""
+    return -1 if acks == "all" else int(acks)
+
+
+def problems_of_settings(
+    path: Path, settings: Mapping[str, int | str], kind: str, defaults: Mapping[str, int | str]
+) -> Iterator[Problem]:
+    """What is wrong with settings of a kind (see ``NAMES``) where these are the defaults."""
+    for name, value in settings.items():
+        if name in defaults:
+            message = _wrong_value(name, value, defaults[name])
+        else:
+            message = _wrong_name(name, kind)
+        if message:
+            yield Problem((*path, name), message)
+
+
+def _wrong_name(name: str, kind: str) -> str:
+    if name in NAMES[kind]:
+        return f"this release does not have it yet: it came with {DEFAULTS[name][0].since}"
+    others = [other for other, names in NAMES.items() if name in names]
+    if others:
+        return f"is a setting of {' and '.join(others)}, not of {kind}"
+    return f"no setting of {kind} that is simulated; {did_you_mean(name, NAMES[kind])}"
+
+
+def _wrong_value(name: str, value: int | str, default: int | str) -> str | None:
+    is_flag = isinstance(value, bool)
+    if name in _CHOICES:
+        if is_flag or value not in _CHOICES[name]:
+            choices = [choice for choice in _CHOICES[name] if isinstance(choice, str)]
+            return f"must be one of {', '.join(choices)}, not {value}"
+    elif isinstance(default, bool):
+        if not is_flag:
+            return f"must be true or false, not {value}"
+    elif is_flag or not isinstance(value, int):
+        return f"must be a whole number, not {value}"
+    else:
+        least = 0 if name in _MAY_BE_ZERO else 1
+        largest = _LARGEST_OF_COUNTS.get(name, _LARGEST)
+        if not least <= value <= largest:
+            return f"must be from {least} to {largest}, not {value}"
+    return None

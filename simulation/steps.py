@@ -1,0 +1,320 @@
+"""The operator: creates the topics and takes the scenario's steps, one after the other.
+
+The operator is a client of ZooKeeper and of the brokers. What a step waits for (who leads,
+who is in the ISR, who is registered) it reads in ZooKeeper, and watches; requests go to the
+leader that ZooKeeper names, as a test harness would send them. Faults that a step begins or
+ends reach the processes that they hit as messages.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.replica_list import EMPTY, first, rest, size
+from tidegauge.simulation.client_metadata import client_of
+from tidegauge.simulation.client_state import Client, Clients, Step
+from tidegauge.simulation.events import add_item, new_event, set_timer
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import (
+    CONSUMER_RESPONSE,
+    FAULT_BEGIN,
+    FAULT_END,
+    FETCH,
+    PRODUCE,
+    PRODUCE_RESPONSE,
+    REQUEST_TIMES_OUT,
+    STEP_DUE,
+    ZK_CHILDREN,
+    ZK_CREATE,
+    ZK_GET,
+    ZK_RESPONSE,
+)
+from tidegauge.simulation.links import send
+from tidegauge.simulation.row_kinds import CONSUMED, STEP_TAKEN, STEP_TIMED_OUT
+from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
+from tidegauge.simulation.topology import (
+    BROKER_IDS_ZNODE,
+    Topology,
+    broker_of,
+    state_znode,
+    topic_znode,
+    zookeeper_process,
+)
+
+# Step.start
+AT = code(0)
+AFTER = code(1)
+WHEN_ISR = code(2)
+WHEN_LEADER = code(3)
+WHEN_REGISTERED = code(4)
+
+# Step.action
+PRODUCES = code(0)
+FETCHES = code(1)
+BEGINS_FAULT = code(2)
+ENDS_FAULT = code(3)
+
+# Client.waiting
+_CONDITION = code(0)
+_LEADER = code(1)
+_ANSWER = code(2)
+
+_FETCH_TIMEOUT_US = code(30_000_000)
+_FETCH_BYTES = code(50 * 1024 * 1024)
+
+
+@rule
+def begin_operating(kernel: Kernel, topology: Topology, process: int) -> None:
+    """Wait until all brokers are registered, to create the topics then."""
+    _ask(kernel, topology, process, ZK_CHILDREN, BROKER_IDS_ZNODE, 0)
+
+
+@rule
+def _ask(
+    kernel: Kernel, topology: Topology, process: int, kind: int, znode: int, question: int
+) -> None:
+    request = new_event(kernel, process, zookeeper_process(topology), kind)
+    request.znode = znode
+    request.acks = 1
+    request.request = question
+    send(kernel, request, kernel.context[0].time_us)
+
+
+@rule
+def _create_topics(kernel: Kernel, topology: Topology, client: Client, answer: Event) -> None:
+    """Source: AdminUtils.createTopic@0.10.2.0, AdminZkClient.createTopicWithAssignment@2.4.0."""
+    if answer.item_count < topology.sizes[0].brokers:
+        return
+    client.topics_created = True
+    for topic in range(topology.sizes[0].topics):
+        process = answer.destination
+        request = new_event(kernel, process, zookeeper_process(topology), ZK_CREATE)
+        request.znode = topic_znode(topology, topic)
+        request.request = NONE
+        send(kernel, request, kernel.context[0].time_us)
+
+
+@rule
+def wait_for_step(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
+    """Begin to wait for what the next step waits for."""
+    client = clients.clients[client_of(topology, process)]
+    now_us = kernel.context[0].time_us
+    client.step_began_us = now_us
+    client.waiting = NONE
+    if client.step >= clients.pool[0].steps:
+        return
+    step = clients.steps[client.step]
+    due_us = now_us + step.within_us
+    if step.start == AT:
+        due_us = max(now_us, step.time_us)
+    elif step.start == AFTER:
+        due_us = now_us + step.time_us
+    else:
+        client.waiting = _CONDITION
+        _look(kernel, topology, client, step, process)
+    timer = new_event(kernel, process, process, STEP_DUE)
+    timer.value = client.step
+    set_timer(kernel, timer, due_us)
+
+
+@rule
+def _look(kernel: Kernel, topology: Topology, client: Client, step: Step, process: int) -> None:
+    """Read, and watch, what the condition is about."""
+    client.question += 1
+    if step.start == WHEN_REGISTERED:
+        _ask(kernel, topology, process, ZK_CHILDREN, BROKER_IDS_ZNODE, client.question)
+    else:
+        znode = state_znode(topology, step.condition_partition)
+        _ask(kernel, topology, process, ZK_GET, znode, client.question)
+
+
+@rule
+def handle_step_due(kernel: Kernel, topology: Topology, clients: Clients, timer: Event) -> None:
+    """The time of a step has come, or the time within which its condition should hold."""
+    process = timer.destination
+    client = clients.clients[client_of(topology, process)]
+    if client.step != timer.value:
+        return
+    step = clients.steps[client.step]
+    if step.start in (AT, AFTER) and client.waiting == NONE:
+        _take(kernel, topology, clients, process)
+    elif client.waiting == _CONDITION:
+        row = new_row(kernel, process, STEP_TIMED_OUT)
+        row.values[0] = client.step
+        write_canonical(kernel, row)
+        # The steps after it count on it.
+        client.step = clients.pool[0].steps
+        client.waiting = NONE
+
+
+@rule
+def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
+    client = clients.clients[client_of(topology, process)]
+    step = clients.steps[client.step]
+    row = new_row(kernel, process, STEP_TAKEN)
+    row.values[0] = client.step
+    write_canonical(kernel, row)
+    if step.action in (PRODUCES, FETCHES):
+        client.waiting = _LEADER
+        client.question += 1
+        znode = state_znode(topology, step.partition)
+        _ask(kernel, topology, process, ZK_GET, znode, client.question)
+        return
+    kind = FAULT_BEGIN if step.action == BEGINS_FAULT else FAULT_END
+    count = kernel.context[0].process_count
+    for hit in range(count):
+        if kernel.fault_roles[step.fault * count + hit].side != 0:
+            event = new_event(kernel, process, hit, kind)
+            event.value = step.fault
+            send(kernel, event, kernel.context[0].time_us)
+    _go_on(kernel, topology, clients, process)
+
+
+@rule
+def _go_on(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
+    client = clients.clients[client_of(topology, process)]
+    client.step += 1
+    wait_for_step(kernel, topology, clients, process)
+
+
+@rule
+def handle_operator_watch(
+    kernel: Kernel, topology: Topology, clients: Clients, event: Event
+) -> None:
+    """Something that is watched has changed: look again."""
+    process = event.destination
+    client = clients.clients[client_of(topology, process)]
+    if event.znode == BROKER_IDS_ZNODE and not client.topics_created:
+        begin_operating(kernel, topology, process)
+    if client.waiting == _CONDITION:
+        _look(kernel, topology, client, clients.steps[client.step], process)
+    elif client.waiting == _LEADER:
+        client.question += 1
+        _ask(kernel, topology, process, ZK_GET, event.znode, client.question)
+
+
+@rule
+def handle_operator_answer(
+    kernel: Kernel, topology: Topology, clients: Clients, answer: Event
+) -> None:
+    """Take an answer of ZooKeeper or of a broker."""
+    process = answer.destination
+    client = clients.clients[client_of(topology, process)]
+    if answer.kind == ZK_RESPONSE and answer.value == ZK_CHILDREN and answer.request == 0:
+        if not client.topics_created:
+            _create_topics(kernel, topology, client, answer)
+        return
+    if answer.request != client.question:
+        return
+    if client.waiting == _CONDITION:
+        if _holds(kernel, topology, clients, client, answer):
+            _take(kernel, topology, clients, process)
+    elif client.waiting == _LEADER:
+        _request(kernel, topology, clients, process, answer)
+    elif client.waiting == _ANSWER and answer.kind in (PRODUCE_RESPONSE, CONSUMER_RESPONSE):
+        if answer.kind == PRODUCE_RESPONSE:
+            client.records_acknowledged += answer.count if answer.error == 0 else 0
+        else:
+            _trace_fetch(kernel, answer)
+        _go_on(kernel, topology, clients, process)
+
+
+@rule
+def _holds(
+    kernel: Kernel, topology: Topology, clients: Clients, client: Client, answer: Event
+) -> bool:
+    """Whether what a step waits for is so, by what ZooKeeper has just answered."""
+    step = clients.steps[client.step]
+    if step.start == WHEN_REGISTERED:
+        found = 0
+        cursor = answer.first_item
+        while cursor != NONE:
+            item = kernel.items[cursor]
+            cursor = item.next
+            found += 1 if _is_member(clients, step, item.partition) else 0
+        return found == step.member_count
+    if answer.first_item == NONE:
+        return False
+    item = kernel.items[answer.first_item]
+    if step.start == WHEN_LEADER:
+        leader = broker_of(topology, step.condition_partition, item.leader)
+        return leader == step.condition_leader
+    members = item.isr
+    if size(members) != step.member_count:
+        return False
+    while members != EMPTY:
+        broker = broker_of(topology, step.condition_partition, first(members))
+        if not _is_member(clients, step, broker):
+            return False
+        members = rest(members)
+    return True
+
+
+@rule
+def _is_member(clients: Clients, step: Step, broker: int) -> bool:
+    for member in range(step.first_member, step.first_member + step.member_count):
+        if clients.members[member].broker == broker:
+            return True
+    return False
+
+
+@rule
+def _request(
+    kernel: Kernel, topology: Topology, clients: Clients, process: int, answer: Event
+) -> None:
+    """Send a step's request to the leader that ZooKeeper names; wait if there is none."""
+    client = clients.clients[client_of(topology, process)]
+    step = clients.steps[client.step]
+    if answer.first_item == NONE:
+        return
+    leader = broker_of(topology, step.partition, kernel.items[answer.first_item].leader)
+    if leader < 0:
+        return
+    client.waiting = _ANSWER
+    client.question += 1
+    timeout_us = step.timeout_us
+    if step.action == PRODUCES:
+        request = new_event(kernel, process, leader, PRODUCE)
+        request.partition = step.partition
+        request.count = step.records
+        request.acks = step.acks
+        request.wait_ms = timeout_us // 1000
+        client.records_sent += step.records
+    else:
+        request = new_event(kernel, process, leader, FETCH)
+        request.max_bytes = _FETCH_BYTES
+        request.partition_max_bytes = _FETCH_BYTES
+        item = add_item(kernel, request, step.partition)
+        item.offset = step.offset
+        timeout_us = _FETCH_TIMEOUT_US
+    request.request = client.question
+    now_us = kernel.context[0].time_us
+    send(kernel, request, now_us)
+    timer = new_event(kernel, process, process, REQUEST_TIMES_OUT)
+    timer.request = client.question
+    # A broker answers at its time-out; a little later nothing more will come.
+    set_timer(kernel, timer, now_us + timeout_us + 1_000_000)
+
+
+@rule
+def handle_operator_times_out(
+    kernel: Kernel, topology: Topology, clients: Clients, timer: Event
+) -> None:
+    """A step's request has got no answer: go on with the next step."""
+    client = clients.clients[client_of(topology, timer.destination)]
+    if client.waiting == _ANSWER and client.question == timer.request:
+        _go_on(kernel, topology, clients, timer.destination)
+
+
+@rule
+def _trace_fetch(kernel: Kernel, answer: Event) -> None:
+    cursor = answer.first_item
+    while cursor != NONE and traces_all(kernel):
+        item = kernel.items[cursor]
+        cursor = item.next
+        row = new_row(kernel, answer.destination, CONSUMED)
+        row.values[0] = item.partition
+        row.values[1] = item.offset
+        row.values[2] = item.end_offset
+        row.values[3] = item.high_watermark
+        row.values[4] = item.error
+        write_minor(kernel, row)

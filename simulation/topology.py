@@ -1,0 +1,132 @@
+"""Who is who in the cluster: numbers that the scenario fixes and every group knows.
+
+Brokers have an index, topic partitions a number, and each partition a table of its brokers
+by slot (``replication/replica_list.py``). Processes are numbered in one row: brokers, then
+each broker's controller, then ZooKeeper, then the clients. Znodes too: the fixed ones, one
+per broker, per topic and per partition, then room for notifications.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import Tables, code, rule
+from tidegauge.replication.records import Record, Records, flag, i64
+from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, append
+
+# The fixed znodes.
+CONTROLLER_ZNODE = code(0)
+CONTROLLER_EPOCH_ZNODE = code(1)
+BROKER_IDS_ZNODE = code(2)
+TOPICS_ZNODE = code(3)
+NOTIFICATIONS_ZNODE = code(4)
+FIXED_ZNODES = code(5)
+
+
+class Sizes(Record):
+    """How many there are of each: one record."""
+
+    brokers: i64
+    topics: i64
+    partitions: i64
+    #: The most replicas that a partition has: room for views of followers.
+    width: i64
+
+
+class TopicPartition(Record):
+    """One partition of one topic."""
+
+    #: Number of its topic, and its own within the topic.
+    topic: i64
+    number: i64
+    #: Where its table of brokers begins, and with it the rows of its replicas.
+    first_slot: i64
+    slot_count: i64
+    #: Its assignment; a replica list.
+    replicas: i64
+    min_insync_replicas: i64
+    unclean_leader_election: flag
+    #: ``31 * topic.hashCode + partition``, which chooses the fetcher thread.
+    fetcher_hash: i64
+    #: Bytes of one record.
+    record_bytes: i64
+
+
+class Slot(Record):
+    """One replica of a partition."""
+
+    #: Index of the broker that hosts it.
+    broker: i64
+    #: Number of the partition.
+    partition: i64
+
+
+class Topology(Tables):
+    """What never changes during a run."""
+
+    sizes: Records[Sizes]
+    partitions: Records[TopicPartition]
+    #: The replicas of all partitions, one after the other: their place is their *row*.
+    slots: Records[Slot]
+
+
+@rule
+def controller_process(topology: Topology, broker: int) -> int:
+    """The process of a broker's controller; that of the broker is its index."""
+    return topology.sizes[0].brokers + broker
+
+
+@rule
+def zookeeper_process(topology: Topology) -> int:
+    """The process of ZooKeeper."""
+    return 2 * topology.sizes[0].brokers
+
+
+@rule
+def broker_znode(broker: int) -> int:
+    """/brokers/ids/<id>."""
+    return FIXED_ZNODES + broker
+
+
+@rule
+def topic_znode(topology: Topology, topic: int) -> int:
+    """/brokers/topics/<topic>."""
+    return FIXED_ZNODES + topology.sizes[0].brokers + topic
+
+
+@rule
+def state_znode(topology: Topology, partition: int) -> int:
+    """/brokers/topics/<topic>/partitions/<partition>/state."""
+    sizes = topology.sizes[0]
+    return FIXED_ZNODES + sizes.brokers + sizes.topics + partition
+
+
+@rule
+def first_notification_znode(topology: Topology) -> int:
+    """The first of the znodes that become children of /isr_change_notification."""
+    return state_znode(topology, topology.sizes[0].partitions)
+
+
+@rule
+def slot_of(topology: Topology, partition: int, broker: int) -> int:
+    """The slot of a broker among a partition's; NO_REPLICA if it has none."""
+    facts = topology.partitions[partition]
+    for slot in range(facts.slot_count):
+        if topology.slots[facts.first_slot + slot].broker == broker:
+            return slot
+    return NO_REPLICA
+
+
+@rule
+def broker_of(topology: Topology, partition: int, slot: int) -> int:
+    """The index of the broker in a slot; nobody (-1, -2) stays nobody."""
+    if slot < 0:
+        return slot
+    return topology.slots[topology.partitions[partition].first_slot + slot].broker
+
+
+@rule
+def all_slots(topology: Topology, partition: int) -> int:
+    """Every slot of a partition; a replica list."""
+    slots = EMPTY
+    for slot in range(topology.partitions[partition].slot_count):
+        slots = append(slots, slot)
+    return slots

@@ -1,0 +1,368 @@
+"""Trace files: what a run records, as a msgpack stream of blocks of columns.
+
+A file is a header and then frames, each a msgpack map with string keys only. The header says
+what the file is (``format``, ``schema_version``, ``tidegauge``), the columns that every row
+has (``row_columns``), and all kinds of rows with their number, name, columns and whether they
+are canonical (``kinds``). So a file explains itself, also once the schema has changed.
+
+A frame holds up to :data:`FRAME_ROWS` rows of one kind:
+
+=====================================  ==================================================
+key                                    value
+=====================================  ==================================================
+``kind``                               name of the kind
+``rows``                               how many rows
+``first_time_us``, ``last_time_us``    the earliest and the latest virtual time of them
+``columns``                            name -> ``base``, ``width``, ``data``
+``checksum``                           CRC-32 over all of the above (:func:`checksum_of`)
+=====================================  ==================================================
+
+A column is packed to a frame of reference: ``base`` is its smallest value, and ``data`` has,
+compressed by zstd, what each value is above it, as a little-endian unsigned integer of
+``width`` bytes (1, 2, 4 or 8). Any 64-bit integer comes back as it was.
+
+There is no footer. A file that is still being written, or whose writer died, ends anywhere
+within a frame: it is read up to its last whole frame and called torn. Rows of one kind are in
+the order in which they were written; between kinds, and between files, (time_us, process,
+sequence, minor) is the order.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, NamedTuple, Self, cast
+
+import msgpack  # type: ignore[import-untyped]  # it comes without types
+import numpy as np
+import zstandard
+from numpy.typing import NDArray
+
+from tidegauge.replication.records import Records
+from tidegauge.simulation.kernel import Row
+from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION
+
+#: What a header says that it is of.
+FORMAT = "tidegauge-trace"
+
+#: The columns of every row, before those of its kind.
+ROW_COLUMNS = (
+    "time_us",
+    "process",
+    "sequence",
+    "minor",
+    "cause_process",
+    "cause_sequence",
+    "because_process",
+    "because_sequence",
+)
+
+#: Most rows of a frame: more are hardly smaller or faster, fewer cost both.
+FRAME_ROWS = 10_000
+
+#: Level 3 and more were slower and no smaller.
+_COMPRESSION_LEVEL = 1
+_WIDTHS = (1, 2, 4, 8)
+_LOWEST_64_BITS = (1 << 64) - 1
+
+#: Columns of 64-bit integers of the same length, by name.
+Table = dict[str, NDArray[np.int64]]
+
+
+class TraceError(ValueError):
+    """A trace that cannot be read; the message is one line that names the file."""
+
+
+class TraceKind(NamedTuple):
+    """A kind of rows, as a file's header describes it."""
+
+    number: int
+    name: str
+    #: The kind's own columns in the schema's order, without :data:`ROW_COLUMNS`.
+    columns: tuple[str, ...]
+    canonical: bool
+
+    @property
+    def all_columns(self) -> tuple[str, ...]:
+        """The columns of a row of this kind, in order."""
+        return ROW_COLUMNS + self.columns
+
+
+class TraceWriter:
+    """Writes the rows of one group of processes to a file of its own.
+
+    Rows wait until they fill a frame, or until :meth:`flush` or :meth:`close`.
+    """
+
+    def __init__(self, path: Path, header: Mapping[str, object] | None = None) -> None:
+        """Begin the file, replacing what was there.
+
+        Args:
+            path: the file; its folder exists.
+            header: what the header says besides what every header does: text and numbers.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        self._file: BinaryIO = path.open("wb")
+        self._waiting: dict[int, list[NDArray[np.void]]] = {}
+        self._waiting_rows: Counter[int] = Counter()
+        self._file.write(msgpack.packb({**(header or {}), **_header()}))
+        self._file.flush()
+
+    def write(self, rows: Records[Row]) -> None:
+        """Take rows of any kinds, in the order in which the kernel wrote them.
+
+        They are copied, so that the kernel can use their places again.
+        """
+        array = cast("NDArray[np.void]", rows)
+        kinds = array["kind"]
+        for kind in np.unique(kinds).tolist():
+            rows_of_kind = array[kinds == kind]
+            self._waiting.setdefault(kind, []).append(rows_of_kind)
+            self._waiting_rows[kind] += len(rows_of_kind)
+            if self._waiting_rows[kind] >= FRAME_ROWS:
+                self._write_waiting(kind, FRAME_ROWS)
+
+    def flush(self) -> None:
+        """Hand all rows taken so far to the operating system, in frames however small."""
+        for kind in list(self._waiting):
+            self._write_waiting(kind, 1)
+        self._file.flush()
+
+    def close(self) -> None:
+        """Flush, and end the file."""
+        if not self._file.closed:
+            with self._file:
+                self.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _write_waiting(self, kind: int, fewest: int) -> None:
+        """Write frames of a kind until fewer than ``fewest`` rows are left."""
+        rows = np.concatenate(self._waiting.pop(kind))
+        while len(rows) >= fewest:
+            self._file.write(msgpack.packb(_packed_frame(kind, rows[:FRAME_ROWS])))
+            rows = rows[FRAME_ROWS:]
+        self._waiting_rows[kind] = len(rows)
+        if len(rows):
+            self._waiting[kind] = [rows]
+
+
+def _header() -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "schema_version": SCHEMA_VERSION,
+        "tidegauge": version("tidegauge"),
+        "row_columns": list(ROW_COLUMNS),
+        "kinds": [
+            {
+                "number": kind.number,
+                "name": kind.name,
+                "columns": list(kind.columns),
+                "canonical": kind.canonical,
+            }
+            for kind in ROW_KINDS.values()
+        ],
+    }
+
+
+def _packed_frame(number: int, rows: NDArray[np.void]) -> dict[str, Any]:
+    kind = ROW_KINDS[number]
+    compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL)
+    columns = {name: _packed_column(rows[name], compressor) for name in ROW_COLUMNS}
+    for place, name in enumerate(kind.columns):
+        columns[name] = _packed_column(rows["values"][:, place], compressor)
+    frame = {
+        "kind": kind.name,
+        "rows": len(rows),
+        "first_time_us": int(rows["time_us"].min()),
+        "last_time_us": int(rows["time_us"].max()),
+        "columns": columns,
+    }
+    return {**frame, "checksum": checksum_of(frame)}
+
+
+def _packed_column(
+    values: NDArray[np.int64], compressor: zstandard.ZstdCompressor
+) -> dict[str, Any]:
+    base = int(values.min())
+    span = int(values.max()) - base
+    width = next(width for width in _WIDTHS if span < 1 << 8 * width)
+    # Modulo 2**64: above the smallest of all integers the largest one needs every bit.
+    above = values.astype(np.uint64) - np.uint64(base & _LOWEST_64_BITS)
+    data = compressor.compress(above.astype(f"<u{width}").tobytes())
+    return {"base": base, "width": width, "data": data}
+
+
+def checksum_of(frame: Mapping[str, Any]) -> int:
+    """CRC-32 over a frame without its checksum.
+
+    It covers ``kind:rows:first_time_us:last_time_us;`` and then for each column, in the order
+    of the frame, ``name:base:width;`` as ASCII and the compressed data.
+    """
+    head = "{kind}:{rows}:{first_time_us}:{last_time_us};".format_map(frame)
+    checksum = zlib.crc32(head.encode())
+    for name, column in frame["columns"].items():
+        checksum = zlib.crc32(f"{name}:{column['base']}:{column['width']};".encode(), checksum)
+        checksum = zlib.crc32(column["data"], checksum)
+    return checksum
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A block of rows of one kind; its columns are unpacked when they are asked for."""
+
+    kind: TraceKind
+    rows: int
+    first_time_us: int
+    last_time_us: int
+    packed: Mapping[str, Mapping[str, Any]]
+
+    def column(self, name: str) -> NDArray[np.int64]:
+        """The values of one column, in the order of the rows."""
+        column = self.packed[name]
+        data = zstandard.decompress(column["data"])
+        above = np.frombuffer(data, f"<u{column['width']}", self.rows).astype(np.uint64)
+        values: NDArray[np.uint64] = above + np.uint64(column["base"] & _LOWEST_64_BITS)
+        return values.view(np.int64)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A trace file as it was when it was read."""
+
+    path: Path
+    header: Mapping[str, Any]
+    #: The kinds of rows of the file's own schema, by name.
+    kinds: Mapping[str, TraceKind]
+    frames: tuple[Frame, ...]
+    #: Where what follows the last whole frame begins, in bytes; None if nothing does.
+    torn_at: int | None
+
+    @property
+    def torn(self) -> bool:
+        """Whether the file ends within a frame: its writer died, or is still at work."""
+        return self.torn_at is not None
+
+    @cached_property
+    def _frames_of_kinds(self) -> Mapping[str, list[Frame]]:
+        frames: dict[str, list[Frame]] = {name: [] for name in self.kinds}
+        for frame in self.frames:
+            frames[frame.kind.name].append(frame)
+        return frames
+
+    def row_count(self, kind: str) -> int:
+        """How many rows of a kind the file has."""
+        return sum(frame.rows for frame in self._frames_of_kinds.get(kind, []))
+
+    def table(self, kind: str) -> Table:
+        """All rows of a kind, in the order in which they were written.
+
+        Raises:
+            KeyError: the file's schema has no such kind.
+        """
+        frames = self._frames_of_kinds[kind]
+        return {
+            name: np.concatenate([np.empty(0, np.int64), *(frame.column(name) for frame in frames)])
+            for name in self.kinds[kind].all_columns
+        }
+
+
+def read_trace(path: Path) -> Trace:
+    """Read a trace file; every whole frame is checked against its checksum.
+
+    Raises:
+        TraceError: it is no trace, its schema is newer than this Tidegauge's, or a frame is
+            damaged; the message names the file, the frame and where it begins.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        objects = _objects_in(file, path)
+        header: Any
+        _, header, end = next(objects, (0, None, 0))
+        kinds = _kinds_of(header, path)
+        frames = []
+        for number, (begin, value, after) in enumerate(objects, 1):
+            frames.append(_frame(value, kinds, f"{path}: frame {number} at byte {begin}"))
+            end = after
+        size = file.seek(0, 2)
+    return Trace(path, header, kinds, tuple(frames), end if end < size else None)
+
+
+def _objects_in(file: BinaryIO, path: Path) -> Iterator[tuple[int, Any, int]]:
+    """Every whole object of a msgpack stream: where it begins, itself, and where it ends."""
+    unpacker = msgpack.Unpacker(file, max_buffer_size=0)
+    for number in count():
+        begin = unpacker.tell()
+        try:
+            value = unpacker.unpack()
+        except msgpack.OutOfData:
+            return
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            if number == 0:
+                raise _not_a_trace(path) from error
+            raise TraceError(f"{path}: frame {number} at byte {begin} is damaged") from error
+        yield begin, value, unpacker.tell()
+
+
+def _not_a_trace(path: Path) -> TraceError:
+    return TraceError(f"{path}: not a trace of Tidegauge: it does not begin as one")
+
+
+def _kinds_of(header: Any, path: Path) -> dict[str, TraceKind]:
+    """The kinds of rows that a header declares, once it is known to be one we can read."""
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise _not_a_trace(path)
+    schema_version = header.get("schema_version")
+    if not isinstance(schema_version, int):
+        raise TraceError(f"{path}: the header is damaged: it has no schema_version")
+    if schema_version > SCHEMA_VERSION:
+        raise TraceError(newer_schema(path, schema_version, header.get("tidegauge")))
+    try:
+        kinds = [
+            TraceKind(kind["number"], kind["name"], tuple(kind["columns"]), kind["canonical"])
+            for kind in header["kinds"]
+        ]
+    except (KeyError, TypeError) as error:
+        raise TraceError(f"{path}: the header is damaged: its kinds cannot be read") from error
+    return {kind.name: kind for kind in kinds}
+
+
+def newer_schema(path: Path, schema_version: int, writer: object) -> str:
+    """What to tell someone whose file was written by a later release, ``writer``."""
+    return (
+        f"{path}: has schema version {schema_version}, and Tidegauge {version('tidegauge')} reads"
+        f" up to {SCHEMA_VERSION}: use Tidegauge {writer}, which wrote it, or a later one"
+    )
+
+
+def _frame(value: Any, kinds: Mapping[str, TraceKind], place: str) -> Frame:
+    try:
+        if value["checksum"] != checksum_of(value):
+            raise TraceError(f"{place} is damaged: its checksum does not match")
+        kind = kinds[value["kind"]]
+        columns = value["columns"]
+        first_time_us, last_time_us = value["first_time_us"], value["last_time_us"]
+        rows = value["rows"]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise TraceError(f"{place} is damaged: it is no frame") from error
+    if tuple(columns) != kind.all_columns:
+        raise TraceError(f"{place} is damaged: it does not have the columns of {kind.name}")
+    return Frame(kind, rows, first_time_us, last_time_us, columns)

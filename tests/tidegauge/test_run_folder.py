@@ -1,0 +1,102 @@
+"""A run's rows come in one order whichever files they lie in; its JSON files are whole."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import msgpack  # type: ignore[import-untyped]  # it comes without types
+import pytest
+
+from tidegauge.run_folder import RunFolder, write_json_atomically
+from tidegauge.simulation.trace_file import TraceError
+from written_rows import WrittenRows
+
+
+def tied_rows() -> WrittenRows:
+    """Rows of three processes at two times, written process by process."""
+    rows = WrittenRows()
+    for process in (2, 0, 1):
+        for time_us in (5, 5, 7):
+            rows.write("step_taken", time_us, process, step=process)
+            rows.write("sampled", time_us, process, partition=process)
+            rows.write("appended", time_us, process, partition=0)
+            rows.write("exposed", time_us, process, partition=process)
+    return rows
+
+
+@pytest.mark.parametrize("files", [1, 2, 3])
+def test_rows_come_in_their_total_order_from_any_number_of_files(
+    tmp_path: Path, files: int
+) -> None:
+    run = RunFolder(tied_rows().run(tmp_path / "run", files=files))
+    places = [row.place for row in run.all_rows()]
+    assert len(places) == 36
+    assert places == sorted(places)
+    assert [row.place for row in run.rows("step_taken")] == sorted(
+        (time_us, process, sequence, 0)
+        for process in range(3)
+        for sequence, time_us in ((0, 5), (2, 5), (4, 7))
+    )
+
+
+def test_rows_of_one_partition_are_those_with_its_number(tmp_path: Path) -> None:
+    run = RunFolder(tied_rows().run(tmp_path / "run"))
+    about_1 = [(row.kind, row["process"]) for row in run.all_rows(1)]
+    assert about_1 == 3 * [("sampled", 1), ("exposed", 1)]
+    canonical = {row.kind for row in run.all_rows(0, wanted=lambda kind: kind.canonical)}
+    assert canonical == {"exposed"}
+
+
+def test_a_canonical_row_is_found_by_process_and_number(tmp_path: Path) -> None:
+    run = RunFolder(tied_rows().run(tmp_path / "run", files=2))
+    for row in run.all_rows(wanted=lambda kind: kind.canonical):
+        assert run.canonical_row(row["process"], row["sequence"]) == row
+    assert run.canonical_row(1, 6) is None
+    assert run.canonical_row(1, -1) is None
+    assert run.canonical_row(9, 0) is None
+
+
+def test_a_run_without_rows_has_none(tmp_path: Path) -> None:
+    run = RunFolder(tied_rows().run(tmp_path / "run", files=0))
+    assert list(run.all_rows()) == []
+    assert list(run.rows("step_taken")) == []
+    assert run.canonical_row(0, 0) is None
+
+
+def test_files_of_different_schemas_are_no_run(tmp_path: Path) -> None:
+    folder = tied_rows().run(tmp_path / "run", files=2)
+    file = folder / "trace" / "group-1.msgpack"
+    with file.open("rb") as stream:
+        header: Any = next(msgpack.Unpacker(stream))
+    header["kinds"].pop()
+    file.write_bytes(msgpack.packb(header))
+    with pytest.raises(TraceError, match=r"group-1.msgpack: has another schema"):
+        _ = RunFolder(folder).traces
+
+
+def test_a_json_file_is_the_old_one_until_the_new_one_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "summary.json"
+    write_json_atomically(file, {"topic": "größe"})
+    seen = []
+
+    def crash(_descriptor: int) -> None:
+        seen.append(json.loads(file.read_text(encoding="utf-8")))
+        raise InterruptedError
+
+    monkeypatch.setattr(os, "fsync", crash)
+    with pytest.raises(InterruptedError):
+        write_json_atomically(file, {"topic": "new"})
+    assert seen == [{"topic": "größe"}]
+    assert json.loads(file.read_text(encoding="utf-8")) == {"topic": "größe"}
+
+
+def test_what_json_cannot_express_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "summary.json"
+    with pytest.raises(ValueError, match="JSON"):
+        write_json_atomically(file, {"share": float("nan")})
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,129 @@
+"""``tidegauge verify``: does the trace of a run say what its summary says?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidegauge.commands.output import fail
+
+if TYPE_CHECKING:
+    from tidegauge.run_folder import RunFolder
+
+Hashes = dict[int, tuple[int, int]]
+
+
+class VerificationError(ValueError):
+    """The trace does not say what the summary says; the message is one line."""
+
+
+def verify_run(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder that the run wrote.")],
+) -> None:
+    """Check the trace of a run against its summary.
+
+    Every canonical row of the trace files is folded into the hash of its process again, and
+    the hashes are compared with those that the summary of the run has. So a row that was
+    lost, added or changed is found, whichever it is.
+
+    It ends with 0 if they are equal, with 1 if not, or if the run did not come to its end,
+    and with 2 if RUN is no run.
+
+    \b
+    Example:
+      tidegauge verify runs/rack-outage
+    """
+    from tidegauge.run_folder import RunError, RunFolder
+    from tidegauge.simulation.trace_file import TraceError
+
+    try:
+        typer.echo(f"ok: {verified(RunFolder(run))}")
+    except RunError as error:
+        fail(str(error))
+    except (VerificationError, TraceError) as error:
+        typer.echo(f"not ok: {error}", err=True)
+        raise typer.Exit(1) from error
+
+
+def verified(run: RunFolder) -> str:
+    """What was found to be as the summary says.
+
+    Raises:
+        VerificationError: something is not, or the run has no summary.
+        TraceError: a trace file is damaged, or a row is missing.
+    """
+    _check_that_it_is_whole(run)
+    expected, expected_sha256 = _summarised(run)
+    found = _recomputed(run, expected)
+    for process in sorted(expected.keys() | found.keys()):
+        _compare(run, process, expected.get(process), found.get(process))
+    from tidegauge.simulation.trace_hash import trace_sha256
+
+    sha256 = trace_sha256(found)
+    if sha256 != expected_sha256:
+        raise VerificationError(
+            f"{run.path}: every process is as the summary says, but its trace_sha256 is"
+            f" {expected_sha256}, and that of the trace is {sha256}"
+        )
+    rows = sum(count for count, _ in found.values())
+    return f"{rows} canonical rows of {len(found)} processes, trace_sha256 {sha256}"
+
+
+def _check_that_it_is_whole(run: RunFolder) -> None:
+    torn = "; ".join(
+        f"{trace.path} ends within a frame, after byte {trace.torn_at}" for trace in run.torn
+    )
+    if run.summary is None:
+        counts = (
+            trace.row_count(kind.name)
+            for trace in run.traces
+            for kind in run.kinds.values()
+            if kind.canonical
+        )
+        raise VerificationError(
+            f"{run.path}: the run is unfinished, it has no summary; its trace has"
+            f" {sum(counts)} canonical rows so far" + (f"; {torn}" if torn else "")
+        )
+    if torn:
+        raise VerificationError(torn)
+
+
+def _summarised(run: RunFolder) -> tuple[Hashes, str]:
+    assert run.summary is not None
+    try:
+        hashes = {process: (rows, of) for process, rows, of in run.summary["process_hashes"]}
+        return hashes, run.summary["trace_sha256"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise VerificationError(f"{run.path}: the summary has no hashes to compare") from error
+
+
+def _recomputed(run: RunFolder, expected: Hashes) -> Hashes:
+    from tidegauge.simulation.trace_hash import NO_ROWS, hash_of_rows
+
+    found = hash_of_rows((kind, run.table(kind.name)) for kind in run.kinds.values())
+    return {**dict.fromkeys(expected, NO_ROWS), **found}
+
+
+def _compare(
+    run: RunFolder,
+    process: int,
+    expected: tuple[int, int] | None,
+    found: tuple[int, int] | None,
+) -> None:
+    from tidegauge.story import Names
+
+    if expected == found:
+        return
+    who = f"{run.path}: {Names(run.manifest).process(process)} (process {process})"
+    if expected is None or found is None:
+        raise VerificationError(f"{who} has rows in the trace, and the summary does not know it")
+    if expected[0] != found[0]:
+        raise VerificationError(
+            f"{who} has {found[0]} canonical rows in the trace, {expected[0]} in the summary"
+        )
+    raise VerificationError(
+        f"{who} has {found[0]} canonical rows, as in the summary, but one of them was changed:"
+        f" their hash is {found[1]}, not {expected[1]}"
+    )

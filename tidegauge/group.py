@@ -1,0 +1,256 @@
+"""A group of processes: its tables, and how it is run to a horizon.
+
+A group hosts some of the scenario's processes, or all. Whoever runs it gives it a horizon,
+takes the rows that it has written and the messages that it has for other groups, and hands
+it theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.actors.new_tables import enlarge_brokers, new_brokers
+from tidegauge.actors.state import Brokers
+from tidegauge.controller.new_tables import enlarge_control_plane, new_control_plane
+from tidegauge.controller.state import ControlPlane
+from tidegauge.kernel import BUDGET, ROOM, close_process, next_event_us, run_until
+from tidegauge.replication.compiled import COMPILED, rule
+from tidegauge.replication.records import Records, new_records
+from tidegauge.simulation.client_state import Clients
+from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.frames import (
+    FrameHeader,
+    Owner,
+    copy_outgoing,
+    count_outgoing,
+    forget_outgoing,
+    decode_frame,
+    encode_frame,
+    take_events,
+)
+from tidegauge.simulation.kernel import (
+    BROKER,
+    CLIENT,
+    NONE,
+    SCENARIO,
+    ZOOKEEPER,
+    Event,
+    Kernel,
+    PartitionData,
+)
+from tidegauge.simulation.kinds import (
+    BROKER_START,
+    CLIENT_START,
+    FAULT_BEGIN,
+    FAULT_END,
+    ZK_TICK,
+)
+from tidegauge.simulation.new_tables import (
+    enlarge_clients,
+    enlarge_kernel,
+    new_clients,
+    new_kernel,
+    new_topology,
+)
+from tidegauge.simulation.random_streams import START, draw_below
+from tidegauge.simulation.topology import Topology
+
+#: Events between two looks at the clock: some 20 ms.
+_BUDGET = 20_000 if COMPILED else 200
+
+#: A client asks for metadata so long before it begins.
+_METADATA_LEAD_US = 1_000_000
+
+#: What takes rows of the trace: an array of ``Row``.
+RowSink = Callable[[NDArray[np.void]], None]
+#: What is called now and then with the virtual time reached.
+Progress = Callable[[int], None]
+
+
+@rule
+def plan_timer(kernel: Kernel, process: int, kind: int, time_us: int) -> None:
+    """Have a process handle an event of its own at ``time_us``."""
+    set_timer(kernel, new_event(kernel, process, process, kind), time_us)
+
+
+@rule
+def plan_fault(
+    kernel: Kernel, process: int, kind: int, fault: int, time_us: int, sequence: int
+) -> None:
+    """Have a fault begin or end in a process at ``time_us``."""
+    event = new_event(kernel, process, process, kind)
+    # It comes from the scenario, not from the process.
+    kernel.processes[process].sent -= 1
+    event.source = SCENARIO
+    event.sequence = sequence
+    event.value = fault
+    set_timer(kernel, event, time_us)
+
+
+class Group:
+    """The processes in ``hosted``, of the cluster that ``plan`` describes."""
+
+    def __init__(self, plan: ClusterPlan, hosted: Collection[int]) -> None:
+        self.plan = plan
+        self.hosted = sorted(hosted)
+        self.reserve = reserve_of(plan)
+        self.topology = new_topology(plan)
+        self.kernel = new_kernel(plan, set(hosted), self.reserve)
+        self.brokers = new_brokers(plan, self.topology, self.reserve)
+        self.plane = new_control_plane(plan)
+        self.clients = new_clients(plan)
+        self.views = self._make_views()
+        self._plan_beginning()
+        self._plan_faults()
+
+    def run(self, horizon_us: int, sink: RowSink, progress: Progress | None = None) -> None:
+        """Handle every event earlier than ``horizon_us``."""
+        while True:
+            why = run_until(*self.views, horizon_us, _BUDGET)
+            if why == ROOM:
+                self._make_room(sink)
+            elif why != BUDGET:
+                break
+            if progress is not None:
+                progress(int(self.kernel.context[0].time_us))
+        self.drain(sink)
+
+    def close(self, end_us: int, sink: RowSink) -> None:
+        """Write down what can be judged only at the end of the run."""
+        for process in self.hosted:
+            self._make_room(sink)
+            kernel, topology, brokers, _, clients = self.views
+            close_process(kernel, topology, brokers, clients, process, end_us)
+        self.drain(sink)
+
+    def drain(self, sink: RowSink) -> None:
+        """Hand on the rows written since the last time."""
+        context = self.kernel.context[0]
+        if context.row_count > 0:
+            sink(np.asarray(self.kernel.rows)[: int(context.row_count)])
+            context.row_count = 0
+
+    def next_event_us(self) -> int:
+        """When the next event is due; -1 if there is none."""
+        return int(next_event_us(self.views[0]))
+
+    def hashes(self) -> dict[int, tuple[int, int]]:
+        """Of each process hosted here: how many canonical rows, and the hash over them."""
+        processes = self.kernel.processes
+        return {
+            process: (int(processes[process].rows), int(processes[process].hash))
+            for process in self.hosted
+        }
+
+    # What crosses to other groups.
+
+    def frames(self, owners: list[int], groups: Iterable[int], window: int) -> dict[int, bytes]:
+        """A frame for each of the other groups; what was to be sent is forgotten here."""
+        table = new_records(Owner, len(owners))
+        for process, group in enumerate(owners):
+            table[process].group = group
+        encoded = {}
+        for group in groups:
+            events, items = self._outgoing(table, group)
+            header = FrameHeader(0, window, self.next_event_us(), len(events), len(items))
+            encoded[group] = encode_frame(header, events, items)
+        forget_outgoing(self.views[0])
+        return encoded
+
+    def _outgoing(
+        self, owners: Records[Owner], group: int
+    ) -> tuple[Records[Event], Records[PartitionData]]:
+        event_count, item_count = count_outgoing(self.views[0], owners, group)
+        events = new_records(Event, event_count)
+        items = new_records(PartitionData, item_count)
+        copy_outgoing(self.views[0], owners, group, events, items)
+        return events, items
+
+    def take_frame(self, data: bytes) -> None:
+        """Let the events of another group's frame wait for their time here."""
+        frame = decode_frame(data)
+        needed = self.reserve + len(frame.events) + len(frame.items)
+        context = self.kernel.context[0]
+        while min(context.free_events, context.free_items) < needed:
+            enlarge_kernel(self.kernel, needed)
+        self.views = self._make_views()
+        take_events(self.views[0], frame.events, frame.items)
+
+    # Its tables.
+
+    def _make_views(self) -> tuple[Kernel, Topology, Brokers, ControlPlane, Clients]:
+        return (
+            self.kernel.view,
+            self.topology.view,
+            self.brokers.view,
+            self.plane.view,
+            self.clients.view,
+        )
+
+    def _make_room(self, sink: RowSink) -> None:
+        self.drain(sink)
+        enlarge_kernel(self.kernel, self.reserve)
+        enlarge_brokers(self.brokers, self.reserve)
+        enlarge_control_plane(self.plane)
+        enlarge_clients(self.clients)
+        self.kernel.context[0].needs_room = False
+        self.views = self._make_views()
+
+    # What is planned before anything happens.
+
+    def _plan_beginning(self) -> None:
+        """Brokers start, ZooKeeper ticks, clients begin."""
+        plan = self.plan
+        zookeeper = 2 * len(plan.brokers)
+        for process in self.hosted:
+            role = plan.processes[process].role
+            if role == BROKER:
+                self._plan_timer(process, BROKER_START, self._start_us(process))
+            elif role == ZOOKEEPER:
+                self._plan_timer(zookeeper, ZK_TICK, plan.scenario.zookeeper.tick_ms * 1000)
+            elif role == CLIENT:
+                group = plan.clients[plan.processes[process].number].group
+                start_us = 0 if group is None else max(0, group.start_us - _METADATA_LEAD_US)
+                self._plan_timer(process, CLIENT_START, start_us)
+
+    def _start_us(self, broker: int) -> int:
+        """When a broker starts: pinned, or drawn from the spread."""
+        cluster = self.plan.scenario.cluster
+        pinned = cluster.start_us.get(self.plan.brokers[broker])
+        if pinned is not None:
+            return int(pinned)
+        seed = self.plan.scenario.seed
+        # In milliseconds: the limit of a draw is 2**31.
+        return 1000 * int(draw_below(cluster.start_spread_us // 1000 + 1, seed, START, broker, 0))
+
+    def _plan_timer(self, process: int, kind: int, time_us: int) -> None:
+        plan_timer(self.views[0], process, kind, time_us)
+
+    def _plan_faults(self) -> None:
+        """Faults that have a time begin and end in each hosted process that they hit."""
+        count = len(self.plan.processes)
+        for number, fault in enumerate(self.plan.scenario.faults):
+            if fault.at_us is None:
+                continue
+            ends_us = None if fault.for_us is None else fault.at_us + fault.for_us
+            for process in self.hosted:
+                if self.kernel.fault_roles[number * count + process].side == 0:
+                    continue
+                begin, end = FAULT_BEGIN, FAULT_END
+                plan_fault(self.views[0], process, begin, number, fault.at_us, 2 * number)
+                if ends_us is not None:
+                    plan_fault(self.views[0], process, end, number, ends_us, 2 * number + 1)
+
+
+def reserve_of(plan: ClusterPlan) -> int:
+    """How many events, entries and rows a single event can need at most.
+
+    The largest is a controller's failover: a LeaderAndIsr entry for each replica and an
+    UpdateMetadata entry for each broker and partition.
+    """
+    brokers, partitions = len(plan.brokers), len(plan.partitions)
+    return 256 + (brokers + plan.width) * (partitions + brokers) + 4 * len(plan.processes)

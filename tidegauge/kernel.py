@@ -1,0 +1,170 @@
+"""The kernel as it runs: the loop, and the one dispatcher that joins all rooms.
+
+An event is taken, brought to its process, handled, and the next one taken, until the horizon
+is reached or the driver is wanted: to drain rows, to enlarge tables, to show progress.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.broker import close_broker, handle_broker_event
+from tidegauge.actors.state import Brokers
+from tidegauge.controller.controller import handle_controller_event
+from tidegauge.controller.sessions import check_sessions, refresh_sessions
+from tidegauge.controller.state import ControlPlane
+from tidegauge.controller.zookeeper import handle_zookeeper_event
+from tidegauge.replication.compiled import code, rule
+from tidegauge.simulation.client_state import Clients
+from tidegauge.simulation.clients import close_client, handle_client_event
+from tidegauge.simulation.events import free_event, pop
+from tidegauge.simulation.faults import handle_fault, handle_known_fault, handle_link_release
+from tidegauge.simulation.kernel import (
+    BROKER,
+    CLIENT,
+    NONE,
+    ZOOKEEPER,
+    Event,
+    Kernel,
+)
+from tidegauge.simulation.kinds import FAULT_END, FAULT_KNOWN, LAST_FAULT_KIND, LINK_RELEASE
+from tidegauge.simulation.links import arrives, hold_at_process, next_ready
+from tidegauge.simulation.row_kinds import MESSAGE
+from tidegauge.simulation.rows import new_row, traces_all, write_minor
+from tidegauge.simulation.topology import Topology
+
+# Why the loop returns.
+HORIZON = code(0)  #: no event is due before the horizon
+BUDGET = code(1)  #: it has handled as many as it was asked to
+ROOM = code(2)  #: tables have to be enlarged, or rows drained
+
+
+@rule
+def run_until(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    plane: ControlPlane,
+    clients: Clients,
+    horizon_us: int,
+    budget: int,
+) -> int:
+    """Handle events earlier than ``horizon_us``, at most ``budget`` of them; why it returns."""
+    context = kernel.context[0]
+    for _ in range(budget):
+        if _needs_room(kernel, brokers):
+            return ROOM
+        if context.ready_first != NONE:
+            event = next_ready(kernel)
+        elif context.heap_size > 0 and kernel.heap[0].time_us < horizon_us:
+            event = pop(kernel)
+        else:
+            return HORIZON
+        context.handled += 1
+        kernel.kind_counts[event.kind].handled += 1
+        _deliver(kernel, topology, brokers, plane, clients, event)
+    return BUDGET
+
+
+@rule
+def _needs_room(kernel: Kernel, brokers: Brokers) -> bool:
+    context = kernel.context[0]
+    return (
+        context.needs_room
+        or context.free_events < context.reserve
+        or context.free_items < context.reserve
+        or len(kernel.rows) - context.row_count < context.reserve
+        or brokers.pools[0].free_watches < context.reserve
+    )
+
+
+@rule
+def _deliver(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    plane: ControlPlane,
+    clients: Clients,
+    event: Event,
+) -> None:
+    """Bring an event to its process, unless a cut or a pause holds it back."""
+    context = kernel.context[0]
+    process = event.destination
+    context.time_us = event.time_us
+    context.process = process
+    context.cause_process = event.cause_process
+    context.cause_sequence = event.cause_sequence
+    if event.kind <= LAST_FAULT_KIND:
+        _take_fault(kernel, topology, plane, event)
+        return
+    if not arrives(kernel, event):
+        return
+    if kernel.processes[process].paused > 0:
+        hold_at_process(kernel, event)
+        return
+    if traces_all(kernel) and event.source != process:
+        _trace_message(kernel, event)
+    role = kernel.processes[process].role
+    if role == BROKER:
+        handle_broker_event(kernel, topology, brokers, event)
+    elif role == CLIENT:
+        handle_client_event(kernel, topology, clients, event)
+    elif role == ZOOKEEPER:
+        handle_zookeeper_event(kernel, topology, plane, event)
+    else:
+        handle_controller_event(kernel, topology, plane, event)
+
+
+@rule
+def _take_fault(kernel: Kernel, topology: Topology, plane: ControlPlane, event: Event) -> None:
+    if event.kind == LINK_RELEASE:
+        handle_link_release(kernel, event)
+    elif event.kind == FAULT_KNOWN:
+        handle_known_fault(kernel, event)
+    else:
+        handle_fault(kernel, event)
+        process = kernel.processes[event.destination]
+        if event.kind == FAULT_END and process.role == ZOOKEEPER and process.paused == 0:
+            # Sessions come before the requests that have waited.
+            if kernel.faults[event.value].refreshes_sessions:
+                refresh_sessions(kernel, topology, plane)
+            check_sessions(kernel, topology, plane, event.destination)
+    free_event(kernel, event)
+
+
+@rule
+def _trace_message(kernel: Kernel, event: Event) -> None:
+    row = new_row(kernel, event.destination, MESSAGE)
+    row.values[0] = event.kind
+    row.values[1] = event.source
+    row.values[2] = event.partition
+    row.values[3] = event.offset
+    row.values[4] = event.error
+    write_minor(kernel, row)
+
+
+@rule
+def close_process(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    clients: Clients,
+    process: int,
+    time_us: int,
+) -> None:
+    """Write down, at the end of a run, what can be judged only then."""
+    context = kernel.context[0]
+    context.time_us = time_us
+    context.cause_process = NONE
+    context.cause_sequence = NONE
+    role = kernel.processes[process].role
+    if role == BROKER:
+        close_broker(kernel, brokers, process)
+    elif role == CLIENT:
+        close_client(kernel, topology, clients, process)
+
+
+@rule
+def next_event_us(kernel: Kernel) -> int:
+    """When the next event is due; NONE if there is none."""
+    if kernel.context[0].heap_size == 0:
+        return NONE
+    return kernel.heap[0].time_us

@@ -1,0 +1,270 @@
+"""The folder that a run writes, read back: what was simulated, what came of it, every row.
+
+``manifest.json``
+    is written when the run begins: the resolved scenario, and the names of all that rows of
+    the trace call by a number (processes, brokers, partitions, faults).
+``summary.json``
+    is written when the run has come to its end; without it the run is unfinished.
+``trace/*.msgpack``
+    hold the rows (``simulation/trace_file.py``), one file for each group of processes. How
+    many groups there were makes no difference here: rows come in their total order, (time_us,
+    process, sequence, minor).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.simulation.row_kinds import SCHEMA_VERSION
+from tidegauge.simulation.trace_file import (
+    Table,
+    Trace,
+    TraceError,
+    TraceKind,
+    newer_schema,
+    read_trace,
+)
+
+#: What a manifest says that it is of.
+FORMAT = "tidegauge-run"
+
+MANIFEST = "manifest.json"
+SUMMARY = "summary.json"
+TRACE = "trace"
+
+#: What a manifest lists, since rows call it by a number.
+NAMED = ("processes", "brokers", "partitions", "faults")
+
+#: Columns that put rows into their total order, the first one first.
+ORDER = ("time_us", "process", "sequence", "minor")
+
+
+class RunError(ValueError):
+    """A folder that is no run, or one that cannot be read; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRow:
+    """One row: the name of its kind, and its columns."""
+
+    kind: str
+    columns: dict[str, int]
+
+    def __getitem__(self, column: str) -> int:
+        return self.columns[column]
+
+    @property
+    def place(self) -> tuple[int, ...]:
+        """Its place in the total order of all rows."""
+        return tuple(self.columns[name] for name in ORDER)
+
+
+class _Numbered(NamedTuple):
+    """The canonical rows of a process by their numbers, to find one without a search."""
+
+    sequences: NDArray[np.int64]
+    #: Which kind, and which row of its table.
+    kinds: NDArray[np.int64]
+    places: NDArray[np.int64]
+
+
+class RunFolder:
+    """A run, finished or not. Trace files are read when something of them is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the folder of a run.
+
+        Raises:
+            RunError: there is no manifest of a run in it that this Tidegauge can read.
+        """
+        self.path = path
+        self.manifest: dict[str, Any] = self._read_manifest()
+        #: None for a run that has not come to its end.
+        self.summary: dict[str, Any] | None = _read_json(path / SUMMARY)
+        self._tables: dict[str, Table] = {}
+
+    def _read_manifest(self) -> dict[str, Any]:
+        file = self.path / MANIFEST
+        manifest = _read_json(file)
+        if manifest is None:
+            raise RunError(f"{self.path}: not the folder of a run: it has no {MANIFEST}")
+        if manifest.get("format") != FORMAT:
+            raise RunError(f"{file}: not the manifest of a run of Tidegauge")
+        schema_version = manifest.get("schema_version", 0)
+        if schema_version > SCHEMA_VERSION:
+            raise RunError(newer_schema(file, schema_version, manifest.get("tidegauge")))
+        missing = [name for name in NAMED if not isinstance(manifest.get(name), list)]
+        if missing:
+            raise RunError(f"{file}: has no list of {missing[0]}")
+        return manifest
+
+    @cached_property
+    def traces(self) -> tuple[Trace, ...]:
+        """The trace files.
+
+        Raises:
+            TraceError: one of them is damaged, or from elsewhere.
+        """
+        traces = tuple(read_trace(file) for file in sorted((self.path / TRACE).glob("*.msgpack")))
+        for trace in traces[1:]:
+            if trace.kinds != traces[0].kinds:
+                raise TraceError(f"{trace.path}: has another schema than {traces[0].path}")
+        return traces
+
+    @property
+    def torn(self) -> list[Trace]:
+        """The trace files that end within a frame."""
+        return [trace for trace in self.traces if trace.torn]
+
+    @property
+    def kinds(self) -> dict[str, TraceKind]:
+        """The kinds of rows that there can be, by name."""
+        return dict(self.traces[0].kinds) if self.traces else {}
+
+    def table(self, kind: str) -> Table:
+        """All rows of a kind in their total order, as columns; empty if there is no such kind.
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        if kind not in self.kinds:
+            return {}
+        if kind not in self._tables:
+            parts = [trace.table(kind) for trace in self.traces]
+            table = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+            order = np.lexsort([table[name] for name in reversed(ORDER)])
+            self._tables[kind] = {name: values[order] for name, values in table.items()}
+        return self._tables[kind]
+
+    def rows(self, kind: str) -> Iterator[TraceRow]:
+        """All rows of a kind, in their total order.
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        return _rows_of(kind, self.table(kind))
+
+    def all_rows(
+        self,
+        partition: int | None = None,
+        *,
+        wanted: Callable[[TraceKind], bool] = lambda _: True,
+    ) -> Iterator[TraceRow]:
+        """The rows of all kinds, in their total order.
+
+        Args:
+            partition: only rows about this partition, by its number; None for all rows.
+            wanted: which kinds; by default all of them.
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        tables = [
+            (kind.name, self.table(kind.name))
+            for kind in self.kinds.values()
+            if wanted(kind) and (partition is None or "partition" in kind.columns)
+        ]
+        if partition is not None:
+            tables = [
+                (kind, _taken(table, table["partition"] == partition)) for kind, table in tables
+            ]
+        return _in_order(tables)
+
+    def canonical_row(self, process: int, sequence: int) -> TraceRow | None:
+        """The canonical row of a process with this number; None if the trace has none.
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        numbered = self._numbered.get(process)
+        if numbered is None:
+            return None
+        place = int(np.searchsorted(numbered.sequences, sequence))
+        if place == len(numbered.sequences) or numbered.sequences[place] != sequence:
+            return None
+        kind = list(self.kinds)[int(numbered.kinds[place])]
+        row = int(numbered.places[place])
+        return next(_rows_of(kind, _taken(self.table(kind), slice(row, row + 1))))
+
+    @cached_property
+    def _numbered(self) -> dict[int, _Numbered]:
+        tables = [
+            (number, self.table(kind.name))
+            for number, kind in enumerate(self.kinds.values())
+            if kind.canonical
+        ]
+        if not tables:
+            return {}
+        process = np.concatenate([table["process"] for _, table in tables])
+        sequence = np.concatenate([table["sequence"] for _, table in tables])
+        kinds = np.concatenate([np.full(len(table["process"]), number) for number, table in tables])
+        places = np.concatenate([np.arange(len(table["process"])) for _, table in tables])
+        order = np.lexsort((sequence, process))
+        processes, firsts = np.unique(process[order], return_index=True)
+        parts = [np.split(values[order], firsts[1:]) for values in (sequence, kinds, places)]
+        return {
+            owner: _Numbered(*of_owner)
+            for owner, *of_owner in zip(processes.tolist(), *parts, strict=True)
+        }
+
+
+def _in_order(tables: list[tuple[str, Table]]) -> Iterator[TraceRow]:
+    """The rows of several tables, each with the name of its kind, in their total order."""
+    tables = [(kind, table) for kind, table in tables if len(table["process"])]
+    if not tables:
+        return
+    keys = [np.concatenate([table[name] for _, table in tables]) for name in reversed(ORDER)]
+    owners = np.concatenate(
+        [np.full(len(table["process"]), place) for place, (_, table) in enumerate(tables)]
+    )
+    rows = [_rows_of(kind, table) for kind, table in tables]
+    for owner in owners[np.lexsort(keys)].tolist():
+        yield next(rows[owner])
+
+
+def _rows_of(kind: str, table: Table) -> Iterator[TraceRow]:
+    columns = [values.tolist() for values in table.values()]
+    for values in zip(*columns, strict=True):
+        yield TraceRow(kind, dict(zip(table, values, strict=True)))
+
+
+def _taken(table: Table, which: NDArray[np.bool_] | slice) -> Table:
+    return {name: values[which] for name, values in table.items()}
+
+
+def _read_json(file: Path) -> dict[str, Any] | None:
+    """What a JSON file holds; None if there is no such file."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise RunError(f"{file}: cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise RunError(f"{file}: cannot be read: it holds no JSON object")
+    return content
+
+
+def write_json_atomically(file: Path, content: object) -> None:
+    """Write a JSON file that is there as a whole or not at all, whenever a crash comes.
+
+    Raises:
+        OSError: it cannot be written.
+        TypeError, ValueError: the content has something that JSON cannot express.
+    """
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    draft = file.with_name(f"{file.name}.tmp")
+    with draft.open("w", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    draft.replace(file)

@@ -1,0 +1,262 @@
+"""What rows of the trace say, in the words of people who run Kafka.
+
+:data:`WORDS` has one sentence for each kind of row. In braces stand columns, and
+:data:`SPOKEN` says how a column is spoken: a broker by its id, an ISR as broker ids, an error
+by Kafka's name for it. So a kind that is new gets one line here.
+
+The names come from the run's manifest, which lists what rows call by a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from string import Formatter
+from typing import Any
+
+from tidegauge.replication import errors, replica_list
+from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.simulation import kinds
+from tidegauge.simulation.row_kinds import MOMENTS, REASONS
+
+# fmt: off
+WORDS: dict[str, str] = {
+    "fault_began": "{fault} begins",
+    "fault_ended": "{fault} ends",
+    "broker_started": "{broker} starts",
+    "became_leader":
+        "{is_new_leader} in epoch {leader_epoch}: ISR {isr}, log end offset {log_end_offset}, "
+        "high watermark {high_watermark}",
+    "became_follower":
+        "follows {leader} in epoch {leader_epoch}: log end offset {log_end_offset}, "
+        "high watermark {high_watermark}",
+    "isr_update_sent":
+        "asks ZooKeeper to change the ISR from {old_isr} to {isr}, if its version is {version}",
+    "isr_shrunk":
+        "shrinks the ISR from {old_isr} to {isr}: not caught up for {lag_ms}, "
+        "log end offset {log_end_offset}",
+    "isr_expanded": "expands the ISR from {old_isr} to {isr}, log end offset {log_end_offset}",
+    "isr_update_failed": "ZooKeeper refuses the ISR {isr} at version {version}: {error}",
+    "exposed": "consumers could read to before {high_watermark} in epoch {leader_epoch} ({reason})",
+    "acknowledged":
+        "acknowledged with acks={acks}: offsets {first_offset} to before {end_offset} "
+        "in epoch {leader_epoch} ({reason})",
+    "truncated":
+        "truncates its log from {old_end_offset} to {end_offset} in epoch {leader_epoch}, "
+        "high watermark {high_watermark}",
+    "log_end":
+        "its log has offsets {start_offset} to before {end_offset} of epoch {epoch} ({reason})",
+    "request_refused": "refuses {request_kind} of {from_process}: {error} (offset {offset})",
+    "notification_sent":
+        "writes isr_change_notification {notification} about {partition_count} partition(s), "
+        "{quiet_ms} after its last ISR change, {since_propagation_ms} after its last notification",
+    "partition_failed":
+        "gives up the partition in epoch {leader_epoch}, until the next LeaderAndIsr",
+    "session_opened": "opens session {session} of {broker}, time-out {timeout_ms}",
+    "session_expired": "expires session {session} of {broker}, silent for {silent_us}",
+    "znode_created": "znode {znode} is created by {writer}",
+    "znode_set": "znode {znode} is written by {writer}: version {version}",
+    "znode_deleted": "znode {znode} is deleted by {writer}",
+    "controller_elected": "{broker} becomes controller, controller epoch {controller_epoch}",
+    "controller_event":
+        "takes event {event_kind} from its queue after {queued_us}, {queue_length} in the queue",
+    "broker_failed": "sees that {broker} is gone",
+    "broker_registered": "sees that {broker} has registered",
+    "leader_elected":
+        "leader is now {leader}, before {old_leader}: {unclean} election, epoch {leader_epoch}, "
+        "ISR {isr}",
+    "removed_from_isr":
+        "takes {replica} out of the ISR, now {isr}: leader {leader}, epoch {leader_epoch}",
+    "notification_read":
+        "reads isr_change_notification {notification} about {partition_count} partition(s)",
+    "controller_resigned": "{broker} is no longer controller, controller epoch {controller_epoch}",
+    "batch_failed":
+        "producer gives up batch {batch} of {records} record(s) after {attempts} attempt(s): "
+        "{error}",
+    "step_taken": "step {step} of the scenario is taken",
+    "step_timed_out": "the condition of step {step} did not come true in time",
+    "batch_duplicated":
+        "batch {batch} of {records} record(s) is there twice: at offset {first_offset} and, "
+        "by a retry, at {again_offset}",
+    "consumer_reset": "consumer's offset {offset} is out of range, it goes on at {new_offset}",
+    "client_totals":
+        "records acknowledged {records_acknowledged}, failed {records_failed}, "
+        "duplicated {records_duplicated}, consumed {records_consumed}",
+    "sampled":
+        "{leads}: log end offset {log_end_offset}, high watermark {high_watermark}",
+    "appended":
+        "{leads}: appends offsets {base_offset} to before {end_offset} of epoch {epoch}, "
+        "high watermark {high_watermark}",
+    "fetch_counted":
+        "{replica} fetches at {fetch_offset}, before {old_offset}: log end offset "
+        "{log_end_offset}, high watermark {high_watermark}",
+    "fetch_answered":
+        "answers the fetch of {to_process} at {fetch_offset} with records to before "
+        "{end_offset}, high watermark {high_watermark}, {waited}: {error}",
+    "high_watermark_moved":
+        "{leads}: high watermark from {old_high_watermark} to {high_watermark} ({moment})",
+    "produce_answered":
+        "answers {to_process}, acks={acks}: offsets {base_offset} to before {end_offset}: {error}",
+    "consumed":
+        "consumer has read offsets {fetch_offset} to before {end_offset}, "
+        "high watermark {high_watermark}: {error}",
+    "message":
+        "gets {message_kind} of {from_process}: {error} (request {request}, offset {offset})",
+}
+# fmt: on
+
+
+class Names:
+    """What a run's manifest calls the things that rows have numbers for."""
+
+    def __init__(self, manifest: Mapping[str, Any]) -> None:
+        """Take the names from a manifest as ``run_folder.py`` describes it."""
+        self._processes = {
+            process["process"]: str(process["name"]) for process in manifest["processes"]
+        }
+        self._brokers: list[int] = list(manifest["brokers"])
+        self._partitions = list(manifest["partitions"])
+        self._faults = list(manifest["faults"])
+        self.partitions: dict[str, int] = {
+            f"{partition['topic']}-{partition['partition']}": number
+            for number, partition in enumerate(self._partitions)
+        }
+        brokers = {f"broker {broker}": index for index, broker in enumerate(self._brokers)}
+        self._broker_of_process = {
+            process: brokers[name] for process, name in self._processes.items() if name in brokers
+        }
+
+    def process(self, number: int) -> str:
+        """Name of a process."""
+        return self._processes.get(number, f"process {number}")
+
+    def broker_of_process(self, process: int) -> int:
+        """Index of the broker that a process is; -1 if it is none."""
+        return self._broker_of_process.get(process, -1)
+
+    def broker_id(self, index: int) -> int | None:
+        """Id of the broker with this index within the cluster; None for no broker."""
+        return self._brokers[index] if 0 <= index < len(self._brokers) else None
+
+    def topic_and_partition(self, number: int) -> tuple[str, int]:
+        """Name of the topic, and the partition's number within it."""
+        partition = self._partitions[number]
+        return partition["topic"], partition["partition"]
+
+    def partition(self, number: int) -> str:
+        """Name of a partition, such as ``orders-0``."""
+        if not 0 <= number < len(self._partitions):
+            return "no partition"
+        return "{}-{}".format(*self.topic_and_partition(number))
+
+    def replicas(self, partition: int) -> list[int]:
+        """Ids of the brokers in the slots of a partition's own table."""
+        return list(self._partitions[partition]["replicas"])
+
+    def brokers_in(self, replicas: int, partition: int) -> list[int | None]:
+        """Ids of the brokers in a replica list; None for a slot without one."""
+        brokers = dict(enumerate(self.replicas(partition)))
+        return [brokers.get(slot) for slot in replica_list.unpack(replicas)]
+
+    def fault(self, number: int) -> str:
+        """Kind and name of a fault, such as ``cut_link 'cut-1'``."""
+        if not 0 <= number < len(self._faults):
+            return f"fault {number}"
+        return "{kind} {name!r}".format_map(self._faults[number])
+
+    def fault_text(self, number: int) -> str:
+        """The same, and what the scenario says of it."""
+        text = self._faults[number].get("text") if 0 <= number < len(self._faults) else ""
+        return f"{self.fault(number)} ({text})" if text else self.fault(number)
+
+
+def time_text(time_us: int) -> str:
+    """Virtual time as ``12.345s``; microseconds are cut off."""
+    return f"{time_us // 1_000_000}.{time_us // 1000 % 1000:03}s"
+
+
+def _broker(names: Names, _row: TraceRow, index: int) -> str:
+    broker = names.broker_id(index)
+    return "nobody" if broker is None else f"broker {broker}"
+
+
+def _brokers(names: Names, row: TraceRow, replicas: int) -> str:
+    brokers = names.brokers_in(replicas, row["partition"])
+    return f"[{','.join('?' if broker is None else str(broker) for broker in brokers)}]"
+
+
+def _process(names: Names, _row: TraceRow, process: int) -> str:
+    return names.process(process)
+
+
+def _writer(names: Names, _row: TraceRow, process: int) -> str:
+    return "the end of its session" if process < 0 else names.process(process)
+
+
+def _one_of(texts: Mapping[int, str]) -> Callable[[Names, TraceRow, int], str]:
+    return lambda _names, _row, value: texts.get(value, str(value))
+
+
+#: How a column is spoken, by its name. Others are times, by their unit, or plain numbers.
+SPOKEN: dict[str, Callable[[Names, TraceRow, int], str]] = {
+    **dict.fromkeys(("broker", "leader", "old_leader", "replica"), _broker),
+    **dict.fromkeys(("isr", "old_isr"), _brokers),
+    **dict.fromkeys(("from_process", "to_process"), _process),
+    **dict.fromkeys(("request_kind", "message_kind"), _one_of(kinds.NAMES)),
+    "writer": _writer,
+    "fault": lambda names, _row, fault: names.fault_text(fault),
+    "error": lambda _names, _row, error: errors.NAMES.get(error, f"error {error}"),
+    "acks": _one_of({-1: "all"}),
+    "reason": _one_of(REASONS),
+    "moment": _one_of(MOMENTS),
+    "is_new_leader": _one_of({0: "stays leader", 1: "becomes leader"}),
+    "unclean": _one_of({0: "clean", 1: "UNCLEAN"}),
+    "leads": _one_of({0: "follower", 1: "leader"}),
+    "waited": _one_of({0: "at once", 1: "after a wait in the purgatory"}),
+}
+
+
+def columns_in(sentence: str) -> set[str]:
+    """The columns that a sentence of :data:`WORDS` speaks of."""
+    return {name for _, name, _, _ in Formatter().parse(sentence) if name}
+
+
+def told(row: TraceRow, names: Names) -> str:
+    """A row in words; time and process are not repeated."""
+    sentence = WORDS.get(row.kind)
+    if sentence is None:  # a kind that this release does not know
+        return f"{row.kind} {row.columns}"
+    spoken = {name: _spoken(row, name, names) for name in columns_in(sentence)}
+    return sentence.format_map(spoken)
+
+
+def _spoken(row: TraceRow, column: str, names: Names) -> str:
+    value = row.columns.get(column)
+    if value is None:  # an older schema
+        return "?"
+    if column in SPOKEN:
+        return SPOKEN[column](names, row, value)
+    if column.endswith("_us"):
+        return time_text(value)
+    return f"{value} ms" if column.endswith("_ms") else str(value)
+
+
+def because(row: TraceRow, run: RunFolder, names: Names) -> str | None:
+    """Why something did not arrive, for a row that was decided for this reason.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    process, sequence = row["because_process"], row["because_sequence"]
+    if process < 0:
+        return None
+    if sequence < 0:
+        return f"{names.process(process)} had not been heard of"
+    reason = run.canonical_row(process, sequence)
+    if reason is None:
+        return f"row {sequence} of {names.process(process)}, which the trace does not have"
+    at = time_text(reason["time_us"])
+    if reason.kind in {"fault_began", "fault_ended"}:
+        return f"{names.fault(reason['fault'])} {reason.kind.removeprefix('fault_')} at {at}"
+    about = reason.columns.get("partition", -1)
+    which = reason.kind if about < 0 else f"{reason.kind} of {names.partition(about)}"
+    return f"the last of {names.process(process)} was {which} at {at}"
