@@ -50,7 +50,7 @@ from tidegauge.actors.request_handlers import (
 )
 from tidegauge.actors.state import Brokers, now_ms
 from tidegauge.actors.zookeeper_client import connect, handle_session_ping, ping_later, register
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.events import free_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
@@ -88,7 +88,7 @@ from tidegauge.simulation.zookeeper_errors import SESSION_EXPIRED
 _SAMPLE_PERIOD_US = code(1_000_000)
 
 
-@rule
+@inner_rule
 def handle_broker_event(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
     """Let a broker deal with one event, and give the event back unless it waits on."""
     kind = event.kind
@@ -107,7 +107,7 @@ def handle_broker_event(kernel: Kernel, topology: Topology, brokers: Brokers, ev
     free_event(kernel, event)
 
 
-@rule
+@inner_rule
 def _take_other_answer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
     if event.kind == EPOCH_RESPONSE:
         handle_epoch_response(kernel, topology, brokers, event)
@@ -115,7 +115,7 @@ def _take_other_answer(kernel: Kernel, topology: Topology, brokers: Brokers, eve
         handle_list_offsets_response(kernel, topology, brokers, event)
 
 
-@rule
+@inner_rule
 def _take_timer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
     kind = event.kind
     if kind == FETCH_EXPIRES:
@@ -142,7 +142,7 @@ def _take_timer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Eve
         _start(kernel, topology, brokers, event.destination)
 
 
-@rule
+@inner_rule
 def _start(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     """Start a broker: its periodic tasks count from now, and so do its clocks.
 
@@ -164,7 +164,7 @@ def _start(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) ->
     set_timer(kernel, new_event(kernel, broker, broker, SAMPLE), now_us + _SAMPLE_PERIOD_US)
 
 
-@rule
+@inner_rule
 def _take_zookeeper_answer(
     kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event
 ) -> None:
@@ -197,7 +197,7 @@ def _take_zookeeper_answer(
         _tell_controller(kernel, topology, brokers, broker, CONTROLLER_START)
 
 
-@rule
+@inner_rule
 def _lose_session(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     """The session has expired: the controller here resigns, and another one is opened.
 
@@ -207,7 +207,7 @@ def _lose_session(kernel: Kernel, topology: Topology, brokers: Brokers, broker: 
     connect(kernel, topology, brokers, broker)
 
 
-@rule
+@inner_rule
 def _tell_controller(
     kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, kind: int
 ) -> None:
@@ -218,7 +218,7 @@ def _tell_controller(
     send(kernel, news, kernel.context[0].time_us)
 
 
-@rule
+@inner_rule
 def _note_lost_write(topology: Topology, brokers: Brokers, answer: Event) -> None:
     if answer.value == ZK_SET:
         row = row_on(topology, brokers, answer.destination, answer.partition)
@@ -227,7 +227,7 @@ def _note_lost_write(topology: Topology, brokers: Brokers, answer: Event) -> Non
         brokers.brokers[answer.destination].notification_lost = True
 
 
-@rule
+@inner_rule
 def _send_lost_writes(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     state = brokers.brokers[broker]
     row = state.first_hosted
@@ -242,7 +242,7 @@ def _send_lost_writes(kernel: Kernel, topology: Topology, brokers: Brokers, brok
         send_notification(kernel, topology, brokers, broker)
 
 
-@rule
+@inner_rule
 def _sample(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     """Record the ends of all logs that the broker hosts."""
     row = brokers.brokers[broker].first_hosted
@@ -259,7 +259,7 @@ def _sample(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     set_timer(kernel, new_event(kernel, broker, broker, SAMPLE), due_us)
 
 
-@rule
+@inner_rule
 def close_broker(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     """Write down, at the end of a run, what its leaders have promised and its logs hold."""
     row = brokers.brokers[broker].first_hosted

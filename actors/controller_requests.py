@@ -15,7 +15,7 @@ from tidegauge.actors.leader import close_account, keep_room_for_epochs, try_hig
 from tidegauge.actors.locks import wait_for_lock
 from tidegauge.actors.state import Brokers, epochs_of, now_ms
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.controller_requests import (
     controller_request_error,
     leader_and_isr_error,
@@ -54,7 +54,7 @@ _LEADERS = code(0)
 _FOLLOWERS = code(1)
 
 
-@rule
+@inner_rule
 def handle_leader_and_isr(
     kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
 ) -> bool:
@@ -104,7 +104,7 @@ def handle_leader_and_isr(
     return True
 
 
-@rule
+@inner_rule
 def answer_controller(kernel: Kernel, request: Event) -> None:
     """Tell the controller that its request has been dealt with."""
     answer = new_event(kernel, request.destination, request.source, CONTROL_RESPONSE)
@@ -115,7 +115,7 @@ def answer_controller(kernel: Kernel, request: Event) -> None:
     send(kernel, answer, kernel.context[0].time_us + request.cost_us)
 
 
-@rule
+@inner_rule
 def _host(topology: Topology, brokers: Brokers, broker: int, item: PartitionData) -> int:
     """The replica that an entry is about, new or known; NONE if the broker has none.
 
@@ -147,7 +147,7 @@ def _host(topology: Topology, brokers: Brokers, broker: int, item: PartitionData
     return row
 
 
-@rule
+@inner_rule
 def _obey(
     kernel: Kernel, topology: Topology, brokers: Brokers, row: int, item: PartitionData
 ) -> bool:
@@ -177,7 +177,7 @@ def _obey(
     return True
 
 
-@rule
+@inner_rule
 def _lead(
     kernel: Kernel, topology: Topology, brokers: Brokers, row: int, controller_epoch: int
 ) -> None:
@@ -208,7 +208,7 @@ def _lead(
     try_high_watermark(kernel, topology, brokers, row, MOMENT_LEADER)
 
 
-@rule
+@inner_rule
 def _forget_accounts(topology: Topology, brokers: Brokers, row: int) -> None:
     """Begin a term: nothing is acknowledged, and no follower has a fetch session yet."""
     hosted = brokers.hosted[row]
@@ -224,7 +224,7 @@ def _forget_accounts(topology: Topology, brokers: Brokers, row: int) -> None:
         told.last_sent_high_watermark = 0
 
 
-@rule
+@inner_rule
 def _follow(
     kernel: Kernel, topology: Topology, brokers: Brokers, row: int, controller_epoch: int
 ) -> None:
@@ -257,7 +257,7 @@ def _follow(
     next_round(kernel, brokers, fetcher, kernel.context[0].time_us)
 
 
-@rule
+@inner_rule
 def handle_update_metadata(
     kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
 ) -> None:

@@ -11,7 +11,7 @@ from tidegauge.actors.fetch_read import answer_fetch, read_partition, row_on
 from tidegauge.actors.purgatory import expire_later, expired_request, unwatch, watch
 from tidegauge.actors.state import Brokers
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.min_insync_replicas import ACKS_ALL, check_enough_replicas_reach_offset
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
@@ -42,7 +42,7 @@ _TRUE = code(True)
 REQUEST_TIMED_OUT = code(errors.CODES["REQUEST_TIMED_OUT"])
 
 
-@rule
+@inner_rule
 def fetch_is_complete(topology: Topology, brokers: Brokers, kernel: Kernel, request: Event) -> bool:
     """Read all partitions of a fetch anew; whether it has to be answered now.
 
@@ -68,7 +68,7 @@ def fetch_is_complete(topology: Topology, brokers: Brokers, kernel: Kernel, requ
     return complete or request.max_bytes - budget_bytes >= request.min_bytes
 
 
-@rule
+@inner_rule
 def delay_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
     """Let a fetch wait in the purgatory, watched by each of its partitions."""
     cursor = request.first_item
@@ -80,7 +80,7 @@ def delay_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: E
     expire_later(kernel, request, FETCH_EXPIRES, request.wait_ms)
 
 
-@rule
+@inner_rule
 def complete_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
     """Answer a fetch that waited; what it brings was just read."""
     cursor = request.first_item
@@ -95,7 +95,7 @@ def complete_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request
     free_event(kernel, request)
 
 
-@rule
+@inner_rule
 def wake_fetches(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
     """Look whether fetches that wait for this replica are complete now.
 
@@ -110,7 +110,7 @@ def wake_fetches(kernel: Kernel, topology: Topology, brokers: Brokers, row: int)
             complete_fetch(kernel, topology, brokers, request)
 
 
-@rule
+@inner_rule
 def handle_fetch_expires(
     kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
 ) -> None:
@@ -125,7 +125,7 @@ def handle_fetch_expires(
         complete_fetch(kernel, topology, brokers, request)
 
 
-@rule
+@inner_rule
 def produce_is_complete(brokers: Brokers, row: int, request: Event) -> bool:
     """Whether an acks=all produce is to be answered, with ``request.error``.
 
@@ -142,14 +142,14 @@ def produce_is_complete(brokers: Brokers, row: int, request: Event) -> bool:
     return done
 
 
-@rule
+@inner_rule
 def delay_produce(kernel: Kernel, brokers: Brokers, row: int, request: Event) -> None:
     """Let an acks=all produce wait in the purgatory."""
     watch(brokers, brokers.delayed_produces[row], request.index)
     expire_later(kernel, request, PRODUCE_EXPIRES, request.wait_ms)
 
 
-@rule
+@inner_rule
 def wake_produces(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
     """Look whether produces that wait for this replica are complete now.
 
@@ -164,7 +164,7 @@ def wake_produces(kernel: Kernel, topology: Topology, brokers: Brokers, row: int
             complete_produce(kernel, topology, brokers, row, request)
 
 
-@rule
+@inner_rule
 def complete_produce(
     kernel: Kernel, topology: Topology, brokers: Brokers, row: int, request: Event
 ) -> None:
@@ -175,7 +175,7 @@ def complete_produce(
     free_event(kernel, request)
 
 
-@rule
+@inner_rule
 def handle_produce_expires(
     kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
 ) -> None:
@@ -193,7 +193,7 @@ def handle_produce_expires(
     complete_produce(kernel, topology, brokers, row, request)
 
 
-@rule
+@inner_rule
 def answer_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
     """Tell the producer the outcome; with acks=0 there is no answer to send.
 
@@ -218,7 +218,7 @@ def answer_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request
     send(kernel, answer, kernel.context[0].time_us + request.cost_us)
 
 
-@rule
+@inner_rule
 def _write_refusal(kernel: Kernel, request: Event) -> None:
     row = new_row(kernel, request.destination, REQUEST_REFUSED)
     row.values[0] = request.kind
@@ -229,7 +229,7 @@ def _write_refusal(kernel: Kernel, request: Event) -> None:
     write_canonical(kernel, row)
 
 
-@rule
+@inner_rule
 def _trace_answer(kernel: Kernel, request: Event) -> None:
     row = new_row(kernel, request.destination, PRODUCE_ANSWERED)
     row.values[0] = request.partition
@@ -241,7 +241,7 @@ def _trace_answer(kernel: Kernel, request: Event) -> None:
     write_minor(kernel, row)
 
 
-@rule
+@inner_rule
 def _note_acknowledgement(
     kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
 ) -> None:
@@ -262,7 +262,7 @@ def _note_acknowledgement(
         hosted.acknowledged_leader_end = end_offset
 
 
-@rule
+@inner_rule
 def write_acknowledged(kernel: Kernel, brokers: Brokers, row: int, acks: int, reason: int) -> None:
     """Write down what was acknowledged since the last such row, if anything was."""
     hosted = brokers.hosted[row]

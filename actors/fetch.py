@@ -14,7 +14,7 @@ from tidegauge.actors.isr_changes import begin_expansion, expands_isr
 from tidegauge.actors.leader import count_fetch, try_high_watermark
 from tidegauge.actors.locks import hold_thread, wait_for_lock
 from tidegauge.actors.state import Brokers
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.high_watermark import high_watermark_of_response
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.replica_list import NO_REPLICA
@@ -33,7 +33,7 @@ _ANSWER = code(3)
 _FALSE = code(False)
 
 
-@rule
+@inner_rule
 def handle_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> bool:
     """Go on with a fetch; False if it has to wait for a lock or for ZooKeeper.
 
@@ -63,7 +63,7 @@ def handle_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: 
     return True
 
 
-@rule
+@inner_rule
 def _all_can_be_read(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> bool:
     while request.cursor != NONE:
         item = kernel.items[request.cursor]
@@ -75,7 +75,7 @@ def _all_can_be_read(kernel: Kernel, topology: Topology, brokers: Brokers, reque
     return True
 
 
-@rule
+@inner_rule
 def _count_all(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> bool:
     """Take each read for what it says of the follower; False if it has to wait.
 
@@ -104,7 +104,7 @@ def _count_all(kernel: Kernel, topology: Topology, brokers: Brokers, request: Ev
     return True
 
 
-@rule
+@inner_rule
 def _take_new_high_watermarks(
     kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
 ) -> None:

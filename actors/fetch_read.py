@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tidegauge.actors.state import Brokers, epochs_of, runs_of
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
 from tidegauge.replication.leader_read import (
     FOLLOWER,
@@ -36,7 +36,7 @@ _TRUE = code(True)
 _FALSE = code(False)
 
 
-@rule
+@inner_rule
 def row_on(topology: Topology, brokers: Brokers, broker: int, partition: int) -> int:
     """The row of a broker's replica of a partition; NONE if it hosts none."""
     slot = slot_of(topology, partition, broker)
@@ -46,7 +46,7 @@ def row_on(topology: Topology, brokers: Brokers, broker: int, partition: int) ->
     return row if brokers.hosted[row].exists else NONE
 
 
-@rule
+@inner_rule
 def missing_error(
     topology: Topology, brokers: Brokers, broker: int, partition: int, asked_for_epoch: bool
 ) -> int:
@@ -57,7 +57,7 @@ def missing_error(
     )
 
 
-@rule
+@inner_rule
 def read_partition(
     topology: Topology, brokers: Brokers, request: Event, item: PartitionData, budget_bytes: int
 ) -> int:
@@ -106,7 +106,7 @@ def read_partition(
     return item.size_bytes
 
 
-@rule
+@inner_rule
 def answer_fetch(
     kernel: Kernel, topology: Topology, brokers: Brokers, request: Event, waited: bool
 ) -> None:
@@ -131,7 +131,7 @@ def answer_fetch(
     send(kernel, answer, departure_us)
 
 
-@rule
+@inner_rule
 def _is_named(topology: Topology, brokers: Brokers, request: Event, item: PartitionData) -> bool:
     """Whether the answer names a partition: always, unless a fetch session leaves it out."""
     if request.broker == NONE or not brokers.rules[request.destination].fetch_sessions:
@@ -160,7 +160,7 @@ def _is_named(topology: Topology, brokers: Brokers, request: Event, item: Partit
     return named
 
 
-@rule
+@inner_rule
 def _add_records(
     kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event, read: PartitionData
 ) -> None:
@@ -198,7 +198,7 @@ def _add_records(
         run += 1
 
 
-@rule
+@inner_rule
 def _trace_answer(kernel: Kernel, request: Event, item: PartitionData, waited: bool) -> None:
     row = new_row(kernel, request.destination, FETCH_ANSWERED)
     row.values[0] = item.partition

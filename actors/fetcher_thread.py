@@ -6,7 +6,7 @@ Source: ``AbstractFetcherManager`` and ``AbstractFetcherThread`` @2.4.0.
 from __future__ import annotations
 
 from tidegauge.actors.state import Brokers, Fetcher
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.fetcher import NOT_FETCHED
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
@@ -17,7 +17,7 @@ from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import Topology
 
 
-@rule
+@inner_rule
 def fetcher_for(topology: Topology, brokers: Brokers, row: int, source_broker: int) -> int:
     """The fetcher of a replica: by its source broker and the hash of its name.
 
@@ -30,7 +30,7 @@ def fetcher_for(topology: Topology, brokers: Brokers, row: int, source_broker: i
     return pair * room + topology.partitions[hosted.partition].fetcher_hash % count
 
 
-@rule
+@inner_rule
 def add_to_fetcher(brokers: Brokers, row: int, index: int) -> None:
     """Put a replica behind the others of a fetcher."""
     fetcher = brokers.fetchers[index]
@@ -45,7 +45,7 @@ def add_to_fetcher(brokers: Brokers, row: int, index: int) -> None:
     fetcher.row_count += 1
 
 
-@rule
+@inner_rule
 def remove_from_fetcher(brokers: Brokers, row: int) -> None:
     """Take a replica out of its fetcher, if it is in one.
 
@@ -71,7 +71,7 @@ def remove_from_fetcher(brokers: Brokers, row: int) -> None:
     brokers.fetch_states[row].state = NOT_FETCHED
 
 
-@rule
+@inner_rule
 def send_as_fetcher(
     kernel: Kernel, brokers: Brokers, index: int, request: Event, departure_us: int
 ) -> None:
@@ -88,7 +88,7 @@ def send_as_fetcher(
     send(kernel, request, departure_us)
 
 
-@rule
+@inner_rule
 def watch_deadline(kernel: Kernel, fetcher: Fetcher, index: int) -> None:
     """Look after the request in flight when it should have been answered."""
     # One timer for all requests of a fetcher, not one each: most are answered long before.
@@ -98,7 +98,7 @@ def watch_deadline(kernel: Kernel, fetcher: Fetcher, index: int) -> None:
     set_timer(kernel, timer, fetcher.deadline_us)
 
 
-@rule
+@inner_rule
 def set_delay(kernel: Kernel, brokers: Brokers, row: int) -> None:
     """A partition was delayed by a rule: note until when, and wake its fetcher then."""
     hosted = brokers.hosted[row]
@@ -107,7 +107,7 @@ def set_delay(kernel: Kernel, brokers: Brokers, row: int) -> None:
     wake_fetcher_at(kernel, brokers, hosted.fetcher, hosted.delayed_until_us)
 
 
-@rule
+@inner_rule
 def wake_fetcher_at(kernel: Kernel, brokers: Brokers, index: int, time_us: int) -> None:
     """Have a fetcher look for work at ``time_us``, unless it does so before."""
     fetcher = brokers.fetchers[index]
@@ -119,7 +119,7 @@ def wake_fetcher_at(kernel: Kernel, brokers: Brokers, index: int, time_us: int) 
     set_timer(kernel, timer, time_us)
 
 
-@rule
+@inner_rule
 def take_answer(brokers: Brokers, answer: Event) -> bool:
     """Whether an answer is the one that its fetcher waits for; it waits no longer then."""
     fetcher = brokers.fetchers[answer.value]
@@ -129,7 +129,7 @@ def take_answer(brokers: Brokers, answer: Event) -> bool:
     return True
 
 
-@rule
+@inner_rule
 def replica_of_answer(topology: Topology, brokers: Brokers, answer: Event, partition: int) -> int:
     """The replica that an entry of an answer is about; NONE if its fetcher has it no more."""
     facts = topology.partitions[partition]
@@ -140,7 +140,7 @@ def replica_of_answer(topology: Topology, brokers: Brokers, answer: Event, parti
     return NONE
 
 
-@rule
+@inner_rule
 def after_error(kernel: Kernel, brokers: Brokers, row: int) -> None:
     """A partition was delayed, or given up until the next LeaderAndIsr."""
     if brokers.fetch_states[row].delayed:

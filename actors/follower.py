@@ -28,7 +28,7 @@ from tidegauge.actors.follower_truncation import (
 from tidegauge.actors.leader import append_to_log, trace_high_watermark
 from tidegauge.actors.state import Brokers, Fetcher
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.fetcher import (
     FETCHING,
     delay_partition,
@@ -52,7 +52,7 @@ from tidegauge.simulation.rows import traces_all
 from tidegauge.simulation.topology import Topology
 
 
-@rule
+@inner_rule
 def next_round(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) -> None:
     """Truncate and fetch, unless the thread is busy or asleep.
 
@@ -67,7 +67,7 @@ def next_round(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) 
         fetch(kernel, brokers, index, departure_us)
 
 
-@rule
+@inner_rule
 def _end_delays(kernel: Kernel, brokers: Brokers, fetcher: Fetcher) -> None:
     row = fetcher.first_row
     while row != NONE:
@@ -79,7 +79,7 @@ def _end_delays(kernel: Kernel, brokers: Brokers, fetcher: Fetcher) -> None:
         row = hosted.next_in_fetcher
 
 
-@rule
+@inner_rule
 def fetch(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) -> None:
     """Ask the leader for the records of all partitions that are ready, or wait a while.
 
@@ -114,7 +114,7 @@ def fetch(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) -> No
     send_as_fetcher(kernel, brokers, index, request, departure_us)
 
 
-@rule
+@inner_rule
 def handle_fetcher_gives_up(kernel: Kernel, brokers: Brokers, timer: Event) -> None:
     """A request has got no answer in time: all partitions of the fetcher are delayed.
 
@@ -138,19 +138,19 @@ def handle_fetcher_gives_up(kernel: Kernel, brokers: Brokers, timer: Event) -> N
         delay_partition(brokers.fetch_states[row])
         set_delay(kernel, brokers, row)
         row = brokers.hosted[row].next_in_fetcher
-    if brokers.rules[fetcher.broker].fetcher_sleepsafter_error:
+    if brokers.rules[fetcher.broker].fetcher_sleeps_after_error:
         fetcher.asleep_until_us = now_us + backoff_us
     wake_fetcher_at(kernel, brokers, timer.value, now_us + backoff_us)
 
 
-@rule
+@inner_rule
 def handle_fetcher_wakes(kernel: Kernel, brokers: Brokers, timer: Event) -> None:
     """A back-off is over."""
     brokers.fetchers[timer.value].wake_timer = False
     next_round(kernel, brokers, timer.value, kernel.context[0].time_us)
 
 
-@rule
+@inner_rule
 def handle_fetch_response(
     kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event
 ) -> None:
@@ -179,7 +179,7 @@ def handle_fetch_response(
     next_round(kernel, brokers, answer.value, departure_us)
 
 
-@rule
+@inner_rule
 def _take_partition(
     kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event, item: PartitionData
 ) -> None:
@@ -198,7 +198,7 @@ def _take_partition(
         _take_records(kernel, brokers, row, item)
 
 
-@rule
+@inner_rule
 def _take_records(kernel: Kernel, brokers: Brokers, row: int, item: PartitionData) -> None:
     """Append the runs of one partition, and take over the leader's high watermark.
 
@@ -227,7 +227,7 @@ def _take_records(kernel: Kernel, brokers: Brokers, row: int, item: PartitionDat
         trace_high_watermark(kernel, brokers, row, before, MOMENT_ANSWER)
 
 
-@rule
+@inner_rule
 def _append_runs(kernel: Kernel, brokers: Brokers, row: int, item: PartitionData) -> int:
     """Append the records of an answer, epoch by epoch; the epoch of the last one."""
     last_epoch = UNDEFINED
@@ -245,7 +245,7 @@ def _append_runs(kernel: Kernel, brokers: Brokers, row: int, item: PartitionData
     return last_epoch
 
 
-@rule
+@inner_rule
 def _look_up_offsets(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) -> None:
     """Ask the leader where its log begins and ends, after OFFSET_OUT_OF_RANGE.
 
@@ -261,7 +261,7 @@ def _look_up_offsets(kernel: Kernel, brokers: Brokers, index: int, departure_us:
     send_as_fetcher(kernel, brokers, index, request, departure_us)
 
 
-@rule
+@inner_rule
 def handle_epoch_response(
     kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event
 ) -> None:
@@ -275,7 +275,7 @@ def handle_epoch_response(
     fetch(kernel, brokers, answer.value, kernel.context[0].time_us)
 
 
-@rule
+@inner_rule
 def handle_list_offsets_response(
     kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event
 ) -> None:

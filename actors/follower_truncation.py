@@ -13,7 +13,7 @@ from tidegauge.actors.fetcher_thread import (
     set_delay,
 )
 from tidegauge.actors.state import Brokers, epochs_of, runs_of
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.fetcher import (
     STOP_BROKER,
     TRUNCATE_FULLY_AND_START_AT,
@@ -47,7 +47,7 @@ from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import Topology
 
 
-@rule
+@inner_rule
 def truncate_or_ask(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) -> bool:
     """Truncate all partitions of a fetcher that have to; whether it asks the leader first.
 
@@ -81,7 +81,7 @@ def truncate_or_ask(kernel: Kernel, brokers: Brokers, index: int, departure_us: 
     return True
 
 
-@rule
+@inner_rule
 def take_epoch_answers(kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event) -> None:
     """Truncate each partition as the leader's answer about its epoch says.
 
@@ -96,7 +96,7 @@ def take_epoch_answers(kernel: Kernel, topology: Topology, brokers: Brokers, ans
             _take_epoch_answer(kernel, brokers, row, item)
 
 
-@rule
+@inner_rule
 def _take_epoch_answer(kernel: Kernel, brokers: Brokers, row: int, item: PartitionData) -> None:
     rules = brokers.rules[brokers.hosted[row].broker]
     state = brokers.fetch_states[row]
@@ -117,7 +117,7 @@ def _take_epoch_answer(kernel: Kernel, brokers: Brokers, row: int, item: Partiti
         set_delay(kernel, brokers, row)
 
 
-@rule
+@inner_rule
 def follow_answer(
     kernel: Kernel, brokers: Brokers, row: int, epoch: int, end_offset: int, fallback: int
 ) -> None:
@@ -133,7 +133,7 @@ def follow_answer(
     _truncate(kernel, brokers, row, offset, completed)
 
 
-@rule
+@inner_rule
 def _truncate(kernel: Kernel, brokers: Brokers, row: int, offset: int, completed: bool) -> None:
     rules = brokers.rules[brokers.hosted[row].broker]
     cut_log(kernel, brokers, row, offset)
@@ -142,7 +142,7 @@ def _truncate(kernel: Kernel, brokers: Brokers, row: int, offset: int, completed
     complete_truncation(rules, brokers.fetch_states[row], offset, completed, epoch)
 
 
-@rule
+@inner_rule
 def cut_log(kernel: Kernel, brokers: Brokers, row: int, offset: int) -> None:
     """Cut a replica's log at ``offset``, and write down what it held if that removes records.
 
@@ -164,7 +164,7 @@ def cut_log(kernel: Kernel, brokers: Brokers, row: int, offset: int) -> None:
         _write_truncation(kernel, brokers, row, before)
 
 
-@rule
+@inner_rule
 def _write_truncation(kernel: Kernel, brokers: Brokers, row: int, before: int) -> None:
     partition = brokers.replicas[row]
     written = new_row(kernel, brokers.hosted[row].broker, TRUNCATED)
@@ -176,7 +176,7 @@ def _write_truncation(kernel: Kernel, brokers: Brokers, row: int, before: int) -
     write_canonical(kernel, written)
 
 
-@rule
+@inner_rule
 def write_log_runs(kernel: Kernel, brokers: Brokers, row: int, reason: int) -> None:
     """Write down what a replica's log holds: a row for each epoch's run of records."""
     partition = brokers.replicas[row]
@@ -194,7 +194,7 @@ def write_log_runs(kernel: Kernel, brokers: Brokers, row: int, reason: int) -> N
         write_canonical(kernel, written)
 
 
-@rule
+@inner_rule
 def leave_range(
     kernel: Kernel, topology: Topology, brokers: Brokers, row: int, item: PartitionData
 ) -> None:

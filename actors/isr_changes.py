@@ -16,7 +16,7 @@ from tidegauge.actors.leader import close_account, try_high_watermark
 from tidegauge.actors.state import Broker, Brokers, HostedReplica, ineligible_replicas, now_ms
 from tidegauge.actors.zookeeper_client import zookeeper_request
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.in_sync_replicas import (
     get_out_of_sync_replicas,
     needs_expand_isr,
@@ -54,7 +54,7 @@ from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import NOTIFICATIONS_ZNODE, Topology, broker_of, state_znode
 
 
-@rule
+@inner_rule
 def schedule_expiration(kernel: Kernel, brokers: Brokers, broker: int, due_us: int) -> None:
     """Run isr-expiration at ``due_us``, or at once if that has passed."""
     brokers.brokers[broker].expiration_due_us = due_us
@@ -62,7 +62,7 @@ def schedule_expiration(kernel: Kernel, brokers: Brokers, broker: int, due_us: i
     set_timer(kernel, timer, max(due_us, kernel.context[0].time_us))
 
 
-@rule
+@inner_rule
 def handle_isr_expiration(
     kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
 ) -> None:
@@ -76,7 +76,7 @@ def handle_isr_expiration(
     continue_expiration(kernel, topology, brokers, timer.destination)
 
 
-@rule
+@inner_rule
 def continue_expiration(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     """Go on with a run until a write has to be waited for, or it is done.
 
@@ -109,7 +109,7 @@ def continue_expiration(kernel: Kernel, topology: Topology, brokers: Brokers, br
     schedule_expiration(kernel, brokers, broker, state.expiration_due_us + period_us)
 
 
-@rule
+@inner_rule
 def _longest_lag_ms(kernel: Kernel, brokers: Brokers, row: int, out_of_sync: int) -> int:
     lag_ms = 0
     while out_of_sync != EMPTY:
@@ -119,7 +119,7 @@ def _longest_lag_ms(kernel: Kernel, brokers: Brokers, row: int, out_of_sync: int
     return lag_ms
 
 
-@rule
+@inner_rule
 def expands_isr(topology: Topology, brokers: Brokers, row: int, replica: int) -> bool:
     """Whether the follower that has just fetched is to join the ISR.
 
@@ -132,7 +132,7 @@ def expands_isr(topology: Topology, brokers: Brokers, row: int, replica: int) ->
     return needs_expand_isr(rules, brokers.replicas[row], brokers.followers, replica, ineligible)
 
 
-@rule
+@inner_rule
 def begin_expansion(
     kernel: Kernel, topology: Topology, brokers: Brokers, row: int, replica: int, request: int
 ) -> None:
@@ -145,7 +145,7 @@ def begin_expansion(
     _write_isr(kernel, topology, brokers, row, isr, EMPTY)
 
 
-@rule
+@inner_rule
 def _write_isr(
     kernel: Kernel, topology: Topology, brokers: Brokers, row: int, isr: int, out_of_sync: int
 ) -> None:
@@ -164,7 +164,7 @@ def _write_isr(
     send_isr(kernel, topology, brokers, row)
 
 
-@rule
+@inner_rule
 def send_isr(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
     """Send the conditional write; again, if the session under which it was sent is gone.
 
@@ -184,7 +184,7 @@ def send_isr(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> 
     send(kernel, request, kernel.context[0].time_us)
 
 
-@rule
+@inner_rule
 def take_isr_answer(
     kernel: Kernel, topology: Topology, brokers: Brokers, row: int, answer: Event
 ) -> None:
@@ -221,7 +221,7 @@ def take_isr_answer(
         try_high_watermark(kernel, topology, brokers, row, MOMENT_SHRINK)
 
 
-@rule
+@inner_rule
 def _write_isr_change(
     kernel: Kernel, hosted: HostedReplica, row: int, brokers: Brokers, version: int, shrinks: bool
 ) -> None:
@@ -238,7 +238,7 @@ def _write_isr_change(
     write_canonical(kernel, changed)
 
 
-@rule
+@inner_rule
 def record_isr_change(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
     """Remember a partition whose ISR was written, for the next notification.
 
@@ -255,7 +255,7 @@ def record_isr_change(kernel: Kernel, topology: Topology, brokers: Brokers, row:
         _propagate(kernel, topology, brokers, hosted.broker)
 
 
-@rule
+@inner_rule
 def _gather(brokers: Brokers, row: int) -> None:
     hosted = brokers.hosted[row]
     broker = brokers.brokers[hosted.broker]
@@ -270,7 +270,7 @@ def _gather(brokers: Brokers, row: int) -> None:
     broker.changed_count += 1
 
 
-@rule
+@inner_rule
 def schedule_propagation(kernel: Kernel, brokers: Brokers, broker: int, due_us: int) -> None:
     """Look at the gathered changes at ``due_us``, or at once if that has passed."""
     brokers.brokers[broker].propagation_due_us = due_us
@@ -278,7 +278,7 @@ def schedule_propagation(kernel: Kernel, brokers: Brokers, broker: int, due_us: 
     set_timer(kernel, timer, max(due_us, kernel.context[0].time_us))
 
 
-@rule
+@inner_rule
 def handle_isr_change_propagation(
     kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
 ) -> None:
@@ -302,14 +302,14 @@ def handle_isr_change_propagation(
     _schedule_next_propagation(kernel, brokers, timer.destination)
 
 
-@rule
+@inner_rule
 def _schedule_next_propagation(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     state = brokers.brokers[broker]
     period_us = state.isr_change_check_interval_ms * 1000
     schedule_propagation(kernel, brokers, broker, state.propagation_due_us + period_us)
 
 
-@rule
+@inner_rule
 def _propagate(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     """Create one child of /isr_change_notification that names all gathered partitions.
 
@@ -322,7 +322,7 @@ def _propagate(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int
     send_notification(kernel, topology, brokers, broker)
 
 
-@rule
+@inner_rule
 def _write_notification(kernel: Kernel, state: Broker, broker: int) -> None:
     sent = new_row(kernel, broker, NOTIFICATION_SENT)
     sent.values[0] = state.notifications
@@ -333,7 +333,7 @@ def _write_notification(kernel: Kernel, state: Broker, broker: int) -> None:
     state.notifications += 1
 
 
-@rule
+@inner_rule
 def send_notification(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     """Send the write of a notification; again, if the session is gone."""
     state = brokers.brokers[broker]
@@ -346,7 +346,7 @@ def send_notification(kernel: Kernel, topology: Topology, brokers: Brokers, brok
     send(kernel, request, kernel.context[0].time_us)
 
 
-@rule
+@inner_rule
 def take_notification_answer(
     kernel: Kernel, topology: Topology, brokers: Brokers, broker: int
 ) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tidegauge.actors.delayed_operations import wake_fetches, wake_produces, write_acknowledged
 from tidegauge.actors.state import Brokers, epochs_of, ineligible_replicas, now_ms, runs_of
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.high_watermark import (
     may_move_after_fetch,
     maybe_increment_leader_high_watermark,
@@ -34,7 +34,7 @@ from tidegauge.simulation.rows import new_row, traces_all, write_canonical, writ
 from tidegauge.simulation.topology import Topology, broker_of
 
 
-@rule
+@inner_rule
 def try_high_watermark(
     kernel: Kernel, topology: Topology, brokers: Brokers, row: int, moment: int
 ) -> bool:
@@ -65,7 +65,7 @@ def try_high_watermark(
     return moved
 
 
-@rule
+@inner_rule
 def trace_high_watermark(
     kernel: Kernel, brokers: Brokers, row: int, before: int, moment: int
 ) -> None:
@@ -80,7 +80,7 @@ def trace_high_watermark(
     write_minor(kernel, traced)
 
 
-@rule
+@inner_rule
 def append_to_leader(
     kernel: Kernel, topology: Topology, brokers: Brokers, row: int, record_count: int
 ) -> int:
@@ -95,7 +95,7 @@ def append_to_leader(
     return base_offset
 
 
-@rule
+@inner_rule
 def append_to_log(kernel: Kernel, brokers: Brokers, row: int, epoch: int, record_count: int) -> int:
     """Append records of one epoch to a replica's log; the offset of the first."""
     partition = brokers.replicas[row]
@@ -121,7 +121,7 @@ def append_to_log(kernel: Kernel, brokers: Brokers, row: int, epoch: int, record
     return base_offset
 
 
-@rule
+@inner_rule
 def keep_room_for_epochs(kernel: Kernel, brokers: Brokers, row: int) -> None:
     """Ask for larger tables when a replica's epochs have nearly filled their room."""
     partition = brokers.replicas[row]
@@ -129,7 +129,7 @@ def keep_room_for_epochs(kernel: Kernel, brokers: Brokers, row: int) -> None:
         kernel.context[0].needs_room = True
 
 
-@rule
+@inner_rule
 def count_fetch(
     kernel: Kernel,
     topology: Topology,
@@ -175,7 +175,7 @@ def count_fetch(
         write_minor(kernel, traced)
 
 
-@rule
+@inner_rule
 def close_account(kernel: Kernel, brokers: Brokers, row: int, reason: int) -> None:
     """Write down what this leader's term has acknowledged and exposed so far."""
     write_acknowledged(kernel, brokers, row, ACKS_ALL, reason)

@@ -7,11 +7,11 @@ waits on its thread, however long ZooKeeper takes.
 from __future__ import annotations
 
 from tidegauge.actors.state import NEVER_US, Brokers
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 
 
-@rule
+@inner_rule
 def wait_for_lock(kernel: Kernel, brokers: Brokers, row: int, request: Event) -> None:
     """Let a request wait for a replica's lock, behind those that do already."""
     hosted = brokers.hosted[row]
@@ -24,7 +24,7 @@ def wait_for_lock(kernel: Kernel, brokers: Brokers, row: int, request: Event) ->
     hold_thread(brokers, request)
 
 
-@rule
+@inner_rule
 def hold_thread(brokers: Brokers, request: Event) -> None:
     """Keep the request's thread busy until the request goes on."""
     thread = brokers.brokers[request.destination].first_thread + request.thread

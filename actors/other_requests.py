@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidegauge.actors.fetch_read import missing_error, row_on
 from tidegauge.actors.state import Brokers, epochs_of
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.leader_read import last_offset_for_leader_epoch, local_log_error
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.costs import REQUEST, REQUEST_PARTITION, cost_us
@@ -19,7 +19,7 @@ _TRUE = code(True)
 _FALSE = code(False)
 
 
-@rule
+@inner_rule
 def handle_offsets_for_leader_epoch(
     kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
 ) -> None:
@@ -54,7 +54,7 @@ def handle_offsets_for_leader_epoch(
     _send_answer(kernel, request, answer)
 
 
-@rule
+@inner_rule
 def handle_list_offsets(
     kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
 ) -> None:
@@ -90,7 +90,7 @@ def handle_list_offsets(
     _send_answer(kernel, request, answer)
 
 
-@rule
+@inner_rule
 def handle_metadata(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
     """Say who leads the partitions of a client's topics, as this broker has been told.
 
@@ -109,7 +109,7 @@ def handle_metadata(kernel: Kernel, topology: Topology, brokers: Brokers, reques
     _send_answer(kernel, request, answer)
 
 
-@rule
+@inner_rule
 def _answer_to(kernel: Kernel, request: Event, kind: int) -> Event:
     answer = new_event(kernel, request.destination, request.source, kind)
     answer.request = request.request
@@ -117,7 +117,7 @@ def _answer_to(kernel: Kernel, request: Event, kind: int) -> Event:
     return answer
 
 
-@rule
+@inner_rule
 def _send_answer(kernel: Kernel, request: Event, answer: Event) -> None:
     partition_us = cost_us(kernel, request.destination, REQUEST_PARTITION)
     request.cost_us = cost_us(kernel, request.destination, REQUEST)

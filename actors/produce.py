@@ -12,7 +12,7 @@ from tidegauge.actors.leader import append_to_leader
 from tidegauge.actors.locks import wait_for_lock
 from tidegauge.actors.state import Brokers
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.min_insync_replicas import ACKS_ALL, append_error
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
@@ -24,7 +24,7 @@ from tidegauge.simulation.topology import Topology
 _FALSE = code(False)
 
 
-@rule
+@inner_rule
 def handle_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> bool:
     """Append a batch, and answer or wait; False if the partition's lock is taken.
 

@@ -17,12 +17,12 @@ What wakes it (``produce.py``, ``fetch.py`` and ``isr_changes.py`` call these fu
 from __future__ import annotations
 
 from tidegauge.actors.state import Brokers, WatchList
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 
 
-@rule
+@inner_rule
 def new_watch(brokers: Brokers, event: int) -> int:
     """Take a watch of the pool."""
     pools = brokers.pools[0]
@@ -35,7 +35,7 @@ def new_watch(brokers: Brokers, event: int) -> int:
     return index
 
 
-@rule
+@inner_rule
 def _free_watch(brokers: Brokers, index: int) -> None:
     pools = brokers.pools[0]
     brokers.watches[index].next = pools.free_watch
@@ -43,7 +43,7 @@ def _free_watch(brokers: Brokers, index: int) -> None:
     pools.free_watches += 1
 
 
-@rule
+@inner_rule
 def watch(brokers: Brokers, waiting: WatchList, event: int) -> None:
     """Let a request wait for a replica, behind those that do already."""
     index = new_watch(brokers, event)
@@ -54,7 +54,7 @@ def watch(brokers: Brokers, waiting: WatchList, event: int) -> None:
     waiting.last = index
 
 
-@rule
+@inner_rule
 def unwatch(brokers: Brokers, waiting: WatchList, event: int) -> None:
     """Take a request that is complete out of the list of a replica."""
     previous = NONE
@@ -74,7 +74,7 @@ def unwatch(brokers: Brokers, waiting: WatchList, event: int) -> None:
     _free_watch(brokers, index)
 
 
-@rule
+@inner_rule
 def expire_later(kernel: Kernel, request: Event, kind: int, wait_ms: int) -> None:
     """Answer the request after its time-out, whatever there is by then."""
     timer = new_event(kernel, request.destination, request.destination, kind)
@@ -84,7 +84,7 @@ def expire_later(kernel: Kernel, request: Event, kind: int, wait_ms: int) -> Non
     set_timer(kernel, timer, kernel.context[0].time_us + wait_ms * 1000)
 
 
-@rule
+@inner_rule
 def expired_request(kernel: Kernel, timer: Event, kind: int) -> int:
     """The event that the timer is about if it still waits, else NONE."""
     request = kernel.events[timer.value]

@@ -18,7 +18,7 @@ from tidegauge.actors.other_requests import (
 )
 from tidegauge.actors.produce import handle_produce
 from tidegauge.actors.state import NEVER_US, Broker, Brokers
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.events import free_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
@@ -34,7 +34,7 @@ from tidegauge.simulation.kinds import (
 from tidegauge.simulation.topology import Topology
 
 
-@rule
+@inner_rule
 def take_request(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
     """Handle a request now if a thread is free and none waits, else let it wait."""
     broker = brokers.brokers[request.destination]
@@ -53,7 +53,7 @@ def take_request(kernel: Kernel, topology: Topology, brokers: Brokers, request: 
     _wake_when_free(kernel, brokers, request.destination)
 
 
-@rule
+@inner_rule
 def free_thread(kernel: Kernel, brokers: Brokers, broker: Broker) -> int:
     """A thread that is free now; NONE if all are busy."""
     for thread in range(broker.num_io_threads):
@@ -62,7 +62,7 @@ def free_thread(kernel: Kernel, brokers: Brokers, broker: Broker) -> int:
     return NONE
 
 
-@rule
+@inner_rule
 def _wake_when_free(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     """Look at the queue again when the first thread is free; locked ones do not count."""
     state = brokers.brokers[broker]
@@ -76,7 +76,7 @@ def _wake_when_free(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     set_timer(kernel, timer, max(earliest_us, kernel.context[0].time_us))
 
 
-@rule
+@inner_rule
 def handle_handler_free(kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event) -> None:
     """Give waiting requests to the threads that are free."""
     broker = brokers.brokers[timer.destination]
@@ -95,7 +95,7 @@ def handle_handler_free(kernel: Kernel, topology: Topology, brokers: Brokers, ti
     _wake_when_free(kernel, brokers, timer.destination)
 
 
-@rule
+@inner_rule
 def handle(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
     """Handle a request on its thread, or go on with it.
 
@@ -120,7 +120,7 @@ def handle(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event)
         thread.free_us = now_us + request.cost_us
 
 
-@rule
+@inner_rule
 def _handle_leader_and_isr(
     kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
 ) -> None:
@@ -137,7 +137,7 @@ def _handle_leader_and_isr(
         set_timer(kernel, timer, kernel.context[0].time_us + request.cost_us)
 
 
-@rule
+@inner_rule
 def _handle_small(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
     if request.kind == OFFSETS_FOR_LEADER_EPOCH:
         handle_offsets_for_leader_epoch(kernel, topology, brokers, request)
@@ -150,7 +150,7 @@ def _handle_small(kernel: Kernel, topology: Topology, brokers: Brokers, request:
     free_event(kernel, request)
 
 
-@rule
+@inner_rule
 def handle_handler_goes_on(
     kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
 ) -> None:
@@ -160,7 +160,7 @@ def handle_handler_goes_on(
     _wake_when_free(kernel, brokers, timer.destination)
 
 
-@rule
+@inner_rule
 def unlock(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
     """An ISR write is over: whoever made it goes on, then those who waited for the lock."""
     hosted = brokers.hosted[row]

@@ -6,7 +6,7 @@ A replica's *row* is its place in ``Topology.slots``.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import Tables, code, rule
+from tidegauge.replication.compiled import Tables, code, inner_rule
 from tidegauge.replication.records import (
     EpochEntry,
     LeaderAndIsr,
@@ -251,13 +251,13 @@ class Brokers(Tables):
     told: Records[LeaderAndIsr]
 
 
-@rule
+@inner_rule
 def now_ms(context: Context) -> int:
     """Milliseconds of the brokers' clock: rounded down, as Kafka's are."""
     return CLOCK_OFFSET_MS + context.time_us // 1000
 
 
-@rule
+@inner_rule
 def ineligible_replicas(topology: Topology, brokers: Brokers, row: int) -> int:
     """Replicas whose brokers the metadata cache of this replica's broker has not as alive."""
     slot = topology.slots[row]
@@ -270,14 +270,14 @@ def ineligible_replicas(topology: Topology, brokers: Brokers, row: int) -> int:
     return ineligible
 
 
-@rule
+@inner_rule
 def runs_of(brokers: Brokers, row: int) -> Records[EpochEntry]:
     """The epoch runs of a replica's log."""
     room = brokers.pools[0].epoch_room
     return brokers.runs[row * room : (row + 1) * room]
 
 
-@rule
+@inner_rule
 def epochs_of(brokers: Brokers, row: int) -> Records[EpochEntry]:
     """The leader-epoch cache of a replica."""
     room = brokers.pools[0].epoch_room

@@ -9,7 +9,7 @@ client tries for ever.
 from __future__ import annotations
 
 from tidegauge.actors.state import Brokers
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import Event, Kernel
@@ -18,7 +18,7 @@ from tidegauge.simulation.links import send
 from tidegauge.simulation.topology import Topology, broker_znode, zookeeper_process
 
 
-@rule
+@inner_rule
 def zookeeper_request(
     kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, kind: int
 ) -> Event:
@@ -29,7 +29,7 @@ def zookeeper_request(
     return request
 
 
-@rule
+@inner_rule
 def connect(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     """Open a session."""
     brokers.brokers[broker].session = UNDEFINED
@@ -38,7 +38,7 @@ def connect(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -
     send(kernel, request, kernel.context[0].time_us)
 
 
-@rule
+@inner_rule
 def register(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     """Create /brokers/ids/<id>, which lives as long as the session.
 
@@ -49,7 +49,7 @@ def register(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) 
     send(kernel, request, kernel.context[0].time_us)
 
 
-@rule
+@inner_rule
 def ping_later(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     """Ping after a third of the session's time-out, as ZooKeeper's client does when idle."""
     timer = new_event(kernel, broker, broker, SESSION_PING)
@@ -57,7 +57,7 @@ def ping_later(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     set_timer(kernel, timer, kernel.context[0].time_us + timeout_us // 3)
 
 
-@rule
+@inner_rule
 def handle_session_ping(kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event) -> None:
     """Keep the session alive."""
     broker = timer.destination

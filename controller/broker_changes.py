@@ -20,7 +20,7 @@ from tidegauge.controller.partition_changes import bring_online, live_replicas, 
 from tidegauge.controller.partition_state_machine import OFFLINE_PARTITION
 from tidegauge.controller.state import ControlPlane
 from tidegauge.controller.zookeeper_requests import issue_read
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, append
 from tidegauge.simulation.kernel import NONE, Kernel
@@ -53,7 +53,7 @@ _TRUE = code(True)
 _FALSE = code(False)
 
 
-@rule
+@inner_rule
 def advance_broker_change(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
 ) -> None:
@@ -90,7 +90,7 @@ def advance_broker_change(
     state.event = NONE
 
 
-@rule
+@inner_rule
 def _compare(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
     """Find out who has appeared, bounced or gone since brokers were last listed."""
     process = controller_process(topology, controller)
@@ -115,7 +115,7 @@ def _compare(kernel: Kernel, topology: Topology, plane: ControlPlane, controller
             write_canonical(kernel, written)
 
 
-@rule
+@inner_rule
 def _any(topology: Topology, plane: ControlPlane, controller: int, change: int) -> bool:
     for broker in range(topology.sizes[0].brokers):
         if broker_at(topology, plane, controller, broker).change == change:
@@ -123,7 +123,7 @@ def _any(topology: Topology, plane: ControlPlane, controller: int, change: int) 
     return False
 
 
-@rule
+@inner_rule
 def _start_up(
     kernel: Kernel,
     topology: Topology,
@@ -159,7 +159,7 @@ def _start_up(
     bring_online(kernel, topology, plane, controller)
 
 
-@rule
+@inner_rule
 def _tell_new_replicas(
     kernel: Kernel,
     topology: Topology,
@@ -176,7 +176,7 @@ def _tell_new_replicas(
             tell_replica(kernel, topology, plane, controller, partition, broker)
 
 
-@rule
+@inner_rule
 def _fail(
     kernel: Kernel,
     topology: Topology,
@@ -210,7 +210,7 @@ def _fail(
         send_requests(kernel, topology, plane, controller)
 
 
-@rule
+@inner_rule
 def _take_offline(topology: Topology, plane: ControlPlane, controller: int, change: int) -> bool:
     """Find the partitions that have no leader now; whether there are any."""
     sizes = topology.sizes[0]

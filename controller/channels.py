@@ -8,7 +8,7 @@ UpdateMetadata to every live broker (``ControllerBrokerRequestBatch``).
 from __future__ import annotations
 
 from tidegauge.controller.state import ControllerBroker, ControlPlane
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.events import add_item, free_event, new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import LEADER_AND_ISR, UPDATE_METADATA
@@ -16,7 +16,7 @@ from tidegauge.simulation.links import send
 from tidegauge.simulation.topology import Topology, controller_process
 
 
-@rule
+@inner_rule
 def broker_at(
     topology: Topology, plane: ControlPlane, controller: int, broker: int
 ) -> ControllerBroker:
@@ -24,7 +24,7 @@ def broker_at(
     return plane.brokers[controller * topology.sizes[0].brokers + broker]
 
 
-@rule
+@inner_rule
 def send_requests(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
     """Tell brokers of all partitions that were touched; forget that they were.
 
@@ -48,7 +48,7 @@ def send_requests(kernel: Kernel, topology: Topology, plane: ControlPlane, contr
         plane.partitions[first + partition].touched = False
 
 
-@rule
+@inner_rule
 def _tell_replicas(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
 ) -> None:
@@ -59,7 +59,7 @@ def _tell_replicas(
             tell_replica(kernel, topology, plane, controller, partition, broker)
 
 
-@rule
+@inner_rule
 def tell_replica(
     kernel: Kernel,
     topology: Topology,
@@ -77,7 +77,7 @@ def tell_replica(
     _fill(topology, plane, controller, partition, item)
 
 
-@rule
+@inner_rule
 def _fill(
     topology: Topology,
     plane: ControlPlane,
@@ -95,7 +95,7 @@ def _fill(
     item.replicas = topology.partitions[partition].replicas
 
 
-@rule
+@inner_rule
 def _new_control_request(
     kernel: Kernel,
     topology: Topology,
@@ -112,7 +112,7 @@ def _new_control_request(
     return request
 
 
-@rule
+@inner_rule
 def send_metadata(
     kernel: Kernel,
     topology: Topology,
@@ -139,7 +139,7 @@ def send_metadata(
     queue_request(kernel, plane, topology, controller, broker, request.index)
 
 
-@rule
+@inner_rule
 def queue_request(
     kernel: Kernel,
     plane: ControlPlane,
@@ -166,7 +166,7 @@ def queue_request(
     known.queue_length += 1
 
 
-@rule
+@inner_rule
 def take_control_response(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
 ) -> None:
@@ -187,7 +187,7 @@ def take_control_response(
     send(kernel, request, kernel.context[0].time_us)
 
 
-@rule
+@inner_rule
 def close_channel(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, broker: int
 ) -> None:

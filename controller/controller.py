@@ -30,7 +30,7 @@ from tidegauge.controller.partition_changes import take_state_answer
 from tidegauge.controller.phases import BROKER_CHANGE, ELECT, ISR_CHANGE, TOPIC_CHANGE
 from tidegauge.controller.state import Controller, ControlPlane
 from tidegauge.controller.zookeeper_requests import issue_next, new_request
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.costs import CONTROLLER_EVENT_COST, CONTROLLER_PARTITION_COST, cost_us
 from tidegauge.simulation.events import free_event, new_event, set_timer
@@ -58,7 +58,7 @@ from tidegauge.simulation.topology import (
 from tidegauge.simulation.zookeeper_errors import SESSION_EXPIRED
 
 
-@rule
+@inner_rule
 def handle_controller_event(
     kernel: Kernel, topology: Topology, plane: ControlPlane, event: Event
 ) -> None:
@@ -85,7 +85,7 @@ def handle_controller_event(
     free_event(kernel, event)
 
 
-@rule
+@inner_rule
 def _take_watch(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, event: Event
 ) -> None:
@@ -108,7 +108,7 @@ def _take_watch(
         free_event(kernel, event)
 
 
-@rule
+@inner_rule
 def _enqueue(
     kernel: Kernel,
     topology: Topology,
@@ -130,7 +130,7 @@ def _enqueue(
         _begin_next(kernel, topology, plane, controller)
 
 
-@rule
+@inner_rule
 def _begin_next(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
     """Take the next event from the queue, if there is one.
 
@@ -161,7 +161,7 @@ def _begin_next(kernel: Kernel, topology: Topology, plane: ControlPlane, control
     _work(kernel, plane, controller, process, cost_us(kernel, process, CONTROLLER_EVENT_COST))
 
 
-@rule
+@inner_rule
 def _work(kernel: Kernel, plane: ControlPlane, controller: int, process: int, work_us: int) -> None:
     """Let the controller's own work take its time, then go on."""
     timer = new_event(kernel, process, process, CONTROLLER_WORKS)
@@ -169,7 +169,7 @@ def _work(kernel: Kernel, plane: ControlPlane, controller: int, process: int, wo
     set_timer(kernel, timer, kernel.context[0].time_us + work_us)
 
 
-@rule
+@inner_rule
 def _advance(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
     """Go through the phases of the event until answers have to be waited for."""
     state = plane.controllers[controller]
@@ -189,14 +189,14 @@ def _advance(kernel: Kernel, topology: Topology, plane: ControlPlane, controller
         _begin_next(kernel, topology, plane, controller)
 
 
-@rule
+@inner_rule
 def _forget_listing(kernel: Kernel, state: Controller) -> None:
     if state.listing != NONE:
         free_event(kernel, kernel.events[state.listing])
         state.listing = NONE
 
 
-@rule
+@inner_rule
 def _take_answer(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
 ) -> None:
@@ -231,7 +231,7 @@ def _take_answer(
     _go_on(kernel, topology, plane, controller)
 
 
-@rule
+@inner_rule
 def _go_on(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
     state = plane.controllers[controller]
     if state.pending == 0:
@@ -241,7 +241,7 @@ def _go_on(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: 
         state.answers = 0
 
 
-@rule
+@inner_rule
 def _note_listed_brokers(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
 ) -> None:
@@ -255,7 +255,7 @@ def _note_listed_brokers(
         plane.brokers[first + item.partition].listed_epoch = item.offset
 
 
-@rule
+@inner_rule
 def _note_listed_topics(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
 ) -> None:
@@ -270,7 +270,7 @@ def _note_listed_topics(
                 plane.partitions[controller * sizes.partitions + partition].known = True
 
 
-@rule
+@inner_rule
 def _note_content(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
 ) -> None:
@@ -287,7 +287,7 @@ def _note_content(
         plane.partitions[first + item.partition].touched = True
 
 
-@rule
+@inner_rule
 def _resign(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
     """The session is gone: what was under way is void, and this is no controller any more.
 

@@ -17,7 +17,7 @@ from tidegauge.controller.partition_state_machine import (
 )
 from tidegauge.controller.state import ControlPlane
 from tidegauge.controller.zookeeper_requests import issue, issue_read, new_request
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import add_item
 from tidegauge.simulation.kernel import NONE, Kernel
@@ -58,7 +58,7 @@ _TRUE = code(True)
 _FALSE = code(False)
 
 
-@rule
+@inner_rule
 def advance_election(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
 ) -> None:
@@ -92,7 +92,7 @@ def advance_election(
         _advance_failover(kernel, topology, plane, controller, phase)
 
 
-@rule
+@inner_rule
 def _raise_epoch(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
     """Take the next controller epoch."""
     state = plane.controllers[controller]
@@ -105,7 +105,7 @@ def _raise_epoch(kernel: Kernel, topology: Topology, plane: ControlPlane, contro
     issue(kernel, plane, controller, request)
 
 
-@rule
+@inner_rule
 def _advance_failover(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, phase: int
 ) -> None:
@@ -141,7 +141,7 @@ def _advance_failover(
         state.event = NONE
 
 
-@rule
+@inner_rule
 def _forget_everything(topology: Topology, plane: ControlPlane, controller: int) -> None:
     sizes = topology.sizes[0]
     for partition in range(sizes.partitions):
@@ -155,7 +155,7 @@ def _forget_everything(topology: Topology, plane: ControlPlane, controller: int)
         broker_at(topology, plane, controller, broker).alive = False
 
 
-@rule
+@inner_rule
 def _read_everything(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
 ) -> None:
@@ -181,7 +181,7 @@ def _read_everything(
             read_state(kernel, topology, plane, controller, partition)
 
 
-@rule
+@inner_rule
 def _tell_everybody(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
 ) -> None:
@@ -190,7 +190,7 @@ def _tell_everybody(
             send_metadata(kernel, topology, plane, controller, broker, _TRUE)
 
 
-@rule
+@inner_rule
 def _find_offline(topology: Topology, plane: ControlPlane, controller: int) -> None:
     """A partition is online if its leader is alive.
 
@@ -207,7 +207,7 @@ def _find_offline(topology: Topology, plane: ControlPlane, controller: int) -> N
                 known.state = ONLINE_PARTITION
 
 
-@rule
+@inner_rule
 def _send_all_roles(topology: Topology, plane: ControlPlane, controller: int) -> None:
     """A new controller tells every live replica its role.
 
@@ -221,7 +221,7 @@ def _send_all_roles(topology: Topology, plane: ControlPlane, controller: int) ->
             known.touched = True
 
 
-@rule
+@inner_rule
 def advance_topic_change(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
 ) -> None:

@@ -11,7 +11,7 @@ from tidegauge.controller.channels import send_requests
 from tidegauge.controller.partition_changes import read_state
 from tidegauge.controller.state import ControlPlane
 from tidegauge.controller.zookeeper_requests import issue, issue_read, new_request
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_DELETE, ZK_GET
 from tidegauge.simulation.row_kinds import NOTIFICATION_READ
@@ -28,7 +28,7 @@ _TRUE = code(True)
 _FALSE = code(False)
 
 
-@rule
+@inner_rule
 def advance_isr_change(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
 ) -> None:
@@ -58,7 +58,7 @@ def advance_isr_change(
         state.event = NONE
 
 
-@rule
+@inner_rule
 def _read_states(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
     sizes = topology.sizes[0]
     count = 0
@@ -76,7 +76,7 @@ def _read_states(kernel: Kernel, topology: Topology, plane: ControlPlane, contro
         write_canonical(kernel, written)
 
 
-@rule
+@inner_rule
 def _delete(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
     cursor = kernel.events[plane.controllers[controller].listing].first_item
     while cursor != NONE:

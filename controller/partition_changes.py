@@ -21,7 +21,7 @@ from tidegauge.controller.partition_state_machine import (
 )
 from tidegauge.controller.state import ControlPlane
 from tidegauge.controller.zookeeper_requests import issue, new_request
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, append
 from tidegauge.simulation.events import add_item
@@ -41,7 +41,7 @@ from tidegauge.simulation.zookeeper_errors import BAD_VERSION, OK
 _FALSE = code(False)
 
 
-@rule
+@inner_rule
 def live_replicas(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> int:
     """Replicas whose brokers the controller knows as alive; a replica list."""
     facts = topology.partitions[partition]
@@ -53,7 +53,7 @@ def live_replicas(topology: Topology, plane: ControlPlane, controller: int, part
     return live
 
 
-@rule
+@inner_rule
 def bring_online(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
     """Create the state of new partitions, and elect leaders for those that are offline.
 
@@ -67,7 +67,7 @@ def bring_online(kernel: Kernel, topology: Topology, plane: ControlPlane, contro
             _propose(kernel, topology, plane, controller, partition)
 
 
-@rule
+@inner_rule
 def remove_from_isrs(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, broker: int
 ) -> None:
@@ -82,7 +82,7 @@ def remove_from_isrs(
             _propose(kernel, topology, plane, controller, partition)
 
 
-@rule
+@inner_rule
 def _propose(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
 ) -> None:
@@ -114,7 +114,7 @@ def _propose(
         _write(kernel, topology, plane, controller, partition, kind)
 
 
-@rule
+@inner_rule
 def _elect(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> bool:
     facts = topology.partitions[partition]
     outcome = offline_partition_leader_election(
@@ -128,7 +128,7 @@ def _elect(topology: Topology, plane: ControlPlane, controller: int, partition: 
     return outcome != NOBODY_ELECTED
 
 
-@rule
+@inner_rule
 def _write(
     kernel: Kernel,
     topology: Topology,
@@ -154,7 +154,7 @@ def _write(
     issue(kernel, plane, controller, request)
 
 
-@rule
+@inner_rule
 def take_state_answer(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
 ) -> None:
@@ -173,7 +173,7 @@ def take_state_answer(
         issue(kernel, plane, controller, request)
 
 
-@rule
+@inner_rule
 def read_state(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
 ) -> None:
@@ -184,7 +184,7 @@ def read_state(
     issue(kernel, plane, controller, request)
 
 
-@rule
+@inner_rule
 def _take_state(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
 ) -> None:
@@ -204,7 +204,7 @@ def _take_state(
         _propose(kernel, topology, plane, controller, answer.partition)
 
 
-@rule
+@inner_rule
 def _confirm(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
 ) -> None:
@@ -228,7 +228,7 @@ def _confirm(
         _write_removal(kernel, topology, plane, controller, answer.partition)
 
 
-@rule
+@inner_rule
 def _write_election(
     kernel: Kernel,
     topology: Topology,
@@ -250,7 +250,7 @@ def _write_election(
     write_canonical(kernel, written)
 
 
-@rule
+@inner_rule
 def _write_removal(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
 ) -> None:

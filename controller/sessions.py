@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from tidegauge.controller.state import ControlPlane
 from tidegauge.controller.znodes import delete_znode
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import Event, Kernel
@@ -22,7 +22,7 @@ from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import CONTROLLER_ZNODE, Topology, broker_znode
 
 
-@rule
+@inner_rule
 def open_session(kernel: Kernel, plane: ControlPlane, request: Event) -> int:
     """Open a session for a broker; its number."""
     session = plane.sessions[request.broker]
@@ -38,7 +38,7 @@ def open_session(kernel: Kernel, plane: ControlPlane, request: Event) -> int:
     return session.number
 
 
-@rule
+@inner_rule
 def touch_session(kernel: Kernel, plane: ControlPlane, broker: int) -> None:
     """Something has come from the session: it lives on.
 
@@ -51,14 +51,14 @@ def touch_session(kernel: Kernel, plane: ControlPlane, broker: int) -> None:
     session.expires_us = ((now_us + session.timeout_ms * 1000) // tick_us + 1) * tick_us
 
 
-@rule
+@inner_rule
 def is_expired(plane: ControlPlane, broker: int, number: int) -> bool:
     """Whether a request comes from a session that is not open any more."""
     session = plane.sessions[broker]
     return not session.open or session.number != number
 
 
-@rule
+@inner_rule
 def check_sessions(kernel: Kernel, topology: Topology, plane: ControlPlane, zookeeper: int) -> None:
     """Expire every session whose tick has come."""
     for broker in range(topology.sizes[0].brokers):
@@ -67,7 +67,7 @@ def check_sessions(kernel: Kernel, topology: Topology, plane: ControlPlane, zook
             _expire(kernel, topology, plane, zookeeper, broker)
 
 
-@rule
+@inner_rule
 def _expire(
     kernel: Kernel, topology: Topology, plane: ControlPlane, zookeeper: int, broker: int
 ) -> None:
@@ -86,7 +86,7 @@ def _expire(
             delete_znode(kernel, topology, plane, zookeeper, znode, UNDEFINED, now_us)
 
 
-@rule
+@inner_rule
 def refresh_sessions(kernel: Kernel, topology: Topology, plane: ControlPlane) -> None:
     """A new leader of the ensemble gives every session its full time-out.
 

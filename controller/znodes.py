@@ -8,7 +8,7 @@ order of their sequence numbers.
 from __future__ import annotations
 
 from tidegauge.controller.state import ControlPlane
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
@@ -26,7 +26,7 @@ from tidegauge.simulation.topology import (
 )
 
 
-@rule
+@inner_rule
 def parent_of(topology: Topology, znode: int) -> int:
     """The parent whose children are watched; NONE for all other znodes."""
     sizes = topology.sizes[0]
@@ -39,7 +39,7 @@ def parent_of(topology: Topology, znode: int) -> int:
     return NONE
 
 
-@rule
+@inner_rule
 def add_watch(plane: ControlPlane, znode: int, process: int, on_children: bool) -> None:
     """Watch a znode, or its children, once; a watch that is set already is not set twice."""
     node = plane.znodes[znode]
@@ -61,7 +61,7 @@ def add_watch(plane: ControlPlane, znode: int, process: int, on_children: bool) 
         node.first_watch = index
 
 
-@rule
+@inner_rule
 def fire_watches(
     kernel: Kernel, plane: ControlPlane, zookeeper: int, znode: int, departure_us: int
 ) -> None:
@@ -72,7 +72,7 @@ def fire_watches(
     _tell_watchers(kernel, plane, zookeeper, znode, index, departure_us)
 
 
-@rule
+@inner_rule
 def fire_child_watches(
     kernel: Kernel, plane: ControlPlane, zookeeper: int, znode: int, departure_us: int
 ) -> None:
@@ -85,7 +85,7 @@ def fire_child_watches(
     _tell_watchers(kernel, plane, zookeeper, znode, index, departure_us)
 
 
-@rule
+@inner_rule
 def _tell_watchers(
     kernel: Kernel, plane: ControlPlane, zookeeper: int, znode: int, index: int, departure_us: int
 ) -> None:
@@ -101,7 +101,7 @@ def _tell_watchers(
         index = following
 
 
-@rule
+@inner_rule
 def new_notification(kernel: Kernel, plane: ControlPlane, request: Event) -> int:
     """Take a znode for a child of /isr_change_notification; it keeps the request's chain."""
     ensemble = plane.ensemble[0]
@@ -128,7 +128,7 @@ def new_notification(kernel: Kernel, plane: ControlPlane, request: Event) -> int
     return znode
 
 
-@rule
+@inner_rule
 def _free_notification(kernel: Kernel, plane: ControlPlane, znode: int) -> None:
     ensemble = plane.ensemble[0]
     previous = NONE
@@ -154,7 +154,7 @@ def _free_notification(kernel: Kernel, plane: ControlPlane, znode: int) -> None:
     ensemble.free_notification = znode
 
 
-@rule
+@inner_rule
 def delete_znode(
     kernel: Kernel,
     topology: Topology,

@@ -25,7 +25,7 @@ from tidegauge.controller.znodes import (
     new_notification,
     parent_of,
 )
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.costs import (
     ZOOKEEPER_PIPELINED_WRITE,
@@ -70,7 +70,7 @@ _TRUE = code(True)
 _FALSE = code(False)
 
 
-@rule
+@inner_rule
 def handle_zookeeper_event(
     kernel: Kernel, topology: Topology, plane: ControlPlane, event: Event
 ) -> None:
@@ -104,7 +104,7 @@ def handle_zookeeper_event(
     free_event(kernel, event)
 
 
-@rule
+@inner_rule
 def _tick(kernel: Kernel, topology: Topology, plane: ControlPlane, zookeeper: int) -> None:
     check_sessions(kernel, topology, plane, zookeeper)
     tick_us = plane.ensemble[0].tick_us
@@ -112,7 +112,7 @@ def _tick(kernel: Kernel, topology: Topology, plane: ControlPlane, zookeeper: in
     set_timer(kernel, new_event(kernel, zookeeper, zookeeper, ZK_TICK), due_us)
 
 
-@rule
+@inner_rule
 def _handle_request(
     kernel: Kernel, topology: Topology, plane: ControlPlane, request: Event, answer: Event
 ) -> int:
@@ -145,7 +145,7 @@ def _handle_request(
     return departure_us
 
 
-@rule
+@inner_rule
 def _write_us(kernel: Kernel, plane: ControlPlane, zookeeper: int) -> int:
     """When a write that comes now is committed: after a quorum has it, and in order."""
     ensemble = plane.ensemble[0]
@@ -157,12 +157,12 @@ def _write_us(kernel: Kernel, plane: ControlPlane, zookeeper: int) -> int:
     return ensemble.committed_us
 
 
-@rule
+@inner_rule
 def _read_us(kernel: Kernel, zookeeper: int) -> int:
     return kernel.context[0].time_us + cost_us(kernel, zookeeper, ZOOKEEPER_READ)
 
 
-@rule
+@inner_rule
 def _create(
     kernel: Kernel,
     topology: Topology,
@@ -205,7 +205,7 @@ def _create(
     fire_child_watches(kernel, plane, request.destination, parent, departure_us)
 
 
-@rule
+@inner_rule
 def _take_data(kernel: Kernel, node: Znode, request: Event) -> None:
     """Store what a create or a set brings; a notification has kept its chain already."""
     if request.first_item == NONE:
@@ -217,7 +217,7 @@ def _take_data(kernel: Kernel, node: Znode, request: Event) -> None:
     node.isr = item.isr
 
 
-@rule
+@inner_rule
 def _set(
     kernel: Kernel, plane: ControlPlane, request: Event, answer: Event, departure_us: int
 ) -> None:
@@ -257,7 +257,7 @@ def _set(
     fire_watches(kernel, plane, request.destination, request.znode, departure_us)
 
 
-@rule
+@inner_rule
 def _read(
     kernel: Kernel, topology: Topology, plane: ControlPlane, request: Event, answer: Event
 ) -> None:
@@ -290,7 +290,7 @@ def _read(
     item.version = node.version
 
 
-@rule
+@inner_rule
 def _list_children(
     kernel: Kernel, topology: Topology, plane: ControlPlane, parent: int, answer: Event
 ) -> None:

@@ -7,14 +7,14 @@ waits for the answer to the one before (``controller_requests_pipelined``).
 from __future__ import annotations
 
 from tidegauge.controller.state import ControlPlane
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.topology import Topology, controller_process, zookeeper_process
 
 
-@rule
+@inner_rule
 def new_request(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, kind: int, znode: int
 ) -> Event:
@@ -28,7 +28,7 @@ def new_request(
     return request
 
 
-@rule
+@inner_rule
 def issue(kernel: Kernel, plane: ControlPlane, controller: int, request: Event) -> None:
     """Send a request, or let it wait for the answers to those before it."""
     state = plane.controllers[controller]
@@ -44,7 +44,7 @@ def issue(kernel: Kernel, plane: ControlPlane, controller: int, request: Event) 
     state.unsent_last = request.index
 
 
-@rule
+@inner_rule
 def issue_next(kernel: Kernel, plane: ControlPlane, controller: int) -> None:
     """An answer has come: send the request that waits for it."""
     state = plane.controllers[controller]
@@ -59,7 +59,7 @@ def issue_next(kernel: Kernel, plane: ControlPlane, controller: int) -> None:
     send(kernel, request, kernel.context[0].time_us)
 
 
-@rule
+@inner_rule
 def issue_read(
     kernel: Kernel,
     topology: Topology,

@@ -7,7 +7,7 @@ request.timeout.ms is passed over.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.client_state import Client, Clients
 from tidegauge.simulation.events import add_item, new_event, set_timer
 from tidegauge.simulation.kernel import Event, Kernel
@@ -19,13 +19,13 @@ from tidegauge.simulation.topology import Topology
 _METADATA = METADATA
 
 
-@rule
+@inner_rule
 def client_of(topology: Topology, process: int) -> int:
     """The number of a client among the clients: their processes come after ZooKeeper."""
     return process - 2 * topology.sizes[0].brokers - 1
 
 
-@rule
+@inner_rule
 def request_metadata(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
     """Ask the next broker, unless a question is under way."""
     client = clients.clients[client_of(topology, process)]
@@ -47,7 +47,7 @@ def request_metadata(kernel: Kernel, topology: Topology, clients: Clients, proce
     set_timer(kernel, timer, now_us + client.request_timeout_ms * 1000)
 
 
-@rule
+@inner_rule
 def refresh_later(kernel: Kernel, client: Client, process: int, delay_ms: int) -> None:
     """Ask again after a while, unless that is planned already."""
     if client.refresh_timer:
@@ -57,7 +57,7 @@ def refresh_later(kernel: Kernel, client: Client, process: int, delay_ms: int) -
     set_timer(kernel, timer, kernel.context[0].time_us + delay_ms * 1000)
 
 
-@rule
+@inner_rule
 def take_metadata(kernel: Kernel, topology: Topology, clients: Clients, answer: Event) -> bool:
     """Take over who leads what; whether every partition has a leader.
 

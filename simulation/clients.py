@@ -6,7 +6,7 @@ processes of their own, with metadata that goes stale (``client_metadata.py``).
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.client_metadata import (
     client_of,
     refresh_later,
@@ -58,7 +58,7 @@ from tidegauge.simulation.steps import (
 from tidegauge.simulation.topology import Topology
 
 
-@rule
+@inner_rule
 def handle_client_event(kernel: Kernel, topology: Topology, clients: Clients, event: Event) -> None:
     """Let a client deal with one event, and give the event back."""
     if clients.clients[client_of(topology, event.destination)].kind == OPERATOR:
@@ -80,7 +80,7 @@ def handle_client_event(kernel: Kernel, topology: Topology, clients: Clients, ev
     free_event(kernel, event)
 
 
-@rule
+@inner_rule
 def _operate(kernel: Kernel, topology: Topology, clients: Clients, event: Event) -> None:
     if event.kind == CLIENT_START:
         begin_operating(kernel, topology, event.destination)
@@ -95,7 +95,7 @@ def _operate(kernel: Kernel, topology: Topology, clients: Clients, event: Event)
         handle_operator_answer(kernel, topology, clients, event)
 
 
-@rule
+@inner_rule
 def _time_out(kernel: Kernel, topology: Topology, clients: Clients, timer: Event) -> None:
     if timer.version == PRODUCE:
         handle_produce_times_out(kernel, topology, clients, timer)
@@ -108,7 +108,7 @@ def _time_out(kernel: Kernel, topology: Topology, clients: Clients, timer: Event
             request_metadata(kernel, topology, clients, timer.destination)
 
 
-@rule
+@inner_rule
 def _keep_metadata(kernel: Kernel, topology: Topology, clients: Clients, event: Event) -> None:
     process = event.destination
     client = clients.clients[client_of(topology, process)]
@@ -126,7 +126,7 @@ def _keep_metadata(kernel: Kernel, topology: Topology, clients: Clients, event: 
             poll_all(kernel, topology, clients, process)
 
 
-@rule
+@inner_rule
 def close_client(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
     """Write down, at the end of a run, what a client has done."""
     client = clients.clients[client_of(topology, process)]

@@ -11,7 +11,7 @@ Source: ``Fetcher`` @2.4.0 of the clients.
 from __future__ import annotations
 
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.client_metadata import client_of, refresh_later, request_metadata
 from tidegauge.simulation.client_state import Client, Clients
 from tidegauge.simulation.events import add_item, free_event, new_event, set_timer
@@ -26,14 +26,14 @@ from tidegauge.simulation.topology import Topology
 _MAX_BYTES = 50 * 1024 * 1024
 
 
-@rule
+@inner_rule
 def poll_all(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
     """Fetch from every broker from which nothing is under way."""
     for broker in range(topology.sizes[0].brokers):
         poll(kernel, topology, clients, process, broker)
 
 
-@rule
+@inner_rule
 def poll(kernel: Kernel, topology: Topology, clients: Clients, process: int, broker: int) -> None:
     """Fetch what a broker leads, now or when what was fetched before is processed."""
     number = client_of(topology, process)
@@ -75,7 +75,7 @@ def poll(kernel: Kernel, topology: Topology, clients: Clients, process: int, bro
     set_timer(kernel, timer, now_us + client.request_timeout_ms * 1000)
 
 
-@rule
+@inner_rule
 def handle_consumer_polls(
     kernel: Kernel, topology: Topology, clients: Clients, timer: Event
 ) -> None:
@@ -85,7 +85,7 @@ def handle_consumer_polls(
     poll(kernel, topology, clients, timer.destination, timer.broker)
 
 
-@rule
+@inner_rule
 def handle_consumer_response(
     kernel: Kernel, topology: Topology, clients: Clients, answer: Event
 ) -> None:
@@ -118,7 +118,7 @@ def handle_consumer_response(
     poll(kernel, topology, clients, process, answer.value)
 
 
-@rule
+@inner_rule
 def _target_of(clients: Clients, client: Client, partition: int) -> int:
     for target in range(client.first_target, client.first_target + client.target_count):
         if clients.targets[target].partition == partition:
@@ -126,7 +126,7 @@ def _target_of(clients: Clients, client: Client, partition: int) -> int:
     return NONE
 
 
-@rule
+@inner_rule
 def _take_records(
     kernel: Kernel, clients: Clients, client: Client, process: int, item: PartitionData
 ) -> int:
@@ -144,7 +144,7 @@ def _take_records(
     return item.end_offset - item.offset
 
 
-@rule
+@inner_rule
 def _reset(
     kernel: Kernel, clients: Clients, client: Client, process: int, item: PartitionData
 ) -> None:
@@ -160,7 +160,7 @@ def _reset(
     write_canonical(kernel, row)
 
 
-@rule
+@inner_rule
 def handle_fetch_times_out(
     kernel: Kernel, topology: Topology, clients: Clients, timer: Event
 ) -> None:

@@ -5,7 +5,7 @@ The tables follow those of the network in ``Kernel.quantiles``, in the order bel
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.random_streams import COST, QUANTILES, draw, quantile_us
@@ -28,7 +28,7 @@ CONTROLLER_EVENT_COST = code(int(NETWORK_TABLES) + 8)
 CONTROLLER_PARTITION_COST = code(int(NETWORK_TABLES) + 9)
 
 
-@rule
+@inner_rule
 def cost_us(kernel: Kernel, process: int, table: int) -> int:
     """How long something takes that a process does now."""
     first = table * QUANTILES

@@ -7,12 +7,12 @@ order that happens to be the same each time.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.kernel import NONE, Event, HeapEntry, Kernel, PartitionData
 
 
-@rule
+@inner_rule
 def new_event(kernel: Kernel, source: int, destination: int, kind: int) -> Event:
     """A blank event, caused by what happens now; it has still to be sent."""
     context = kernel.context[0]
@@ -41,7 +41,7 @@ def new_event(kernel: Kernel, source: int, destination: int, kind: int) -> Event
     return event
 
 
-@rule
+@inner_rule
 def _blank_body(event: Event) -> None:
     event.request = UNDEFINED
     event.partition = UNDEFINED
@@ -61,7 +61,7 @@ def _blank_body(event: Event) -> None:
     event.value = 0
 
 
-@rule
+@inner_rule
 def add_item(kernel: Kernel, event: Event, partition: int) -> PartitionData:
     """One more entry at the end of the event's chain, blank but for its partition."""
     context = kernel.context[0]
@@ -81,7 +81,7 @@ def add_item(kernel: Kernel, event: Event, partition: int) -> PartitionData:
     return item
 
 
-@rule
+@inner_rule
 def _blank_item(item: PartitionData) -> None:
     item.error = 0
     item.leader_epoch = UNDEFINED
@@ -103,7 +103,7 @@ def _blank_item(item: PartitionData) -> None:
     item.continues = False
 
 
-@rule
+@inner_rule
 def free_items(kernel: Kernel, event: Event) -> None:
     """Give back the event's chain."""
     if event.first_item == NONE:
@@ -117,7 +117,7 @@ def free_items(kernel: Kernel, event: Event) -> None:
     event.item_count = 0
 
 
-@rule
+@inner_rule
 def move_items(taker: Event, giver: Event) -> None:
     """Let one event have the chain of another; it had none."""
     taker.first_item = giver.first_item
@@ -128,7 +128,7 @@ def move_items(taker: Event, giver: Event) -> None:
     giver.item_count = 0
 
 
-@rule
+@inner_rule
 def free_event(kernel: Kernel, event: Event) -> None:
     """Give back the event's slot and its chain."""
     free_items(kernel, event)
@@ -139,14 +139,14 @@ def free_event(kernel: Kernel, event: Event) -> None:
     context.free_events += 1
 
 
-@rule
+@inner_rule
 def set_timer(kernel: Kernel, timer: Event, time_us: int) -> None:
     """Have the event handled by its own process at ``time_us``."""
     timer.time_us = time_us
     push(kernel, timer)
 
 
-@rule
+@inner_rule
 def push(kernel: Kernel, event: Event) -> None:
     """Let the event wait for its time."""
     context = kernel.context[0]
@@ -167,7 +167,7 @@ def push(kernel: Kernel, event: Event) -> None:
     entry.index = event.index
 
 
-@rule
+@inner_rule
 def pop(kernel: Kernel) -> Event:
     """The next event; there is one."""
     context = kernel.context[0]
@@ -192,7 +192,7 @@ def pop(kernel: Kernel) -> Event:
     return event
 
 
-@rule
+@inner_rule
 def _precedes(one: HeapEntry, other: HeapEntry) -> bool:
     if one.time_us != other.time_us:
         return one.time_us < other.time_us
@@ -203,7 +203,7 @@ def _precedes(one: HeapEntry, other: HeapEntry) -> bool:
     return one.sequence < other.sequence
 
 
-@rule
+@inner_rule
 def _event_precedes(one: Event, other: HeapEntry) -> bool:
     if one.time_us != other.time_us:
         return one.time_us < other.time_us
@@ -214,7 +214,7 @@ def _event_precedes(one: Event, other: HeapEntry) -> bool:
     return one.sequence < other.sequence
 
 
-@rule
+@inner_rule
 def _copy_entry(to: HeapEntry, entry: HeapEntry) -> None:
     to.time_us = entry.time_us
     to.destination = entry.destination

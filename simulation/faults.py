@@ -11,7 +11,7 @@ simulated cluster: no rule of Kafka reads it.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import Event, Kernel, Row
 from tidegauge.simulation.kinds import FAULT_BEGIN, FAULT_KNOWN, LINK_RELEASE
@@ -36,13 +36,13 @@ _FIRST = code(1)
 _SECOND = code(2)
 
 
-@rule
+@inner_rule
 def is_between_processes(kind: int) -> bool:
     """Whether a fault of this kind hits links rather than processes."""
     return kind in (SLOW_LINK, CUT_LINK)
 
 
-@rule
+@inner_rule
 def handle_fault(kernel: Kernel, event: Event) -> None:
     """Begin or end a fault in the process that the event hits."""
     process = event.destination
@@ -62,7 +62,7 @@ def handle_fault(kernel: Kernel, event: Event) -> None:
         _announce(kernel, process, event.value, row, begins)
 
 
-@rule
+@inner_rule
 def _announce(kernel: Kernel, process: int, fault: int, row: Row, begins: bool) -> None:
     context = kernel.context[0]
     for other in range(context.process_count):
@@ -75,7 +75,7 @@ def _announce(kernel: Kernel, process: int, fault: int, row: Row, begins: bool) 
             route(kernel, known)
 
 
-@rule
+@inner_rule
 def handle_known_fault(kernel: Kernel, event: Event) -> None:
     """Learn that a fault has begun or ended in another process."""
     role = kernel.fault_roles[event.value * kernel.context[0].process_count + event.destination]
@@ -85,7 +85,7 @@ def handle_known_fault(kernel: Kernel, event: Event) -> None:
     role.active = event.version == 1
 
 
-@rule
+@inner_rule
 def _apply(kernel: Kernel, process: int, number: int, sign: int) -> None:
     fault = kernel.faults[number]
     if fault.kind in (PAUSE, ZOOKEEPER_OUTAGE):
@@ -100,7 +100,7 @@ def _apply(kernel: Kernel, process: int, number: int, sign: int) -> None:
                 _apply_to_links(kernel, process, peer, number, sign)
 
 
-@rule
+@inner_rule
 def _apply_to_links(kernel: Kernel, process: int, peer: int, number: int, sign: int) -> None:
     """Change what this process keeps of its links: latency where it sends, cuts where not."""
     fault = kernel.faults[number]
@@ -118,13 +118,13 @@ def _apply_to_links(kernel: Kernel, process: int, peer: int, number: int, sign: 
             set_timer(kernel, release, kernel.context[0].time_us + delay_us)
 
 
-@rule
+@inner_rule
 def handle_link_release(kernel: Kernel, event: Event) -> None:
     """TCP sends again what a cut has held back."""
     release_link(kernel, event.value, event.destination)
 
 
-@rule
+@inner_rule
 def _hits(kernel: Kernel, number: int, source: int, destination: int) -> bool:
     """Whether packets from source to destination are hit by a fault between processes."""
     count = kernel.context[0].process_count
@@ -135,7 +135,7 @@ def _hits(kernel: Kernel, number: int, source: int, destination: int) -> bool:
     return not kernel.faults[number].one_way and one & _SECOND != 0 and other & _FIRST != 0
 
 
-@rule
+@inner_rule
 def because_of(kernel: Kernel, row: Row, peer: int) -> None:
     """Say why nothing came from ``peer``: a fault that acts now, else what it did last.
 
@@ -152,7 +152,7 @@ def because_of(kernel: Kernel, row: Row, peer: int) -> None:
             row.because_sequence = role.row_sequence
 
 
-@rule
+@inner_rule
 def _impairs(kernel: Kernel, number: int, process: int, peer: int) -> bool:
     if is_between_processes(kernel.faults[number].kind):
         return _hits(kernel, number, peer, process) or _hits(kernel, number, process, peer)

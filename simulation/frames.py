@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.replication.compiled import rule
-from tidegauge.replication.records import Records, dtype_of, i64, new_records
-from tidegauge.replication.records import Record
+from tidegauge.replication.records import Record, Records, dtype_of, i64, new_records
 from tidegauge.simulation.events import free_event, push
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 

@@ -16,7 +16,7 @@ do, and handles it all in its order when it goes on.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.events import push
 from tidegauge.simulation.kernel import CLIENT, NONE, Context, Event, Kernel, Link
 from tidegauge.simulation.random_streams import (
@@ -37,7 +37,7 @@ RETRANSMISSION_AFTER_CUT = code(4)
 NETWORK_TABLES = 5
 
 
-@rule
+@inner_rule
 def path_between(kernel: Kernel, source: int, destination: int) -> int:
     """Which quantile table the latency between two processes is drawn from."""
     one = kernel.processes[source]
@@ -51,7 +51,7 @@ def path_between(kernel: Kernel, source: int, destination: int) -> int:
     return BETWEEN_RACKS
 
 
-@rule
+@inner_rule
 def send(kernel: Kernel, message: Event, departure_us: int) -> None:
     """Send a message that leaves its process at ``departure_us``."""
     context = kernel.context[0]
@@ -68,13 +68,13 @@ def send(kernel: Kernel, message: Event, departure_us: int) -> None:
     route(kernel, message)
 
 
-@rule
+@inner_rule
 def shortest_latency_us(kernel: Kernel, source: int, destination: int) -> int:
     """The least that a message between two processes takes."""
     return kernel.quantiles[path_between(kernel, source, destination) * QUANTILES].value_us
 
 
-@rule
+@inner_rule
 def route(kernel: Kernel, message: Event) -> None:
     """Let a message whose time is set wait here, or go to the group of its destination."""
     context = kernel.context[0]
@@ -89,7 +89,7 @@ def route(kernel: Kernel, message: Event) -> None:
     context.outbox_last = message.index
 
 
-@rule
+@inner_rule
 def arrives(kernel: Kernel, event: Event) -> bool:
     """Whether a message reaches its process now; if not, it is kept until it can."""
     if event.source == event.destination or event.source < 0:
@@ -102,7 +102,7 @@ def arrives(kernel: Kernel, event: Event) -> bool:
     return True
 
 
-@rule
+@inner_rule
 def _hold_on_link(kernel: Kernel, link: Link, event: Event) -> None:
     event.next = NONE
     if link.held_last == NONE:
@@ -112,7 +112,7 @@ def _hold_on_link(kernel: Kernel, link: Link, event: Event) -> None:
     link.held_last = event.index
 
 
-@rule
+@inner_rule
 def hold_at_process(kernel: Kernel, event: Event) -> None:
     """Keep an event for when its process goes on."""
     process = kernel.processes[event.destination]
@@ -124,7 +124,7 @@ def hold_at_process(kernel: Kernel, event: Event) -> None:
     process.held_last = event.index
 
 
-@rule
+@inner_rule
 def release_process(kernel: Kernel, process: int) -> None:
     """Hand a process that goes on all that it has missed, in its order, at once."""
     owner = kernel.processes[process]
@@ -133,7 +133,7 @@ def release_process(kernel: Kernel, process: int) -> None:
     owner.held_last = NONE
 
 
-@rule
+@inner_rule
 def release_link(kernel: Kernel, source: int, destination: int) -> None:
     """Deliver what a cut has held back, in its order, at once."""
     context = kernel.context[0]
@@ -146,7 +146,7 @@ def release_link(kernel: Kernel, source: int, destination: int) -> None:
     link.held_last = NONE
 
 
-@rule
+@inner_rule
 def retransmission_us(kernel: Kernel, source: int, destination: int) -> int:
     """How long after a cut has healed TCP sends again."""
     context = kernel.context[0]
@@ -157,7 +157,7 @@ def retransmission_us(kernel: Kernel, source: int, destination: int) -> int:
     return quantile_us(kernel.quantiles, RETRANSMISSION_AFTER_CUT * QUANTILES, uniform)
 
 
-@rule
+@inner_rule
 def _make_ready(kernel: Kernel, context: Context, first: int, last: int) -> None:
     if first == NONE:
         return
@@ -174,7 +174,7 @@ def _make_ready(kernel: Kernel, context: Context, first: int, last: int) -> None
     context.ready_last = last
 
 
-@rule
+@inner_rule
 def next_ready(kernel: Kernel) -> Event:
     """Take the first of the events that were held back and are due now; there is one."""
     context = kernel.context[0]

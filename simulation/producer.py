@@ -13,7 +13,7 @@ Source: ``Sender`` and ``NetworkClient`` @2.4.0.
 from __future__ import annotations
 
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.client_metadata import client_of, refresh_later, request_metadata
 from tidegauge.simulation.client_state import Batch, Client, Clients, Connection
 from tidegauge.simulation.events import new_event, set_timer
@@ -32,7 +32,7 @@ from tidegauge.simulation.topology import Topology
 _REQUEST_TIMED_OUT = code(errors.CODES["REQUEST_TIMED_OUT"])
 
 
-@rule
+@inner_rule
 def plan_next_batch(kernel: Kernel, client: Client, process: int) -> None:
     """Set the timer for the next batch: the rate is kept on average to the nanosecond."""
     due_us = client.start_us + client.sent * client.period_ns // 1000
@@ -40,7 +40,7 @@ def plan_next_batch(kernel: Kernel, client: Client, process: int) -> None:
         set_timer(kernel, new_event(kernel, process, process, PRODUCER_SENDS), due_us)
 
 
-@rule
+@inner_rule
 def handle_producer_sends(
     kernel: Kernel, topology: Topology, clients: Clients, timer: Event
 ) -> None:
@@ -71,7 +71,7 @@ def handle_producer_sends(
     plan_next_batch(kernel, client, process)
 
 
-@rule
+@inner_rule
 def send_batch(
     kernel: Kernel, topology: Topology, clients: Clients, process: int, batch: Batch
 ) -> None:
@@ -95,7 +95,7 @@ def send_batch(
     _send_now(kernel, clients, process, connection, batch)
 
 
-@rule
+@inner_rule
 def _send_now(
     kernel: Kernel, clients: Clients, process: int, connection: Connection, batch: Batch
 ) -> None:
@@ -128,14 +128,14 @@ def _send_now(
     set_timer(kernel, timer, now_us + client.request_timeout_ms * 1000)
 
 
-@rule
+@inner_rule
 def _retry_later(kernel: Kernel, client: Client, process: int, batch: Batch) -> None:
     timer = new_event(kernel, process, process, PRODUCER_RETRIES)
     timer.request = batch.index
     set_timer(kernel, timer, kernel.context[0].time_us + client.retry_backoff_ms * 1000)
 
 
-@rule
+@inner_rule
 def handle_producer_retries(
     kernel: Kernel, topology: Topology, clients: Clients, timer: Event
 ) -> None:
@@ -149,7 +149,7 @@ def handle_producer_retries(
         send_batch(kernel, topology, clients, timer.destination, batch)
 
 
-@rule
+@inner_rule
 def handle_produce_response(
     kernel: Kernel, topology: Topology, clients: Clients, answer: Event
 ) -> None:
@@ -168,7 +168,7 @@ def handle_produce_response(
     _free_if_over(clients, batch)
 
 
-@rule
+@inner_rule
 def _note_append(kernel: Kernel, clients: Clients, answer: Event, batch: Batch) -> None:
     """Count a batch that was appended before as a duplicate."""
     if batch.appended_offset == NONE:
@@ -184,7 +184,7 @@ def _note_append(kernel: Kernel, clients: Clients, answer: Event, batch: Batch) 
     write_canonical(kernel, row)
 
 
-@rule
+@inner_rule
 def _leave_connection(
     kernel: Kernel, topology: Topology, clients: Clients, process: int, batch: Batch
 ) -> None:
@@ -201,7 +201,7 @@ def _leave_connection(
         _send_now(kernel, clients, process, connection, waiting)
 
 
-@rule
+@inner_rule
 def handle_produce_times_out(
     kernel: Kernel, topology: Topology, clients: Clients, timer: Event
 ) -> None:
@@ -220,7 +220,7 @@ def handle_produce_times_out(
     _free_if_over(clients, batch)
 
 
-@rule
+@inner_rule
 def _retry_or_fail(
     kernel: Kernel,
     topology: Topology,
@@ -245,7 +245,7 @@ def _retry_or_fail(
         _fail(kernel, topology, clients, process, batch, error)
 
 
-@rule
+@inner_rule
 def _fail(
     kernel: Kernel,
     topology: Topology,
@@ -267,7 +267,7 @@ def _fail(
     _free_if_over(clients, batch)
 
 
-@rule
+@inner_rule
 def _free_if_over(clients: Clients, batch: Batch) -> None:
     """Give back a batch that is done and about which no answer can come any more."""
     if not batch.done or batch.unanswered > 0 or batch.number == NONE:

@@ -11,7 +11,7 @@ What each kind means and what its values are called stands in ``row_kinds.py``.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule, rule
 from tidegauge.simulation.kernel import NONE, ROW_VALUES, Kernel, Row
 from tidegauge.simulation.random_streams import mix
 from tidegauge.simulation.row_kinds import COLUMN_COUNTS
@@ -25,7 +25,7 @@ TRACE_ALL = code(2)
 EMPTY_HASH = code(0)
 
 
-@rule
+@inner_rule
 def new_row(kernel: Kernel, process: int, kind: int) -> Row:
     """A blank row about ``process``; its values are set before it is written."""
     context = kernel.context[0]
@@ -42,7 +42,7 @@ def new_row(kernel: Kernel, process: int, kind: int) -> Row:
     return row
 
 
-@rule
+@inner_rule
 def write_canonical(kernel: Kernel, row: Row) -> None:
     """Number the row, fold it into the hash, and let it be the cause of what follows."""
     context = kernel.context[0]
@@ -57,7 +57,7 @@ def write_canonical(kernel: Kernel, row: Row) -> None:
     context.row_count += 1
 
 
-@rule
+@inner_rule
 def write_minor(kernel: Kernel, row: Row) -> None:
     """Record a row that is not canonical."""
     process = kernel.processes[row.process]
@@ -67,7 +67,7 @@ def write_minor(kernel: Kernel, row: Row) -> None:
     kernel.context[0].row_count += 1
 
 
-@rule
+@inner_rule
 def traces_all(kernel: Kernel) -> bool:
     """Whether rows about single requests are recorded."""
     return kernel.context[0].trace_level == TRACE_ALL

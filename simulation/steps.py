@@ -8,7 +8,7 @@ ends reach the processes that they hit as messages.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.replica_list import EMPTY, first, rest, size
 from tidegauge.simulation.client_metadata import client_of
 from tidegauge.simulation.client_state import Client, Clients, Step
@@ -62,13 +62,13 @@ _FETCH_TIMEOUT_US = code(30_000_000)
 _FETCH_BYTES = code(50 * 1024 * 1024)
 
 
-@rule
+@inner_rule
 def begin_operating(kernel: Kernel, topology: Topology, process: int) -> None:
     """Wait until all brokers are registered, to create the topics then."""
     _ask(kernel, topology, process, ZK_CHILDREN, BROKER_IDS_ZNODE, 0)
 
 
-@rule
+@inner_rule
 def _ask(
     kernel: Kernel, topology: Topology, process: int, kind: int, znode: int, question: int
 ) -> None:
@@ -79,7 +79,7 @@ def _ask(
     send(kernel, request, kernel.context[0].time_us)
 
 
-@rule
+@inner_rule
 def _create_topics(kernel: Kernel, topology: Topology, client: Client, answer: Event) -> None:
     """Source: AdminUtils.createTopic@0.10.2.0, AdminZkClient.createTopicWithAssignment@2.4.0."""
     if answer.item_count < topology.sizes[0].brokers:
@@ -93,7 +93,7 @@ def _create_topics(kernel: Kernel, topology: Topology, client: Client, answer: E
         send(kernel, request, kernel.context[0].time_us)
 
 
-@rule
+@inner_rule
 def wait_for_step(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
     """Begin to wait for what the next step waits for."""
     client = clients.clients[client_of(topology, process)]
@@ -116,7 +116,7 @@ def wait_for_step(kernel: Kernel, topology: Topology, clients: Clients, process:
     set_timer(kernel, timer, due_us)
 
 
-@rule
+@inner_rule
 def _look(kernel: Kernel, topology: Topology, client: Client, step: Step, process: int) -> None:
     """Read, and watch, what the condition is about."""
     client.question += 1
@@ -127,7 +127,7 @@ def _look(kernel: Kernel, topology: Topology, client: Client, step: Step, proces
         _ask(kernel, topology, process, ZK_GET, znode, client.question)
 
 
-@rule
+@inner_rule
 def handle_step_due(kernel: Kernel, topology: Topology, clients: Clients, timer: Event) -> None:
     """The time of a step has come, or the time within which its condition should hold."""
     process = timer.destination
@@ -146,7 +146,7 @@ def handle_step_due(kernel: Kernel, topology: Topology, clients: Clients, timer:
         client.waiting = NONE
 
 
-@rule
+@inner_rule
 def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
     client = clients.clients[client_of(topology, process)]
     step = clients.steps[client.step]
@@ -169,14 +169,14 @@ def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) ->
     _go_on(kernel, topology, clients, process)
 
 
-@rule
+@inner_rule
 def _go_on(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
     client = clients.clients[client_of(topology, process)]
     client.step += 1
     wait_for_step(kernel, topology, clients, process)
 
 
-@rule
+@inner_rule
 def handle_operator_watch(
     kernel: Kernel, topology: Topology, clients: Clients, event: Event
 ) -> None:
@@ -192,7 +192,7 @@ def handle_operator_watch(
         _ask(kernel, topology, process, ZK_GET, event.znode, client.question)
 
 
-@rule
+@inner_rule
 def handle_operator_answer(
     kernel: Kernel, topology: Topology, clients: Clients, answer: Event
 ) -> None:
@@ -218,7 +218,7 @@ def handle_operator_answer(
         _go_on(kernel, topology, clients, process)
 
 
-@rule
+@inner_rule
 def _holds(
     kernel: Kernel, topology: Topology, clients: Clients, client: Client, answer: Event
 ) -> bool:
@@ -249,7 +249,7 @@ def _holds(
     return True
 
 
-@rule
+@inner_rule
 def _is_member(clients: Clients, step: Step, broker: int) -> bool:
     for member in range(step.first_member, step.first_member + step.member_count):
         if clients.members[member].broker == broker:
@@ -257,7 +257,7 @@ def _is_member(clients: Clients, step: Step, broker: int) -> bool:
     return False
 
 
-@rule
+@inner_rule
 def _request(
     kernel: Kernel, topology: Topology, clients: Clients, process: int, answer: Event
 ) -> None:
@@ -295,7 +295,7 @@ def _request(
     set_timer(kernel, timer, now_us + timeout_us + 1_000_000)
 
 
-@rule
+@inner_rule
 def handle_operator_times_out(
     kernel: Kernel, topology: Topology, clients: Clients, timer: Event
 ) -> None:
@@ -305,7 +305,7 @@ def handle_operator_times_out(
         _go_on(kernel, topology, clients, timer.destination)
 
 
-@rule
+@inner_rule
 def _trace_fetch(kernel: Kernel, answer: Event) -> None:
     cursor = answer.first_item
     while cursor != NONE and traces_all(kernel):

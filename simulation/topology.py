@@ -8,7 +8,7 @@ per broker, per topic and per partition, then room for notifications.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import Tables, code, rule
+from tidegauge.replication.compiled import Tables, code, inner_rule
 from tidegauge.replication.records import Record, Records, flag, i64
 from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, append
 
@@ -68,44 +68,44 @@ class Topology(Tables):
     slots: Records[Slot]
 
 
-@rule
+@inner_rule
 def controller_process(topology: Topology, broker: int) -> int:
     """The process of a broker's controller; that of the broker is its index."""
     return topology.sizes[0].brokers + broker
 
 
-@rule
+@inner_rule
 def zookeeper_process(topology: Topology) -> int:
     """The process of ZooKeeper."""
     return 2 * topology.sizes[0].brokers
 
 
-@rule
+@inner_rule
 def broker_znode(broker: int) -> int:
     """/brokers/ids/<id>."""
     return FIXED_ZNODES + broker
 
 
-@rule
+@inner_rule
 def topic_znode(topology: Topology, topic: int) -> int:
     """/brokers/topics/<topic>."""
     return FIXED_ZNODES + topology.sizes[0].brokers + topic
 
 
-@rule
+@inner_rule
 def state_znode(topology: Topology, partition: int) -> int:
     """/brokers/topics/<topic>/partitions/<partition>/state."""
     sizes = topology.sizes[0]
     return FIXED_ZNODES + sizes.brokers + sizes.topics + partition
 
 
-@rule
+@inner_rule
 def first_notification_znode(topology: Topology) -> int:
     """The first of the znodes that become children of /isr_change_notification."""
     return state_znode(topology, topology.sizes[0].partitions)
 
 
-@rule
+@inner_rule
 def slot_of(topology: Topology, partition: int, broker: int) -> int:
     """The slot of a broker among a partition's; NO_REPLICA if it has none."""
     facts = topology.partitions[partition]
@@ -115,7 +115,7 @@ def slot_of(topology: Topology, partition: int, broker: int) -> int:
     return NO_REPLICA
 
 
-@rule
+@inner_rule
 def broker_of(topology: Topology, partition: int, slot: int) -> int:
     """The index of the broker in a slot; nobody (-1, -2) stays nobody."""
     if slot < 0:
@@ -123,7 +123,7 @@ def broker_of(topology: Topology, partition: int, slot: int) -> int:
     return topology.slots[topology.partitions[partition].first_slot + slot].broker
 
 
-@rule
+@inner_rule
 def all_slots(topology: Topology, partition: int) -> int:
     """Every slot of a partition; a replica list."""
     slots = EMPTY

@@ -27,15 +27,14 @@ from tidegauge.simulation.frames import (
     Owner,
     copy_outgoing,
     count_outgoing,
-    forget_outgoing,
     decode_frame,
     encode_frame,
+    forget_outgoing,
     take_events,
 )
 from tidegauge.simulation.kernel import (
     BROKER,
     CLIENT,
-    NONE,
     SCENARIO,
     ZOOKEEPER,
     Event,

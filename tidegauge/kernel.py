@@ -12,7 +12,7 @@ from tidegauge.controller.controller import handle_controller_event
 from tidegauge.controller.sessions import check_sessions, refresh_sessions
 from tidegauge.controller.state import ControlPlane
 from tidegauge.controller.zookeeper import handle_zookeeper_event
-from tidegauge.replication.compiled import code, rule
+from tidegauge.replication.compiled import code, inner_rule, rule
 from tidegauge.simulation.client_state import Clients
 from tidegauge.simulation.clients import close_client, handle_client_event
 from tidegauge.simulation.events import free_event, pop
@@ -64,7 +64,7 @@ def run_until(
     return BUDGET
 
 
-@rule
+@inner_rule
 def _needs_room(kernel: Kernel, brokers: Brokers) -> bool:
     context = kernel.context[0]
     return (
@@ -76,7 +76,7 @@ def _needs_room(kernel: Kernel, brokers: Brokers) -> bool:
     )
 
 
-@rule
+@inner_rule
 def _deliver(
     kernel: Kernel,
     topology: Topology,
@@ -113,7 +113,7 @@ def _deliver(
         handle_controller_event(kernel, topology, plane, event)
 
 
-@rule
+@inner_rule
 def _take_fault(kernel: Kernel, topology: Topology, plane: ControlPlane, event: Event) -> None:
     if event.kind == LINK_RELEASE:
         handle_link_release(kernel, event)
@@ -130,7 +130,7 @@ def _take_fault(kernel: Kernel, topology: Topology, plane: ControlPlane, event: 
     free_event(kernel, event)
 
 
-@rule
+@inner_rule
 def _trace_message(kernel: Kernel, event: Event) -> None:
     row = new_row(kernel, event.destination, MESSAGE)
     row.values[0] = event.kind

@@ -19,7 +19,7 @@ def compile_rules() -> None:
     """
     from tidegauge.replication import compiled
 
-    import_modules_of(compiled.KERNEL_ROOMS)
+    import_kernel()
     count = len(compiled.RULES)
     if not compiled.COMPILED:
         typer.echo(f"TIDEGAUGE_COMPILED=0: {count} rules run as plain Python, none to compile")
@@ -31,6 +31,14 @@ def compile_rules() -> None:
     else:
         typer.echo(f"All {done.rules} rules were in the cache ({done.seconds:.1f} s)")
     typer.echo(f"The cache is {done.folder}")
+
+
+def import_kernel() -> None:
+    """Import all rules: those of the rooms, and the loop that joins them."""
+    from tidegauge.replication.compiled import KERNEL_ROOMS
+
+    import_modules_of(KERNEL_ROOMS)
+    importlib.import_module("tidegauge.group")
 
 
 def import_modules_of(rooms: Iterable[str]) -> None:
