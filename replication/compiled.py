@@ -108,8 +108,9 @@ class Tables:
         """What is handed to a rule; made anew after an array was exchanged."""
         if not COMPILED:
             return self
-        arrays = tuple(getattr(self, name) for name in get_type_hints(type(self)))
-        return cast("Self", _compiled(_view_of)(_numba_type(type(self)), arrays))
+        struct = _tables_type(type(self))
+        arrays = tuple(getattr(self, name) for name in struct.field_dict)
+        return cast("Self", _compiled(_view_of)(struct, arrays))
 
 
 class _TablesView(structref.StructRefProxy):
@@ -203,6 +204,13 @@ def compile_all() -> Compilation:
     return Compilation(len(RULES), compiled, time.perf_counter() - started, folder)
 
 
+def is_compiled() -> bool:
+    """Whether the code of every rule known so far is in the cache."""
+    folder = cache_folder()
+    modules = {rule.__module__ for rule in RULES}
+    return all(any((folder / _folder_of(module)).glob("**/*.nbi")) for module in modules)
+
+
 def _forget_old_caches(folder: Path) -> None:
     """Delete what sources of long ago were compiled to: each change leaves a folder."""
     os.utime(folder)
@@ -233,10 +241,14 @@ def _numba_type(annotation: Any) -> Any:
     if isinstance(annotation, type) and issubclass(annotation, Record):
         return numba.from_dtype(dtype_of(annotation))
     if isinstance(annotation, type) and issubclass(annotation, Tables):
-        return TablesType(
-            [(name, _numba_type(hint)) for name, hint in get_type_hints(annotation).items()]
-        )
+        return _tables_type(annotation)
     raise TypeError(f"a rule cannot take a parameter of type {annotation!r}")
+
+
+@cache
+def _tables_type(tables: type[Tables]) -> TablesType:
+    hints = get_type_hints(tables)
+    return TablesType([(name, _numba_type(hint)) for name, hint in hints.items()])
 
 
 def code(value: Constant) -> Constant:

@@ -137,7 +137,9 @@ def take_events(kernel: Kernel, events: Records[Event], items: Records[Partition
         push(kernel, event)
 
 
-def encode_frame(header: FrameHeader, events: Records[Event], items: Records[PartitionData]) -> bytes:
+def encode_frame(
+    header: FrameHeader, events: Records[Event], items: Records[PartitionData]
+) -> bytes:
     """A frame as bytes."""
     rows = _bytes_of(events) + _bytes_of(items)
     return _HEADER.pack(len(rows), zlib.crc32(rows), *header) + rows

@@ -189,9 +189,7 @@ def _quantiles(plan: ClusterPlan) -> Records[Quantile]:
     assert len(tables) == NETWORK_TABLES
     tables += [getattr(plan.scenario.costs, name) for name in COST_NAMES]
     quantiles = new_records(Quantile, len(tables) * int(QUANTILES))
-    column(quantiles, "value_us")[:] = [
-        value for table in tables for value in table.quantiles_us()
-    ]
+    column(quantiles, "value_us")[:] = [value for table in tables for value in table.quantiles_us()]
     return quantiles
 
 
@@ -206,12 +204,16 @@ def _plan_faults(plan: ClusterPlan, kernel: Kernel) -> None:
         sides: tuple[list[int], list[int]] = ([], [])
         if isinstance(planned, PauseFault):
             fault.kind = faults.PAUSE
-            hit = [plan.broker_index(broker) for broker in plan.scenario.brokers_of(planned.brokers)]
+            hit = [
+                plan.broker_index(broker) for broker in plan.scenario.brokers_of(planned.brokers)
+            ]
             sides = ([*hit, *(len(plan.brokers) + broker for broker in hit)], [])
         elif isinstance(planned, SlowDiskFault):
             fault.kind = faults.SLOW_DISK
             fault.delay_us = planned.delay_us
-            hit = [plan.broker_index(broker) for broker in plan.scenario.brokers_of(planned.brokers)]
+            hit = [
+                plan.broker_index(broker) for broker in plan.scenario.brokers_of(planned.brokers)
+            ]
             sides = (hit, [])
         elif isinstance(planned, ZooKeeperOutageFault):
             fault.kind = faults.ZOOKEEPER_OUTAGE
@@ -298,9 +300,7 @@ def _plan_client(plan: ClusterPlan, planned: PlannedClient, client: Client) -> N
         _plan_consumer(plan, group, client)
 
 
-def _plan_producer(
-    plan: ClusterPlan, group: ProducerGroup, number: int, client: Client
-) -> None:
+def _plan_producer(plan: ClusterPlan, group: ProducerGroup, number: int, client: Client) -> None:
     settings = plan.scenario.producer_settings(group)
     client.kind = PRODUCER
     client.acks = settings["acks"]
@@ -333,9 +333,7 @@ def _plan_consumer(plan: ClusterPlan, group: ConsumerGroup, client: Client) -> N
         client.record_ns = round(1_000_000_000 * group.clients / group.records_per_second)
 
 
-def _plan_step(
-    plan: ClusterPlan, planned: StepOfAnyKind, step: Step, members: list[int]
-) -> None:
+def _plan_step(plan: ClusterPlan, planned: StepOfAnyKind, step: Step, members: list[int]) -> None:
     step.first_member = len(members)
     when = planned.when
     if planned.at_us is not None:

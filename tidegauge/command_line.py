@@ -15,6 +15,7 @@ from tidegauge import __version__
 from tidegauge.commands.compile_rules import compile_rules
 from tidegauge.commands.demo import demo
 from tidegauge.commands.reconcile_logs import reconcile_logs
+from tidegauge.commands.run_scenario import run_scenario
 from tidegauge.commands.show_releases import show_releases
 from tidegauge.commands.show_run import show_run
 from tidegauge.commands.verify_run import verify_run
@@ -23,6 +24,8 @@ from tidegauge.commands.verify_run import verify_run
 EXAMPLES = """\b
 Examples:
   tidegauge demo             see it work
+  tidegauge run quickstart --inline --out runs/first
+                             run a scenario
   tidegauge reconcile --leader 0:3,1:2 --follower 0:5
                              what a follower truncates, by release
   tidegauge releases 2.6     show the rules of a release of Kafka
@@ -72,6 +75,7 @@ def front_door(
 app.command("compile")(compile_rules)
 app.command("demo")(demo)
 app.command("reconcile")(reconcile_logs)
+app.command("run")(run_scenario)
 app.command("releases")(show_releases)
 app.command("show")(show_run)
 app.command("verify")(verify_run)

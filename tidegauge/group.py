@@ -174,9 +174,9 @@ class Group:
         frame = decode_frame(data)
         needed = self.reserve + len(frame.events) + len(frame.items)
         context = self.kernel.context[0]
-        while min(context.free_events, context.free_items) < needed:
+        if min(context.free_events, context.free_items) < needed:
             enlarge_kernel(self.kernel, needed)
-        self.views = self._make_views()
+            self.views = self._make_views()
         take_events(self.views[0], frame.events, frame.items)
 
     # Its tables.

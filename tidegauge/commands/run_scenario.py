@@ -1,0 +1,148 @@
+"""``tidegauge run``: run a scenario into a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tidegauge.commands.output import console, fail
+
+if TYPE_CHECKING:
+    from tidegauge.group import Progress
+    from tidegauge.simulation.scenario import Scenario
+
+EXAMPLES = """\b
+Examples:
+  tidegauge run quickstart --inline --out runs/first
+  tidegauge run my-cluster.yaml --inline --out runs/mine --seed 7 --trace all
+"""
+
+
+def run_scenario(
+    scenario: Annotated[
+        str, typer.Argument(help="A scenario file, or the name of one that comes along.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the run; new or empty.")],
+    *,
+    inline: Annotated[
+        bool, typer.Option("--inline", help="Run all processes in this interpreter, without Ray.")
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Another seed than the scenario's.")
+    ] = None,
+    trace: Annotated[
+        str | None, typer.Option("--trace", help="transitions, or all: single requests, too.")
+    ] = None,
+) -> None:
+    """Run a scenario in virtual time; write manifest, trace and summary.
+
+    The same scenario and seed give the same trace, whatever the machine.
+    """
+    if not inline:
+        fail("runs on Ray come with a later release: add --inline")
+    from tidegauge.simulate import simulate
+    from tidegauge.simulation.scenario import ScenarioError
+
+    try:
+        loaded = _load(scenario, seed, trace)
+    except ScenarioError as error:
+        fail(str(error))
+    _announce_compilation()
+    out_console = console()
+    out_console.print(
+        f"[bold]{loaded.name}[/bold]: {len(loaded.broker_ids())} brokers of Kafka "
+        f"{loaded.release}, {loaded.duration_us / 1e6:g} virtual seconds, seed {loaded.seed}"
+    )
+    try:
+        with _progress(loaded.duration_us) as progress:
+            run = simulate(loaded, out, progress=progress)
+    except FileExistsError as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        typer.echo(f"\nStopped: {out} holds the trace so far. Again: {_command(scenario, loaded)}")
+        raise typer.Exit(130) from None
+    assert run.summary is not None
+    _print_summary(run.summary, out)
+    out_console.print(f"[dim]Again: {_command(scenario, loaded)}[/dim]")
+
+
+def _load(scenario: str, seed: int | None, trace: str | None) -> Scenario:
+    from tidegauge.shipped_scenarios import find_scenario
+    from tidegauge.simulation.scenario import load_scenario, scenario_from_mapping
+
+    loaded = load_scenario(find_scenario(scenario))
+    changes: dict[str, Any] = {}
+    if seed is not None:
+        changes["seed"] = seed
+    if trace is not None:
+        changes["trace"] = trace
+    return scenario_from_mapping(loaded.resolved() | changes, scenario) if changes else loaded
+
+
+def _announce_compilation() -> None:
+    """The first run after an installation compiles the kernel: say so, it takes a while."""
+    from tidegauge.commands.compile_rules import import_kernel
+    from tidegauge.replication import compiled
+
+    if compiled.COMPILED and not compiled.is_compiled():
+        typer.echo("Compiling the kernel: up to a minute, once for each release of Tidegauge")
+        import_kernel()
+        done = compiled.compile_all()
+        typer.echo(f"Compiled in {done.seconds:.0f} s")
+
+
+class _progress:  # noqa: N801 - used as a statement
+    """A bar of virtual time on a terminal; nothing elsewhere."""
+
+    def __init__(self, end_us: int) -> None:
+        self.end_us = end_us
+
+    def __enter__(self) -> Progress | None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        out_console = console()
+        if not out_console.is_terminal:
+            self._bar = None
+            return None
+        self._bar = Progress(
+            TextColumn("{task.completed:.0f} of {task.total:.0f} virtual seconds"),
+            BarColumn(),
+            TimeElapsedColumn(),
+            console=out_console,
+            transient=True,
+        )
+        self._bar.start()
+        task = self._bar.add_task("run", total=self.end_us / 1e6)
+        bar = self._bar
+        return lambda time_us: bar.update(task, completed=time_us / 1e6)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _command(scenario: str, loaded: Scenario) -> str:
+    return (
+        f"tidegauge run {scenario} --inline --out DIR --seed {loaded.seed} --trace {loaded.trace}"
+    )
+
+
+def _print_summary(summary: dict[str, Any], out: Path) -> None:
+    loop = summary["loop"]
+    typer.echo(
+        f"{loop['events']:,} events in {loop['seconds']:.2f} s: "
+        f"{loop['times_real_time']:,.0f} times real time"
+    )
+    typer.echo(
+        f"records: {summary['records_acknowledged']:,} acknowledged, "
+        f"{summary['records_failed']:,} failed, {summary['records_duplicated']:,} duplicated, "
+        f"{summary['records_consumed']:,} consumed"
+    )
+    typer.echo(
+        f"ISR: {summary['isr_shrinks']} shrinks and {summary['isr_expands']} expands by leaders, "
+        f"{summary['notifications']} notifications"
+    )
+    typer.echo(f"trace_sha256 {summary['trace_sha256']}")
+    typer.echo(f"Next: tidegauge show {out}")

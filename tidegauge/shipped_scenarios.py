@@ -1,0 +1,39 @@
+"""The scenarios that come with Tidegauge, and how one is found by its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tidegauge.simulation.scenario import ScenarioError
+
+#: Where they lie: beside the rooms in a checkout, inside the package when installed.
+FOLDERS = (
+    Path(__file__).resolve().parent.parent / "scenarios",
+    Path(__file__).resolve().parent / "scenarios",
+)
+
+
+def shipped_scenarios() -> dict[str, Path]:
+    """Every scenario that comes along, by its name."""
+    return {
+        file.stem: file
+        for folder in FOLDERS
+        if folder.is_dir()
+        for file in sorted(folder.rglob("*.yaml"))
+    }
+
+
+def find_scenario(name: str) -> Path:
+    """The file of a scenario: a path, or the name of one that comes along.
+
+    Raises:
+        ScenarioError: there is neither.
+    """
+    file = Path(name)
+    if file.suffix in {".yaml", ".yml"} or file.exists():
+        return file
+    shipped = shipped_scenarios()
+    if name in shipped:
+        return shipped[name]
+    names = ", ".join(sorted(shipped))
+    raise ScenarioError(f"{name}: no such file, and no scenario of that name comes along: {names}")
