@@ -17,12 +17,11 @@ from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import NO_REPLICA
 from tidegauge.simulation.costs import REQUEST, cost_us
-from tidegauge.simulation.events import free_event, new_event
+from tidegauge.simulation.events import free_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     FETCH,
     FETCH_EXPIRES,
-    PRODUCE,
     PRODUCE_EXPIRES,
     PRODUCE_RESPONSE,
 )
@@ -146,7 +145,18 @@ def produce_is_complete(brokers: Brokers, row: int, request: Event) -> bool:
 def delay_produce(kernel: Kernel, brokers: Brokers, row: int, request: Event) -> None:
     """Let an acks=all produce wait in the purgatory."""
     watch(brokers, brokers.delayed_produces[row], request.index)
-    expire_later(kernel, request, PRODUCE_EXPIRES, request.wait_ms)
+    request.deadline_us = kernel.context[0].time_us + request.wait_ms * 1000
+    _expire_produces_at(kernel, brokers, request.destination, request.deadline_us)
+
+
+@inner_rule
+def _expire_produces_at(kernel: Kernel, brokers: Brokers, broker: int, time_us: int) -> None:
+    # One timer for a broker's produces, not one each: nearly all are answered long before.
+    state = brokers.brokers[broker]
+    if 0 < state.produces_expire_us <= time_us:
+        return
+    state.produces_expire_us = time_us
+    set_timer(kernel, new_event(kernel, broker, broker, PRODUCE_EXPIRES), time_us)
 
 
 @inner_rule
@@ -179,18 +189,30 @@ def complete_produce(
 def handle_produce_expires(
     kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
 ) -> None:
-    """Answer REQUEST_TIMED_OUT; the records stay in the log.
+    """Answer REQUEST_TIMED_OUT where the time is up; the records stay in the log.
 
     Source: DelayedProduce.onExpiration@2.4.0.
     """
-    index = expired_request(kernel, timer, PRODUCE)
-    if index == NONE:
+    state = brokers.brokers[timer.destination]
+    now_us = kernel.context[0].time_us
+    if now_us < state.produces_expire_us:
         return
-    request = kernel.events[index]
-    request.error = REQUEST_TIMED_OUT
-    slot = slot_of(topology, request.partition, request.destination)
-    row = topology.partitions[request.partition].first_slot + slot
-    complete_produce(kernel, topology, brokers, row, request)
+    state.produces_expire_us = 0
+    next_us = 0
+    row = state.first_hosted
+    while row != NONE:
+        index = brokers.delayed_produces[row].first
+        while index != NONE:
+            request = kernel.events[brokers.watches[index].event]
+            index = brokers.watches[index].next
+            if request.deadline_us <= now_us:
+                request.error = REQUEST_TIMED_OUT
+                complete_produce(kernel, topology, brokers, row, request)
+            elif next_us == 0 or request.deadline_us < next_us:
+                next_us = request.deadline_us
+        row = brokers.hosted[row].next_on_broker
+    if next_us > 0:
+        _expire_produces_at(kernel, brokers, timer.destination, next_us)
 
 
 @inner_rule

@@ -2,8 +2,8 @@
 
 All partitions are read first. If a follower asks, the reads are then taken for what they say
 of it, partition by partition: its log end offset, whether it may join the ISR, whether the
-high watermark may move. At last the fetch is answered, with what was read before all that,
-or waits in the purgatory.
+high watermark may move. At last the fetch is answered, with what was read before all that;
+or it is read again, and waits in the purgatory if that brings nothing new.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ _COUNT = code(1)  #: take the partition at the cursor for what it says of the fo
 _EXPANDED = code(2)  #: ... whose ISR was being written
 _ANSWER = code(3)
 
+_TRUE = code(True)
 _FALSE = code(False)
 
 
@@ -37,7 +38,8 @@ _FALSE = code(False)
 def handle_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> bool:
     """Go on with a fetch; False if it has to wait for a lock or for ZooKeeper.
 
-    Source: ReplicaManager.fetchMessages@0.10.2.0 and @2.4.0.
+    Source: ReplicaManager.fetchMessages@0.10.2.0 and @2.4.0,
+    DelayedOperationPurgatory.tryCompleteElseWatch@2.4.0.
     """
     if request.phase == _READ:
         if request.cursor == NONE:
@@ -57,6 +59,10 @@ def handle_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: 
     if request.version == 1:
         _take_new_high_watermarks(kernel, topology, brokers, request)
         answer_fetch(kernel, topology, brokers, request, _FALSE)
+        free_event(kernel, request)
+    elif fetch_is_complete(topology, brokers, kernel, request):
+        # Something has come meanwhile, or this fetch has itself moved the high watermark.
+        answer_fetch(kernel, topology, brokers, request, _TRUE)
         free_event(kernel, request)
     else:
         delay_fetch(kernel, topology, brokers, request)

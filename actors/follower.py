@@ -43,6 +43,7 @@ from tidegauge.replication.high_watermark import (
     update_high_watermark,
 )
 from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.release_rules import TRUNCATE_ON_FETCH
 from tidegauge.simulation.costs import APPEND, cost_us
 from tidegauge.simulation.events import add_item, free_event, new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
@@ -83,7 +84,7 @@ def _end_delays(kernel: Kernel, brokers: Brokers, fetcher: Fetcher) -> None:
 def fetch(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) -> None:
     """Ask the leader for the records of all partitions that are ready, or wait a while.
 
-    Source: AbstractFetcherThread.maybeFetch and ReplicaFetcherThread.buildFetch@2.4.0.
+    Source: AbstractFetcherThread.maybeFetch and ReplicaFetcherThread.buildFetch@2.4.0, @2.8.0.
     """
     fetcher = brokers.fetchers[index]
     broker = brokers.brokers[fetcher.broker]
@@ -103,7 +104,9 @@ def fetch(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) -> No
             item = add_item(kernel, request, brokers.hosted[row].partition)
             item.offset = state.fetch_offset
             item.leader_epoch = leader_epoch_of_fetch(rules, state)
-            item.last_fetched_epoch = state.last_fetched_epoch
+            # Before, no fetch tells it: the leader would look for divergence by other rules.
+            if rules.truncation_protocol == TRUNCATE_ON_FETCH:
+                item.last_fetched_epoch = state.last_fetched_epoch
         row = brokers.hosted[row].next_in_fetcher
     if request.item_count == 0:
         free_event(kernel, request)

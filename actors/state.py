@@ -72,6 +72,8 @@ class Broker(Record):
     queue_length: i64
     #: A timer is set for when the next one is free.
     handler_timer: flag
+    #: When acks=all produces that wait are looked at for their time-out; 0: never.
+    produces_expire_us: i64
 
     # isr-expiration.
     #: When its next run is due.

@@ -25,7 +25,7 @@ from __future__ import annotations
 from tidegauge.controller.broker_changes import advance_broker_change
 from tidegauge.controller.channels import close_channel, take_control_response
 from tidegauge.controller.failover import advance_election, advance_topic_change
-from tidegauge.controller.notification_changes import advance_isr_change
+from tidegauge.controller.notification_changes import advance_isr_change, note_notification
 from tidegauge.controller.partition_changes import take_state_answer
 from tidegauge.controller.phases import BROKER_CHANGE, ELECT, ISR_CHANGE, TOPIC_CHANGE
 from tidegauge.controller.state import Controller, ControlPlane
@@ -279,12 +279,7 @@ def _note_content(
     if state.event == ELECT:
         state.answer_epoch = kernel.items[answer.first_item].controller_epoch
         return
-    cursor = answer.first_item
-    while cursor != NONE:
-        item = kernel.items[cursor]
-        cursor = item.next
-        first = controller * topology.sizes[0].partitions
-        plane.partitions[first + item.partition].touched = True
+    note_notification(kernel, topology, plane, controller, answer)
 
 
 @inner_rule

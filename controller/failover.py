@@ -9,6 +9,7 @@ whose leader died with the controller has its leader epoch raised twice.
 from __future__ import annotations
 
 from tidegauge.controller.channels import broker_at, send_metadata, send_requests
+from tidegauge.controller.notification_changes import issue_for_notifications
 from tidegauge.controller.partition_changes import bring_online, read_state, remove_from_isrs
 from tidegauge.controller.partition_state_machine import (
     NEW_PARTITION,
@@ -170,12 +171,7 @@ def _read_everything(
         known.broker_epoch = known.listed_epoch
     listing = plane.controllers[controller].listing
     if listing != NONE and plane.rules[controller].notifications_deleted_at_failover:
-        cursor = kernel.events[listing].first_item
-        while cursor != NONE:
-            item = kernel.items[cursor]
-            cursor = item.next
-            request = new_request(kernel, topology, plane, controller, ZK_DELETE, item.partition)
-            issue(kernel, plane, controller, request)
+        issue_for_notifications(kernel, topology, plane, controller, ZK_DELETE)
     for partition in range(sizes.partitions):
         if plane.partitions[controller * sizes.partitions + partition].known:
             read_state(kernel, topology, plane, controller, partition)

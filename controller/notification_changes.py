@@ -2,7 +2,8 @@
 
 It reads the children of /isr_change_notification, reads the states of all partitions that
 they name, tells every live broker of them and deletes the children. Leaders and epochs do
-not change, and no replica gets a LeaderAndIsr: brokers learn of it for their metadata.
+not change, and no replica gets a LeaderAndIsr: brokers learn of it for their metadata. The
+watch fires for the deletion, too: that event finds nothing, and nobody is told anything.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from tidegauge.controller.partition_changes import read_state
 from tidegauge.controller.state import ControlPlane
 from tidegauge.controller.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.replication.compiled import code, inner_rule
-from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_DELETE, ZK_GET
 from tidegauge.simulation.row_kinds import NOTIFICATION_READ
 from tidegauge.simulation.rows import new_row, write_canonical
@@ -24,8 +25,10 @@ _READ = code(1)
 _READ_STATES = code(2)
 _TELL = code(3)
 
+# PartitionData.version of a notification in a list.
+_WAS_READ = code(1)
+
 _TRUE = code(True)
-_FALSE = code(False)
 
 
 @inner_rule
@@ -44,43 +47,75 @@ def advance_isr_change(
         if state.listing == NONE:
             issue_read(kernel, topology, plane, controller, ZK_CHILDREN, NOTIFICATIONS_ZNODE, _TRUE)
     elif phase == _READ:
-        cursor = kernel.events[state.listing].first_item
-        while cursor != NONE:
-            item = kernel.items[cursor]
-            cursor = item.next
-            issue_read(kernel, topology, plane, controller, ZK_GET, item.partition, _FALSE)
+        issue_for_notifications(kernel, topology, plane, controller, ZK_GET)
     elif phase == _READ_STATES:
         _read_states(kernel, topology, plane, controller)
     elif phase == _TELL:
-        send_requests(kernel, topology, plane, controller)
-        _delete(kernel, topology, plane, controller)
+        if _count_named(topology, plane, controller) > 0:
+            send_requests(kernel, topology, plane, controller)
+        issue_for_notifications(kernel, topology, plane, controller, ZK_DELETE)
     else:
         state.event = NONE
 
 
 @inner_rule
-def _read_states(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def note_notification(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
+) -> None:
+    """Take what a notification holds: the partitions whose ISRs have changed."""
+    first = controller * topology.sizes[0].partitions
+    cursor = answer.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        plane.partitions[first + item.partition].touched = True
+    cursor = kernel.events[plane.controllers[controller].listing].first_item
+    while cursor != NONE:
+        listed = kernel.items[cursor]
+        cursor = listed.next
+        if listed.partition == answer.znode:
+            listed.version = _WAS_READ
+
+
+@inner_rule
+def _count_named(topology: Topology, plane: ControlPlane, controller: int) -> int:
+    """How many partitions the notifications name that were read."""
     sizes = topology.sizes[0]
     count = 0
     for partition in range(sizes.partitions):
         if plane.partitions[controller * sizes.partitions + partition].touched:
             count += 1
+    return count
+
+
+@inner_rule
+def _read_states(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    sizes = topology.sizes[0]
+    count = _count_named(topology, plane, controller)
+    for partition in range(sizes.partitions):
+        if plane.partitions[controller * sizes.partitions + partition].touched:
             read_state(kernel, topology, plane, controller, partition)
     cursor = kernel.events[plane.controllers[controller].listing].first_item
     while cursor != NONE:
         item = kernel.items[cursor]
         cursor = item.next
-        written = new_row(kernel, controller_process(topology, controller), NOTIFICATION_READ)
-        written.values[0] = item.offset
-        written.values[1] = count
-        write_canonical(kernel, written)
+        if item.version == _WAS_READ:
+            written = new_row(kernel, controller_process(topology, controller), NOTIFICATION_READ)
+            written.values[0] = item.offset
+            written.values[1] = count
+            write_canonical(kernel, written)
 
 
 @inner_rule
-def _delete(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def issue_for_notifications(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, kind: int
+) -> None:
+    """Read or delete all notifications that are listed, also those that are gone by now."""
     cursor = kernel.events[plane.controllers[controller].listing].first_item
     while cursor != NONE:
         item = kernel.items[cursor]
         cursor = item.next
-        request = new_request(kernel, topology, plane, controller, ZK_DELETE, item.partition)
+        request = new_request(kernel, topology, plane, controller, kind, item.partition)
+        # A znode's place is taken again once it is deleted; its number tells which one is meant.
+        request.offset = item.offset
         issue(kernel, plane, controller, request)

@@ -127,7 +127,7 @@ def _handle_request(
         _set(kernel, plane, request, answer, departure_us)
     elif request.kind == ZK_DELETE:
         departure_us = _write_us(kernel, plane, request.destination)
-        if plane.znodes[request.znode].exists:
+        if _is_there(topology, plane, request):
             delete_znode(
                 kernel,
                 topology,
@@ -268,7 +268,7 @@ def _read(
     if request.kind == ZK_CHILDREN:
         _list_children(kernel, topology, plane, request.znode, answer)
         return
-    if not node.exists:
+    if not _is_there(topology, plane, request):
         answer.error = NO_NODE
         return
     answer.version = node.version
@@ -288,6 +288,15 @@ def _read(
     item.controller_epoch = node.controller_epoch
     item.isr = node.isr
     item.version = node.version
+
+
+@inner_rule
+def _is_there(topology: Topology, plane: ControlPlane, request: Event) -> bool:
+    """Whether the znode of a request exists; of a notification, the one with its number."""
+    node = plane.znodes[request.znode]
+    if request.znode >= first_notification_znode(topology):
+        return node.exists and node.sequence_number == request.offset
+    return node.exists
 
 
 @inner_rule

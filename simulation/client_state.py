@@ -88,20 +88,25 @@ class Target(Record):
 class Connection(Record):
     """A client's connection to one broker: at ``client * broker_count + broker``."""
 
-    #: Producers: requests in flight, and batches that wait for their turn.
+    #: Producers: batches in flight in the order of their sending, and those that wait.
     in_flight: i64
+    flight_first: i64
+    flight_last: i64
     waiting_first: i64
     waiting_last: i64
     #: Consumers: the number of the fetch in flight; 0 none.
     fetch: i64
     fetches: i64
     poll_timer: flag
+    #: When the fetch in flight fails; whether a timer is set for the first that can.
+    deadline_us: i64
+    deadline_timer: flag
 
 
 class Batch(Record):
     """A batch of records that a producer wants to have appended."""
 
-    #: Next of the free ones, or of those that wait.
+    #: Next of the free ones, of those in flight, or of those that wait.
     next: i64
     index: i64
     client: i64
@@ -113,6 +118,8 @@ class Batch(Record):
     #: The broker that the last attempt went to.
     broker: i64
     created_us: i64
+    #: When the attempt that is on its way fails.
+    deadline_us: i64
     #: Its outcome is known to the producer.
     done: flag
     #: Attempts that are not answered.

@@ -13,7 +13,7 @@ from __future__ import annotations
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.client_metadata import client_of, refresh_later, request_metadata
-from tidegauge.simulation.client_state import Client, Clients
+from tidegauge.simulation.client_state import Client, Clients, Connection
 from tidegauge.simulation.events import add_item, free_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import CONSUMER_POLLS, FETCH, REQUEST_TIMES_OUT
@@ -68,11 +68,19 @@ def poll(kernel: Kernel, topology: Topology, clients: Clients, process: int, bro
     request.request = connection.fetch
     request.value = broker
     send(kernel, request, now_us)
+    connection.deadline_us = now_us + client.request_timeout_ms * 1000
+    if not connection.deadline_timer:
+        _watch_deadline(kernel, process, connection, broker)
+
+
+@inner_rule
+def _watch_deadline(kernel: Kernel, process: int, connection: Connection, broker: int) -> None:
+    # One timer for a connection, as in ``producer.py``.
+    connection.deadline_timer = True
     timer = new_event(kernel, process, process, REQUEST_TIMES_OUT)
     timer.version = FETCH
     timer.broker = broker
-    timer.request = connection.fetch
-    set_timer(kernel, timer, now_us + client.request_timeout_ms * 1000)
+    set_timer(kernel, timer, connection.deadline_us)
 
 
 @inner_rule
@@ -167,7 +175,11 @@ def handle_fetch_times_out(
     """A fetch has got no answer: perhaps somebody else leads by now."""
     number = client_of(topology, timer.destination)
     connection = clients.connections[number * topology.sizes[0].brokers + timer.broker]
-    if connection.fetch != timer.request:
+    connection.deadline_timer = False
+    if connection.fetch == 0:
+        return
+    if kernel.context[0].time_us < connection.deadline_us:
+        _watch_deadline(kernel, timer.destination, connection, timer.broker)
         return
     connection.fetch = 0
     request_metadata(kernel, topology, clients, timer.destination)

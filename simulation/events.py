@@ -37,6 +37,7 @@ def new_event(kernel: Kernel, source: int, destination: int, kind: int) -> Event
     event.phase = 0
     event.cursor = NONE
     event.cost_us = 0
+    event.deadline_us = 0
     _blank_body(event)
     return event
 

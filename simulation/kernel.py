@@ -79,6 +79,8 @@ class Event(Record):
     cursor: i64
     #: Time that the handling has taken so far.
     cost_us: i64
+    #: When it is answered at the latest, if it waits in a purgatory.
+    deadline_us: i64
 
     # The body.
     #: Which request of its sender; an answer gives it back.
@@ -206,6 +208,8 @@ class Link(Record):
     cut: i64
     #: Messages that TCP still has to send again: they wait for a retransmission.
     stalled: flag
+    #: How many retransmissions there were.
+    retransmissions: i64
     held_first: i64
     held_last: i64
     #: The last canonical row of the sender that the receiver knows of.

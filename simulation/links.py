@@ -152,8 +152,8 @@ def retransmission_us(kernel: Kernel, source: int, destination: int) -> int:
     context = kernel.context[0]
     index = source * context.process_count + destination
     link = kernel.links[index]
-    uniform = draw(context.seed, RETRANSMISSION, index, link.draws)
-    link.draws += 1
+    uniform = draw(context.seed, RETRANSMISSION, index, link.retransmissions)
+    link.retransmissions += 1
     return quantile_us(kernel.quantiles, RETRANSMISSION_AFTER_CUT * QUANTILES, uniform)
 
 

@@ -251,7 +251,7 @@ def new_clients(plan: ClusterPlan) -> Clients:
         members=new_records(Member, len(members)),
     )
     column(clients.members, "broker")[:] = members
-    for field in ("waiting_first", "waiting_last"):
+    for field in ("flight_first", "flight_last", "waiting_first", "waiting_last"):
         column(clients.connections, field)[:] = NONE
     column(clients.targets, "leader")[:] = NONE
     clients.pool[0].free_batch = NONE

@@ -111,7 +111,7 @@ class Group:
         while True:
             why = run_until(*self.views, horizon_us, _BUDGET)
             if why == ROOM:
-                self._make_room(sink)
+                self.make_room(sink)
             elif why != BUDGET:
                 break
             if progress is not None:
@@ -121,7 +121,7 @@ class Group:
     def close(self, end_us: int, sink: RowSink) -> None:
         """Write down what can be judged only at the end of the run."""
         for process in self.hosted:
-            self._make_room(sink)
+            self.make_room(sink)
             kernel, topology, brokers, _, clients = self.views
             close_process(kernel, topology, brokers, clients, process, end_us)
         self.drain(sink)
@@ -190,7 +190,8 @@ class Group:
             self.clients.view,
         )
 
-    def _make_room(self, sink: RowSink) -> None:
+    def make_room(self, sink: RowSink) -> None:
+        """Drain the rows, and enlarge every table in which little is left."""
         self.drain(sink)
         enlarge_kernel(self.kernel, self.reserve)
         enlarge_brokers(self.brokers, self.reserve)

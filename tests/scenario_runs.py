@@ -1,0 +1,40 @@
+"""Running a scenario in a test: through the public door, into a folder of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.shipped_scenarios import shipped_scenarios
+from tidegauge.simulate import simulate
+from tidegauge.simulation.scenario import Scenario, load_scenario, scenario_from_mapping
+from tidegauge.simulation.scenario_file import read_scenario_file
+
+
+def shipped(name: str, changes: Mapping[str, Any] | None = None) -> Scenario:
+    """A scenario that comes along, with some of its top-level parts exchanged.
+
+    What the file does not say comes from the changes: another release has its own defaults.
+    """
+    file = shipped_scenarios()[name]
+    if not changes:
+        return load_scenario(file)
+    written = read_scenario_file(file).data
+    assert isinstance(written, dict)
+    return scenario_from_mapping(written | dict(changes), name)
+
+
+def run_of(scenario: Scenario, folder: Path) -> RunFolder:
+    """The run of a scenario in a folder that is new."""
+    return simulate(scenario, folder)
+
+
+def rows_of(run: RunFolder, kind: str, **columns: int) -> list[TraceRow]:
+    """All rows of a kind, in order, whose columns have these values."""
+    return [
+        row
+        for row in run.rows(kind)
+        if all(row[name] == value for name, value in columns.items())
+    ]

@@ -1,0 +1,145 @@
+"""The contract: the same scenario and seed give the same hash, however it is run.
+
+The small cluster has a little of everything in it: cuts of both kinds, a pause that outlasts
+a session, slow links and disks, two outages of ZooKeeper, retries, all kinds of acks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidegauge.commands.verify_run import verified
+from tidegauge.replication import compiled
+from tidegauge.run_folder import RunFolder
+from tidegauge.simulate import simulate
+from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.simulation.scenario import Scenario, load_scenario, scenario_from_mapping
+
+SMALL_CLUSTER = Path(__file__).parents[1] / "data" / "scenarios" / "small-cluster.yaml"
+
+RUN_PLAIN = """
+import sys
+from pathlib import Path
+from tidegauge.simulate import simulate
+from tidegauge.simulation.scenario import load_scenario
+run = simulate(load_scenario(Path(sys.argv[1])), Path(sys.argv[2]))
+"""
+
+
+@pytest.fixture(scope="module")
+def small_cluster() -> Scenario:
+    return load_scenario(SMALL_CLUSTER)
+
+
+@pytest.fixture(scope="module")
+def one_group(small_cluster: Scenario, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    return simulate(small_cluster, tmp_path_factory.mktemp("one-group"))
+
+
+def summary_of(run: RunFolder) -> dict[str, Any]:
+    assert run.summary is not None
+    return run.summary
+
+
+def changed(scenario: Scenario, **changes: object) -> Scenario:
+    return scenario_from_mapping(scenario.resolved() | changes, "changed")
+
+
+def groups_of(scenario: Scenario, count: int) -> list[list[int]]:
+    """Processes dealt out in turn: neighbours are never in one group."""
+    processes = len(ClusterPlan(scenario).processes)
+    return [list(range(first, processes, count)) for first in range(count)]
+
+
+def test_three_groups_that_exchange_frames_have_the_hash_of_one(
+    small_cluster: Scenario, one_group: RunFolder, tmp_path: Path
+) -> None:
+    run = simulate(small_cluster, tmp_path, grouping=groups_of(small_cluster, 3))
+    # Process by process: a difference names the first that went another way.
+    assert summary_of(run)["process_hashes"] == summary_of(one_group)["process_hashes"]
+    assert summary_of(run)["trace_sha256"] == summary_of(one_group)["trace_sha256"]
+
+
+def test_groups_record_the_same_rows(
+    small_cluster: Scenario, one_group: RunFolder, tmp_path: Path
+) -> None:
+    run = simulate(small_cluster, tmp_path, grouping=groups_of(small_cluster, 2))
+    assert list(run.all_rows()) == list(one_group.all_rows())
+
+
+@pytest.mark.skipif(not compiled.COMPILED, reason="this is the plain run")
+def test_plain_python_has_the_hash_of_compiled_code(one_group: RunFolder, tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-c", RUN_PLAIN, str(SMALL_CLUSTER), str(tmp_path)],
+        env=os.environ | {"TIDEGAUGE_COMPILED": "0"},
+        check=True,
+    )
+    plain = RunFolder(tmp_path)
+    assert summary_of(plain)["process_hashes"] == summary_of(one_group)["process_hashes"]
+
+
+@pytest.mark.long
+def test_array_bounds_hold_in_compiled_code(one_group: RunFolder, tmp_path: Path) -> None:
+    """An index outside of its table would change memory unseen; checked, it is an error."""
+    subprocess.run(
+        [sys.executable, "-c", RUN_PLAIN, str(SMALL_CLUSTER), str(tmp_path)],
+        env=os.environ | {"TIDEGAUGE_BOUNDS_CHECK": "1"},
+        check=True,
+    )
+    assert summary_of(RunFolder(tmp_path))["trace_sha256"] == summary_of(one_group)["trace_sha256"]
+
+
+def test_the_hash_does_not_depend_on_the_trace_level(
+    small_cluster: Scenario, one_group: RunFolder, tmp_path: Path
+) -> None:
+    run = simulate(changed(small_cluster, trace="all"), tmp_path)
+    assert summary_of(run)["trace_sha256"] == summary_of(one_group)["trace_sha256"]
+    assert len(list(run.rows("message"))) > 1000
+    assert not list(one_group.rows("message"))
+
+
+def test_another_seed_has_another_hash(
+    small_cluster: Scenario, one_group: RunFolder, tmp_path: Path
+) -> None:
+    run = simulate(changed(small_cluster, seed=2), tmp_path)
+    assert summary_of(run)["trace_sha256"] != summary_of(one_group)["trace_sha256"]
+
+
+def test_a_microsecond_more_on_a_link_has_another_hash(
+    small_cluster: Scenario, one_group: RunFolder, tmp_path: Path
+) -> None:
+    """The twin of the tests above: equal hashes are not equal because nothing is hashed."""
+    network = small_cluster.resolved()["network"] | {"within_host": "31us"}
+    run = simulate(changed(small_cluster, network=network), tmp_path)
+    assert summary_of(run)["trace_sha256"] != summary_of(one_group)["trace_sha256"]
+
+
+def test_the_hash_is_computed_again_from_the_files(one_group: RunFolder) -> None:
+    assert summary_of(one_group)["trace_sha256"] in verified(one_group)
+
+
+def test_every_loss_has_a_cause(one_group: RunFolder) -> None:
+    """What was decided because nothing came names a row that is in the trace."""
+    rows = [*one_group.rows("isr_update_sent"), *one_group.rows("session_expired")]
+    reasons = [
+        one_group.canonical_row(row["because_process"], row["because_sequence"])
+        for row in rows
+        if row["because_process"] >= 0
+    ]
+    assert {row.kind for row in reasons if row is not None} >= {"fault_began"}
+    assert None not in reasons
+
+
+def test_a_run_never_overwrites_another(small_cluster: Scenario, one_group: RunFolder) -> None:
+    before = (one_group.path / "summary.json").read_bytes()
+    with pytest.raises(FileExistsError, match="not empty"):
+        simulate(small_cluster, one_group.path)
+    assert (one_group.path / "summary.json").read_bytes() == before
+    assert json.loads(before)
