@@ -35,10 +35,10 @@ from typing import Any, NamedTuple, Self, TypeVar, cast, get_args, get_origin, g
 import numba
 import numpy as np
 from filelock import FileLock
-from numba.experimental import structref
 
 from tidegauge.replication import inner_code
 from tidegauge.replication.records import Record, Records, dtype_of
+from tidegauge.replication.table_views import TablesType, TablesView
 
 COMPILED = os.environ.get("TIDEGAUGE_COMPILED", "1") != "0"
 BOUNDS_CHECKED = os.environ.get("TIDEGAUGE_BOUNDS_CHECK", "0") == "1"
@@ -65,15 +65,8 @@ def rule(function: Function) -> Function:
     if not COMPILED:
         RULES.append(function)
         return function
-    dispatcher = _compiled(function)
-    RULES.append(dispatcher)
-    return cast(Function, dispatcher)
-
-
-@cache
-def _compiled(function: Callable[..., Any]) -> Any:
     with _numba_cache_in(cache_folder() / _folder_of(function.__module__)):
-        return numba.njit(
+        dispatcher = numba.njit(
             cache=True,
             # Several groups of processes run in threads of one interpreter.
             nogil=True,
@@ -82,18 +75,18 @@ def _compiled(function: Callable[..., Any]) -> Any:
             boundscheck=BOUNDS_CHECKED,
             pipeline_class=inner_code.RuleCompiler,
         )(function)
+    RULES.append(dispatcher)
+    return cast(Function, dispatcher)
 
 
 class Tables:
     """Arrays of records that rules take as one argument, under names.
 
     A class derived from this declares ``name: Records[SomeRecord]`` for each. Plain rules use
-    the instance itself, compiled ones its :attr:`view`, which shares the arrays' memory: what
-    either writes the other sees. An array can be exchanged for a larger one between two
-    calls, never inside one, so that a record that a rule holds stays where it is.
-
-    One argument instead of many is what keeps compilation short: DESIGN measured 29 s
-    against 69 s for a kernel whose state was a tuple of arrays.
+    the instance itself, compiled ones its :attr:`view` (``tables.py``), which shares the
+    arrays' memory: what either writes the other sees. An array can be exchanged for a larger
+    one between two calls, never inside one, so that a record that a rule holds stays where
+    it is.
     """
 
     def __init__(self, **arrays: Any) -> None:
@@ -109,48 +102,8 @@ class Tables:
         if not COMPILED:
             return self
         struct = _tables_type(type(self))
-        arrays = tuple(getattr(self, name) for name in struct.field_dict)
-        return cast("Self", _compiled(_view_of)(struct, arrays))
-
-
-class _TablesView(structref.StructRefProxy):
-    """A Numba struct as Python holds it."""
-
-
-@structref.register
-class TablesType(numba.types.StructRef):
-    """The Numba type of a class of tables: a struct with an array in each field."""
-
-    def __init__(self, fields: Any) -> None:
-        super().__init__(fields)
-        # Numba writes a type's name, here all fields of all records, into each symbol.
-        self.name = f"Tables_{hashlib.sha256(self.name.encode()).hexdigest()[:12]}"
-
-
-structref.define_boxing(TablesType, _TablesView)
-
-
-@numba.extending.intrinsic
-def _fill(_context: Any, struct: Any, arrays: Any) -> Any:
-    """Set the fields of a new struct to the elements of a tuple, in order."""
-
-    def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        instance, values = arguments
-        utils = structref._Utils(context, builder, struct)  # noqa: SLF001 - no public door
-        fields = utils.get_data_struct(instance)
-        for index, (name, array) in enumerate(struct.field_dict.items()):
-            value = builder.extract_value(values, index)
-            context.nrt.incref(builder, array, value)
-            setattr(fields, name, value)
-        return context.get_dummy_value()
-
-    return numba.void(struct, arrays), build
-
-
-def _view_of(struct: Any, arrays: Any) -> Any:
-    view = structref.new(struct)
-    _fill(view, arrays)
-    return view
+        arrays = [getattr(self, name) for name in struct.fields]
+        return cast("Self", TablesView(struct, arrays))
 
 
 def inner_rule(function: Function) -> Function:
@@ -248,7 +201,9 @@ def _numba_type(annotation: Any) -> Any:
 @cache
 def _tables_type(tables: type[Tables]) -> TablesType:
     hints = get_type_hints(tables)
-    return TablesType([(name, _numba_type(hint)) for name, hint in hints.items()])
+    return TablesType(
+        tables.__name__, [(name, _numba_type(hint)) for name, hint in hints.items()]
+    )
 
 
 def code(value: Constant) -> Constant:

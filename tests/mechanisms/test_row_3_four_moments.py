@@ -58,18 +58,41 @@ def test_what_goes_before_each_move_is_that_moment_and_nothing_else(tmp_path: Pa
     lines = lines_of(story("2.3", tmp_path / "run"), told, 3_000)
     assert [line for line in lines if line[2] != 0] == [
         # A follower's fetch: the record is appended, then fetched at 1.
-        ("appended", BROKER_1, 1, 0),
+        ("appended", BROKER_1, 1, 1, 0),
         ("fetch_counted", BROKER_1, 1, 1, 0),
-        ("high_watermark_moved", BROKER_1, 1, MOMENT_FETCH),
+        ("high_watermark_moved", BROKER_1, 1, 1, MOMENT_FETCH),
         # Becoming leader: broker 2 knows HW 0 of a log that ends at 1, and is the whole ISR.
-        ("became_leader", BROKER_2, 1, 0, 1),
-        ("high_watermark_moved", BROKER_2, 1, MOMENT_LEADER),
+        ("became_leader", BROKER_2, 1, 1, 0),
+        ("high_watermark_moved", BROKER_2, 1, 1, MOMENT_LEADER),
         # An append to an ISR of one.
-        ("appended", BROKER_2, 3, 1),
-        ("high_watermark_moved", BROKER_2, 3, MOMENT_APPEND),
-        # A shrink: broker 1 had returned, and is gone again before the next record.
+        ("appended", BROKER_2, 1, 3, 1),
+        ("high_watermark_moved", BROKER_2, 1, 3, MOMENT_APPEND),
+        # A shrink: broker 1 is back, and cut off before the next record.
+        ("fetch_counted", BROKER_2, 1, 3, 3),
+        ("fetch_counted", BROKER_2, 3, 3, 3),
         ("isr_expanded", BROKER_2, 3),
-        ("appended", BROKER_2, 4, 3),
+        ("appended", BROKER_2, 1, 4, 3),
         ("isr_shrunk", BROKER_2, 4),
-        ("high_watermark_moved", BROKER_2, 4, MOMENT_SHRINK),
+        ("high_watermark_moved", BROKER_2, 1, 4, MOMENT_SHRINK),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("release", "protocol"), [("0.10.2", None), ("2.3", None), ("2.6", None), ("3.9", "2.6")]
+)
+def test_a_dead_followers_removal_by_the_controller_moves_it_as_becoming_leader_does(
+    release: str, protocol: str | None, tmp_path: Path
+) -> None:
+    """Rule 2.2: a LeaderAndIsr that only shrinks the ISR runs makeLeader."""
+    scenario = shipped("03-dead-follower", {"release": release, "protocol": protocol})
+    told = {
+        "appended": "end_offset high_watermark",
+        "isr_shrunk": "isr",
+        "became_leader": "is_new_leader log_end_offset high_watermark",
+        "high_watermark_moved": "old_high_watermark high_watermark moment",
+    }
+    assert lines_of(run_of(scenario, tmp_path / "run"), told, 3_000) == [
+        ("appended", BROKER_1, 1, 0),
+        ("became_leader", BROKER_1, 0, 1, 0),
+        ("high_watermark_moved", BROKER_1, 0, 1, MOMENT_LEADER),
     ]

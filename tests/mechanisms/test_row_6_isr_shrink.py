@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +136,7 @@ def test_at_exactly_the_lag_time_a_follower_is_still_in(tmp_path: Path) -> None:
         ]
         story = retold("06-exactly-the-lag-time", steps=steps)
         run = run_of(story, tmp_path / str(shift_ms))
-        fetches = rows_of(run, "fetch_counted", process=0, replica=1)
+        fetches = rows_of(run, "fetch_counted", process=0, replica=2)
         reached = [row for row in fetches if row["fetch_offset"] == row["log_end_offset"] == 1]
         (sent,) = run.rows("isr_update_sent")
         assert ms(sent) - the_shrink(run)["lag_ms"] == ms(reached[0])
@@ -252,5 +251,3 @@ def test_the_controller_learns_of_shrinks_from_a_notification_only(tmp_path: Pat
     assert (notification["process"], notification["writer"]) == (zookeeper, 0)
     last = rows_of(run, "isr_shrunk")[-1]
     assert 5_000_000 < notification["time_us"] - last["time_us"] < 7_520_000
-    for first, second in pairwise(run.rows("notification_sent")):
-        assert first.place < second.place
