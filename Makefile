@@ -48,8 +48,9 @@ check: .venv/installed typed-house ## Check style, types and the floors of the h
 	@$(BIN)/python -m pytest tests/house
 
 .PHONY: bench
-bench: env ## Measure how fast the rules run
+bench: env ## Measure how fast rules and kernel run
 	@$(BIN)/python bench/rules.py
+	@$(BIN)/python bench/kernel.py --compile
 
 .PHONY: lock
 lock: .venv/created ## Lock anew what pyproject.toml asks for (UPGRADE=1: newest versions)

@@ -130,16 +130,22 @@ def _take_timer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Eve
         handle_fetcher_wakes(kernel, brokers, event)
     elif kind == FETCHER_GIVES_UP:
         handle_fetcher_gives_up(kernel, brokers, event)
-    elif kind == ISR_EXPIRATION:
-        handle_isr_expiration(kernel, topology, brokers, event)
-    elif kind == ISR_CHANGE_PROPAGATION:
-        handle_isr_change_propagation(kernel, topology, brokers, event)
-    elif kind == SESSION_PING:
-        handle_session_ping(kernel, topology, brokers, event)
+    elif kind in (ISR_EXPIRATION, ISR_CHANGE_PROPAGATION, SESSION_PING):
+        _take_periodic(kernel, topology, brokers, event)
     elif kind == SAMPLE:
         _sample(kernel, brokers, event.destination)
     elif kind == BROKER_START:
         _start(kernel, topology, brokers, event.destination)
+
+
+@inner_rule
+def _take_periodic(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+    if event.kind == ISR_EXPIRATION:
+        handle_isr_expiration(kernel, topology, brokers, event)
+    elif event.kind == ISR_CHANGE_PROPAGATION:
+        handle_isr_change_propagation(kernel, topology, brokers, event)
+    else:
+        handle_session_ping(kernel, topology, brokers, event)
 
 
 @inner_rule

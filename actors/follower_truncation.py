@@ -13,7 +13,7 @@ from tidegauge.actors.fetcher_thread import (
     set_delay,
 )
 from tidegauge.actors.state import Brokers, epochs_of, runs_of
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.fetcher import (
     STOP_BROKER,
     TRUNCATE_FULLY_AND_START_AT,
@@ -46,6 +46,8 @@ from tidegauge.simulation.row_kinds import LOG_END, REASON_TRUNCATION, TRUNCATED
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import Topology
 
+_TRUE = code(True)
+
 
 @inner_rule
 def truncate_or_ask(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) -> bool:
@@ -72,7 +74,7 @@ def truncate_or_ask(kernel: Kernel, brokers: Brokers, index: int, departure_us: 
                 item.version = state.current_leader_epoch
             else:
                 offset = fallback_offset(rules, partition, state)
-                _truncate(kernel, brokers, row, offset, True)
+                _truncate(kernel, brokers, row, offset, _TRUE)
         row = brokers.hosted[row].next_in_fetcher
     if request.item_count == 0:
         free_event(kernel, request)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tidegauge.actors.delayed_operations import wake_fetches, wake_produces, write_acknowledged
 from tidegauge.actors.state import Brokers, epochs_of, ineligible_replicas, now_ms, runs_of
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.high_watermark import (
     may_move_after_fetch,
     maybe_increment_leader_high_watermark,
@@ -32,6 +32,9 @@ from tidegauge.simulation.row_kinds import (
 )
 from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
 from tidegauge.simulation.topology import Topology, broker_of
+
+#: Nothing is deleted from the start of a log.
+_LOG_START = code(0)
 
 
 @inner_rule
@@ -158,7 +161,7 @@ def count_fetch(
         rules,
         follower,
         item.offset,
-        0,
+        _LOG_START,
         now_ms(kernel.context[0]),
         partition.log_end_offset,
     )

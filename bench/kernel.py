@@ -70,7 +70,11 @@ def cost_by_kind(scenario: str) -> dict[str, tuple[int, float]]:
     spent: dict[int, list[int]] = defaultdict(list)
     call_ns = min(_one_call_ns(group, 0)[0] for _ in range(2000))
     while True:
-        kind = int(kernel.events[int(kernel.heap[0].index)].kind) if kernel.context[0].heap_size else -1
+        kind = (
+            int(kernel.events[int(kernel.heap[0].index)].kind)
+            if kernel.context[0].heap_size
+            else -1
+        )
         elapsed_ns, why = _one_call_ns(group, end_us)
         if why == ROOM:
             group.make_room(lambda _rows: None)
@@ -78,9 +82,7 @@ def cost_by_kind(scenario: str) -> dict[str, tuple[int, float]]:
             break
         else:
             spent[kind].append(elapsed_ns - call_ns)
-    return {
-        NAMES[kind]: (len(costs), statistics.median(costs)) for kind, costs in spent.items()
-    }
+    return {NAMES[kind]: (len(costs), statistics.median(costs)) for kind, costs in spent.items()}
 
 
 def _one_call_ns(group: Group, horizon_us: int) -> tuple[int, int]:

@@ -8,12 +8,14 @@ UpdateMetadata to every live broker (``ControllerBrokerRequestBatch``).
 from __future__ import annotations
 
 from tidegauge.controller.state import ControllerBroker, ControlPlane
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.events import add_item, free_event, new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import LEADER_AND_ISR, UPDATE_METADATA
 from tidegauge.simulation.links import send
 from tidegauge.simulation.topology import Topology, controller_process
+
+_FALSE = code(False)
 
 
 @inner_rule
@@ -43,7 +45,7 @@ def send_requests(kernel: Kernel, topology: Topology, plane: ControlPlane, contr
             known.building = NONE
     for broker in range(sizes.brokers):
         if broker_at(topology, plane, controller, broker).alive:
-            send_metadata(kernel, topology, plane, controller, broker, False)
+            send_metadata(kernel, topology, plane, controller, broker, _FALSE)
     for partition in range(sizes.partitions):
         plane.partitions[first + partition].touched = False
 

@@ -26,7 +26,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -199,11 +199,10 @@ def _numba_type(annotation: Any) -> Any:
 
 
 @cache
-def _tables_type(tables: type[Tables]) -> TablesType:
+def _tables_type(tables: Hashable) -> TablesType:
+    assert isinstance(tables, type)
     hints = get_type_hints(tables)
-    return TablesType(
-        tables.__name__, [(name, _numba_type(hint)) for name, hint in hints.items()]
-    )
+    return TablesType(tables.__name__, [(name, _numba_type(hint)) for name, hint in hints.items()])
 
 
 def code(value: Constant) -> Constant:

@@ -9,6 +9,8 @@ This leans on what Numba does inside (``CPUCodeLibrary``, ``BaseNativeLowering``
 from 0.61 to 0.68 do it alike.
 """
 
+# ruff: noqa: SLF001 - Numba has no public door to how it puts code together
+
 from __future__ import annotations
 
 import ctypes

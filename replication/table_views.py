@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]  # it comes without types
 from numba import types
 from numba.core import cgutils
 from numba.core.typing.templates import AttributeTemplate
@@ -57,12 +57,12 @@ class _TablesModel(models.OpaqueModel):  # type: ignore[misc]
     """A pointer to the numbers."""
 
 
-@typeof_impl.register(TablesView)
+@typeof_impl.register(TablesView)  # type: ignore[untyped-decorator]
 def _typeof(view: TablesView, _context: Any) -> TablesType:
     return view.struct
 
 
-@unbox(TablesType)
+@unbox(TablesType)  # type: ignore[untyped-decorator]
 def _unbox(_struct: TablesType, view: Any, context: Any) -> NativeValue:
     address = context.pyapi.object_getattr_string(view, "address")
     pointer = context.pyapi.long_as_voidptr(address)
@@ -78,7 +78,7 @@ class _TablesAttribute(AttributeTemplate):  # type: ignore[misc]
         return struct.fields.get(name)
 
 
-@lower_getattr_generic(TablesType)
+@lower_getattr_generic(TablesType)  # type: ignore[untyped-decorator]
 def _array_of(context: Any, builder: Any, struct: TablesType, view: Any, name: str) -> Any:
     """The array under a name, made of its address and its length."""
     array_type = struct.fields[name]

@@ -7,13 +7,16 @@ request.timeout.ms is passed over.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.client_state import Client, Clients
 from tidegauge.simulation.events import add_item, new_event, set_timer
 from tidegauge.simulation.kernel import Event, Kernel
 from tidegauge.simulation.kinds import METADATA, METADATA_REFRESH, REQUEST_TIMES_OUT
 from tidegauge.simulation.links import send
 from tidegauge.simulation.topology import Topology
+
+#: A refresh that does not wait.
+AT_ONCE = code(0)
 
 #: In a REQUEST_TIMES_OUT timer: it is about the metadata request.
 _METADATA = METADATA

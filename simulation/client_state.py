@@ -11,6 +11,10 @@ CONSUMER = code(1)
 OPERATOR = code(2)
 
 
+#: With fewer free batches than this the pool is enlarged; an event takes one at most.
+FEW_BATCHES = code(8)
+
+
 class Client(Record):
     """One client process."""
 

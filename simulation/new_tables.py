@@ -12,6 +12,7 @@ from tidegauge.replication.replica_list import pack
 from tidegauge.simulation import faults, steps
 from tidegauge.simulation.client_state import (
     CONSUMER,
+    FEW_BATCHES,
     OPERATOR,
     PRODUCER,
     Batch,
@@ -273,7 +274,7 @@ def new_clients(plan: ClusterPlan) -> Clients:
 def enlarge_clients(clients: Clients) -> None:
     """Double the table of batches where few are left."""
     pool = clients.pool[0]
-    if pool.free_batches >= 8:
+    if pool.free_batches > FEW_BATCHES:
         return
     count = len(clients.batches)
     clients.batches = grown(clients.batches, 2 * count + 256)

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
-from tidegauge.simulation.client_metadata import client_of, refresh_later, request_metadata
-from tidegauge.simulation.client_state import Batch, Client, Clients, Connection
+from tidegauge.simulation.client_metadata import AT_ONCE, client_of, refresh_later, request_metadata
+from tidegauge.simulation.client_state import FEW_BATCHES, Batch, Client, Clients, Connection
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
@@ -52,7 +52,7 @@ def handle_producer_sends(
     batch = clients.batches[pool.free_batch]
     pool.free_batch = batch.next
     pool.free_batches -= 1
-    if pool.free_batches < 2:
+    if pool.free_batches < FEW_BATCHES:
         kernel.context[0].needs_room = True
     batch.client = number
     batch.number = client.sent
@@ -158,7 +158,7 @@ def handle_producer_retries(
     client = clients.clients[batch.client]
     waited_us = kernel.context[0].time_us - batch.created_us
     if waited_us >= client.delivery_timeout_ms * 1000:
-        _fail(kernel, topology, clients, timer.destination, batch, _REQUEST_TIMED_OUT)
+        _fail(kernel, clients, timer.destination, batch, _REQUEST_TIMED_OUT)
     else:
         send_batch(kernel, topology, clients, timer.destination, batch)
 
@@ -178,7 +178,7 @@ def handle_produce_response(
             batch.done = True
             clients.clients[batch.client].records_acknowledged += batch.records
         else:
-            _retry_or_fail(kernel, topology, clients, answer.destination, batch, answer.error)
+            _retry_or_fail(kernel, clients, answer.destination, batch, answer.error)
     _free_if_over(clients, batch)
 
 
@@ -247,7 +247,7 @@ def handle_produce_times_out(
             break
         _leave_connection(kernel, topology, clients, process, batch)
         request_metadata(kernel, topology, clients, process)
-        _retry_or_fail(kernel, topology, clients, process, batch, _REQUEST_TIMED_OUT)
+        _retry_or_fail(kernel, clients, process, batch, _REQUEST_TIMED_OUT)
         _free_if_over(clients, batch)
     connection.deadline_timer = False
     if connection.flight_first != NONE:
@@ -258,7 +258,6 @@ def handle_produce_times_out(
 @inner_rule
 def _retry_or_fail(
     kernel: Kernel,
-    topology: Topology,
     clients: Clients,
     process: int,
     batch: Batch,
@@ -267,7 +266,7 @@ def _retry_or_fail(
     """Source: Sender.completeBatch and canRetry@2.4.0."""
     client = clients.clients[batch.client]
     if error in (errors.NOT_LEADER_OR_FOLLOWER, errors.UNKNOWN_TOPIC_OR_PARTITION):
-        refresh_later(kernel, client, process, 0)
+        refresh_later(kernel, client, process, AT_ONCE)
     waited_us = kernel.context[0].time_us - batch.created_us
     may_retry = (
         error != errors.INVALID_REQUIRED_ACKS
@@ -277,13 +276,12 @@ def _retry_or_fail(
     if may_retry:
         _retry_later(kernel, client, process, batch)
     else:
-        _fail(kernel, topology, clients, process, batch, error)
+        _fail(kernel, clients, process, batch, error)
 
 
 @inner_rule
 def _fail(
     kernel: Kernel,
-    topology: Topology,
     clients: Clients,
     process: int,
     batch: Batch,

@@ -58,6 +58,9 @@ _CONDITION = code(0)
 _LEADER = code(1)
 _ANSWER = code(2)
 
+#: Number of the question whether all brokers are there, for the topics.
+_OF_TOPICS = code(0)
+
 _FETCH_TIMEOUT_US = code(30_000_000)
 _FETCH_BYTES = code(50 * 1024 * 1024)
 
@@ -65,7 +68,7 @@ _FETCH_BYTES = code(50 * 1024 * 1024)
 @inner_rule
 def begin_operating(kernel: Kernel, topology: Topology, process: int) -> None:
     """Wait until all brokers are registered, to create the topics then."""
-    _ask(kernel, topology, process, ZK_CHILDREN, BROKER_IDS_ZNODE, 0)
+    _ask(kernel, topology, process, ZK_CHILDREN, BROKER_IDS_ZNODE, _OF_TOPICS)
 
 
 @inner_rule
@@ -199,7 +202,7 @@ def handle_operator_answer(
     """Take an answer of ZooKeeper or of a broker."""
     process = answer.destination
     client = clients.clients[client_of(topology, process)]
-    if answer.kind == ZK_RESPONSE and answer.value == ZK_CHILDREN and answer.request == 0:
+    if answer.kind == ZK_RESPONSE and answer.value == ZK_CHILDREN and answer.request == _OF_TOPICS:
         if not client.topics_created:
             _create_topics(kernel, topology, client, answer)
         return

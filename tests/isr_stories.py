@@ -13,9 +13,7 @@ from tidegauge.simulation.scenario_file import read_scenario_file
 from tidegauge.simulation.topology import FIXED_ZNODES
 
 
-def retold(
-    name: str, settings: Mapping[str, int | bool] | None = None, **parts: Any
-) -> Scenario:
+def retold(name: str, settings: Mapping[str, int | bool] | None = None, **parts: Any) -> Scenario:
     """A scenario that comes along with some parts and settings of its brokers exchanged.
 
     Other than in ``shipped`` everything that the file does not say is left open, so that

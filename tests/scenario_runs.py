@@ -34,7 +34,5 @@ def run_of(scenario: Scenario, folder: Path) -> RunFolder:
 def rows_of(run: RunFolder, kind: str, **columns: int) -> list[TraceRow]:
     """All rows of a kind, in order, whose columns have these values."""
     return [
-        row
-        for row in run.rows(kind)
-        if all(row[name] == value for name, value in columns.items())
+        row for row in run.rows(kind) if all(row[name] == value for name, value in columns.items())
     ]

@@ -16,14 +16,17 @@ import_modules_of(compiled.KERNEL_ROOMS)
 #: ``Partition.makeLeader@2.4.0``, or ``assign@2.0.1`` of the class that the module names.
 CITATION = re.compile(r"Source:(.|\n)*[A-Za-z]\w+@\d+\.\d+")
 
-#: What is ours and not Kafka's: how lists of replicas are packed, the truth about a log.
+#: What is ours and not Kafka's: how lists of replicas are packed, the truth about a log, and
+#: all of virtual time.
 OURS = {"tidegauge.replication.replica_list"}
+OUR_ROOMS = ("tidegauge.simulation.",)
 OUR_RULES = {"epoch_at", "first_difference"}
 
 
 def of_kafka(function: Callable[..., Any]) -> bool:
     private = function.__name__.startswith("_")
-    return not (private or function.__module__ in OURS or function.__name__ in OUR_RULES)
+    ours = function.__module__ in OURS or function.__module__.startswith(OUR_ROOMS)
+    return not (private or ours or function.__name__ in OUR_RULES)
 
 
 FUNCTIONS = [getattr(rule, "py_func", rule) for rule in compiled.RULES]

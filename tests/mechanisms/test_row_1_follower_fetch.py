@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from partition_lines import BROKER_1, BROKER_2, BROKER_3, Line, lines_of
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.run_folder import RunFolder
@@ -21,10 +22,13 @@ TOLD = {
     "produce_answered": "base_offset end_offset acks",
 }
 
-# With AlterPartition the leader does not write ZooKeeper itself: here, every release does.
+#: Releases, and the protocol in which their leaders write the ISR to ZooKeeper themselves.
 RELEASES = {
     **dict.fromkeys(("0.10.2", "0.11", "1.0.0", "1.0.2", "1.1.0", "1.1.1", "2.0", "2.1", "2.3")),
-    **{"2.6": None, "2.8": "2.6", "3.2": "2.6", "3.9": "2.6"},
+    "2.6": None,
+    "2.8": "2.6",
+    "3.2": "2.6",
+    "3.9": "2.6",
 }
 
 
@@ -96,14 +100,14 @@ def answered_at_once(run: RunFolder) -> list[Line]:
     """What comes of broker 3's fetch at 2, which finds a third record."""
     (counted,) = rows_of(run, "fetch_counted", replica=BROKER_3, old_offset=1, fetch_offset=2)
     begun_ms = counted["time_us"] // 1000
-    of_broker_3: list[Line] = [
+    return [
         line
         for line in lines_of(run, TOLD, begun_ms, begun_ms + 7)
         if line[1] == BROKER_3
-        or line[:3] in (("fetch_answered", BROKER_1, BROKER_3), ("fetch_counted", BROKER_1, BROKER_3))
+        or line[:3] == ("fetch_answered", BROKER_1, BROKER_3)
+        or line[:3] == ("fetch_counted", BROKER_1, BROKER_3)
         or line[:2] == ("high_watermark_moved", BROKER_1)
     ]
-    return of_broker_3
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ The scenario is ``02-two-log-end-offsets``: broker 1 leads, 2 follows.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+
 from partition_lines import BROKER_1, BROKER_2, lines_of
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.run_folder import RunFolder

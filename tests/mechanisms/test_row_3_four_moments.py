@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from partition_lines import BROKER_1, BROKER_2, lines_of
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.run_folder import RunFolder

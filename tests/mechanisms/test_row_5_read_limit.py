@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
 from partition_lines import BROKER_1
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.replication import errors
@@ -18,29 +19,30 @@ NONE = errors.NONE
 OFFSET_OUT_OF_RANGE = errors.OFFSET_OUT_OF_RANGE
 
 
-def story(release: str, folder: Path) -> RunFolder:
-    changes = {"release": release, "protocol": "2.6" if release >= "2.7" else None}
-    return run_of(shipped("05-read-limit", changes), folder)
-
-
 def of_process(run: RunFolder, kind: str, column: str, name: str) -> list[TraceRow]:
     (number,) = (n for n, process in enumerate(run.manifest["processes"]) if name in str(process))
     return rows_of(run, kind, **{column: number})
 
 
-@pytest.mark.parametrize("release", ["0.10.2", "1.1", "2.3", "2.4", "2.6", "3.9"])
+@pytest.mark.parametrize(
+    ("release", "protocol"),
+    [
+        *((release, None) for release in ("0.10.2", "1.1", "2.3", "2.4", "2.6")),
+        *((release, "2.6") for release in ("2.8", "3.9")),
+    ],
+)
 def test_a_consumer_gets_what_is_below_the_high_watermark_and_no_error_up_to_the_log_end(
-    release: str, tmp_path: Path
+    release: str, protocol: str | None, tmp_path: Path
 ) -> None:
     """Rule 2.6: the limit of read_uncommitted is the HW; above the LEO the offset is unknown."""
-    run = story(release, tmp_path / "run")
+    changes = {"release": release, "protocol": protocol}
+    run = run_of(shipped("05-read-limit", changes), tmp_path / "run")
     leader = rows_of(run, "sampled", process=BROKER_1, time_us=6_000_000)[0]
     assert (leader["log_end_offset"], leader["high_watermark"]) == (14, 7)
 
     answers = [
-        (offset, row["end_offset"], row["high_watermark"], row["error"])
+        (row["fetch_offset"], row["end_offset"], row["high_watermark"], row["error"])
         for row in of_process(run, "fetch_answered", "to_process", "operator")
-        for offset in (row["fetch_offset"],)
     ]
     assert answers == [
         (0, 7, 7, NONE),
@@ -60,7 +62,7 @@ def test_a_consumer_gets_what_is_below_the_high_watermark_and_no_error_up_to_the
 
 def test_a_consumer_at_the_high_watermark_gets_the_rest_when_it_moves(tmp_path: Path) -> None:
     """Rule 7.2: its fetch waits fetch.max.wait.ms (500) in vain, or until the HW moves."""
-    run = story("2.6", tmp_path / "run")
+    run = run_of(shipped("05-read-limit"), tmp_path / "run")
     reader = of_process(run, "consumed", "process", "reader")
     read = [(row["fetch_offset"], row["end_offset"]) for row in reader]
     assert [of_one for of_one in read if of_one[0] < of_one[1]] == [(0, 7), (7, 14)]

@@ -64,11 +64,12 @@ def test_constants_are_typed() -> None:
 
 
 COUNT_SIGNATURES = """
-from tidegauge.commands.compile_rules import import_modules_of
+from tidegauge.commands.compile_rules import import_kernel
 from tidegauge.replication import compiled
-import_modules_of(compiled.KERNEL_ROOMS)
+import_kernel()
 assert compiled.compile_all().compiled == len(compiled.RULES)
-print([rule.py_func.__name__ for rule in compiled.RULES if len(rule.signatures) != 1])
+rules = compiled.RULES + compiled.INNER_RULES
+print([rule.py_func.__name__ for rule in rules if len(rule.signatures) > 1])
 """
 
 
@@ -89,12 +90,14 @@ def test_no_rule_is_compiled_twice(tmp_path: Path) -> None:
     assert told == "[]\n"
 
 
-def cache_folder_of(house: Path, **environment: str) -> str:
-    """Where the rules of a house would be kept, asked in a process of its own."""
+def cache_folder_of(house: Path, module: str = "", **environment: str) -> str:
+    """Where the rules of a module of a house would be kept, asked in a process of its own."""
     question = (
-        "import sys, types; package = types.ModuleType('tidegauge');"
+        "import sys, types, importlib; package = types.ModuleType('tidegauge');"
         f"package.__path__ = [{str(house)!r}]; sys.modules['tidegauge'] = package;"
-        "import tidegauge.replication.compiled as compiled; print(compiled.cache_folder())"
+        "import tidegauge.replication.compiled as compiled;"
+        f"module = {module!r}; module and importlib.import_module(module);"
+        "print(compiled.cache_folder() / (compiled._folder_of(module) if module else ''))"
     )
     return subprocess.run(
         [sys.executable, "-c", question],
@@ -105,17 +108,34 @@ def cache_folder_of(house: Path, **environment: str) -> str:
     ).stdout.strip()
 
 
-def test_every_source_of_a_rule_names_the_cache(tmp_path: Path) -> None:
-    """Numba alone goes on using a rule whose callee in another file has changed."""
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
     for room in compiled.KERNEL_ROOMS:
-        if (HOUSE / room).is_dir():
-            shutil.copytree(HOUSE / room, tmp_path / room)
-    before = cache_folder_of(tmp_path)
-    assert cache_folder_of(tmp_path) == before
-    assert cache_folder_of(tmp_path, TIDEGAUGE_BOUNDS_CHECK="1") != before
-    elections = tmp_path / "controller" / "elections.py"
+        shutil.copytree(HOUSE / room, tmp_path / room)
+    return tmp_path
+
+
+def test_a_source_names_the_cache_of_all_that_it_can_end_up_in(house: Path) -> None:
+    """Numba alone goes on using a rule whose callee in another file has changed."""
+    user = "tidegauge.controller.partition_changes"
+    before = cache_folder_of(house, user)
+    assert cache_folder_of(house, user) == before
+    elections = house / "controller" / "elections.py"
     elections.write_text(elections.read_text() + "\n# changed\n")
-    assert cache_folder_of(tmp_path) != before
+    assert cache_folder_of(house, user) != before
+
+
+def test_a_source_leaves_the_cache_of_others_alone(house: Path) -> None:
+    """Else each change to a scenario's model would cost a minute of compilation."""
+    other = "tidegauge.replication.high_watermark"
+    before = cache_folder_of(house, other)
+    elections = house / "controller" / "elections.py"
+    elections.write_text(elections.read_text() + "\n# changed\n")
+    assert cache_folder_of(house, other) == before
+
+
+def test_code_with_checked_bounds_has_its_own_cache(house: Path) -> None:
+    assert cache_folder_of(house, TIDEGAUGE_BOUNDS_CHECK="1") != cache_folder_of(house)
 
 
 @pytest.mark.skipif(not compiled.COMPILED, reason="nothing is compiled")
