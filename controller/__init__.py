@@ -1,16 +1,28 @@
-"""The controller. So far: its elections, its state machines, and what it stores.
+"""ZooKeeper, and the controller context of each broker.
 
 Where to look for what Kafka calls:
 
 ==========================================  ================================================
 Kafka                                       here
 ==========================================  ================================================
+KafkaController, ControllerEventManager     ``controller.py``
+onControllerFailover, processTopicChange    ``failover.py``
+processBrokerChange, onBrokerFailure        ``broker_changes.py``
+processIsrChangeNotification                ``notification_changes.py``
+doElectLeaderForPartitions,                 ``partition_changes.py``
+removeReplicasFromIsr                       (what is written), ``elections.py`` (who leads),
+..                                          ``leader_and_isr.py`` (leader, epoch, ISR)
 Election, PartitionLeaderElectionAlgorithms ``elections.py``
-LeaderAndIsr, doRemoveReplicasFromIsr       ``leader_and_isr.py``
-onReplicasBecomeOffline (which partitions)  ``leader_and_isr.py``
 PartitionStateMachine                       ``partition_state_machine.py``
 ReplicaStateMachine                         ``replica_state_machine.py``
+ControllerChannelManager                    ``channels.py``
+KafkaZkClient (the controller's side)       ``zookeeper_requests.py``
+ZooKeeper's server                          ``zookeeper.py``, ``znodes.py``, ``sessions.py``
 ==========================================  ================================================
+
+``state.py`` is all that ZooKeeper and the controllers remember, ``new_tables.py`` its
+beginning. **To add an event of the controller**: its name in ``phases.py``, a file with its
+phases, a branch in ``controller.py``.
 
 This room imports from ``replication`` and ``simulation`` only; brokers (``actors``) are met
 through messages.

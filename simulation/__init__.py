@@ -1,1 +1,28 @@
-"""Virtual time: events and processes, links, clients, faults, windows, trace, scenarios."""
+"""Virtual time: events and processes, links, clients, faults, windows, trace, scenarios.
+
+=============================  ==========================================================
+what                           where
+=============================  ==========================================================
+all state of the kernel        ``kernel.py``: records and tables; ``new_tables.py`` lays
+                               them out, ``cluster_plan.py`` numbers what a scenario names
+events and their order         ``events.py``; ``kinds.py`` lists the kinds
+messages between processes     ``links.py``; between groups ``frames.py``
+what goes wrong                ``faults.py``
+random draws, the cost model   ``random_streams.py``, ``costs.py``
+rows of the trace, their hash  ``row_kinds.py`` (the schema), ``rows.py`` (written and
+                               folded), ``trace_file.py`` (files), ``trace_hash.py``
+producers and consumers        ``producer.py``, ``consumer.py``, ``client_metadata.py``
+the operator, its steps        ``steps.py``
+who is who, znodes             ``topology.py``
+scenario files                 ``scenario.py`` reads one; a part of it in each
+                               ``scenario_*.py``
+=============================  ==========================================================
+
+**To add** a kind of event: a line in ``kinds.py`` and a branch where its process handles it.
+A kind of row: a line in ``row_kinds.py``, and its words in ``tidegauge/story.py``. A fault:
+its model in ``scenario_faults.py``, what it does in ``faults.py``. A cost: its field in
+``scenario_costs.py`` and its place in ``costs.py``.
+
+What runs inside the loop is compiled: ``@inner_rule`` functions over tables, which only other
+rules call. This room imports from ``replication`` only.
+"""

@@ -13,13 +13,20 @@ from tidegauge.simulation.scenario_file import read_scenario_file
 from tidegauge.simulation.topology import FIXED_ZNODES
 
 
+def as_written(name: str) -> dict[str, Any]:
+    """The content of a scenario file that comes along."""
+    written = read_scenario_file(shipped_scenarios()[name]).data
+    assert isinstance(written, dict)
+    return written
+
+
 def retold(name: str, settings: Mapping[str, int | bool] | None = None, **parts: Any) -> Scenario:
     """A scenario that comes along with some parts and settings of its brokers exchanged.
 
     Other than in ``shipped`` everything that the file does not say is left open, so that
     another release brings its own defaults.
     """
-    story = dict(read_scenario_file(shipped_scenarios()[name]).data) | parts
+    story = as_written(name) | parts
     cluster = dict(story["cluster"])
     cluster["settings"] = cluster.get("settings", {}) | dict(settings or {})
     return scenario_from_mapping(story | {"cluster": cluster}, name)
@@ -27,7 +34,7 @@ def retold(name: str, settings: Mapping[str, int | bool] | None = None, **parts:
 
 def moved(name: str, begins_ms: int) -> list[dict[str, Any]]:
     """The one fault of a scenario, beginning at another time."""
-    (fault,) = read_scenario_file(shipped_scenarios()[name]).data["faults"]
+    (fault,) = as_written(name)["faults"]
     return [dict(fault) | {"at": f"{begins_ms}ms"}]
 
 

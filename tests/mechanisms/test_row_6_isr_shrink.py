@@ -116,7 +116,7 @@ def test_a_follower_that_lives_but_is_slow_is_evicted_by_the_leader(
     tmp_path: Path, name: str, fault: dict[str, Any] | None
 ) -> None:
     """Mechanism 6: a slow link or a slow disk leaves the ZooKeeper session alive."""
-    parts = {} if fault is None else {"faults": [{"name": name, **fault}]}
+    parts: dict[str, Any] = {} if fault is None else {"faults": [{"name": name, **fault}]}
     run = run_of(retold("06-slow-follower", **parts), tmp_path / "run")
     shrunk = the_shrink(run)
     assert members(run, shrunk) == [1, 2]

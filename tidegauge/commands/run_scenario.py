@@ -58,7 +58,7 @@ def run_scenario(
     try:
         with _progress(loaded.duration_us) as progress:
             run = simulate(loaded, out, progress=progress)
-    except FileExistsError as error:
+    except (FileExistsError, ScenarioError) as error:
         fail(str(error))
     except KeyboardInterrupt:
         typer.echo(f"\nStopped: {out} holds the trace so far. Again: {_command(scenario, loaded)}")
