@@ -31,6 +31,7 @@ from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.releases import rules_of
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.new_tables import chain_free
 from tidegauge.simulation.topology import Topology
 
 #: Epochs that each replica has room for at first.
@@ -168,8 +169,6 @@ def enlarge_watches(brokers: Brokers, reserve: int) -> None:
         return
     count = len(brokers.watches)
     brokers.watches = grown(brokers.watches, 2 * count + 4 * reserve)
-    chain = column(brokers.watches, "next")
-    chain[count:] = range(count + 1, len(brokers.watches) + 1)
-    chain[-1] = pools.free_watch
+    chain_free(column(brokers.watches, "next"), count, int(pools.free_watch))
     pools.free_watch = count
     pools.free_watches += len(brokers.watches) - count

@@ -17,6 +17,7 @@ from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.releases import rules_of
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.new_tables import chain_free
 from tidegauge.simulation.topology import FIXED_ZNODES, NOTIFICATIONS_ZNODE
 
 _NOTIFICATION_ROOM = 64
@@ -95,7 +96,5 @@ def enlarge_control_plane(plane: ControlPlane) -> None:
     count = len(plane.znodes)
     plane.znodes = grown(plane.znodes, count + max(_NOTIFICATION_ROOM, count // 8))
     _blank_znodes(plane.znodes, count)
-    chain = column(plane.znodes, "next")
-    chain[count:] = range(count + 1, len(plane.znodes) + 1)
-    chain[-1] = ensemble.free_notification
+    chain_free(column(plane.znodes, "next"), count, int(ensemble.free_notification))
     ensemble.free_notification = count

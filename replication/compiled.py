@@ -26,7 +26,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -101,7 +101,7 @@ class Tables:
         """What is handed to a rule; made anew after an array was exchanged."""
         if not COMPILED:
             return self
-        struct = _tables_type(type(self))
+        struct = _tables_type(cast("Any", type(self)))
         arrays = [getattr(self, name) for name in struct.fields]
         return cast("Self", TablesView(struct, arrays))
 
@@ -194,13 +194,12 @@ def _numba_type(annotation: Any) -> Any:
     if isinstance(annotation, type) and issubclass(annotation, Record):
         return numba.from_dtype(dtype_of(annotation))
     if isinstance(annotation, type) and issubclass(annotation, Tables):
-        return _tables_type(annotation)
+        return _tables_type(cast("Any", annotation))
     raise TypeError(f"a rule cannot take a parameter of type {annotation!r}")
 
 
 @cache
-def _tables_type(tables: Hashable) -> TablesType:
-    assert isinstance(tables, type)
+def _tables_type(tables: Any) -> TablesType:
     hints = get_type_hints(tables)
     return TablesType(tables.__name__, [(name, _numba_type(hint)) for name, hint in hints.items()])
 

@@ -11,7 +11,8 @@ slots (``replica_list.py``). Absent is -1, as on Kafka's wire.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar, cast, get_type_hints, overload
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, cast, get_type_hints, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,6 +167,11 @@ class LeaderAndIsr(Record):
 
 def dtype_of(record: type[Record]) -> np.dtype[np.void]:
     """The numpy dtype of a record's rows, aligned as a C struct would be."""
+    return _laid_out(cast("Any", record))  # mypy takes no class for hashable
+
+
+@cache
+def _laid_out(record: Any) -> np.dtype[np.void]:
     hints = get_type_hints(record, include_extras=True)
     fields = [(name, hint.__metadata__[0]) for name, hint in hints.items()]
     return np.dtype((record, np.dtype(fields, align=True)))

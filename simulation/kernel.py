@@ -246,7 +246,8 @@ class Context(Record):
     #: How many processes and partitions there are.
     process_count: i64
     partition_count: i64
-    #: Slots of every table that are kept free while a handler runs.
+    #: Slots that are kept free while a handler runs: of partition data, of all other tables.
+    item_reserve: i64
     reserve: i64
     #: A handler found a table of its room too small: enlarge it before the next event.
     needs_room: flag

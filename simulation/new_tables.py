@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tidegauge.replication.records import Records, column, grown, new_records
 from tidegauge.replication.replica_list import pack
 from tidegauge.simulation import faults, steps
@@ -103,7 +106,9 @@ def fetcher_hash(topic: str, partition: int) -> int:
     return (31 * text_hash + partition) & 0x7FFFFFFF
 
 
-def new_kernel(plan: ClusterPlan, hosted: Collection[int], reserve: int) -> Kernel:
+def new_kernel(
+    plan: ClusterPlan, hosted: Collection[int], reserve: int, item_reserve: int
+) -> Kernel:
     """Virtual time at its beginning, for the processes in ``hosted``."""
     count = len(plan.processes)
     kernel = Kernel(
@@ -126,6 +131,7 @@ def new_kernel(plan: ClusterPlan, hosted: Collection[int], reserve: int) -> Kern
     context.process_count = count
     context.partition_count = len(plan.partitions)
     context.reserve = reserve
+    context.item_reserve = item_reserve
     context.trace_level = TRACE_ALL if plan.scenario.trace == "all" else TRACE_TRANSITIONS
     context.retransmission_table = RETRANSMISSION_AFTER_CUT
     for field in ("free_event", "free_item", "ready_first", "ready_last"):
@@ -135,32 +141,34 @@ def new_kernel(plan: ClusterPlan, hosted: Collection[int], reserve: int) -> Kern
     context.cause_process = NONE
     context.cause_sequence = NONE
     _plan_faults(plan, kernel)
-    enlarge_kernel(kernel, reserve)
+    enlarge_kernel(kernel, reserve, item_reserve)
     return kernel
 
 
-def enlarge_kernel(kernel: Kernel, needed: int) -> None:
-    """Enlarge the tables of events and of partition data until ``needed`` are free in each."""
+def enlarge_kernel(kernel: Kernel, events: int, items: int) -> None:
+    """Enlarge the tables until so many events and so much partition data are free."""
     context = kernel.context[0]
-    while context.free_events < 2 * needed:
+    if context.free_events < events:
         count = len(kernel.events)
-        kernel.events = grown(kernel.events, 2 * count + 4 * needed)
+        kernel.events = grown(kernel.events, 2 * count + 2 * events)
         kernel.heap = grown(kernel.heap, len(kernel.events))
-        for index in range(len(kernel.events) - 1, count - 1, -1):
-            event = kernel.events[index]
-            event.index = index
-            event.kind = NONE
-            event.next = context.free_event
-            context.free_event = index
+        column(kernel.events, "kind")[count:] = NONE
+        column(kernel.events, "index")[count:] = range(count, len(kernel.events))
+        chain_free(column(kernel.events, "next"), count, int(context.free_event))
+        context.free_event = count
         context.free_events += len(kernel.events) - count
-    while context.free_items < 2 * needed:
+    if context.free_items < items:
         count = len(kernel.items)
-        kernel.items = grown(kernel.items, 2 * count + 4 * needed)
-        chain = column(kernel.items, "next")
-        chain[count:] = range(count + 1, len(kernel.items) + 1)
-        chain[-1] = context.free_item
+        kernel.items = grown(kernel.items, 2 * count + 2 * items)
+        chain_free(column(kernel.items, "next"), count, int(context.free_item))
         context.free_item = count
         context.free_items += len(kernel.items) - count
+
+
+def chain_free(following: NDArray[np.int64], first: int, free: int) -> None:
+    """Chain the slots from ``first`` on, and behind them those that were free before."""
+    following[first:] = range(first + 1, len(following) + 1)
+    following[-1] = free
 
 
 def _processes(plan: ClusterPlan, hosted: Collection[int]) -> Records[Process]:

@@ -98,7 +98,8 @@ class Group:
         self.hosted = sorted(hosted)
         self.reserve = reserve_of(plan)
         self.topology = new_topology(plan)
-        self.kernel = new_kernel(plan, set(hosted), self.reserve)
+        self.item_reserve = item_reserve_of(plan)
+        self.kernel = new_kernel(plan, set(hosted), self.reserve, self.item_reserve)
         self.brokers = new_brokers(plan, self.topology, self.reserve)
         self.plane = new_control_plane(plan)
         self.clients = new_clients(plan)
@@ -172,11 +173,10 @@ class Group:
     def take_frame(self, data: bytes) -> None:
         """Let the events of another group's frame wait for their time here."""
         frame = decode_frame(data)
-        needed = self.reserve + len(frame.events) + len(frame.items)
-        context = self.kernel.context[0]
-        if min(context.free_events, context.free_items) < needed:
-            enlarge_kernel(self.kernel, needed)
-            self.views = self._make_views()
+        enlarge_kernel(
+            self.kernel, self.reserve + len(frame.events), self.item_reserve + len(frame.items)
+        )
+        self.views = self._make_views()
         take_events(self.views[0], frame.events, frame.items)
 
     # Its tables.
@@ -193,7 +193,7 @@ class Group:
     def make_room(self, sink: RowSink) -> None:
         """Drain the rows, and enlarge every table in which little is left."""
         self.drain(sink)
-        enlarge_kernel(self.kernel, self.reserve)
+        enlarge_kernel(self.kernel, self.reserve, self.item_reserve)
         enlarge_brokers(self.brokers, self.reserve)
         enlarge_control_plane(self.plane)
         enlarge_clients(self.clients)
@@ -247,10 +247,18 @@ class Group:
 
 
 def reserve_of(plan: ClusterPlan) -> int:
-    """How many events, entries and rows a single event can need at most.
+    """How many events, rows or watches a single event can need at most.
 
-    The largest is a controller's failover: a LeaderAndIsr entry for each replica and an
-    UpdateMetadata entry for each broker and partition.
+    The largest is a controller that reads or writes the state of every partition.
+    """
+    return 256 + 4 * (len(plan.partitions) + len(plan.processes))
+
+
+def item_reserve_of(plan: ClusterPlan) -> int:
+    """How many entries of partition data a single event can need at most.
+
+    The largest is a controller's failover: a LeaderAndIsr entry for each replica, and an
+    UpdateMetadata entry for each broker and partition, told to each broker.
     """
     brokers, partitions = len(plan.brokers), len(plan.partitions)
-    return 256 + (brokers + plan.width) * (partitions + brokers) + 4 * len(plan.processes)
+    return 256 + (brokers + plan.width) * (partitions + brokers)

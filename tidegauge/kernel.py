@@ -70,7 +70,7 @@ def _needs_room(kernel: Kernel, brokers: Brokers) -> bool:
     return (
         context.needs_room
         or context.free_events < context.reserve
-        or context.free_items < context.reserve
+        or context.free_items < context.item_reserve
         or len(kernel.rows) - context.row_count < context.reserve
         or brokers.pools[0].free_watches < context.reserve
     )

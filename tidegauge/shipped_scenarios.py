@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tidegauge import scenarios
 from tidegauge.simulation.scenario import ScenarioError
 
-#: Where they lie: beside the rooms in a checkout, inside the package when installed.
-FOLDERS = (
-    Path(__file__).resolve().parent.parent / "scenarios",
-    Path(__file__).resolve().parent / "scenarios",
-)
+FOLDER = Path(scenarios.__file__).parent
 
 
 def shipped_scenarios() -> dict[str, Path]:
     """Every scenario that comes along, by its name."""
-    return {
-        file.stem: file
-        for folder in FOLDERS
-        if folder.is_dir()
-        for file in sorted(folder.rglob("*.yaml"))
-    }
+    return {file.stem: file for file in sorted(FOLDER.rglob("*.yaml"))}
 
 
 def find_scenario(name: str) -> Path:

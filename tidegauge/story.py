@@ -17,6 +17,7 @@ from tidegauge.replication import errors, replica_list
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation import kinds
 from tidegauge.simulation.row_kinds import MOMENTS, REASONS
+from tidegauge.znode_paths import ZnodePaths
 
 # fmt: off
 WORDS: dict[str, str] = {
@@ -53,9 +54,9 @@ WORDS: dict[str, str] = {
         "gives up the partition in epoch {leader_epoch}, until the next LeaderAndIsr",
     "session_opened": "opens session {session} of {broker}, time-out {timeout_ms}",
     "session_expired": "expires session {session} of {broker}, silent for {silent_us}",
-    "znode_created": "znode {znode} is created by {writer}",
-    "znode_set": "znode {znode} is written by {writer}: version {version}",
-    "znode_deleted": "znode {znode} is deleted by {writer}",
+    "znode_created": "{znode} is created by {writer}",
+    "znode_set": "{znode} is written by {writer}: version {version}",
+    "znode_deleted": "{znode} is deleted by {writer}",
     "controller_elected": "{broker} becomes controller, controller epoch {controller_epoch}",
     "controller_event":
         "takes event {event_kind} from its queue after {queued_us}, {queue_length} in the queue",
@@ -116,6 +117,7 @@ class Names:
         self._brokers: list[int] = list(manifest["brokers"])
         self._partitions = list(manifest["partitions"])
         self._faults = list(manifest["faults"])
+        self.znodes = ZnodePaths(manifest)
         self.partitions: dict[str, int] = {
             f"{partition['topic']}-{partition['partition']}": number
             for number, partition in enumerate(self._partitions)
@@ -188,8 +190,15 @@ def _process(names: Names, _row: TraceRow, process: int) -> str:
     return names.process(process)
 
 
-def _writer(names: Names, _row: TraceRow, process: int) -> str:
-    return "the end of its session" if process < 0 else names.process(process)
+def _writer(names: Names, row: TraceRow, index: int) -> str:
+    """Who wrote a znode: a broker by its index, or nobody who has one."""
+    if index >= 0:
+        return _broker(names, row, index)
+    return "the end of its session" if row.kind == "znode_deleted" else "the operator"
+
+
+def _znode(names: Names, row: TraceRow, znode: int) -> str:
+    return names.znodes.path(znode, row.columns.get("sequence_number"))
 
 
 def _one_of(texts: Mapping[int, str]) -> Callable[[Names, TraceRow, int], str]:
@@ -203,6 +212,7 @@ SPOKEN: dict[str, Callable[[Names, TraceRow, int], str]] = {
     **dict.fromkeys(("from_process", "to_process"), _process),
     **dict.fromkeys(("request_kind", "message_kind"), _one_of(kinds.NAMES)),
     "writer": _writer,
+    "znode": _znode,
     "fault": lambda names, _row, fault: names.fault_text(fault),
     "error": lambda _names, _row, error: errors.NAMES.get(error, f"error {error}"),
     "acks": _one_of({-1: "all"}),

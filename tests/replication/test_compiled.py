@@ -13,12 +13,22 @@ import pytest
 
 from tidegauge.commands.compile_rules import import_modules_of
 from tidegauge.replication import compiled
-from tidegauge.replication.compiled import RULES, code, signature_of
+from tidegauge.replication.compiled import (
+    RULES,
+    Tables,
+    code,
+    inner_rule,
+    rule,
+    signature_of,
+    wrapped,
+)
 from tidegauge.replication.records import (
     Partition,
     Record,
+    Records,
     RemoteReplica,
     dtype_of,
+    grown,
     new_record,
     new_records,
 )
@@ -42,11 +52,73 @@ def test_a_record_is_laid_out_as_a_c_struct(record: type[Record]) -> None:
     assert new_record(record).dtype.names == tuple(dtype_of(record).fields or ())
 
 
+class Logs(Tables):
+    partitions: Records[Partition]
+    followers: Records[RemoteReplica]
+
+
+@inner_rule
+def appended(logs: Logs, partition: int, count: int) -> int:
+    log = logs.partitions[partition]
+    log.log_end_offset += count
+    return log.log_end_offset
+
+
+@rule
+def append_twice(logs: Logs, partition: int) -> int:
+    """Append one record, and then two."""
+    return appended(logs, partition, ONE) + appended(logs, partition, TWO)
+
+
+ONE, TWO = code(1), code(2)
+
+
+def new_logs() -> Logs:
+    return Logs(partitions=new_records(Partition, 2), followers=new_records(RemoteReplica, 2))
+
+
+def test_a_rule_writes_the_memory_of_its_tables() -> None:
+    logs = new_logs()
+    assert append_twice(logs.view, 1) == 4
+    assert [logs.partitions[0].log_end_offset, logs.partitions[1].log_end_offset] == [0, 3]
+
+
+def test_a_view_made_anew_sees_the_table_that_was_exchanged() -> None:
+    logs = new_logs()
+    append_twice(logs.view, 1)
+    logs.partitions = grown(logs.partitions, 4)
+    assert append_twice(logs.view, 1) == 10
+    assert append_twice(logs.view, 3) == 4
+
+
+def test_tables_have_all_their_arrays_and_no_others() -> None:
+    with pytest.raises(TypeError, match="followers"):
+        Logs(partitions=new_records(Partition, 1))
+
+
+@pytest.mark.skipif(not compiled.COMPILED, reason="plain Python calls what it likes")
+def test_an_inner_rule_is_not_called_from_python() -> None:
+    append_twice(new_logs().view, 0)
+    with pytest.raises(TypeError):
+        appended(new_logs().view, 0, 1)
+
+
+def test_arithmetic_that_wraps_says_so() -> None:
+    @rule
+    def product(one: int, other: int) -> int:
+        """The lowest 64 bits of a product."""
+        return wrapped(int(one) * int(other))
+
+    assert product(2**62, 3) == -(2**62)
+    assert product(2**62, 4) == 0
+    assert product(-7, 5) == -35
+
+
 def test_every_rule_says_what_it_takes_and_where_it_was_read() -> None:
     import_modules_of(compiled.KERNEL_ROOMS)
-    for rule in RULES:
-        function = getattr(rule, "py_func", rule)
-        signature_of(rule)
+    for each in RULES:
+        function = getattr(each, "py_func", each)
+        signature_of(each)
         assert function.__doc__ or function.__name__.startswith("_"), function.__name__
 
 

@@ -1,4 +1,4 @@
-"""``tidegauge show``: what happened to a partition in a run, and why."""
+"""``tidegauge show``: what happened to a partition in a run, and why; what ZooKeeper held."""
 
 from __future__ import annotations
 
@@ -58,10 +58,18 @@ def show_run(
         bool,
         typer.Option("--all", help="Samples too, and each request if the run recorded them."),
     ] = False,
+    zookeeper: Annotated[
+        bool, typer.Option("--zookeeper", help="List what ZooKeeper held, instead.")
+    ] = False,
+    at: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="... at this time. Default: at the end of the run."),
+    ] = None,
 ) -> None:
     """Tell what happened to a partition, and why.
 
-    Without --partition: which partitions are worth a look.
+    Without --partition: which partitions are worth a look. With --zookeeper: every znode, with
+    its path, Kafka's JSON and the version of its data.
 
     Times are virtual, since the beginning of the run: 10s, 12.345s, 4m.
 
@@ -70,16 +78,24 @@ def show_run(
       tidegauge show runs/rack-outage
       tidegauge show runs/rack-outage --partition orders-0
       tidegauge show runs/rack-outage --partition orders-0 --from 10s --to 20s --all
+      tidegauge show runs/rack-outage --zookeeper --at 12s
     """
     from tidegauge.run_folder import RunFolder
     from tidegauge.story import Names
 
+    if zookeeper and partition is not None:
+        fail("--zookeeper and --partition exclude each other")
+    if at is not None and not zookeeper:
+        fail("--at needs --zookeeper")
     if partition is None and (details or begin is not None or end is not None):
         fail("--from, --to and --all need a --partition")
     try:
         folder = RunFolder(run)
         names = Names(folder.manifest)
         _print_notes(folder)
+        if zookeeper:
+            _show_zookeeper(console(), folder, None if at is None else _parse_time("--at", at))
+            return
         if partition is None:
             _show_partitions(console(), folder, names)
             return
@@ -160,6 +176,26 @@ def _show_partitions(out: Console, run: RunFolder, names: Names) -> None:
     if partitions:
         first = names.partition(partitions[0].partition)
         out.print(f"\nIts story:   tidegauge show {run.path} --partition {first}", soft_wrap=True)
+
+
+def _show_zookeeper(out: Console, run: RunFolder, at_us: int | None) -> None:
+    """All znodes, in the manner of ``zookeeper-shell``."""
+    from rich.text import Text
+
+    from tidegauge.story import time_text
+    from tidegauge.znode_tree import znode_tree
+
+    znodes = znode_tree(run, at_us)
+    when = "at the end" if at_us is None else f"at {time_text(at_us)}"
+    out.print(f"ZooKeeper {when}: {len(znodes)} znodes", style="bold")
+    for znode in znodes:
+        line = Text(f"{znode.path} ")
+        line.append("null" if znode.data is None else znode.data, style="bold")
+        line.append(f" dataVersion={znode.version}")
+        if znode.owner is not None:
+            broker, session = znode.owner
+            line.append(f" ephemeralOwner=session {session} of broker {broker}")
+        out.print(line, soft_wrap=True)
 
 
 def _show_state(out: Console, run: RunFolder, names: Names, partition: int, span: Span) -> None:

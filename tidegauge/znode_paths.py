@@ -1,0 +1,96 @@
+"""The paths of znodes: what rows of the trace call by a number, people know by its path.
+
+The numbers are those of ``simulation/topology.py``: the fixed znodes first, then one for each
+broker, topic and partition. All higher ones are places for children of
+/isr_change_notification. A place is taken again when its child is gone, so only the sequence
+number that ZooKeeper gave to the child tells its path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+from tidegauge.simulation.topology import (
+    BROKER_IDS_ZNODE,
+    CONTROLLER_EPOCH_ZNODE,
+    CONTROLLER_ZNODE,
+    FIXED_ZNODES,
+    NOTIFICATIONS_ZNODE,
+    TOPICS_ZNODE,
+)
+
+#: Of those that are there from the beginning the path is all that they have.
+FIXED_PATHS: dict[int, str] = {
+    int(CONTROLLER_ZNODE): "/controller",
+    int(CONTROLLER_EPOCH_ZNODE): "/controller_epoch",
+    int(BROKER_IDS_ZNODE): "/brokers/ids",
+    int(TOPICS_ZNODE): "/brokers/topics",
+    int(NOTIFICATIONS_ZNODE): "/isr_change_notification",
+}
+
+_CHILD = f"{FIXED_PATHS[int(NOTIFICATIONS_ZNODE)]}/isr_change_"
+
+
+class ZnodeSort(Enum):
+    """What a znode is about."""
+
+    CONTROLLER = "the broker that is controller"
+    CONTROLLER_EPOCH = "the newest controller epoch"
+    PARENT = "nothing; it has children"
+    BROKER = "one broker's registration"
+    TOPIC = "one topic's assignment"
+    STATE = "one partition's leader and ISR"
+    NOTIFICATION = "partitions whose ISR has changed"
+
+
+class KnownZnode(NamedTuple):
+    """What the number of a znode says."""
+
+    sort: ZnodeSort
+    #: Its place among those of its sort: index of the broker, number of the topic or partition.
+    number: int
+
+
+class ZnodePaths:
+    """The znodes of one run."""
+
+    def __init__(self, manifest: Mapping[str, Any]) -> None:
+        """Count brokers, topics and partitions in a manifest (``run_folder.py``)."""
+        self._brokers: list[int] = list(manifest["brokers"])
+        self._partitions = [(each["topic"], each["partition"]) for each in manifest["partitions"]]
+        #: Names of topics, in the order of their numbers.
+        self.topics: tuple[str, ...] = tuple(dict.fromkeys(topic for topic, _ in self._partitions))
+
+    def known(self, znode: int) -> KnownZnode:
+        """What a znode is about, by its number."""
+        if znode in {CONTROLLER_ZNODE, CONTROLLER_EPOCH_ZNODE}:
+            is_epoch = znode == CONTROLLER_EPOCH_ZNODE
+            return KnownZnode(ZnodeSort.CONTROLLER_EPOCH if is_epoch else ZnodeSort.CONTROLLER, 0)
+        if znode < FIXED_ZNODES:
+            return KnownZnode(ZnodeSort.PARENT, znode)
+        number = znode - int(FIXED_ZNODES)
+        for sort, count in (
+            (ZnodeSort.BROKER, len(self._brokers)),
+            (ZnodeSort.TOPIC, len(self.topics)),
+            (ZnodeSort.STATE, len(self._partitions)),
+        ):
+            if number < count:
+                return KnownZnode(sort, number)
+            number -= count
+        return KnownZnode(ZnodeSort.NOTIFICATION, number)
+
+    def path(self, znode: int, sequence_number: int | None = None) -> str:
+        """The path of a znode; of a notification with ``*`` if its number is not given."""
+        sort, number = self.known(znode)
+        if sort is ZnodeSort.BROKER:
+            return f"{FIXED_PATHS[int(BROKER_IDS_ZNODE)]}/{self._brokers[number]}"
+        if sort is ZnodeSort.TOPIC:
+            return f"{FIXED_PATHS[int(TOPICS_ZNODE)]}/{self.topics[number]}"
+        if sort is ZnodeSort.STATE:
+            topic, partition = self._partitions[number]
+            return f"{FIXED_PATHS[int(TOPICS_ZNODE)]}/{topic}/partitions/{partition}/state"
+        if sort is ZnodeSort.NOTIFICATION:
+            return _CHILD + ("*" if sequence_number is None else f"{sequence_number:010}")
+        return FIXED_PATHS.get(znode, f"znode {znode}")

@@ -1,0 +1,199 @@
+"""What ZooKeeper held at a moment of a run: paths, Kafka's JSON, versions, owners.
+
+The tree is built from the rows that ZooKeeper wrote of creations, writes and deletions. Data
+is written as Kafka does (``ZkData.scala@2.6.0``), in its order of keys, with what is simulated
+and nothing else: a registration has no endpoints, and a state no ``leader_recovery_state``.
+Timestamps are virtual, in milliseconds since the beginning of the run.
+
+Rows do not say what a notification holds. It is what the leader that wrote it had changed since
+its notification before; a broker has one of them on its way at most, so they come in order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict, deque
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from tidegauge.replication.release_versions import Release
+from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.story import Names
+from tidegauge.znode_paths import FIXED_PATHS, ZnodeSort
+
+_ISR_CHANGES = frozenset({"isr_shrunk", "isr_expanded"})
+_ROWS = _ISR_CHANGES | {
+    "notification_sent",
+    "session_opened",
+    "znode_created",
+    "znode_set",
+    "znode_deleted",
+}
+
+#: KIP-455: assignments have lists of replicas that are being added and removed.
+_REASSIGNMENT_IN_TOPIC = Release.parse("2.4.0")
+#: KIP-584: registrations have features.
+_FEATURES_IN_REGISTRATION = Release.parse("2.7.0")
+
+
+class Owner(NamedTuple):
+    """The session that an ephemeral znode goes with."""
+
+    #: Id of the broker.
+    broker: int
+    #: Which of the broker's sessions.
+    session: int
+
+
+class TreeNode(NamedTuple):
+    """One znode."""
+
+    path: str
+    #: None if nothing was ever written into it, or if the trace lacks what was.
+    data: str | None
+    version: int
+    #: None for one that is not ephemeral.
+    owner: Owner | None
+
+
+def znode_tree(run: RunFolder, at_us: int | None = None) -> list[TreeNode]:
+    """The znodes that existed at a time (by default the end of the run), parents first.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    tree = _Tree(run.manifest)
+    for row in run.all_rows(wanted=lambda kind: kind.name in _ROWS):
+        if at_us is not None and row["time_us"] > at_us:
+            break
+        tree.take(row)
+    return sorted(tree.znodes.values(), key=lambda node: _place(node.path))
+
+
+def _place(path: str) -> list[tuple[bool, int, str]]:
+    """Where a path belongs: siblings by name, those that are numbers by number."""
+    return [
+        (False, int(name), "") if name.isdecimal() else (True, 0, name)
+        for name in path.split("/")[1:]
+    ]
+
+
+class _Tree:
+    """The tree, row by row."""
+
+    def __init__(self, manifest: Mapping[str, Any]) -> None:
+        self._names = Names(manifest)
+        self._paths = self._names.znodes
+        self._assignments: dict[str, dict[str, list[int]]] = defaultdict(dict)
+        for number in self._names.partitions.values():
+            topic, partition = self._names.topic_and_partition(number)
+            self._assignments[topic][str(partition)] = self._names.replicas(number)
+        scenario = manifest["scenario"]
+        self._release = Release.parse(scenario["release"])
+        self._racks = {
+            broker: rack
+            for rack, brokers in scenario["cluster"]["racks"].items()
+            for broker in brokers
+        }
+        self._sessions: dict[int, int] = {}
+        #: Partitions that a broker has changed since its last notification, by its index. A
+        #: set in Kafka; here those that were changed first come first.
+        self._changed: defaultdict[int, dict[int, None]] = defaultdict(dict)
+        #: What notifications hold that have been sent and not yet created.
+        self._sent: defaultdict[int, deque[list[int]]] = defaultdict(deque)
+        #: By number; the parents are there from the beginning.
+        self.znodes = {
+            znode: TreeNode(path, None, 0, None)
+            for znode, path in FIXED_PATHS.items()
+            if self._paths.known(znode).sort is ZnodeSort.PARENT
+        }
+
+    def take(self, row: TraceRow) -> None:
+        """Let one row change the tree; rows come in their total order."""
+        if row.kind in _ISR_CHANGES:
+            changer = self._names.broker_of_process(row["process"])
+            self._changed[changer][row["partition"]] = None
+        elif row.kind == "notification_sent":
+            sender = self._names.broker_of_process(row["process"])
+            self._sent[sender].append(list(self._changed.pop(sender, ())))
+        elif row.kind == "session_opened":
+            self._sessions[row["broker"]] = row["session"]
+        elif row.kind == "znode_created":
+            self._create(row)
+        elif row.kind == "znode_set":
+            path, _, _, owner = self.znodes[row["znode"]]
+            self.znodes[row["znode"]] = TreeNode(path, self._data(row), row["version"], owner)
+        else:
+            self.znodes.pop(row["znode"], None)
+
+    def _create(self, row: TraceRow) -> None:
+        path = self._paths.path(row["znode"], row["sequence_number"])
+        owner = None
+        if self._paths.known(row["znode"]).sort in {ZnodeSort.CONTROLLER, ZnodeSort.BROKER}:
+            owner = Owner(self._id(row["writer"]), self._sessions.get(row["writer"], -1))
+        self.znodes[row["znode"]] = TreeNode(path, self._data(row), 0, owner)
+
+    def _data(self, row: TraceRow) -> str | None:
+        """What a creation or a write brings."""
+        sort, number = self._paths.known(row["znode"])
+        if sort is ZnodeSort.CONTROLLER_EPOCH:
+            return str(row["controller_epoch"])
+        if sort is ZnodeSort.NOTIFICATION:
+            sent = self._sent[row["writer"]]
+            return _json(self._notification(sent.popleft())) if sent else None
+        if sort is ZnodeSort.CONTROLLER:
+            broker = self._id(row["writer"])
+            return _json({"version": 1, "brokerid": broker, "timestamp": _timestamp(row)})
+        if sort is ZnodeSort.BROKER:
+            return _json(self._registration(row))
+        if sort is ZnodeSort.TOPIC:
+            return _json(self._topic(self._paths.topics[number]))
+        return _json(self._state(row, number))
+
+    def _id(self, index: int) -> int:
+        """Id of a broker; nobody (-1) stays nobody."""
+        broker = self._names.broker_id(index)
+        return index if broker is None else broker
+
+    def _registration(self, row: TraceRow) -> dict[str, object]:
+        """Source: BrokerIdZNode.encode@2.6.0."""
+        broker = self._id(row["writer"])
+        version = 5 if self._release >= _FEATURES_IN_REGISTRATION else 4
+        rack = {"rack": self._racks[broker]} if broker in self._racks else {}
+        return {**rack, "timestamp": _timestamp(row), "version": version}
+
+    def _topic(self, topic: str) -> dict[str, object]:
+        """Source: TopicZNode.encode@2.3.0 and @2.4.0."""
+        assignment = self._assignments[topic]
+        if self._release < _REASSIGNMENT_IN_TOPIC:
+            return {"version": 1, "partitions": assignment}
+        moves: dict[str, object] = {"adding_replicas": {}, "removing_replicas": {}}
+        return {"version": 2, "partitions": assignment, **moves}
+
+    def _state(self, row: TraceRow, partition: int) -> dict[str, object]:
+        """Source: TopicPartitionStateZNode.encode@2.6.0."""
+        replicas = dict(enumerate(self._names.replicas(partition)))
+        return {
+            "controller_epoch": row["controller_epoch"],
+            # A slot of the partition's own brokers; nobody (-1) stays nobody.
+            "leader": replicas.get(row["leader"], row["leader"]),
+            "version": 1,
+            "leader_epoch": row["leader_epoch"],
+            "isr": self._names.brokers_in(row["isr"], partition),
+        }
+
+    def _notification(self, partitions: list[int]) -> dict[str, object]:
+        """Source: IsrChangeNotificationSequenceZNode.encode@2.6.0."""
+        named = map(self._names.topic_and_partition, partitions)
+        return {
+            "version": 1,
+            "partitions": [{"topic": topic, "partition": number} for topic, number in named],
+        }
+
+
+def _timestamp(row: TraceRow) -> str:
+    return str(row["time_us"] // 1000)
+
+
+def _json(data: Mapping[str, object]) -> str:
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
