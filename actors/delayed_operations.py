@@ -178,9 +178,11 @@ def wake_produces(kernel: Kernel, topology: Topology, brokers: Brokers, row: int
 def complete_produce(
     kernel: Kernel, topology: Topology, brokers: Brokers, row: int, request: Event
 ) -> None:
-    """Answer a produce that waited."""
+    """Answer a produce that waited, not before its append has ended."""
     unwatch(brokers, brokers.delayed_produces[row], request.index)
-    request.cost_us = cost_us(kernel, request.destination, REQUEST)
+    append_ends_us = request.deadline_us - request.wait_ms * 1000 + request.cost_us
+    answer_us = kernel.context[0].time_us + cost_us(kernel, request.destination, REQUEST)
+    request.cost_us = max(append_ends_us, answer_us) - kernel.context[0].time_us
     answer_produce(kernel, topology, brokers, request)
     free_event(kernel, request)
 

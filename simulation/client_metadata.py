@@ -7,16 +7,13 @@ request.timeout.ms is passed over.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.client_state import Client, Clients
 from tidegauge.simulation.events import add_item, new_event, set_timer
 from tidegauge.simulation.kernel import Event, Kernel
 from tidegauge.simulation.kinds import METADATA, METADATA_REFRESH, REQUEST_TIMES_OUT
 from tidegauge.simulation.links import send
 from tidegauge.simulation.topology import Topology
-
-#: A refresh that does not wait.
-AT_ONCE = code(0)
 
 #: In a REQUEST_TIMES_OUT timer: it is about the metadata request.
 _METADATA = METADATA
@@ -44,15 +41,21 @@ def request_metadata(kernel: Kernel, topology: Topology, clients: Clients, proce
         add_item(kernel, request, clients.targets[client.first_target + target].partition)
     now_us = kernel.context[0].time_us
     send(kernel, request, now_us)
+    _ask_next_after(kernel, client, process, client.request_timeout_ms * 1000)
+
+
+@inner_rule
+def _ask_next_after(kernel: Kernel, client: Client, process: int, delay_us: int) -> None:
+    """Ask the next broker after a while, if the question is open then."""
     timer = new_event(kernel, process, process, REQUEST_TIMES_OUT)
     timer.version = _METADATA
     timer.request = client.metadata_request
-    set_timer(kernel, timer, now_us + client.request_timeout_ms * 1000)
+    set_timer(kernel, timer, kernel.context[0].time_us + delay_us)
 
 
 @inner_rule
 def refresh_later(kernel: Kernel, client: Client, process: int, delay_ms: int) -> None:
-    """Ask again after a while, unless that is planned already."""
+    """Ask again when what is known has become old, unless that is planned already."""
     if client.refresh_timer:
         return
     client.refresh_timer = True
@@ -69,7 +72,6 @@ def take_metadata(kernel: Kernel, topology: Topology, clients: Clients, answer: 
     client = clients.clients[client_of(topology, answer.destination)]
     if client.metadata_request != answer.request:
         return False
-    client.metadata_request = 0
     complete = True
     cursor = answer.first_item
     target = client.first_target
@@ -79,6 +81,10 @@ def take_metadata(kernel: Kernel, topology: Topology, clients: Clients, answer: 
         clients.targets[target].leader = item.leader
         complete = complete and item.leader >= 0
         target += 1
-    if not complete:
-        refresh_later(kernel, client, answer.destination, client.retry_backoff_ms)
+    if complete:
+        client.metadata_request = 0
+    else:
+        # The question stays open, so nobody asks before the back-off is over.
+        delay_us = client.retry_backoff_ms * 1000
+        _ask_next_after(kernel, client, answer.destination, delay_us)
     return complete

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import inner_rule
-from tidegauge.simulation.client_metadata import AT_ONCE, client_of, refresh_later, request_metadata
+from tidegauge.simulation.client_metadata import client_of, request_metadata
 from tidegauge.simulation.client_state import Client, Clients, Connection
 from tidegauge.simulation.events import add_item, free_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
@@ -121,7 +121,7 @@ def handle_consumer_response(
     now_us = kernel.context[0].time_us
     client.busy_until_us = max(client.busy_until_us, now_us) + records * client.record_ns // 1000
     if stale:
-        refresh_later(kernel, client, process, AT_ONCE)
+        request_metadata(kernel, topology, clients, process)
         client.busy_until_us = max(client.busy_until_us, now_us + client.retry_backoff_ms * 1000)
     poll(kernel, topology, clients, process, answer.value)
 

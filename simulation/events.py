@@ -152,20 +152,22 @@ def push(kernel: Kernel, event: Event) -> None:
     """Let the event wait for its time."""
     context = kernel.context[0]
     heap = kernel.heap
-    place = context.heap_size
-    context.heap_size += 1
-    while place > 0:
-        parent = (place - 1) >> 1
-        if not _event_precedes(event, heap[parent]):
-            break
-        _copy_entry(heap[place], heap[parent])
-        place = parent
-    entry = heap[place]
+    # There is always a free slot for an event, so the last place of the heap is never used.
+    entry = heap[len(heap) - 1]
     entry.time_us = event.time_us
     entry.destination = event.destination
     entry.source = event.source
     entry.sequence = event.sequence
     entry.index = event.index
+    place = context.heap_size
+    context.heap_size += 1
+    while place > 0:
+        parent = (place - 1) >> 1
+        if not _precedes(entry, heap[parent]):
+            break
+        _copy_entry(heap[place], heap[parent])
+        place = parent
+    _copy_entry(heap[place], entry)
 
 
 @inner_rule
@@ -195,17 +197,6 @@ def pop(kernel: Kernel) -> Event:
 
 @inner_rule
 def _precedes(one: HeapEntry, other: HeapEntry) -> bool:
-    if one.time_us != other.time_us:
-        return one.time_us < other.time_us
-    if one.destination != other.destination:
-        return one.destination < other.destination
-    if one.source != other.source:
-        return one.source < other.source
-    return one.sequence < other.sequence
-
-
-@inner_rule
-def _event_precedes(one: Event, other: HeapEntry) -> bool:
     if one.time_us != other.time_us:
         return one.time_us < other.time_us
     if one.destination != other.destination:

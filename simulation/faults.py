@@ -55,8 +55,11 @@ def handle_fault(kernel: Kernel, event: Event) -> None:
     row.values[1] = kernel.faults[event.value].kind
     write_canonical(kernel, row)
     role.active = begins
-    role.row_process = process
-    role.row_sequence = row.sequence
+    if begins:
+        role.row_process = process
+        role.row_sequence = row.sequence
+    elif kernel.faults[event.value].kind in (PAUSE, ZOOKEEPER_OUTAGE):
+        role.went_on_us = kernel.context[0].time_us
     _apply(kernel, process, event.value, 1 if begins else -1)
     if not is_between_processes(kernel.faults[event.value].kind):
         _announce(kernel, process, event.value, row, begins)
@@ -77,8 +80,13 @@ def _announce(kernel: Kernel, process: int, fault: int, row: Row, begins: bool) 
 
 @inner_rule
 def handle_known_fault(kernel: Kernel, event: Event) -> None:
-    """Learn that a fault has begun or ended in another process."""
+    """Learn that a fault has begun or ended in another process.
+
+    A process that the fault hits too learns of it when that happens to itself.
+    """
     role = kernel.fault_roles[event.value * kernel.context[0].process_count + event.destination]
+    if role.side != 0:
+        return
     if event.version == 1:
         role.row_process = event.source
         role.row_sequence = event.count
@@ -139,7 +147,8 @@ def _hits(kernel: Kernel, number: int, source: int, destination: int) -> bool:
 def because_of(kernel: Kernel, row: Row, peer: int) -> None:
     """Say why nothing came from ``peer``: a fault that acts now, else what it did last.
 
-    Of several faults the one that is listed last in the scenario counts.
+    A process that was stopped and goes on at this very time has heard nothing for that
+    reason. Of several faults the one that is listed last in the scenario counts.
     """
     context = kernel.context[0]
     me = row.process
@@ -147,7 +156,8 @@ def because_of(kernel: Kernel, row: Row, peer: int) -> None:
     row.because_sequence = kernel.links[peer * context.process_count + me].source_rows - 1
     for number in range(len(kernel.faults)):
         role = kernel.fault_roles[number * context.process_count + me]
-        if role.active and _impairs(kernel, number, me, peer):
+        was_stopped = role.went_on_us == context.time_us
+        if was_stopped or (role.active and _impairs(kernel, number, me, peer)):
             row.because_process = role.row_process
             row.because_sequence = role.row_sequence
 

@@ -299,6 +299,8 @@ class FaultRole(Record):
     #: The canonical row with which the fault began.
     row_process: i64
     row_sequence: i64
+    #: When this process, which the fault had stopped, went on; -1: never.
+    went_on_us: i64
 
 
 class KindCount(Record):

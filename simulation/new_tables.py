@@ -207,6 +207,7 @@ def _plan_faults(plan: ClusterPlan, kernel: Kernel) -> None:
     count = len(plan.processes)
     column(kernel.fault_roles, "row_process")[:] = NONE
     column(kernel.fault_roles, "row_sequence")[:] = NONE
+    column(kernel.fault_roles, "went_on_us")[:] = NONE
     zookeeper = 2 * len(plan.brokers)
     for number, planned in enumerate(plan.scenario.faults):
         fault = kernel.faults[number]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
-from tidegauge.simulation.client_metadata import AT_ONCE, client_of, refresh_later, request_metadata
+from tidegauge.simulation.client_metadata import client_of, request_metadata
 from tidegauge.simulation.client_state import FEW_BATCHES, Batch, Client, Clients, Connection
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
@@ -178,7 +178,7 @@ def handle_produce_response(
             batch.done = True
             clients.clients[batch.client].records_acknowledged += batch.records
         else:
-            _retry_or_fail(kernel, clients, answer.destination, batch, answer.error)
+            _retry_or_fail(kernel, topology, clients, answer.destination, batch, answer.error)
     _free_if_over(clients, batch)
 
 
@@ -247,7 +247,7 @@ def handle_produce_times_out(
             break
         _leave_connection(kernel, topology, clients, process, batch)
         request_metadata(kernel, topology, clients, process)
-        _retry_or_fail(kernel, clients, process, batch, _REQUEST_TIMED_OUT)
+        _retry_or_fail(kernel, topology, clients, process, batch, _REQUEST_TIMED_OUT)
         _free_if_over(clients, batch)
     connection.deadline_timer = False
     if connection.flight_first != NONE:
@@ -258,6 +258,7 @@ def handle_produce_times_out(
 @inner_rule
 def _retry_or_fail(
     kernel: Kernel,
+    topology: Topology,
     clients: Clients,
     process: int,
     batch: Batch,
@@ -266,7 +267,7 @@ def _retry_or_fail(
     """Source: Sender.completeBatch and canRetry@2.4.0."""
     client = clients.clients[batch.client]
     if error in (errors.NOT_LEADER_OR_FOLLOWER, errors.UNKNOWN_TOPIC_OR_PARTITION):
-        refresh_later(kernel, client, process, AT_ONCE)
+        request_metadata(kernel, topology, clients, process)
     waited_us = kernel.context[0].time_us - batch.created_us
     may_retry = (
         error != errors.INVALID_REQUIRED_ACKS

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tidegauge import scenarios
+import tidegauge.scenarios
 from tidegauge.simulation.scenario import ScenarioError
 
-FOLDER = Path(scenarios.__file__).parent
+FOLDER = Path(tidegauge.scenarios.__file__).parent
 
 
 def shipped_scenarios() -> dict[str, Path]:

@@ -137,3 +137,33 @@ def test_before_kafka_7104_an_answer_at_once_carries_what_its_own_fetch_has_move
         ("appended", BROKER_3, 0, 3, 1),
         ("high_watermark_moved", BROKER_3, 0, 1, 2, MOMENT_ANSWER),
     ]
+
+
+def test_a_follower_that_is_behind_takes_its_own_log_end_for_the_high_watermark(
+    tmp_path: Path,
+) -> None:
+    """Rule 2.4: HW = min(own LEO, HW in the answer). Three records at a time do not suffice.
+
+    Over the slow link of ``04-replica-outside-isr``, whose brokers 1 and 2 go on alone.
+    """
+    settings = {"replica.fetch.max.bytes": 300}
+    cluster = {"brokers": 3, "start_spread": "0s", "settings": settings}
+    run = run_of(shipped("04-replica-outside-isr", {"cluster": cluster}), tmp_path / "run")
+    told = {
+        "fetch_answered": "to_process fetch_offset end_offset high_watermark",
+        "appended": "end_offset",
+        "high_watermark_moved": "high_watermark",
+    }
+    of_broker_3 = [
+        line
+        for line in lines_of(run, told, 20_000, 36_000)
+        if line[1] == BROKER_3 or line[:3] == ("fetch_answered", BROKER_1, BROKER_3)
+    ]
+    assert of_broker_3 == [
+        ("fetch_answered", BROKER_1, BROKER_3, 7, 10, 19),
+        ("appended", BROKER_3, 10),
+        ("high_watermark_moved", BROKER_3, 10),
+        ("fetch_answered", BROKER_1, BROKER_3, 10, 13, 27),
+        ("appended", BROKER_3, 13),
+        ("high_watermark_moved", BROKER_3, 13),
+    ]

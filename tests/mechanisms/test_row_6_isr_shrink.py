@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from isr_stories import (
+    as_written,
     is_notification,
     members,
     moved,
@@ -241,6 +242,27 @@ def test_with_one_io_thread_the_whole_broker_stands_still_and_others_go_on(tmp_p
     assert answered_during(run, 51_000, 52_000)["beside"] >= 5
     assert answered_during(run, 54_000, 60_000) == {"blocked": 6, "beside": 6, "elsewhere": 6}
     assert rows_of(run, "session_expired") == rows_of(run, "batch_failed") == []
+
+
+def test_an_outage_that_outlives_the_sessions_ends_them_and_the_write_goes_out_again(
+    tmp_path: Path,
+) -> None:
+    """Real brokers, section 5 (m2): at its resume ZooKeeper closes all sessions at once."""
+    cut, outage = as_written("06-shrink-waits-for-zookeeper")["faults"]
+    faults = [cut, outage | {"for": "25s"}]
+    story = retold("06-shrink-waits-for-zookeeper", faults=faults, duration="75s")
+    run = run_of(story, tmp_path / "run")
+    expired = rows_of(run, "session_expired")
+    assert [row["broker"] for row in expired] == [0, 1, 2]
+    assert {ms(row) for row in expired} == {64_000}
+    assert [reason_of(run, row) for row in expired] == ["outage"] * 3
+    opened = rows_of(run, "session_opened", broker=0)
+    assert len(opened) == 2
+    # The write that was under way is made under the new session; the lock is let go then.
+    assert opened[1].place < the_shrink(run).place
+    assert ms(the_shrink(run)) < 64_100
+    assert answered_during(run, 40_100, 63_900)["blocked"] == 0
+    assert answered_during(run, 68_000, 75_000)["blocked"] == 7
 
 
 def test_the_controller_learns_of_shrinks_from_a_notification_only(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isr_stories import members, ms, process_named, retold
+from isr_stories import as_written, members, ms, process_named, retold
 from scenario_runs import rows_of, run_of, shipped
 
 
@@ -56,6 +56,36 @@ def test_it_is_the_fetch_at_the_high_watermark_that_admits_the_follower(tmp_path
     # TCP needs 2 to 5s after a long cut; then it is a matter of two fetches.
     assert 2_000 <= ms(sent) - ms(healed) <= 5_100
     assert sent["time_us"] - fetches[0]["time_us"] < 20_000
+
+
+def test_a_follower_is_admitted_at_the_high_watermark_short_of_the_leaders_log_end(
+    tmp_path: Path,
+) -> None:
+    """Rules section 0.3: LEO >= HW is enough; the leader's LEO need not be reached.
+
+    Here the high watermark is behind, as follower 3 is 110ms away from the leader, and
+    follower 2 catches up record by record.
+    """
+    (cut,) = as_written("07-follower-returns-to-isr")["faults"]
+    slow = {"kind": "slow_link", "between": [["broker:1"], ["broker:3"]], "delay": "110ms"}
+    (shop,) = as_written("07-follower-returns-to-isr")["workload"]["producers"]
+    story = retold(
+        "07-follower-returns-to-isr",
+        {"replica.fetch.max.bytes": 100},
+        faults=[cut, slow | {"at": "25s"}],
+        workload={"producers": [shop | {"batches_per_second": 4}]},
+    )
+    run = run_of(story, tmp_path / "run")
+    (expanded,) = run.rows("isr_expanded")
+    assert members(run, expanded) == [1, 3, 2]
+    sent = rows_of(run, "isr_update_sent")[-1]
+    fetches = [
+        row for row in rows_of(run, "fetch_counted", replica=1) if row.place < expanded.place
+    ]
+    assert fetches[-1]["time_us"] == sent["time_us"]
+    assert fetches[-1]["fetch_offset"] == fetches[-1]["high_watermark"]
+    assert fetches[-1]["high_watermark"] < fetches[-1]["log_end_offset"]
+    assert fetches[-2]["fetch_offset"] == fetches[-1]["fetch_offset"] - 1
 
 
 def test_in_an_expansion_the_fetch_waits_until_zookeeper_has_the_isr(tmp_path: Path) -> None:
