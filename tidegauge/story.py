@@ -101,7 +101,7 @@ WORDS: dict[str, str] = {
         "consumer has read offsets {fetch_offset} to before {end_offset}, "
         "high watermark {high_watermark}: {error}",
     "message":
-        "gets {message_kind} of {from_process}: {error} (request {request}, offset {offset})",
+        "gets {message_kind} of {from_process}: {error} (offset {offset})",
 }
 # fmt: on
 

@@ -28,9 +28,7 @@ def changes(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
             "settings": settings(**LAG),
         },
         workload={
-            "producers": [
-                {"name": "shop", "topics": ["t"], "batches_per_second": 1, "stop": "40s"}
-            ]
+            "producers": [{"name": "shop", "topics": ["t"], "batches_per_second": 1, "stop": "40s"}]
         },
         faults=[
             {"kind": "cut_link", "at": "4s", "for": "6s", "between": [[1], [2]]},

@@ -33,9 +33,7 @@ SHORT_PAUSE_US = 42_000_000
 def pauses(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     faults = [paused(broker, f"{begin}us", "7s") for broker, begin in PAUSES_US.items()]
     faults.append(paused(1, f"{SHORT_PAUSE_US}us", "2s"))
-    return run_of(
-        cluster(duration="50s", faults=faults), tmp_path_factory.mktemp("pauses") / "run"
-    )
+    return run_of(cluster(duration="50s", faults=faults), tmp_path_factory.mktemp("pauses") / "run")
 
 
 def test_a_session_expires_at_a_tick_after_its_time_out(pauses: RunFolder) -> None:

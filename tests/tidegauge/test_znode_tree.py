@@ -37,34 +37,15 @@ TOPICS = [
     {"name": "orders", "assignment": {0: [3, 1, 2], 1: [1, 2, 3]}},
     {"name": "logs", "assignment": {0: [2, 1]}},
 ]
-
-
-def story(**parts: Any) -> RunFolder:
-    """Broker 3 is controller until its session expires at about 29s; 1 and 2 are cut before."""
-    return run_of(
-        cluster(
-            cluster={
-                "brokers": 3,
-                "racks": {"a": [1, 2], "b": [3]},
-                "start": {3: "0s", 1: "500ms", 2: "600ms"},
-                "settings": settings(
-                    **{"replica.lag.time.max.ms": 4_000, "replica.fetch.wait.max.ms": 2_000}
-                ),
-            },
-            topics=TOPICS,
-            workload={
-                "producers": [
-                    {"name": "shop", "topics": ["orders", "logs"], "batches_per_second": 2}
-                ]
-            },
-            **parts,
-        ),
-        parts.pop("folder"),
-    )
+TWO_PARTITIONS = (
+    '{"version":2,"partitions":{"0":[3,1,2],"1":[1,2,3]},'
+    '"adding_replicas":{},"removing_replicas":{}}'
+)
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """Brokers 1 and 2 are cut; later the session of broker 3, the controller, expires."""
     scenario = cluster(
         duration="40s",
         cluster={
@@ -137,8 +118,7 @@ def test_the_tree_after_the_start_is_as_kafka_writes_it(run: RunFolder) -> None:
         ),
         (
             "/brokers/topics/orders",
-            '{"version":2,"partitions":{"0":[3,1,2],"1":[1,2,3]},'
-            '"adding_replicas":{},"removing_replicas":{}}',
+            TWO_PARTITIONS,
         ),
         (
             "/brokers/topics/orders/partitions/0/state",
@@ -271,11 +251,11 @@ def test_a_partition_without_leader_says_so_and_keeps_the_order_of_its_isr(
     tmp_path: Path,
 ) -> None:
     rows = WrittenRows()
-    state = {"znode": 10, "writer": BROKER_2, "controller_epoch": 3}
-    rows.write("znode_created", 1 * S, ZOOKEEPER, **state, isr=0x321)
+    rows.write("znode_created", 1 * S, ZOOKEEPER, znode=10, writer=BROKER_2, isr=0x321)
     rows.write(
-        "znode_set", 2 * S, ZOOKEEPER, **state, leader=-1, leader_epoch=7, isr=0x13, version=1
-    )
+        "znode_set", 2 * S, ZOOKEEPER, znode=10, writer=BROKER_2, controller_epoch=3, leader=-1,
+        leader_epoch=7, isr=0x13, version=1,
+    )  # fmt: skip
     node = at(by_hand(tmp_path / "run", rows))["/brokers/topics/orders/partitions/1/state"]
     assert node == TreeNode(
         "/brokers/topics/orders/partitions/1/state",
