@@ -184,4 +184,6 @@ def unlock(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> No
             # Written or refused: the run goes on to the next partition either way.
             state.expiring_row = hosted.next_on_broker
         continue_expiration(kernel, topology, brokers, broker)
+    # A timer for the other threads may be set already, but one of these can be free before.
+    state.handler_timer = False
     _wake_when_free(kernel, brokers, broker)

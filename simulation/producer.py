@@ -202,18 +202,22 @@ def _note_append(kernel: Kernel, clients: Clients, answer: Event, batch: Batch) 
 def _leave_connection(
     kernel: Kernel, topology: Topology, clients: Clients, process: int, batch: Batch
 ) -> None:
-    """A request is over: the next batch that waits for the connection is sent."""
+    """A request is over: a batch that waits for the connection is sent, to who leads by now.
+
+    Source: RecordAccumulator.drain@2.4.0, which asks for the leader as it drains.
+    """
+    client = clients.clients[batch.client]
     batch.in_flight = False
     connection = clients.connections[batch.client * topology.sizes[0].brokers + batch.broker]
     connection.in_flight -= 1
     _take_out_of_flight(clients, connection, batch)
-    if connection.waiting_first != NONE:
+    while connection.waiting_first != NONE and connection.in_flight < client.max_in_flight:
         waiting = clients.batches[connection.waiting_first]
         connection.waiting_first = waiting.next
         if connection.waiting_first == NONE:
             connection.waiting_last = NONE
         waiting.next = NONE
-        _send_now(kernel, clients, process, connection, waiting)
+        send_batch(kernel, topology, clients, process, waiting)
 
 
 @inner_rule

@@ -6,13 +6,13 @@ and nothing else: a registration has no endpoints, and a state no ``leader_recov
 Timestamps are virtual, in milliseconds since the beginning of the run.
 
 Rows do not say what a notification holds. It is what the leader that wrote it had changed since
-its notification before; a broker has one of them on its way at most, so they come in order.
+its notification before; a broker has one of them on its way at most.
 """
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -99,8 +99,8 @@ class _Tree:
         #: Partitions that a broker has changed since its last notification, by its index. A
         #: set in Kafka; here those that were changed first come first.
         self._changed: defaultdict[int, dict[int, None]] = defaultdict(dict)
-        #: What notifications hold that have been sent and not yet created.
-        self._sent: defaultdict[int, deque[list[int]]] = defaultdict(deque)
+        #: What the last notification holds that a broker has sent.
+        self._sent: dict[int, list[int]] = {}
         #: By number; the parents are there from the beginning.
         self.znodes = {
             znode: TreeNode(path, None, 0, None)
@@ -115,7 +115,7 @@ class _Tree:
             self._changed[changer][row["partition"]] = None
         elif row.kind == "notification_sent":
             sender = self._names.broker_of_process(row["process"])
-            self._sent[sender].append(list(self._changed.pop(sender, ())))
+            self._sent[sender] = list(self._changed.pop(sender, ()))
         elif row.kind == "session_opened":
             self._sessions[row["broker"]] = row["session"]
         elif row.kind == "znode_created":
@@ -139,8 +139,8 @@ class _Tree:
         if sort is ZnodeSort.CONTROLLER_EPOCH:
             return str(row["controller_epoch"])
         if sort is ZnodeSort.NOTIFICATION:
-            sent = self._sent[row["writer"]]
-            return _json(self._notification(sent.popleft())) if sent else None
+            sent = self._sent.get(row["writer"])
+            return None if sent is None else _json(self._notification(sent))
         if sort is ZnodeSort.CONTROLLER:
             broker = self._id(row["writer"])
             return _json({"version": 1, "brokerid": broker, "timestamp": _timestamp(row)})

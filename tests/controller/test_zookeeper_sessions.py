@@ -154,7 +154,14 @@ def test_after_a_long_outage_all_sessions_expire_at_once(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("length", "how"), [("2s", "pause"), ("6500ms", "restart"), ("2s", "restart")]
+    ("length", "how"),
+    [
+        ("2s", "pause"),
+        # All have been silent for more than the time-out, but their tick would be the next one.
+        ("3960ms", "pause"),
+        ("2s", "restart"),
+        ("6500ms", "restart"),
+    ],
 )
 def test_no_session_expires_in_a_short_outage_or_a_restart(
     tmp_path: Path, length: str, how: str

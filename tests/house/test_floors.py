@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: The floor of each room. A room knows the rooms on lower floors, and no other.
 FLOORS = {
+    "scenarios": 0,  # files to be read, no code
     "replication": 0,
     "simulation": 1,
     "controller": 2,

@@ -144,7 +144,10 @@ def test_not_enough_replicas_is_answered_before_the_append(tmp_path: Path) -> No
             steps=[
                 # Broker 3 lags behind from here on.
                 {"at": "2100ms", **produce, "acks": 1},
-                *({"when": alone, "within": "9s", **produce, "acks": acks} for acks in ("all", 1, 0)),
+                *(
+                    {"when": alone, "within": "9s", **produce, "acks": acks}
+                    for acks in ("all", 1, 0)
+                ),
             ],
         ),
         tmp_path / "run",
@@ -259,9 +262,7 @@ def test_a_batch_is_given_up_after_its_retries(retries: int, tmp_path: Path) -> 
     """Sender.canRetry: attempts up to `retries`, with retry.backoff.ms between them."""
     run = run_with(
         tmp_path,
-        producers_of(
-            0.5, "3s", "4s", acks="all", retries=retries, **{"retry.backoff.ms": 300}
-        ),
+        producers_of(0.5, "3s", "4s", acks="all", retries=retries, **{"retry.backoff.ms": 300}),
         topics=[topic_of([1, 2], **{"min.insync.replicas": 3})],
     )
     assert errors_answered(run) == [errors.NOT_ENOUGH_REPLICAS] * (1 + retries)

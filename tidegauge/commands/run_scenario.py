@@ -13,12 +13,6 @@ if TYPE_CHECKING:
     from tidegauge.group import Progress
     from tidegauge.simulation.scenario import Scenario
 
-EXAMPLES = """\b
-Examples:
-  tidegauge run quickstart --inline --out runs/first
-  tidegauge run my-cluster.yaml --inline --out runs/mine --seed 7 --trace all
-"""
-
 
 def run_scenario(
     scenario: Annotated[
@@ -39,6 +33,11 @@ def run_scenario(
     """Run a scenario in virtual time; write manifest, trace and summary.
 
     The same scenario and seed give the same trace, whatever the machine.
+
+    \b
+    Examples:
+      tidegauge run quickstart --inline --out runs/first
+      tidegauge run my-cluster.yaml --inline --out runs/mine --seed 7 --trace all
     """
     if not inline:
         fail("runs on Ray come with a later release: add --inline")
@@ -60,6 +59,8 @@ def run_scenario(
             run = simulate(loaded, out, progress=progress)
     except (FileExistsError, ScenarioError) as error:
         fail(str(error))
+    except OSError as error:
+        fail(f"{out}: cannot be written to: {error.strerror}")
     except KeyboardInterrupt:
         typer.echo(f"\nStopped: {out} holds the trace so far. Again: {_command(scenario, loaded)}")
         raise typer.Exit(130) from None

@@ -1,0 +1,212 @@
+"""``tidegauge run``, as a person at a shell meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tidegauge.command_line import app
+from tidegauge.run_folder import MANIFEST, SUMMARY, TRACE, RunFolder
+from tidegauge.shipped_scenarios import shipped_scenarios
+from tidegauge.simulation.scenario import load_scenario
+
+SCENARIO = """\
+name: tiny
+duration: 4s
+seed: 5
+cluster: {brokers: 2, settings: {replica.fetch.wait.max.ms: 5000}}
+topics: [{name: orders, partitions: 1, replication_factor: 2}]
+workload:
+  producers: [{name: shop, topics: [orders], batches_per_second: 5, stop: 3s}]
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    file = tmp_path / "tiny.yaml"
+    file.write_text(SCENARIO)
+    return file
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["run", *map(str, arguments)])
+
+
+def run_inline(scenario: str | Path, out: Path, *options: str) -> RunFolder:
+    result = run(scenario, "--inline", "--out", out, *options)
+    assert result.exit_code == 0, result.output
+    return RunFolder(out)
+
+
+def sha256_of(folder: RunFolder) -> str:
+    assert folder.summary is not None
+    return str(folder.summary["trace_sha256"])
+
+
+def refusal(result: Result) -> str:
+    """The one line in which a command says what was wrong with its input."""
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("tidegauge: ")
+    assert len(result.stderr.splitlines()) == 1
+    return result.stderr.removeprefix("tidegauge: ").strip()
+
+
+# What it writes and says.
+
+
+def test_a_run_writes_manifest_trace_and_summary(tiny: Path, tmp_path: Path) -> None:
+    out = tmp_path / "runs" / "first"
+    folder = run_inline(tiny, out)
+    assert sorted(file.name for file in out.iterdir()) == sorted([MANIFEST, SUMMARY, TRACE])
+    assert [file.name for file in (out / TRACE).iterdir()] == ["group-0.msgpack"]
+    assert folder.manifest["scenario"]["name"] == "tiny"
+    assert folder.manifest["seed"] == 5
+    assert folder.summary is not None
+    assert folder.summary["records_acknowledged"] == 5
+    assert folder.summary["virtual_seconds"] == 4
+    assert len(list(folder.rows("broker_started"))) == 2
+
+
+def test_what_came_of_a_run_is_told(tiny: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    result = run(tiny, "--inline", "--out", out)
+    assert result.exit_code == 0
+    assert "tiny: 2 brokers" in result.output
+    assert "4 virtual seconds, seed 5" in result.output
+    assert "records: 5 acknowledged, 0 failed, 0 duplicated, 0 consumed" in result.output
+    assert f"trace_sha256 {sha256_of(RunFolder(out))}" in result.output.splitlines()
+    assert f"Next: tidegauge show {out}" in result.output
+
+
+def test_the_command_that_is_printed_runs_the_same_again(tiny: Path, tmp_path: Path) -> None:
+    first = run(tiny, "--inline", "--out", tmp_path / "first", "--seed", "9", "--trace", "all")
+    lines = "".join(first.output.splitlines())
+    again = lines[lines.index("Again: ") :].split()
+    arguments = again[again.index("run") + 1 :]
+    arguments[arguments.index("DIR")] = str(tmp_path / "again")
+    assert run(*arguments).exit_code == 0
+    one, other = (RunFolder(tmp_path / name) for name in ("first", "again"))
+    assert sha256_of(one) == sha256_of(other)
+    assert list(one.all_rows()) == list(other.all_rows())
+
+
+def test_another_seed_is_another_run(tiny: Path, tmp_path: Path) -> None:
+    as_written = run_inline(tiny, tmp_path / "as-written")
+    same = run_inline(tiny, tmp_path / "same", "--seed", "5")
+    other = run_inline(tiny, tmp_path / "other", "--seed", "6")
+    assert sha256_of(as_written) == sha256_of(same) != sha256_of(other)
+    assert other.manifest["seed"] == other.manifest["scenario"]["seed"] == 6
+
+
+def test_trace_all_records_single_requests(tiny: Path, tmp_path: Path) -> None:
+    few = run_inline(tiny, tmp_path / "few")
+    every = run_inline(tiny, tmp_path / "every", "--trace", "all")
+    assert not list(few.rows("message"))
+    assert len(list(every.rows("produce_answered"))) == 5
+    assert sha256_of(few) == sha256_of(every)
+
+
+def test_the_resolved_scenario_of_a_manifest_is_run_to_the_same_end(
+    tiny: Path, tmp_path: Path
+) -> None:
+    folder = run_inline(tiny, tmp_path / "run")
+    resolved = tmp_path / "resolved.yaml"
+    resolved.write_text(json.dumps(folder.manifest["scenario"]))
+    assert sha256_of(run_inline(resolved, tmp_path / "again")) == sha256_of(folder)
+
+
+# What it refuses.
+
+
+def test_a_folder_that_is_not_empty_is_refused(tiny: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    said = refusal(run(tiny, "--inline", "--out", out))
+    assert str(out) in said
+    assert "not empty" in said
+    assert [file.name for file in out.iterdir()] == ["notes.txt"]
+
+
+def test_an_empty_folder_is_taken(tiny: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    assert run_inline(tiny, out).summary is not None
+
+
+def test_a_file_is_no_folder_for_a_run(tiny: Path) -> None:
+    assert str(tiny) in refusal(run(tiny, "--inline", "--out", tiny))
+    assert tiny.read_text() == SCENARIO
+
+
+def test_without_inline_it_says_what_to_add(tiny: Path, tmp_path: Path) -> None:
+    assert "add --inline" in refusal(run(tiny, "--out", tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unknown_scenario_lists_those_that_come_along(tmp_path: Path) -> None:
+    said = refusal(run("quickstrat", "--inline", "--out", tmp_path / "run"))
+    assert said.startswith("quickstrat: ")
+    assert all(name in said for name in ["quickstart", *shipped_scenarios()])
+
+
+def test_a_scenario_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.yaml"
+    assert str(missing) in refusal(run(missing, "--inline", "--out", tmp_path / "run"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "field"),
+    [
+        ("duration: 4s", "duration: soon", "duration"),
+        ("brokers: 2", "brokers: 0", "cluster.brokers"),
+        ("replica.fetch.wait.max.ms", "replica.fetch.wait", "cluster.settings"),
+        ("topics: [orders]", "topics: [order]", "workload.producers[0].topics"),
+        ("seed: 5", "sede: 5", "sede"),
+        ("cluster: {", "cluster: {{", "tiny.yaml"),
+    ],
+)
+def test_a_bad_scenario_file_is_one_line_with_file_and_field(
+    before: str, after: str, field: str, tiny: Path, tmp_path: Path
+) -> None:
+    assert before in SCENARIO
+    tiny.write_text(SCENARIO.replace(before, after))
+    said = refusal(run(tiny, "--inline", "--out", tmp_path / "run"))
+    assert str(tiny) in said
+    assert field in said
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--trace", "everything"), ("--seed", "-1"), ("--seed", str(2**63))]
+)
+def test_an_option_that_no_scenario_can_have_is_refused(
+    option: str, value: str, tiny: Path, tmp_path: Path
+) -> None:
+    said = refusal(run(tiny, "--inline", "--out", tmp_path / "run", option, value))
+    assert option.removeprefix("--") in said
+    assert not (tmp_path / "run").exists()
+
+
+# Help.
+
+
+def test_help_has_examples_that_can_be_copied() -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    lines = map(str.strip, result.output.splitlines())
+    examples = [line.split() for line in lines if line.startswith("tidegauge run ")]
+    assert len(examples) >= 2
+    assert any(example[2] in shipped_scenarios() for example in examples)
+    for example in examples:
+        assert "--inline" in example
+        assert "--out" in example
+
+
+def test_every_scenario_that_comes_along_says_what_it_is_about() -> None:
+    assert shipped_scenarios()
+    for file in shipped_scenarios().values():
+        assert load_scenario(file).description.strip()
