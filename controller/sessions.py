@@ -12,14 +12,19 @@ the ensemble (a new leader) all sessions have their full time-out again.
 from __future__ import annotations
 
 from tidegauge.controller.state import ControlPlane
-from tidegauge.controller.znodes import delete_znode
+from tidegauge.controller.znodes import delete_znode, forget_watches
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import Event, Kernel
 from tidegauge.simulation.row_kinds import SESSION_EXPIRED, SESSION_OPENED
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import CONTROLLER_ZNODE, Topology, broker_znode
+from tidegauge.simulation.topology import (
+    CONTROLLER_ZNODE,
+    Topology,
+    broker_znode,
+    controller_process,
+)
 
 
 @inner_rule
@@ -80,6 +85,8 @@ def _expire(
     written.values[2] = now_us - session.heard_us
     because_of(kernel, written, broker)
     write_canonical(kernel, written)
+    forget_watches(plane, broker)
+    forget_watches(plane, controller_process(topology, broker))
     for znode in (broker_znode(broker), CONTROLLER_ZNODE):
         node = plane.znodes[znode]
         if node.exists and node.broker == broker and node.session == session.number:

@@ -102,6 +102,35 @@ def _tell_watchers(
 
 
 @inner_rule
+def forget_watches(plane: ControlPlane, process: int) -> None:
+    """Take out what a process of a session that is gone has watched."""
+    for znode in range(FIXED_ZNODES):
+        node = plane.znodes[znode]
+        node.first_watch = _without_watch(plane, node.first_watch, process)
+        node.first_child_watch = _without_watch(plane, node.first_child_watch, process)
+
+
+@inner_rule
+def _without_watch(plane: ControlPlane, first: int, process: int) -> int:
+    """The list of watches without that of a process: its first watch."""
+    ensemble = plane.ensemble[0]
+    previous = NONE
+    index = first
+    while index != NONE and plane.znode_watches[index].process != process:
+        previous = index
+        index = plane.znode_watches[index].next
+    if index == NONE:
+        return first
+    following = plane.znode_watches[index].next
+    plane.znode_watches[index].next = ensemble.free_watch
+    ensemble.free_watch = index
+    if previous == NONE:
+        return following
+    plane.znode_watches[previous].next = following
+    return first
+
+
+@inner_rule
 def new_notification(kernel: Kernel, plane: ControlPlane, request: Event) -> int:
     """Take a znode for a child of /isr_change_notification; it keeps the request's chain."""
     ensemble = plane.ensemble[0]

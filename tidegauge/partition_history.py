@@ -18,6 +18,7 @@ from tidegauge.replication import replica_list
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.trace_file import Table
 from tidegauge.story import Names
+from tidegauge.znode_paths import ZnodePaths, ZnodeSort
 
 #: Rows without a partition that belong to the history of each.
 AROUND = frozenset(
@@ -31,7 +32,7 @@ AROUND = frozenset(
         "controller_resigned",
     }
 )
-NOTIFICATIONS = frozenset({"notification_sent", "notification_read"})
+NOTIFICATIONS = frozenset({"notification_sent", "znode_created", "notification_read"})
 
 ISR_CHANGES = ("isr_shrunk", "isr_expanded", "removed_from_isr")
 
@@ -76,7 +77,10 @@ def history(run: RunFolder, partition: int, *, details: bool = False) -> Iterato
     about = run.all_rows(partition, wanted=lambda kind: details or kind.canonical)
     around = run.all_rows(wanted=lambda kind: kind.name in AROUND | NOTIFICATIONS)
     leaders: set[int] = set()
-    notifications: set[int] = set()
+    # Of notifications of its leaders: on their way, by broker; written, by sequence number.
+    sent: set[int] = set()
+    written: set[int] = set()
+    paths = ZnodePaths(run.manifest)
     for row in merge(about, around, key=lambda row: row.place):
         if row.kind == "became_leader":
             leaders.add(row["process"])
@@ -85,8 +89,14 @@ def history(run: RunFolder, partition: int, *, details: bool = False) -> Iterato
         elif row.kind == "notification_sent":
             if row["process"] not in leaders:
                 continue
-            notifications.add(row["notification"])
-        elif row.kind == "notification_read" and row["notification"] not in notifications:
+            sent.add(row["process"])
+        elif row.kind == "znode_created":
+            is_notification = paths.known(row["znode"]).sort is ZnodeSort.NOTIFICATION
+            if is_notification and row["writer"] in sent:
+                sent.discard(row["writer"])
+                written.add(row["sequence_number"])
+            continue
+        elif row.kind == "notification_read" and row["notification"] not in written:
             continue
         yield row
 

@@ -48,7 +48,7 @@ WORDS: dict[str, str] = {
         "its log has offsets {start_offset} to before {end_offset} of epoch {epoch} ({reason})",
     "request_refused": "refuses {request_kind} of {from_process}: {error} (offset {offset})",
     "notification_sent":
-        "writes isr_change_notification {notification} about {partition_count} partition(s), "
+        "writes an isr_change_notification about {partition_count} partition(s), "
         "{quiet_ms} after its last ISR change, {since_propagation_ms} after its last notification",
     "partition_failed":
         "gives up the partition in epoch {leader_epoch}, until the next LeaderAndIsr",

@@ -265,10 +265,6 @@ def test_a_pause_stops_the_broker_and_its_controller(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.xfail(
-    reason="handle_known_fault marks a fault as active in a process that it hits as well, so "
-    "handle_fault takes its own begin and end, if they come later, for repetitions"
-)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_step_that_pauses_reaches_all_that_it_hits(seed: int, tmp_path: Path) -> None:
     """Broker and controller learn of it at different times; neither takes the other's word."""

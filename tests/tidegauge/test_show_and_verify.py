@@ -43,8 +43,14 @@ def a_cut() -> WrittenRows:
         "isr_shrunk", 40_123_456, BROKER_1, because=cut, partition=0, isr=SLOT_0_1,
         old_isr=ALL_SLOTS, leader_epoch=4, version=8, log_end_offset=80, lag_ms=30_100,
     )  # fmt: skip
-    rows.write("notification_sent", 45 * S, BROKER_1, notification=1, partition_count=1)
-    rows.write("notification_sent", 45 * S, BROKER_2, notification=2, partition_count=99)
+    # Each counts its own notifications; ZooKeeper numbers those of all.
+    for broker, partition_count in ((BROKER_1, 1), (BROKER_2, 99)):
+        rows.write("notification_sent", 45 * S, broker, partition_count=partition_count)
+    for broker, sequence_number in ((BROKER_1, 1), (BROKER_2, 2)):
+        rows.write(
+            "znode_created", 45 * S, ZOOKEEPER, znode=50 + sequence_number, writer=broker,
+            sequence_number=sequence_number,
+        )  # fmt: skip
     rows.write("notification_read", 46 * S, CONTROLLER, notification=1, partition_count=1)
     rows.write("notification_read", 46 * S, CONTROLLER, notification=2, partition_count=99)
     rows.write(
@@ -179,9 +185,9 @@ def test_what_happens_around_a_partition_is_part_of_its_story(cut: Path) -> None
 
 def test_only_notifications_of_the_leader_are_part_of_the_story(cut: Path) -> None:
     output = story(cut)
-    assert "writes isr_change_notification 1 " in output
-    assert "reads isr_change_notification 1 " in output
-    assert "isr_change_notification 2" not in output
+    assert "writes an isr_change_notification about 1 partition" in output
+    assert "reads isr_change_notification 1 about 1 partition" in output
+    assert "99 partition" not in output
 
 
 def test_rows_of_another_partition_are_not(cut: Path) -> None:
@@ -208,7 +214,7 @@ def test_a_story_is_in_the_order_of_time(cut: Path) -> None:
 def test_only_the_time_that_is_asked_for_is_shown(cut: Path) -> None:
     output = story(cut, "--from", "40s", "--to", "45s")
     assert "shrinks" in output
-    assert "writes isr_change_notification 1 " in output  # it led before, too
+    assert "writes an isr_change_notification" in output  # it led before, too
     assert "begins" not in output
     assert "reads" not in output
 
@@ -302,12 +308,12 @@ def test_a_run_is_verified_however_many_files_it_wrote(tmp_path: Path, files: in
     sha256 = json.loads((folder / SUMMARY).read_text())["trace_sha256"]
     result = run("verify", folder)
     assert result.exit_code == 0, result.stderr
-    assert result.output == f"ok: 16 canonical rows of 6 processes, trace_sha256 {sha256}\n"
+    assert result.output == f"ok: 18 canonical rows of 6 processes, trace_sha256 {sha256}\n"
 
 
 def test_an_unfinished_run_is_not_ok(tmp_path: Path) -> None:
     folder = a_cut().run(tmp_path / "run", summary=False)
-    assert "unfinished, it has no summary; its trace has 16 canonical rows" in not_ok(folder)
+    assert "unfinished, it has no summary; its trace has 18 canonical rows" in not_ok(folder)
 
 
 def test_a_torn_file_is_not_ok(cut: Path) -> None:
@@ -343,7 +349,7 @@ def test_missing_rows_at_the_end_are_told_by_their_count(cut: Path) -> None:
 
 def test_a_process_that_is_missing_is_told_too(cut: Path) -> None:
     rewrite(cut, [row for row in a_cut().rows if row.process != ZOOKEEPER])
-    assert "zookeeper (process 4) has 0 canonical rows in the trace, 2" in not_ok(cut)
+    assert "zookeeper (process 4) has 0 canonical rows in the trace, 4" in not_ok(cut)
 
 
 def test_of_changed_rows_the_first_process_is_named(cut: Path) -> None:
