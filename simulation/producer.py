@@ -85,14 +85,27 @@ def send_batch(
     connection = clients.connections[batch.client * topology.sizes[0].brokers + leader]
     batch.broker = leader
     if connection.in_flight >= client.max_in_flight:
-        batch.next = NONE
-        if connection.waiting_last == NONE:
-            connection.waiting_first = batch.index
-        else:
-            clients.batches[connection.waiting_last].next = batch.index
-        connection.waiting_last = batch.index
+        _wait_for_connection(clients, connection, batch)
         return
     _send_now(kernel, clients, process, connection, batch)
+
+
+@inner_rule
+def _wait_for_connection(clients: Clients, connection: Connection, batch: Batch) -> None:
+    """Let a batch wait behind the others; one that was sent before comes first.
+
+    Source: RecordAccumulator.reenqueue@2.4.0.
+    """
+    batch.next = NONE
+    if connection.waiting_last == NONE:
+        connection.waiting_first = batch.index
+        connection.waiting_last = batch.index
+    elif batch.attempts > 0:
+        batch.next = connection.waiting_first
+        connection.waiting_first = batch.index
+    else:
+        clients.batches[connection.waiting_last].next = batch.index
+        connection.waiting_last = batch.index
 
 
 @inner_rule
@@ -156,8 +169,7 @@ def handle_producer_retries(
     """A back-off is over: send the batch again, unless its time is up."""
     batch = clients.batches[timer.request]
     client = clients.clients[batch.client]
-    waited_us = kernel.context[0].time_us - batch.created_us
-    if waited_us >= client.delivery_timeout_ms * 1000:
+    if _is_expired(kernel, client, batch):
         _fail(kernel, clients, timer.destination, batch, _REQUEST_TIMED_OUT)
     else:
         send_batch(kernel, topology, clients, timer.destination, batch)
@@ -217,7 +229,17 @@ def _leave_connection(
         if connection.waiting_first == NONE:
             connection.waiting_last = NONE
         waiting.next = NONE
-        send_batch(kernel, topology, clients, process, waiting)
+        if _is_expired(kernel, client, waiting):
+            _fail(kernel, clients, process, waiting, _REQUEST_TIMED_OUT)
+        else:
+            send_batch(kernel, topology, clients, process, waiting)
+
+
+@inner_rule
+def _is_expired(kernel: Kernel, client: Client, batch: Batch) -> bool:
+    """Whether delivery.timeout.ms is used up."""
+    waited_us = kernel.context[0].time_us - batch.created_us
+    return waited_us >= client.delivery_timeout_ms * 1000
 
 
 @inner_rule
@@ -272,11 +294,10 @@ def _retry_or_fail(
     client = clients.clients[batch.client]
     if error in (errors.NOT_LEADER_OR_FOLLOWER, errors.UNKNOWN_TOPIC_OR_PARTITION):
         request_metadata(kernel, topology, clients, process)
-    waited_us = kernel.context[0].time_us - batch.created_us
     may_retry = (
         error != errors.INVALID_REQUIRED_ACKS
         and batch.attempts <= client.retries
-        and waited_us < client.delivery_timeout_ms * 1000
+        and not _is_expired(kernel, client, batch)
     )
     if may_retry:
         _retry_later(kernel, client, process, batch)

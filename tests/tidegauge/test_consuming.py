@@ -159,6 +159,34 @@ def test_a_consumer_follows_the_leader_without_losing_or_repeating_records(
     assert again_us < elected["time_us"] + 2 * 1500 * MS
 
 
+def test_records_that_two_leaders_bring_are_taken_once(tmp_path: Path) -> None:
+    """The answer of the old leader is on its way for 5 s, when the new one is asked already."""
+    run = run_with(
+        tmp_path,
+        producers_of(10, "4s", "4500ms", acks=1),
+        {"settings": {"metadata.max.age.ms": 3000}},
+        settings={"zookeeper.session.timeout.ms": 4000},
+        duration="11s",
+        faults=[
+            {"kind": "cut_link", "at": "1s", "between": [[1], ["zookeeper"]]},
+            {
+                "kind": "slow_link",
+                "at": "3950ms",
+                "for": "100ms",
+                "between": [["broker:1"], ["client:billing"]],
+                "delay": "5s",
+            },
+        ],
+    )
+    (elected,) = rows_of(run, "leader_elected", old_leader=BROKER_1)
+    assert elected["leader"] == BROKER_2
+    from_0 = rows_of(run, "consumed", fetch_offset=0)
+    brought = [row for row in from_0 if row["end_offset"] > 0]
+    assert [row["time_us"] // SECOND for row in brought] == [7, 9]
+    assert run.summary is not None
+    assert run.summary["records_consumed"] == log_end_offset(run, BROKER_2) == 5
+
+
 def test_a_consumer_whose_fetch_is_refused_asks_for_metadata_at_once(tmp_path: Path) -> None:
     """NOT_LEADER_OR_FOLLOWER: the old leader is back and says so."""
     run = run_with(

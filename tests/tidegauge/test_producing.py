@@ -254,6 +254,25 @@ def test_after_an_election_a_producer_learns_of_the_new_leader_and_goes_on(
     assert log_end_offset(run, BROKER_1) == log_end_offset(run, BROKER_2) == 45
 
 
+def test_batches_that_wait_for_a_dead_leader_go_to_the_new_one(tmp_path: Path) -> None:
+    """RecordAccumulator.drain: who leads is asked when a batch is sent, not when it is made."""
+    settings = {"request.timeout.ms": 1000, "max.in.flight.requests.per.connection": 1}
+    run = run_with(
+        tmp_path,
+        producers_of(10, "3s", "6s", acks="all", **settings),
+        settings={"zookeeper.session.timeout.ms": 4000, "replica.fetch.wait.max.ms": 1000},
+        duration="12s",
+        faults=[{"kind": "pause", "at": "4050ms", "brokers": [1]}],
+    )
+    (elected,) = rows_of(run, "leader_elected", old_leader=BROKER_1)
+    assert elected["time_us"] > 8 * SECOND
+    # One more time-out at most, after which metadata name broker 2, and then one by one.
+    answered = rows_of(run, "produce_answered", process=BROKER_2, error=0)
+    assert max(times_us(answered)) < elected["time_us"] + 2500 * MS
+    assert counts_of(run) == (30, 30, 0, 0)
+    assert len(answered) == 30 - 11
+
+
 # Retries.
 
 
@@ -301,6 +320,26 @@ def test_a_producer_whose_leader_is_silent_gives_up(tmp_path: Path) -> None:
     assert (failed["error"], failed["attempts"]) == (REQUEST_TIMED_OUT, 2)
     # Twice the time-out, and the back-off of 100 ms between them.
     assert failed["time_us"] == 3 * SECOND + 1100 * MS
+
+
+def test_a_batch_that_waits_for_its_connection_is_given_up_in_time(tmp_path: Path) -> None:
+    """KIP-91: delivery.timeout.ms counts from the batch's making, in the accumulator, too."""
+    settings = {"delivery.timeout.ms": 1500, "request.timeout.ms": 1000}
+    one = {"max.in.flight.requests.per.connection": 1}
+    run = run_with(
+        tmp_path,
+        producers_of(10, "3s", "4s", acks=1, **settings, **one),
+        duration="9s",
+        faults=[{"kind": "pause", "at": "2900ms", "brokers": [1]}],
+    )
+    failed = list(run.rows("batch_failed"))
+    assert sorted(row["batch"] for row in failed) == list(range(10))
+    for row in failed:
+        waited_us = row["time_us"] - 3 * SECOND - row["batch"] * 100 * MS
+        # Whatever was sent before has one more request.timeout.ms.
+        assert 1500 * MS <= waited_us <= 2500 * MS
+    assert 0 in {row["attempts"] for row in failed}
+    assert counts_of(run) == (10, 0, 10, 0)
 
 
 # Duplicates.

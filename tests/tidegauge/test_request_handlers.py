@@ -31,7 +31,7 @@ from tidegauge.simulation.kinds import PRODUCE, PRODUCE_RESPONSE
 APPEND_US = 20
 
 
-def twelve_at_once(folder: Path, threads: int) -> RunFolder:
+def twelve_at_once(folder: Path, threads: int, **parts: Any) -> RunFolder:
     """Two producers send six batches each within 60 ms; each request takes 100 ms."""
     settings: dict[str, int] = {"acks": 1, "max.in.flight.requests.per.connection": 6}
     shop = producers_of(100, "3s", "3060ms", **settings)
@@ -43,6 +43,7 @@ def twelve_at_once(folder: Path, threads: int) -> RunFolder:
             workload={"producers": [shop, other]},
             costs={"request": "100ms"},
             duration="7s",
+            **parts,
         ),
         folder / "run",
     )
@@ -62,6 +63,16 @@ def test_one_thread_takes_requests_first_come_first_served(tmp_path: Path) -> No
     assert [row["to_process"] - FIRST_CLIENT for row in taken(run)] == [0, 1] * 6
     came = rows_of(run, "message", message_kind=PRODUCE, process=BROKER_1)
     assert [row["time_us"] - first_us for row in came] == [5 * MS * number for number in range(12)]
+
+
+def test_who_waits_is_not_overtaken_after_a_pause(tmp_path: Path) -> None:
+    """The thread has come free meanwhile: still, what is in the queue comes first."""
+    pause = {"kind": "pause", "at": "3028ms", "for": "1s", "brokers": [1]}
+    run = twelve_at_once(tmp_path, threads=1, faults=[pause])
+    first_us = 4028 * MS
+    cost_us = 100 * MS + APPEND_US
+    assert times_us(taken(run))[1:] == [first_us + number * cost_us for number in range(11)]
+    assert [row["to_process"] - FIRST_CLIENT for row in taken(run)] == [0, 1] * 6
 
 
 def test_with_eight_threads_eight_requests_are_handled_at_a_time(tmp_path: Path) -> None:
