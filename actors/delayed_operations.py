@@ -15,9 +15,10 @@ from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.min_insync_replicas import ACKS_ALL, check_enough_replicas_reach_offset
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.replication.replica_list import NO_REPLICA
+from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, first, rest
 from tidegauge.simulation.costs import REQUEST, cost_us
 from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     FETCH,
@@ -33,7 +34,7 @@ from tidegauge.simulation.row_kinds import (
     REQUEST_REFUSED,
 )
 from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
-from tidegauge.simulation.topology import Topology, slot_of
+from tidegauge.simulation.topology import Topology, broker_of, slot_of
 
 _TRUE = code(True)
 
@@ -224,7 +225,7 @@ def answer_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request
     Source: KafkaApis.handleProduceRequest@2.4.0.
     """
     if request.error != errors.NONE:
-        _write_refusal(kernel, request)
+        _write_refusal(kernel, topology, brokers, request)
     elif request.acks != 0:
         _note_acknowledgement(kernel, topology, brokers, request)
     if traces_all(kernel):
@@ -237,20 +238,38 @@ def answer_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request
     answer.count = request.count
     answer.acks = request.acks
     answer.error = request.error
-    # With acks=0 nothing is on the wire, or on an error the end of the connection. The
-    # simulated client takes it as such (``clients.py``).
+    # With acks=0 nothing is on the wire: the client only counts what was appended.
     send(kernel, answer, kernel.context[0].time_us + request.cost_us)
 
 
 @inner_rule
-def _write_refusal(kernel: Kernel, request: Event) -> None:
+def _write_refusal(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
     row = new_row(kernel, request.destination, REQUEST_REFUSED)
     row.values[0] = request.kind
     row.values[1] = request.partition
     row.values[2] = request.source
     row.values[3] = request.error
     row.values[4] = request.offset
+    if request.error == REQUEST_TIMED_OUT:
+        late = _late_follower(topology, brokers, request)
+        if late != NONE:
+            because_of(kernel, row, late)
     write_canonical(kernel, row)
+
+
+@inner_rule
+def _late_follower(topology: Topology, brokers: Brokers, request: Event) -> int:
+    """The broker of the first in-sync follower that has not fetched the records; or NONE."""
+    slot = slot_of(topology, request.partition, request.destination)
+    partition = brokers.replicas[topology.partitions[request.partition].first_slot + slot]
+    members = partition.maximal_isr
+    while members != EMPTY:
+        replica = first(members)
+        members = rest(members)
+        reached = brokers.followers[partition.first_follower + replica].log_end_offset
+        if replica != partition.local_replica and reached < request.offset + request.count:
+            return broker_of(topology, request.partition, replica)
+    return NONE
 
 
 @inner_rule

@@ -68,6 +68,9 @@ class Client(Record):
     question: i64
     step_began_us: i64
     topics_created: flag
+    #: How many steps were taken, and whether one's condition did not come true in time.
+    steps_taken: i64
+    steps_timed_out: i64
 
     # Counted.
     records_sent: i64
@@ -83,10 +86,8 @@ class Target(Record):
     partition: i64
     #: Leader's broker by the client's metadata, -1 unknown.
     leader: i64
-    #: Consumers: the offset to be read next, -1 where none is known yet.
+    #: Consumers: the offset to be read next.
     position: i64
-    #: It is part of the fetch that is in flight.
-    in_flight: flag
 
 
 class Connection(Record):

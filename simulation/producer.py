@@ -17,6 +17,7 @@ from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.client_metadata import client_of, request_metadata
 from tidegauge.simulation.client_state import FEW_BATCHES, Batch, Client, Clients, Connection
 from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     PRODUCE,
@@ -322,6 +323,8 @@ def _fail(
     row.values[2] = error
     row.values[3] = batch.attempts
     row.values[4] = batch.records
+    if error == _REQUEST_TIMED_OUT and batch.attempts > 0:
+        because_of(kernel, row, batch.broker)
     write_canonical(kernel, row)
     _free_if_over(clients, batch)
 

@@ -144,6 +144,7 @@ def handle_step_due(kernel: Kernel, topology: Topology, clients: Clients, timer:
         row = new_row(kernel, process, STEP_TIMED_OUT)
         row.values[0] = client.step
         write_canonical(kernel, row)
+        client.steps_timed_out += 1
         # The steps after it count on it.
         client.step = clients.pool[0].steps
         client.waiting = NONE
@@ -153,6 +154,7 @@ def handle_step_due(kernel: Kernel, topology: Topology, clients: Clients, timer:
 def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
     client = clients.clients[client_of(topology, process)]
     step = clients.steps[client.step]
+    client.steps_taken += 1
     row = new_row(kernel, process, STEP_TAKEN)
     row.values[0] = client.step
     write_canonical(kernel, row)

@@ -8,7 +8,7 @@ per broker, per topic and per partition, then room for notifications.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import Tables, code, inner_rule
+from tidegauge.replication.compiled import Tables, code, inner_rule, rule
 from tidegauge.replication.records import Record, Records, flag, i64
 from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, append
 
@@ -80,26 +80,26 @@ def zookeeper_process(topology: Topology) -> int:
     return 2 * topology.sizes[0].brokers
 
 
-@inner_rule
+@rule
 def broker_znode(broker: int) -> int:
     """/brokers/ids/<id>."""
     return FIXED_ZNODES + broker
 
 
-@inner_rule
+@rule
 def topic_znode(topology: Topology, topic: int) -> int:
     """/brokers/topics/<topic>."""
     return FIXED_ZNODES + topology.sizes[0].brokers + topic
 
 
-@inner_rule
+@rule
 def state_znode(topology: Topology, partition: int) -> int:
     """/brokers/topics/<topic>/partitions/<partition>/state."""
     sizes = topology.sizes[0]
     return FIXED_ZNODES + sizes.brokers + sizes.topics + partition
 
 
-@inner_rule
+@rule
 def first_notification_znode(topology: Topology) -> int:
     """The first of the znodes that become children of /isr_change_notification."""
     return state_znode(topology, topology.sizes[0].partitions)

@@ -236,7 +236,7 @@ def _broker_counts(groups: Sequence[Group]) -> dict[str, int]:
 def _client_counts(groups: Sequence[Group]) -> dict[str, int]:
     fields = (
         *("records_sent", "records_acknowledged", "records_failed"),
-        *("records_duplicated", "records_consumed"),
+        *("records_duplicated", "records_consumed", "steps_taken", "steps_timed_out"),
     )
     return {
         field: sum(

@@ -82,7 +82,7 @@ def show(folder: Path, *options: str) -> Result:
 
 
 def test_the_numbers_of_znodes_are_those_of_the_topology(run: RunFolder) -> None:
-    topology = new_topology(ClusterPlan(cluster(topics=TOPICS)))
+    topology = new_topology(ClusterPlan(cluster(topics=TOPICS))).view
     paths = ZnodePaths(run.manifest)
     assert paths.path(int(CONTROLLER_ZNODE)) == "/controller"
     assert paths.path(int(CONTROLLER_EPOCH_ZNODE)) == "/controller_epoch"

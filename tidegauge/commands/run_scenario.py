@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,7 +57,7 @@ def run_scenario(
         f"{loaded.release}, {loaded.duration_us / 1e6:g} virtual seconds, seed {loaded.seed}"
     )
     try:
-        with _progress(loaded.duration_us) as progress:
+        with _progress_bar(loaded.duration_us) as progress:
             run = simulate(loaded, out, progress=progress)
     except (FileExistsError, ScenarioError) as error:
         fail(str(error))
@@ -67,6 +69,11 @@ def run_scenario(
     assert run.summary is not None
     _print_summary(run.summary, out)
     out_console.print(f"[dim]Again: {_command(scenario, loaded)}[/dim]")
+    if run.summary["steps_timed_out"]:
+        fail(
+            f"step {run.summary['steps_taken'] + 1} of {scenario} waited in vain for its "
+            "condition, so it was not taken, nor were those after it"
+        )
 
 
 def _load(scenario: str, seed: int | None, trace: str | None) -> Scenario:
@@ -94,34 +101,19 @@ def _announce_compilation() -> None:
         typer.echo(f"Compiled in {done.seconds:.0f} s")
 
 
-class _progress:  # noqa: N801 - used as a statement
+@contextmanager
+def _progress_bar(end_us: int) -> Iterator[Progress | None]:
     """A bar of virtual time on a terminal; nothing elsewhere."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    def __init__(self, end_us: int) -> None:
-        self.end_us = end_us
-
-    def __enter__(self) -> Progress | None:
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-        out_console = console()
-        if not out_console.is_terminal:
-            self._bar = None
-            return None
-        self._bar = Progress(
-            TextColumn("{task.completed:.0f} of {task.total:.0f} virtual seconds"),
-            BarColumn(),
-            TimeElapsedColumn(),
-            console=out_console,
-            transient=True,
-        )
-        self._bar.start()
-        task = self._bar.add_task("run", total=self.end_us / 1e6)
-        bar = self._bar
-        return lambda time_us: bar.update(task, completed=time_us / 1e6)
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    out = console()
+    if not out.is_terminal:
+        yield None
+        return
+    text = TextColumn("{task.completed:.0f} of {task.total:.0f} virtual seconds")
+    with Progress(text, BarColumn(), TimeElapsedColumn(), console=out, transient=True) as bar:
+        task = bar.add_task("run", total=end_us / 1e6)
+        yield lambda time_us: bar.update(task, completed=time_us / 1e6)
 
 
 def _command(scenario: str, loaded: Scenario) -> str:
