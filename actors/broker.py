@@ -159,7 +159,6 @@ def _start(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) ->
     written = new_row(kernel, broker, BROKER_STARTED)
     written.values[0] = broker
     write_canonical(kernel, written)
-    state.started = True
     state.last_isr_change_ms = now_ms(kernel.context[0])
     state.last_isr_propagation_ms = state.last_isr_change_ms
     schedule_expiration(kernel, brokers, broker, now_us)

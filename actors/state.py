@@ -52,8 +52,6 @@ class Broker(Record):
 
     #: Where its threads lie in ``Brokers.threads``.
     first_thread: i64
-    #: It runs.
-    started: flag
     #: Its ZooKeeper session: the number that ZooKeeper gave it, -1 without one.
     session: i64
     #: The czxid of its registration.

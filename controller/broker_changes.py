@@ -12,6 +12,7 @@ from tidegauge.controller.channels import (
     broker_at,
     close_channel,
     send_metadata,
+    send_metadata_to_all,
     send_requests,
     tell_replica,
 )
@@ -198,7 +199,7 @@ def _fail(
             known = broker_at(topology, plane, controller, broker)
             if known.change == change:
                 known.alive = False
-        state.elected = _take_offline(topology, plane, controller, change)
+        state.leaders_lost = _take_offline(topology, plane, controller, change)
         bring_online(kernel, topology, plane, controller)
     elif step == _FAILED:
         send_requests(kernel, topology, plane, controller)
@@ -208,6 +209,9 @@ def _fail(
             remove_from_isrs(kernel, topology, plane, controller, broker)
     else:
         send_requests(kernel, topology, plane, controller)
+        if not state.leaders_lost:
+            # An election has told everybody already who is gone.
+            send_metadata_to_all(kernel, topology, plane, controller)
 
 
 @inner_rule

@@ -43,11 +43,30 @@ def send_requests(kernel: Kernel, topology: Topology, plane: ControlPlane, contr
         if known.building != NONE:
             queue_request(kernel, plane, topology, controller, broker, known.building)
             known.building = NONE
-    for broker in range(sizes.brokers):
-        if broker_at(topology, plane, controller, broker).alive:
-            send_metadata(kernel, topology, plane, controller, broker, _FALSE)
+    if not _anything_touched(topology, plane, controller):
+        return
+    send_metadata_to_all(kernel, topology, plane, controller)
     for partition in range(sizes.partitions):
         plane.partitions[first + partition].touched = False
+
+
+@inner_rule
+def _anything_touched(topology: Topology, plane: ControlPlane, controller: int) -> bool:
+    first = controller * topology.sizes[0].partitions
+    for partition in range(topology.sizes[0].partitions):
+        if plane.partitions[first + partition].touched:
+            return True
+    return False
+
+
+@inner_rule
+def send_metadata_to_all(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    """Tell every live broker of the partitions that were touched, and of who is alive."""
+    for broker in range(topology.sizes[0].brokers):
+        if broker_at(topology, plane, controller, broker).alive:
+            send_metadata(kernel, topology, plane, controller, broker, _FALSE)
 
 
 @inner_rule

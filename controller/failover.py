@@ -117,7 +117,6 @@ def _advance_failover(
             state.event = NONE
             return
         state.active = True
-        state.epoch_version = state.answer_version
         written = new_row(kernel, controller_process(topology, controller), CONTROLLER_ELECTED)
         written.values[0] = controller
         written.values[1] = state.controller_epoch

@@ -27,8 +27,6 @@ class Znode(Record):
     first_child_watch: i64
     #: The next child of /isr_change_notification, or the next free znode for one.
     next: i64
-    #: How many children it has.
-    children: i64
     #: The number that ZooKeeper has put behind the name of a sequential child; of a parent,
     #: the next one.
     sequence_number: i64
@@ -89,8 +87,6 @@ class Controller(Record):
     #: It is controller, in this epoch.
     active: flag
     controller_epoch: i64
-    #: Version of /controller_epoch.
-    epoch_version: i64
 
     # The event queue: a list of events.
     queue_first: i64
@@ -115,10 +111,10 @@ class Controller(Record):
     answer_error: i64
     answer_version: i64
     answer_epoch: i64
-    #: Partitions whose state is being written: elected, or without which broker.
+    #: The broker that states are being written without; -1: leaders are elected.
     removing: i64
-    #: In this event a leader had to be elected.
-    elected: flag
+    #: In the event being processed partitions have lost their leaders.
+    leaders_lost: flag
 
 
 class ControllerBroker(Record):

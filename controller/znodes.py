@@ -202,8 +202,6 @@ def delete_znode(
     written.values[1] = writer
     write_canonical(kernel, written)
     parent = parent_of(topology, znode)
-    if parent != NONE:
-        plane.znodes[parent].children -= 1
     if parent == NOTIFICATIONS_ZNODE:
         _free_notification(kernel, plane, znode)
     fire_watches(kernel, plane, zookeeper, znode, departure_us)

@@ -199,8 +199,6 @@ def _create(
     written.values[6] = node.sequence_number
     write_canonical(kernel, written)
     parent = parent_of(topology, znode)
-    if parent != NONE:
-        plane.znodes[parent].children += 1
     fire_watches(kernel, plane, request.destination, znode, departure_us)
     fire_child_watches(kernel, plane, request.destination, parent, departure_us)
 

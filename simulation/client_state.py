@@ -66,7 +66,6 @@ class Client(Record):
     waiting: i64
     #: Grows with each question, so that late answers are recognised.
     question: i64
-    step_began_us: i64
     topics_created: flag
     #: How many steps were taken, and whether one's condition did not come true in time.
     steps_taken: i64

@@ -253,8 +253,6 @@ class Context(Record):
     needs_room: flag
     #: Events handled.
     handled: i64
-    #: Which quantile table a retransmission after a cut is drawn from.
-    retransmission_table: i64
 
 
 class Row(Record):

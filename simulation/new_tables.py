@@ -44,7 +44,7 @@ from tidegauge.simulation.kernel import (
     Row,
 )
 from tidegauge.simulation.kinds import KINDS
-from tidegauge.simulation.links import NETWORK_TABLES, RETRANSMISSION_AFTER_CUT
+from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.random_streams import QUANTILES, Quantile
 from tidegauge.simulation.rows import TRACE_ALL, TRACE_TRANSITIONS
 from tidegauge.simulation.scenario_faults import (
@@ -133,7 +133,6 @@ def new_kernel(
     context.reserve = reserve
     context.item_reserve = item_reserve
     context.trace_level = TRACE_ALL if plan.scenario.trace == "all" else TRACE_TRANSITIONS
-    context.retransmission_table = RETRANSMISSION_AFTER_CUT
     for field in ("free_event", "free_item", "ready_first", "ready_last"):
         setattr(context, field, NONE)
     context.outbox_first = NONE

@@ -101,7 +101,6 @@ def wait_for_step(kernel: Kernel, topology: Topology, clients: Clients, process:
     """Begin to wait for what the next step waits for."""
     client = clients.clients[client_of(topology, process)]
     now_us = kernel.context[0].time_us
-    client.step_began_us = now_us
     client.waiting = NONE
     if client.step >= clients.pool[0].steps:
         return
