@@ -66,9 +66,10 @@ def front_door(
         ),
     ] = False,
 ) -> None:
-    """The rules of Kafka's replication, release by release.
+    """Simulate the replication of a Kafka cluster in virtual time, and see what it does.
 
-    A simulation of whole clusters is being built on them.
+    Run a scenario, look at what happened to a partition and why, check that the run can be
+    reproduced; or look at the rules of a release by themselves.
     """
 
 
