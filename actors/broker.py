@@ -217,9 +217,7 @@ def _tell_controller(
     kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, kind: int
 ) -> None:
     news = new_event(kernel, broker, controller_process(topology, broker), kind)
-    news.broker = broker
     news.value = brokers.brokers[broker].session
-    news.offset = brokers.brokers[broker].broker_epoch
     send(kernel, news, kernel.context[0].time_us)
 
 

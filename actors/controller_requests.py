@@ -50,8 +50,9 @@ from tidegauge.simulation.topology import Topology, broker_of, slot_of
 _FALSE = code(False)
 
 # Event.phase: leaders first, as Kafka does.
-_LEADERS = code(0)
-_FOLLOWERS = code(1)
+_CHECK = code(0)
+_LEADERS = code(1)
+_FOLLOWERS = code(2)
 
 
 @inner_rule
@@ -66,7 +67,7 @@ def handle_leader_and_isr(
     Source: ReplicaManager.becomeLeaderOrFollower@0.10.2.0 and @2.4.0.
     """
     broker = brokers.brokers[request.destination]
-    if request.cursor == NONE and request.phase == _LEADERS:
+    if request.phase == _CHECK:
         request.error = controller_request_error(
             brokers.rules[request.destination],
             broker.controller_epoch,
@@ -78,7 +79,7 @@ def handle_leader_and_isr(
             answer_controller(kernel, request)
             return True
         broker.controller_epoch = request.controller_epoch
-        broker.controller = request.broker
+        request.phase = _LEADERS
         request.cursor = request.first_item
     while request.phase <= _FOLLOWERS:
         while request.cursor != NONE:
@@ -277,7 +278,6 @@ def handle_update_metadata(
     )
     if request.error == errors.NONE:
         broker.controller_epoch = request.controller_epoch
-        broker.controller = request.broker
         sizes = topology.sizes[0]
         for other in range(sizes.brokers):
             brokers.liveness[request.destination * sizes.brokers + other].alive = False

@@ -26,7 +26,7 @@ from tidegauge.actors.follower_truncation import (
     truncate_or_ask,
 )
 from tidegauge.actors.leader import append_to_log, trace_high_watermark
-from tidegauge.actors.state import Brokers, Fetcher
+from tidegauge.actors.state import RUNS_PER_ANSWER, Brokers, Fetcher
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.fetcher import (
@@ -61,7 +61,10 @@ def next_round(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) 
     """
     fetcher = brokers.fetchers[index]
     now_us = kernel.context[0].time_us
-    if fetcher.in_flight != 0 or fetcher.row_count == 0 or now_us < fetcher.asleep_until_us:
+    if fetcher.in_flight != 0 or fetcher.row_count == 0:
+        return
+    if now_us < fetcher.asleep_until_us:
+        wake_fetcher_at(kernel, brokers, index, fetcher.asleep_until_us)
         return
     _end_delays(kernel, brokers, fetcher)
     if not truncate_or_ask(kernel, brokers, index, departure_us):
@@ -234,11 +237,9 @@ def _take_records(kernel: Kernel, brokers: Brokers, row: int, item: PartitionDat
 def _append_runs(kernel: Kernel, brokers: Brokers, row: int, item: PartitionData) -> int:
     """Append the records of an answer, epoch by epoch; the epoch of the last one."""
     last_epoch = UNDEFINED
-    room = brokers.pools[0].epoch_room
-    partition = brokers.replicas[row]
-    while item.end_offset > item.offset:
-        # What does not fit is fetched again, once the tables are larger.
-        if max(partition.run_count, partition.epoch_count) + 1 >= room:
+    # At most so many: there has to be room for them, whatever else the group has room for.
+    for _ in range(RUNS_PER_ANSWER):
+        if item.end_offset <= item.offset:
             break
         append_to_log(kernel, brokers, row, item.epoch, item.end_offset - item.offset)
         last_epoch = item.epoch

@@ -318,6 +318,10 @@ def _propagate(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int
     state = brokers.brokers[broker]
     state.propagating = state.changed_count
     state.propagation_time_ms = now_ms(kernel.context[0])
+    row = state.first_changed
+    while row != NONE:
+        brokers.hosted[row].changed_again = False
+        row = brokers.hosted[row].next_changed
     _write_notification(kernel, state, broker)
     send_notification(kernel, topology, brokers, broker)
 

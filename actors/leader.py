@@ -8,7 +8,14 @@ fetches.
 from __future__ import annotations
 
 from tidegauge.actors.delayed_operations import wake_fetches, wake_produces, write_acknowledged
-from tidegauge.actors.state import Brokers, epochs_of, ineligible_replicas, now_ms, runs_of
+from tidegauge.actors.state import (
+    EPOCH_MARGIN,
+    Brokers,
+    epochs_of,
+    ineligible_replicas,
+    now_ms,
+    runs_of,
+)
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.high_watermark import (
     may_move_after_fetch,
@@ -128,7 +135,7 @@ def append_to_log(kernel: Kernel, brokers: Brokers, row: int, epoch: int, record
 def keep_room_for_epochs(kernel: Kernel, brokers: Brokers, row: int) -> None:
     """Ask for larger tables when a replica's epochs have nearly filled their room."""
     partition = brokers.replicas[row]
-    if max(partition.run_count, partition.epoch_count) + 3 > brokers.pools[0].epoch_room:
+    if max(partition.run_count, partition.epoch_count) + EPOCH_MARGIN > brokers.pools[0].epoch_room:
         kernel.context[0].needs_room = True
 
 

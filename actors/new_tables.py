@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidegauge.actors.state import (
+    EPOCH_MARGIN,
     Broker,
     Brokers,
     Fetcher,
@@ -91,7 +92,7 @@ def _blank(brokers: Brokers) -> None:
     """Set what is absent to -1."""
     absent: dict[str, tuple[str, ...]] = {
         "brokers": (
-            *("session", "broker_epoch", "controller_epoch", "controller"),
+            *("session", "broker_epoch", "controller_epoch"),
             *("first_hosted", "last_hosted", "queue_first", "queue_last"),
             *("first_changed", "last_changed"),
         ),
@@ -145,7 +146,7 @@ def enlarge_brokers(brokers: Brokers, reserve: int) -> None:
         int(column(brokers.replicas, "run_count").max(initial=0)),
         int(column(brokers.replicas, "epoch_count").max(initial=0)),
     )
-    if used + 3 > room:
+    if used + EPOCH_MARGIN > room:
         brokers.runs = _with_room(brokers.runs, room)
         brokers.epochs = _with_room(brokers.epochs, room)
         brokers.pools[0].epoch_room = 2 * room

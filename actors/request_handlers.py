@@ -69,18 +69,23 @@ def _wake_when_free(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     earliest_us = NEVER_US
     for thread in range(state.num_io_threads):
         earliest_us = min(earliest_us, brokers.threads[state.first_thread + thread].free_us)
-    if state.handler_timer or state.queue_first == NONE or earliest_us == NEVER_US:
+    if state.queue_first == NONE or earliest_us == NEVER_US:
         return
-    state.handler_timer = True
-    timer = new_event(kernel, broker, broker, HANDLER_FREE)
-    set_timer(kernel, timer, max(earliest_us, kernel.context[0].time_us))
+    due_us = max(earliest_us, kernel.context[0].time_us)
+    if 0 < state.handler_due_us <= due_us:
+        return
+    state.handler_due_us = due_us
+    set_timer(kernel, new_event(kernel, broker, broker, HANDLER_FREE), due_us)
 
 
 @inner_rule
 def handle_handler_free(kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event) -> None:
     """Give waiting requests to the threads that are free."""
     broker = brokers.brokers[timer.destination]
-    broker.handler_timer = False
+    if kernel.context[0].time_us != broker.handler_due_us:
+        # A thread became free before: that was another timer's.
+        return
+    broker.handler_due_us = 0
     thread = free_thread(kernel, brokers, broker)
     while broker.queue_first != NONE and thread != NONE:
         request = kernel.events[broker.queue_first]
@@ -184,6 +189,4 @@ def unlock(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> No
             # Written or refused: the run goes on to the next partition either way.
             state.expiring_row = hosted.next_on_broker
         continue_expiration(kernel, topology, brokers, broker)
-    # A timer for the other threads may be set already, but one of these can be free before.
-    state.handler_timer = False
     _wake_when_free(kernel, brokers, broker)

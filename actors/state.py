@@ -27,6 +27,11 @@ from tidegauge.simulation.topology import Topology
 #: uses 0 for "never caught up".
 CLOCK_OFFSET_MS = code(1_000_000_000_000)
 
+#: Epochs that one answer can bring of a partition; the rest is fetched again.
+RUNS_PER_ANSWER = code(4)
+#: So much room for epochs is kept free in each replica: one answer, and taking over.
+EPOCH_MARGIN = code(6)
+
 #: A thread that waits for ZooKeeper is free at no known time.
 NEVER_US = code(2**62)
 
@@ -56,9 +61,8 @@ class Broker(Record):
     session: i64
     #: The czxid of its registration.
     broker_epoch: i64
-    #: Epoch and broker of the controller that it obeys.
+    #: Epoch of the controller that it obeys.
     controller_epoch: i64
-    controller: i64
     #: First and last of the replicas that it hosts.
     first_hosted: i64
     last_hosted: i64
@@ -68,8 +72,8 @@ class Broker(Record):
     queue_first: i64
     queue_last: i64
     queue_length: i64
-    #: A timer is set for when the next one is free.
-    handler_timer: flag
+    #: When the queue is looked at again; 0: no timer is set.
+    handler_due_us: i64
     #: When acks=all produces that wait are looked at for their time-out; 0: never.
     produces_expire_us: i64
 

@@ -51,7 +51,6 @@ _FAILED = code(1)
 _FIRST_BROKER = code(2)
 
 _TRUE = code(True)
-_FALSE = code(False)
 
 
 @inner_rule
@@ -105,8 +104,9 @@ def _compare(kernel: Kernel, topology: Topology, plane: ControlPlane, controller
             known.change = _APPEARED
         elif is_listed and known.listed_epoch > known.broker_epoch:
             known.change = _BOUNCED
-        if known.change in (_GONE, _BOUNCED):
+        if known.change != _UNCHANGED:
             close_channel(kernel, topology, plane, controller, broker)
+        if known.change in (_GONE, _BOUNCED):
             written = new_row(kernel, process, BROKER_FAILED)
             written.values[0] = broker
             write_canonical(kernel, written)

@@ -31,7 +31,8 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
     plane = ControlPlane(
         ensemble=new_records(Ensemble, 1),
         znodes=new_records(Znode, fixed),
-        znode_watches=new_records(ZnodeWatch, 16 * brokers + 64),
+        # Of each controller those of the parents, of the operator one for each step at most.
+        znode_watches=new_records(ZnodeWatch, 8 * brokers + len(plan.scenario.steps) + 16),
         sessions=new_records(Session, brokers),
         controllers=new_records(Controller, brokers),
         rules=_rules(plan),
@@ -46,7 +47,7 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
     ensemble.last_notification = NONE
     ensemble.free_notification = NONE
     _blank(plane)
-    column(plane.znode_watches, "next")[:] = range(1, len(plane.znode_watches) + 1)
+    chain_free(column(plane.znode_watches, "next"), 0, int(NONE))
     enlarge_control_plane(plane)
     for parent in range(2, int(NOTIFICATIONS_ZNODE) + 1):
         plane.znodes[parent].exists = True

@@ -21,7 +21,7 @@ from tidegauge.controller.partition_state_machine import (
 )
 from tidegauge.controller.state import ControlPlane
 from tidegauge.controller.zookeeper_requests import issue, new_request
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, append
 from tidegauge.simulation.events import add_item
@@ -37,8 +37,6 @@ from tidegauge.simulation.topology import (
     state_znode,
 )
 from tidegauge.simulation.zookeeper_errors import BAD_VERSION, OK
-
-_FALSE = code(False)
 
 
 @inner_rule
@@ -169,7 +167,6 @@ def take_state_answer(
         request.partition = answer.partition
         # Asked because a write was refused: propose again.
         request.wait_ms = 1
-        request.request = plane.controllers[controller].generation
         issue(kernel, plane, controller, request)
 
 

@@ -92,7 +92,7 @@ class Controller(Record):
     queue_first: i64
     queue_last: i64
     queue_length: i64
-    #: What is being processed: ELECT, ... of ``controller_queue.py``; -1 nothing.
+    #: What is being processed: ELECT, ... of ``phases.py``; -1 nothing.
     event: i64
     #: How far it has come.
     phase: i64
@@ -145,7 +145,7 @@ class ControllerPartition(Record):
     known: flag
     #: Its state znode exists.
     has_state: flag
-    #: PARTITION_* of ``partition_state_machine.py``.
+    #: *_PARTITION of ``partition_state_machine.py``.
     state: i64
     controller_epoch: i64
     #: Brokers have to be told of it: for their metadata, and (``led_anew``) as replicas.

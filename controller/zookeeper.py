@@ -25,7 +25,7 @@ from tidegauge.controller.znodes import (
     new_notification,
     parent_of,
 )
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.costs import (
     ZOOKEEPER_PIPELINED_WRITE,
@@ -65,9 +65,6 @@ from tidegauge.simulation.zookeeper_errors import (
     OK,
     SESSION_EXPIRED,
 )
-
-_TRUE = code(True)
-_FALSE = code(False)
 
 
 @inner_rule

@@ -83,7 +83,7 @@ class Tables:
     """Arrays of records that rules take as one argument, under names.
 
     A class derived from this declares ``name: Records[SomeRecord]`` for each. Plain rules use
-    the instance itself, compiled ones its :attr:`view` (``tables.py``), which shares the
+    the instance itself, compiled ones its :attr:`view` (``table_views.py``), which shares the
     arrays' memory: what either writes the other sees. An array can be exchanged for a larger
     one between two calls, never inside one, so that a record that a rule holds stays where
     it is.
@@ -158,7 +158,7 @@ def compile_all() -> Compilation:
 
 
 def is_compiled() -> bool:
-    """Whether the code of every rule known so far is in the cache."""
+    """Whether there is code of every module with rules in the cache."""
     folder = cache_folder()
     modules = {rule.__module__ for rule in RULES}
     return all(any((folder / _folder_of(module)).glob("**/*.nbi")) for module in modules)

@@ -39,6 +39,7 @@ from tidegauge.simulation.kinds import (
     ZK_WATCH,
 )
 from tidegauge.simulation.producer import (
+    drain_all,
     handle_produce_response,
     handle_produce_times_out,
     handle_producer_retries,
@@ -124,6 +125,8 @@ def _keep_metadata(kernel: Kernel, topology: Topology, clients: Clients, event: 
             refresh_later(kernel, client, process, client.metadata_max_age_ms)
         if client.kind == CONSUMER:
             poll_all(kernel, topology, clients, process)
+        else:
+            drain_all(kernel, topology, clients, process)
 
 
 @inner_rule

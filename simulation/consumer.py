@@ -58,8 +58,6 @@ def poll(kernel: Kernel, topology: Topology, clients: Clients, process: int, bro
         if known.leader == broker:
             item = add_item(kernel, request, known.partition)
             item.offset = known.position
-            # Comes back with the answer: which target it is about.
-            item.version = target
     if request.item_count == 0:
         free_event(kernel, request)
         return

@@ -19,16 +19,12 @@ def new_event(kernel: Kernel, source: int, destination: int, kind: int) -> Event
     event = kernel.events[context.free_event]
     context.free_event = event.next
     context.free_events -= 1
-    process = kernel.processes[source]
     event.time_us = context.time_us
     event.destination = destination
     event.source = source
-    event.sequence = process.sent
-    process.sent += 1
     event.kind = kind
     event.cause_process = context.cause_process
     event.cause_sequence = context.cause_sequence
-    event.source_rows = process.rows
     event.next = NONE
     event.first_item = NONE
     event.last_item = NONE
@@ -47,7 +43,6 @@ def _blank_body(event: Event) -> None:
     event.request = UNDEFINED
     event.partition = UNDEFINED
     event.broker = UNDEFINED
-    event.leader_epoch = UNDEFINED
     event.controller_epoch = UNDEFINED
     event.version = UNDEFINED
     event.offset = UNDEFINED
@@ -119,17 +114,6 @@ def free_items(kernel: Kernel, event: Event) -> None:
 
 
 @inner_rule
-def move_items(taker: Event, giver: Event) -> None:
-    """Let one event have the chain of another; it had none."""
-    taker.first_item = giver.first_item
-    taker.last_item = giver.last_item
-    taker.item_count = giver.item_count
-    giver.first_item = NONE
-    giver.last_item = NONE
-    giver.item_count = 0
-
-
-@inner_rule
 def free_event(kernel: Kernel, event: Event) -> None:
     """Give back the event's slot and its chain."""
     free_items(kernel, event)
@@ -144,7 +128,21 @@ def free_event(kernel: Kernel, event: Event) -> None:
 def set_timer(kernel: Kernel, timer: Event, time_us: int) -> None:
     """Have the event handled by its own process at ``time_us``."""
     timer.time_us = time_us
+    stamp(kernel, timer)
     push(kernel, timer)
+
+
+@inner_rule
+def stamp(kernel: Kernel, event: Event) -> None:
+    """Give an event that leaves its source the source's next number.
+
+    It is given when the event is sent, not when it is made: of two messages that arrive at
+    one instant the one sent first comes first.
+    """
+    process = kernel.processes[event.source]
+    event.sequence = process.sent
+    process.sent += 1
+    event.source_rows = process.rows
 
 
 @inner_rule

@@ -12,7 +12,7 @@ simulated cluster: no rule of Kafka reads it.
 from __future__ import annotations
 
 from tidegauge.replication.compiled import code, inner_rule
-from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.events import new_event, set_timer, stamp
 from tidegauge.simulation.kernel import Event, Kernel, Row
 from tidegauge.simulation.kinds import FAULT_BEGIN, FAULT_KNOWN, LINK_RELEASE
 from tidegauge.simulation.links import (
@@ -43,13 +43,13 @@ def is_between_processes(kind: int) -> bool:
 
 
 @inner_rule
-def handle_fault(kernel: Kernel, event: Event) -> None:
-    """Begin or end a fault in the process that the event hits."""
+def handle_fault(kernel: Kernel, event: Event) -> bool:
+    """Begin or end a fault in the process that the event hits; False if it had already."""
     process = event.destination
     begins = event.kind == FAULT_BEGIN
     role = kernel.fault_roles[event.value * kernel.context[0].process_count + process]
     if role.active == begins:
-        return
+        return False
     row = new_row(kernel, process, FAULT_BEGAN if begins else FAULT_ENDED)
     row.values[0] = event.value
     row.values[1] = kernel.faults[event.value].kind
@@ -63,6 +63,7 @@ def handle_fault(kernel: Kernel, event: Event) -> None:
     _apply(kernel, process, event.value, 1 if begins else -1)
     if not is_between_processes(kernel.faults[event.value].kind):
         _announce(kernel, process, event.value, row, begins)
+    return True
 
 
 @inner_rule
@@ -75,6 +76,7 @@ def _announce(kernel: Kernel, process: int, fault: int, row: Row, begins: bool) 
             known.count = row.sequence
             known.version = 1 if begins else 0
             known.time_us = context.time_us + shortest_latency_us(kernel, process, other)
+            stamp(kernel, known)
             route(kernel, known)
 
 

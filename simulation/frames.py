@@ -93,6 +93,19 @@ def copy_outgoing(
 
 
 @rule
+def earliest_outgoing_us(kernel: Kernel) -> int:
+    """When the first of the messages to other groups arrives; NONE if there are none."""
+    earliest_us = NONE
+    index = kernel.context[0].outbox_first
+    while index != NONE:
+        event = kernel.events[index]
+        if earliest_us == NONE or event.time_us < earliest_us:
+            earliest_us = event.time_us
+        index = event.next
+    return earliest_us
+
+
+@rule
 def forget_outgoing(kernel: Kernel) -> None:
     """Give back the events that were copied into frames."""
     context = kernel.context[0]

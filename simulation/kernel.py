@@ -4,7 +4,7 @@ A *process* is the unit of order: a broker, a broker's controller, ZooKeeper, a 
 that happens to it is an *event*: a message of another process, a timer of its own, a
 fault. Its events are handled in the order (time, source, source's sequence), which does
 not depend on which other processes run beside it, so the cluster can be cut into *groups*
-that run apart (``windows.py``) and come to the same end.
+that run apart (``frames.py``) and come to the same end.
 
 All state lies in tables (``replication/compiled.py``), of which :class:`Kernel` is the one
 that every handler takes first. An event is a slot of ``Kernel.events`` and is used again
@@ -59,7 +59,7 @@ class Event(Record):
     #: The canonical row that made the source send it, as (process, sequence).
     cause_process: i64
     cause_sequence: i64
-    #: The last canonical row of the source when it sent.
+    #: How many canonical rows the source had written when it sent.
     source_rows: i64
     #: Its own slot in ``Kernel.events``.
     index: i64
@@ -87,9 +87,8 @@ class Event(Record):
     request: i64
     #: Number of a topic's partition within the cluster.
     partition: i64
-    #: Id of a broker, as its number within the cluster.
+    #: Index of a broker.
     broker: i64
-    leader_epoch: i64
     controller_epoch: i64
     #: Version of a znode.
     version: i64
@@ -220,9 +219,8 @@ class Context(Record):
     """What the kernel knows of the moment: one record."""
 
     seed: i64
-    #: Virtual time, and the process whose event is handled now.
+    #: Virtual time.
     time_us: i64
-    process: i64
     #: The canonical row that all that happens now is caused by.
     cause_process: i64
     cause_sequence: i64
@@ -243,11 +241,12 @@ class Context(Record):
     row_count: i64
     #: TRACE_TRANSITIONS or TRACE_ALL (``rows.py``).
     trace_level: i64
-    #: How many processes and partitions there are.
+    #: How many processes there are.
     process_count: i64
-    partition_count: i64
-    #: Slots that are kept free while a handler runs: of partition data, of all other tables.
+    #: Slots that are kept free while a handler runs: of partition data, of rows of the
+    #: trace, of all other tables.
     item_reserve: i64
+    row_reserve: i64
     reserve: i64
     #: A handler found a table of its room too small: enlarge it before the next event.
     needs_room: flag

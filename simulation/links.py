@@ -17,7 +17,7 @@ do, and handles it all in its order when it goes on.
 from __future__ import annotations
 
 from tidegauge.replication.compiled import code, inner_rule
-from tidegauge.simulation.events import push
+from tidegauge.simulation.events import push, stamp
 from tidegauge.simulation.kernel import CLIENT, NONE, Context, Event, Kernel, Link
 from tidegauge.simulation.random_streams import (
     LATENCY,
@@ -65,6 +65,7 @@ def send(kernel: Kernel, message: Event, departure_us: int) -> None:
     latency_us = quantile_us(kernel.quantiles, path * QUANTILES, uniform)
     message.time_us = max(departure_us + latency_us + link.delay_us, link.last_delivery_us)
     link.last_delivery_us = message.time_us
+    stamp(kernel, message)
     route(kernel, message)
 
 

@@ -80,7 +80,6 @@ def new_topology(plan: ClusterPlan) -> Topology:
     for number, planned in enumerate(plan.partitions):
         partition = partitions[number]
         partition.topic = planned.topic_number
-        partition.number = planned.number
         partition.first_slot = first_slot
         partition.slot_count = len(planned.replicas)
         partition.replicas = pack(range(len(planned.replicas)))
@@ -119,7 +118,7 @@ def new_kernel(
         processes=_processes(plan, hosted),
         links=new_records(Link, count * count),
         quantiles=_quantiles(plan),
-        rows=new_records(Row, 4 * reserve),
+        rows=new_records(Row, 0),
         faults=new_records(Fault, len(plan.scenario.faults)),
         fault_roles=new_records(FaultRole, len(plan.scenario.faults) * count),
         kind_counts=new_records(KindCount, int(KINDS)),
@@ -129,7 +128,6 @@ def new_kernel(
     context = kernel.context[0]
     context.seed = plan.scenario.seed
     context.process_count = count
-    context.partition_count = len(plan.partitions)
     context.reserve = reserve
     context.item_reserve = item_reserve
     context.trace_level = TRACE_ALL if plan.scenario.trace == "all" else TRACE_TRANSITIONS

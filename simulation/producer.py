@@ -84,10 +84,10 @@ def send_batch(
         _retry_later(kernel, client, process, batch)
         return
     connection = clients.connections[batch.client * topology.sizes[0].brokers + leader]
-    batch.broker = leader
     if connection.in_flight >= client.max_in_flight:
         _wait_for_connection(clients, connection, batch)
         return
+    batch.broker = leader
     _send_now(kernel, clients, process, connection, batch)
 
 
@@ -128,11 +128,10 @@ def _send_now(
     now_us = kernel.context[0].time_us
     send(kernel, request, now_us)
     if client.acks == 0:
-        # Nothing to wait for: the batch is sent.
+        # Nothing to wait for: the batch is sent, and nobody will say whether it arrived.
         connection.in_flight -= 1
         batch.in_flight = False
         batch.done = True
-        client.records_acknowledged += batch.records
         return
     batch.deadline_us = now_us + client.request_timeout_ms * 1000
     batch.next = NONE
@@ -185,6 +184,9 @@ def handle_produce_response(
     batch.unanswered -= 1
     if answer.offset >= 0:
         _note_append(kernel, clients, answer, batch)
+    if answer.acks == 0 and answer.error != errors.NONE:
+        # The broker has closed the connection, which is all that a producer sees of it.
+        request_metadata(kernel, topology, clients, answer.destination)
     if batch.in_flight and answer.value == batch.attempts:
         _leave_connection(kernel, topology, clients, answer.destination, batch)
         if answer.error == errors.NONE:
@@ -219,11 +221,28 @@ def _leave_connection(
 
     Source: RecordAccumulator.drain@2.4.0, which asks for the leader as it drains.
     """
-    client = clients.clients[batch.client]
     batch.in_flight = False
     connection = clients.connections[batch.client * topology.sizes[0].brokers + batch.broker]
     connection.in_flight -= 1
     _take_out_of_flight(clients, connection, batch)
+    _drain(kernel, topology, clients, process, connection)
+
+
+@inner_rule
+def drain_all(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
+    """Metadata has come: send what waits, to who leads by now."""
+    brokers = topology.sizes[0].brokers
+    first = client_of(topology, process) * brokers
+    for broker in range(brokers):
+        _drain(kernel, topology, clients, process, clients.connections[first + broker])
+
+
+@inner_rule
+def _drain(
+    kernel: Kernel, topology: Topology, clients: Clients, process: int, connection: Connection
+) -> None:
+    """Send the batches that wait for a connection, as far as it has room."""
+    client = clients.clients[client_of(topology, process)]
     while connection.waiting_first != NONE and connection.in_flight < client.max_in_flight:
         waiting = clients.batches[connection.waiting_first]
         connection.waiting_first = waiting.next
@@ -263,23 +282,31 @@ def _take_out_of_flight(clients: Clients, connection: Connection, batch: Batch) 
 def handle_produce_times_out(
     kernel: Kernel, topology: Topology, clients: Clients, timer: Event
 ) -> None:
-    """Requests have got no answer within request.timeout.ms: their batches are retried."""
+    """A request has got no answer within request.timeout.ms: the connection is given up.
+
+    All that is in flight on it fails and is retried; what waits for it goes to whoever leads
+    once metadata has come.
+
+    Source: NetworkClient.handleTimedOutRequests@2.4.0.
+    """
     process = timer.destination
     number = client_of(topology, process)
     connection = clients.connections[number * topology.sizes[0].brokers + timer.broker]
-    now_us = kernel.context[0].time_us
+    connection.deadline_timer = False
+    if connection.flight_first == NONE:
+        return
+    first = clients.batches[connection.flight_first]
+    if kernel.context[0].time_us < first.deadline_us:
+        _watch_deadline(kernel, process, connection, first)
+        return
+    request_metadata(kernel, topology, clients, process)
     while connection.flight_first != NONE:
         batch = clients.batches[connection.flight_first]
-        if batch.deadline_us > now_us:
-            break
-        _leave_connection(kernel, topology, clients, process, batch)
-        request_metadata(kernel, topology, clients, process)
+        batch.in_flight = False
+        connection.in_flight -= 1
+        _take_out_of_flight(clients, connection, batch)
         _retry_or_fail(kernel, topology, clients, process, batch, _REQUEST_TIMED_OUT)
         _free_if_over(clients, batch)
-    connection.deadline_timer = False
-    if connection.flight_first != NONE:
-        first = clients.batches[connection.flight_first]
-        _watch_deadline(kernel, process, connection, first)
 
 
 @inner_rule

@@ -193,7 +193,8 @@ def handle_operator_watch(
         _look(kernel, topology, client, clients.steps[client.step], process)
     elif client.waiting == _LEADER:
         client.question += 1
-        _ask(kernel, topology, process, ZK_GET, event.znode, client.question)
+        znode = state_znode(topology, clients.steps[client.step].partition)
+        _ask(kernel, topology, process, ZK_GET, znode, client.question)
 
 
 @inner_rule

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tidegauge.replication.compiled import Tables, code, inner_rule, rule
 from tidegauge.replication.records import Record, Records, flag, i64
-from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, append
+from tidegauge.replication.replica_list import NO_REPLICA
 
 # The fixed znodes.
 CONTROLLER_ZNODE = code(0)
@@ -34,9 +34,8 @@ class Sizes(Record):
 class TopicPartition(Record):
     """One partition of one topic."""
 
-    #: Number of its topic, and its own within the topic.
+    #: Number of its topic.
     topic: i64
-    number: i64
     #: Where its table of brokers begins, and with it the rows of its replicas.
     first_slot: i64
     slot_count: i64
@@ -121,12 +120,3 @@ def broker_of(topology: Topology, partition: int, slot: int) -> int:
     if slot < 0:
         return slot
     return topology.slots[topology.partitions[partition].first_slot + slot].broker
-
-
-@inner_rule
-def all_slots(topology: Topology, partition: int) -> int:
-    """Every slot of a partition; a replica list."""
-    slots = EMPTY
-    for slot in range(topology.partitions[partition].slot_count):
-        slots = append(slots, slot)
-    return slots

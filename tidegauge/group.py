@@ -21,13 +21,14 @@ from tidegauge.replication.compiled import COMPILED, rule
 from tidegauge.replication.records import Records, new_records
 from tidegauge.simulation.client_state import Clients
 from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.events import new_event, push, set_timer
 from tidegauge.simulation.frames import (
     FrameHeader,
     Owner,
     copy_outgoing,
     count_outgoing,
     decode_frame,
+    earliest_outgoing_us,
     encode_frame,
     forget_outgoing,
     take_events,
@@ -40,6 +41,7 @@ from tidegauge.simulation.kernel import (
     Event,
     Kernel,
     PartitionData,
+    Row,
 )
 from tidegauge.simulation.kinds import (
     BROKER_START,
@@ -83,11 +85,12 @@ def plan_fault(
     """Have a fault begin or end in a process at ``time_us``."""
     event = new_event(kernel, process, process, kind)
     # It comes from the scenario, not from the process.
-    kernel.processes[process].sent -= 1
     event.source = SCENARIO
     event.sequence = sequence
+    event.source_rows = 0
     event.value = fault
-    set_timer(kernel, event, time_us)
+    event.time_us = time_us
+    push(kernel, event)
 
 
 class Group:
@@ -103,6 +106,7 @@ class Group:
         self.brokers = new_brokers(plan, self.topology, self.reserve)
         self.plane = new_control_plane(plan)
         self.clients = new_clients(plan)
+        self._size_rows()
         self.views = self._make_views()
         self._plan_beginning()
         self._plan_faults()
@@ -130,6 +134,7 @@ class Group:
     def drain(self, sink: RowSink) -> None:
         """Hand on the rows written since the last time."""
         context = self.kernel.context[0]
+        assert context.row_count <= len(self.kernel.rows), "an event wrote more rows than fit"
         if context.row_count > 0:
             sink(np.asarray(self.kernel.rows)[: int(context.row_count)])
             context.row_count = 0
@@ -153,10 +158,12 @@ class Group:
         table = new_records(Owner, len(owners))
         for process, group in enumerate(owners):
             table[process].group = group
+        due_us = (self.next_event_us(), int(earliest_outgoing_us(self.views[0])))
+        next_us = min((each for each in due_us if each >= 0), default=-1)
         encoded = {}
         for group in groups:
             events, items = self._outgoing(table, group)
-            header = FrameHeader(0, window, self.next_event_us(), len(events), len(items))
+            header = FrameHeader(0, window, next_us, len(events), len(items))
             encoded[group] = encode_frame(header, events, items)
         forget_outgoing(self.views[0])
         return encoded
@@ -193,12 +200,27 @@ class Group:
     def make_room(self, sink: RowSink) -> None:
         """Drain the rows, and enlarge every table in which little is left."""
         self.drain(sink)
+        self._check_reserves()
+        self._size_rows()
         enlarge_kernel(self.kernel, self.reserve, self.item_reserve)
         enlarge_brokers(self.brokers, self.reserve)
         enlarge_control_plane(self.plane)
         enlarge_clients(self.clients)
         self.kernel.context[0].needs_room = False
         self.views = self._make_views()
+
+    def _check_reserves(self) -> None:
+        """End a run rather than go on with tables that an event has overrun."""
+        context = self.kernel.context[0]
+        free = (context.free_events, context.free_items, self.brokers.pools[0].free_watches)
+        assert min(free) >= 0, f"an event needed more than was reserved for it: {free} are free"
+
+    def _size_rows(self) -> None:
+        """Have room for all rows that one event can write; none waits to be drained."""
+        row_reserve = row_reserve_of(self.plan, int(self.brokers.pools[0].epoch_room))
+        self.kernel.context[0].row_reserve = row_reserve
+        if len(self.kernel.rows) < 2 * row_reserve:
+            self.kernel.rows = new_records(Row, 2 * row_reserve)
 
     # What is planned before anything happens.
 
@@ -261,4 +283,17 @@ def item_reserve_of(plan: ClusterPlan) -> int:
     UpdateMetadata entry for each broker and partition, told to each broker.
     """
     brokers, partitions = len(plan.brokers), len(plan.partitions)
-    return 256 + (brokers + plan.width) * (partitions + brokers)
+    return 256 + (2 * brokers + plan.width) * (partitions + brokers)
+
+
+def row_reserve_of(plan: ClusterPlan, epoch_room: int) -> int:
+    """How many rows a single event can write at most.
+
+    What a broker's logs hold, a row per epoch; a refusal for each produce in flight; with all
+    requests traced, what each fetch that waits is answered.
+    """
+    partitions = len(plan.partitions)
+    rows = reserve_of(plan) + partitions * (epoch_room + 3) + 64 * len(plan.clients)
+    if plan.scenario.trace == "all":
+        rows += 4 * partitions * (plan.width + len(plan.clients))
+    return rows

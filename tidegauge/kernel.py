@@ -71,7 +71,7 @@ def _needs_room(kernel: Kernel, brokers: Brokers) -> bool:
         context.needs_room
         or context.free_events < context.reserve
         or context.free_items < context.item_reserve
-        or len(kernel.rows) - context.row_count < context.reserve
+        or len(kernel.rows) - context.row_count < context.row_reserve
         or brokers.pools[0].free_watches < context.reserve
     )
 
@@ -89,7 +89,6 @@ def _deliver(
     context = kernel.context[0]
     process = event.destination
     context.time_us = event.time_us
-    context.process = process
     context.cause_process = event.cause_process
     context.cause_sequence = event.cause_sequence
     if event.kind <= LAST_FAULT_KIND:
@@ -119,8 +118,7 @@ def _take_fault(kernel: Kernel, topology: Topology, plane: ControlPlane, event: 
         handle_link_release(kernel, event)
     elif event.kind == FAULT_KNOWN:
         handle_known_fault(kernel, event)
-    else:
-        handle_fault(kernel, event)
+    elif handle_fault(kernel, event):
         process = kernel.processes[event.destination]
         if event.kind == FAULT_END and process.role == ZOOKEEPER and process.paused == 0:
             # Sessions come before the requests that have waited.
