@@ -82,8 +82,8 @@ def _wake_when_free(kernel: Kernel, brokers: Brokers, broker: int) -> None:
 def handle_handler_free(kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event) -> None:
     """Give waiting requests to the threads that are free."""
     broker = brokers.brokers[timer.destination]
-    if kernel.context[0].time_us != broker.handler_due_us:
-        # A thread became free before: that was another timer's.
+    if kernel.context[0].time_us < broker.handler_due_us:
+        # Another timer has looked at the queue meanwhile, and set the next.
         return
     broker.handler_due_us = 0
     thread = free_thread(kernel, brokers, broker)

@@ -307,6 +307,24 @@ def handle_produce_times_out(
         _take_out_of_flight(clients, connection, batch)
         _retry_or_fail(kernel, topology, clients, process, batch, _REQUEST_TIMED_OUT)
         _free_if_over(clients, batch)
+    _expire_waiting(kernel, clients, process, connection)
+
+
+@inner_rule
+def _expire_waiting(kernel: Kernel, clients: Clients, process: int, connection: Connection) -> None:
+    """Give up the batches that have waited too long for a connection; the oldest come first.
+
+    Source: RecordAccumulator.expiredBatches@2.4.0.
+    """
+    while connection.waiting_first != NONE:
+        waiting = clients.batches[connection.waiting_first]
+        if not _is_expired(kernel, clients.clients[waiting.client], waiting):
+            return
+        connection.waiting_first = waiting.next
+        if connection.waiting_first == NONE:
+            connection.waiting_last = NONE
+        waiting.next = NONE
+        _fail(kernel, clients, process, waiting, _REQUEST_TIMED_OUT)
 
 
 @inner_rule
