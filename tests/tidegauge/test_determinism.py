@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ SMALL_CLUSTER = Path(__file__).parents[1] / "data" / "scenarios" / "small-cluste
 
 RUN_PLAIN = """
 import sys
+from collections import Counter
 from pathlib import Path
 from tidegauge.simulate import simulate
 from tidegauge.simulation.scenario import load_scenario
@@ -94,6 +96,37 @@ def test_array_bounds_hold_in_compiled_code(one_group: RunFolder, tmp_path: Path
         check=True,
     )
     assert summary_of(RunFolder(tmp_path))["trace_sha256"] == summary_of(one_group)["trace_sha256"]
+
+
+def test_tables_that_grow_do_not_change_the_hash(tmp_path: Path) -> None:
+    """Leaders stop in turn, so that a log has more epochs than its tables had room for."""
+    pauses = [
+        {"kind": "pause", "at": f"{5 + 10 * turn}s", "for": "5s", "brokers": [1 + turn % 2]}
+        for turn in range(24)
+    ]
+    scenario = scenario_from_mapping(
+        {
+            "duration": "250s",
+            "cluster": {
+                "brokers": 3,
+                "settings": {
+                    "zookeeper.session.timeout.ms": 2000,
+                    "replica.fetch.wait.max.ms": 5000,
+                },
+            },
+            "zookeeper": {"tick_ms": 500},
+            "topics": [{"name": "orders", "assignment": {0: [1, 2]}}],
+            "workload": {
+                "producers": [{"name": "shop", "topics": ["orders"], "batches_per_second": 1}]
+            },
+            "faults": pauses,
+        },
+        "many-epochs",
+    )
+    one = simulate(scenario, tmp_path / "one")
+    assert max(Counter(row["process"] for row in one.rows("log_end")).values()) > 16
+    three = simulate(scenario, tmp_path / "three", grouping=groups_of(scenario, 3))
+    assert summary_of(three)["process_hashes"] == summary_of(one)["process_hashes"]
 
 
 def test_the_hash_does_not_depend_on_the_trace_level(
