@@ -8,19 +8,14 @@ from __future__ import annotations
 
 from tidegauge.actors.state import NEVER_US, Brokers
 from tidegauge.replication.compiled import inner_rule
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.events import append_event
+from tidegauge.simulation.kernel import Event, Kernel
 
 
 @inner_rule
 def wait_for_lock(kernel: Kernel, brokers: Brokers, row: int, request: Event) -> None:
     """Let a request wait for a replica's lock, behind those that do already."""
-    hosted = brokers.hosted[row]
-    request.next = NONE
-    if hosted.waiting_last == NONE:
-        hosted.waiting_first = request.index
-    else:
-        kernel.events[hosted.waiting_last].next = request.index
-    hosted.waiting_last = request.index
+    append_event(kernel, brokers.hosted[row].waiting, request)
     hold_thread(brokers, request)
 
 

@@ -32,7 +32,7 @@ from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.releases import rules_of
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.new_tables import chain_free
+from tidegauge.simulation.new_tables import chain_free, empty_lists
 from tidegauge.simulation.topology import Topology
 
 #: Epochs that each replica has room for at first.
@@ -90,14 +90,16 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
 
 def _blank(brokers: Brokers) -> None:
     """Set what is absent to -1."""
+    empty_lists(brokers.brokers, "queue")
+    empty_lists(brokers.hosted, "waiting")
     absent: dict[str, tuple[str, ...]] = {
         "brokers": (
             *("session", "broker_epoch", "controller_epoch"),
-            *("first_hosted", "last_hosted", "queue_first", "queue_last"),
+            *("first_hosted", "last_hosted"),
             *("first_changed", "last_changed"),
         ),
         "hosted": (
-            *("next_on_broker", "writing_request", "waiting_first", "waiting_last"),
+            *("next_on_broker", "writing_request"),
             *("next_changed", "fetcher", "next_in_fetcher"),
         ),
         "follower_fetches": ("session_high_watermark", "session_log_start_offset"),

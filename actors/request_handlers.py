@@ -19,7 +19,13 @@ from tidegauge.actors.other_requests import (
 from tidegauge.actors.produce import handle_produce
 from tidegauge.actors.state import NEVER_US, Broker, Brokers
 from tidegauge.replication.compiled import inner_rule
-from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.events import (
+    append_event,
+    free_event,
+    new_event,
+    set_timer,
+    take_first,
+)
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     FETCH,
@@ -39,17 +45,11 @@ def take_request(kernel: Kernel, topology: Topology, brokers: Brokers, request: 
     """Handle a request now if a thread is free and none waits, else let it wait."""
     broker = brokers.brokers[request.destination]
     thread = free_thread(kernel, brokers, broker)
-    if broker.queue_first == NONE and thread != NONE:
+    if broker.queue.first == NONE and thread != NONE:
         request.thread = thread
         handle(kernel, topology, brokers, request)
         return
-    request.next = NONE
-    if broker.queue_last == NONE:
-        broker.queue_first = request.index
-    else:
-        kernel.events[broker.queue_last].next = request.index
-    broker.queue_last = request.index
-    broker.queue_length += 1
+    append_event(kernel, broker.queue, request)
     _wake_when_free(kernel, brokers, request.destination)
 
 
@@ -69,7 +69,7 @@ def _wake_when_free(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     earliest_us = NEVER_US
     for thread in range(state.num_io_threads):
         earliest_us = min(earliest_us, brokers.threads[state.first_thread + thread].free_us)
-    if state.queue_first == NONE or earliest_us == NEVER_US:
+    if state.queue.first == NONE or earliest_us == NEVER_US:
         return
     due_us = max(earliest_us, kernel.context[0].time_us)
     if 0 < state.handler_due_us <= due_us:
@@ -87,13 +87,8 @@ def handle_handler_free(kernel: Kernel, topology: Topology, brokers: Brokers, ti
         return
     broker.handler_due_us = 0
     thread = free_thread(kernel, brokers, broker)
-    while broker.queue_first != NONE and thread != NONE:
-        request = kernel.events[broker.queue_first]
-        broker.queue_first = request.next
-        if broker.queue_first == NONE:
-            broker.queue_last = NONE
-        broker.queue_length -= 1
-        request.next = NONE
+    while broker.queue.first != NONE and thread != NONE:
+        request = take_first(kernel, broker.queue)
         request.thread = thread
         handle(kernel, topology, brokers, request)
         thread = free_thread(kernel, brokers, broker)
@@ -171,18 +166,13 @@ def unlock(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> No
     hosted = brokers.hosted[row]
     broker = hosted.broker
     writer = hosted.writing_request
-    waiting = hosted.waiting_first
+    waiting = hosted.waiting.length
     hosted.writing_request = NONE
-    hosted.waiting_first = NONE
-    hosted.waiting_last = NONE
     if writer != NONE:
         handle(kernel, topology, brokers, kernel.events[writer])
-    while waiting != NONE:
-        request = kernel.events[waiting]
-        waiting = request.next
-        request.next = NONE
-        # The lock may be taken again by one of those before it.
-        handle(kernel, topology, brokers, request)
+    # The lock may be taken again by one of those who waited: then the others wait behind it.
+    for _ in range(waiting):
+        handle(kernel, topology, brokers, take_first(kernel, hosted.waiting))
     state = brokers.brokers[broker]
     if state.expiring:
         if writer == NONE and state.expiring_row == row:

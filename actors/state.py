@@ -20,7 +20,7 @@ from tidegauge.replication.records import (
 )
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.replica_list import EMPTY, append
-from tidegauge.simulation.kernel import Context
+from tidegauge.simulation.kernel import Context, EventList
 from tidegauge.simulation.topology import Topology
 
 #: Brokers' clocks start here, so that time 0 lies further back than any lag time: Kafka
@@ -68,10 +68,8 @@ class Broker(Record):
     last_hosted: i64
 
     # Request handlers.
-    #: Requests that wait for one: a list of events.
-    queue_first: i64
-    queue_last: i64
-    queue_length: i64
+    #: Requests that wait for one.
+    queue: EventList
     #: When the queue is looked at again; 0: no timer is set.
     handler_due_us: i64
     #: When acks=all produces that wait are looked at for their time-out; 0: never.
@@ -116,6 +114,8 @@ class HostedReplica(Record):
     next_on_broker: i64
 
     # The partition's lock: an ISR write is made inside it.
+    #: Requests that wait for the lock.
+    waiting: EventList
     locked: flag
     #: The ISR that is being written, and who waits for it.
     written_isr: i64
@@ -124,9 +124,6 @@ class HostedReplica(Record):
     lag_ms: i64
     #: The write was refused because the session was gone; it is sent again under the next.
     write_lost: flag
-    #: Requests that wait for the lock: a list of events.
-    waiting_first: i64
-    waiting_last: i64
 
     # isr-change-propagation.
     changed: flag

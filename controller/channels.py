@@ -9,7 +9,13 @@ from __future__ import annotations
 
 from tidegauge.controller.state import ControllerBroker, ControlPlane
 from tidegauge.replication.compiled import code, inner_rule
-from tidegauge.simulation.events import add_item, free_event, new_event
+from tidegauge.simulation.events import (
+    add_item,
+    append_event,
+    free_all,
+    new_event,
+    take_first,
+)
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import LEADER_AND_ISR, UPDATE_METADATA
 from tidegauge.simulation.links import send
@@ -172,19 +178,13 @@ def queue_request(
     """Send a request, or let it wait until the one before it is answered."""
     known = broker_at(topology, plane, controller, broker)
     request = kernel.events[index]
-    request.next = NONE
     known.requests += 1
     request.request = known.requests
     if known.in_flight == NONE:
         known.in_flight = request.request
         send(kernel, request, kernel.context[0].time_us)
         return
-    if known.queue_last == NONE:
-        known.queue_first = index
-    else:
-        kernel.events[known.queue_last].next = index
-    known.queue_last = index
-    known.queue_length += 1
+    append_event(kernel, known.queue, request)
 
 
 @inner_rule
@@ -196,14 +196,9 @@ def take_control_response(
     if known.in_flight != answer.request:
         return
     known.in_flight = NONE
-    if known.queue_first == NONE:
+    if known.queue.first == NONE:
         return
-    request = kernel.events[known.queue_first]
-    known.queue_first = request.next
-    if known.queue_first == NONE:
-        known.queue_last = NONE
-    known.queue_length -= 1
-    request.next = NONE
+    request = take_first(kernel, known.queue)
     known.in_flight = request.request
     send(kernel, request, kernel.context[0].time_us)
 
@@ -217,12 +212,5 @@ def close_channel(
     Source: ControllerChannelManager.removeBroker@2.4.0.
     """
     known = broker_at(topology, plane, controller, broker)
-    index = known.queue_first
-    while index != NONE:
-        request = kernel.events[index]
-        index = request.next
-        free_event(kernel, request)
-    known.queue_first = NONE
-    known.queue_last = NONE
-    known.queue_length = 0
+    free_all(kernel, known.queue)
     known.in_flight = NONE

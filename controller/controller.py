@@ -33,7 +33,14 @@ from tidegauge.controller.zookeeper_requests import issue_next, new_request
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.costs import CONTROLLER_EVENT_COST, CONTROLLER_PARTITION_COST, cost_us
-from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.events import (
+    append_event,
+    free_all,
+    free_event,
+    new_event,
+    set_timer,
+    take_first,
+)
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     CONTROL_RESPONSE,
@@ -119,13 +126,7 @@ def _enqueue(
 ) -> None:
     state = plane.controllers[controller]
     event.version = what
-    event.next = NONE
-    if state.queue_last == NONE:
-        state.queue_first = event.index
-    else:
-        kernel.events[state.queue_last].next = event.index
-    state.queue_last = event.index
-    state.queue_length += 1
+    append_event(kernel, state.queue, event)
     if state.event == NONE:
         _begin_next(kernel, topology, plane, controller)
 
@@ -137,20 +138,16 @@ def _begin_next(kernel: Kernel, topology: Topology, plane: ControlPlane, control
     Source: ControllerEventManager.ControllerEventThread.doWork@2.4.0.
     """
     state = plane.controllers[controller]
-    if state.queue_first == NONE:
+    if state.queue.first == NONE:
         return
-    event = kernel.events[state.queue_first]
-    state.queue_first = event.next
-    if state.queue_first == NONE:
-        state.queue_last = NONE
-    state.queue_length -= 1
+    event = take_first(kernel, state.queue)
     state.event = event.version
     state.phase = 0
     context = kernel.context[0]
     if state.active:
         written = new_row(kernel, controller_process(topology, controller), CONTROLLER_EVENT)
         written.values[0] = event.version
-        written.values[1] = state.queue_length
+        written.values[1] = state.queue.length
         written.values[2] = context.time_us - event.time_us
         write_canonical(kernel, written)
     if event.kind == ZK_RESPONSE:
@@ -300,16 +297,7 @@ def _resign(kernel: Kernel, topology: Topology, plane: ControlPlane, controller:
     state.event = NONE
     state.pending = 0
     _forget_listing(kernel, state)
-    while state.unsent_first != NONE:
-        request = kernel.events[state.unsent_first]
-        state.unsent_first = request.next
-        free_event(kernel, request)
-    state.unsent_last = NONE
-    while state.queue_first != NONE:
-        event = kernel.events[state.queue_first]
-        state.queue_first = event.next
-        free_event(kernel, event)
-    state.queue_last = NONE
-    state.queue_length = 0
+    free_all(kernel, state.unsent)
+    free_all(kernel, state.queue)
     for broker in range(topology.sizes[0].brokers):
         close_channel(kernel, topology, plane, controller, broker)

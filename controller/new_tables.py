@@ -17,7 +17,7 @@ from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.releases import rules_of
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.new_tables import chain_free
+from tidegauge.simulation.new_tables import chain_free, empty_lists
 from tidegauge.simulation.topology import FIXED_ZNODES, NOTIFICATIONS_ZNODE
 
 _NOTIFICATION_ROOM = 64
@@ -64,15 +64,12 @@ def _rules(plan: ClusterPlan) -> Records[ReleaseRules]:
 def _blank(plane: ControlPlane) -> None:
     """Set what is absent to -1."""
     _blank_znodes(plane.znodes, 0)
+    empty_lists(plane.controllers, "queue")
+    empty_lists(plane.controllers, "unsent")
+    empty_lists(plane.brokers, "queue")
     absent: dict[str, tuple[str, ...]] = {
-        "controllers": (
-            *("session", "queue_first", "queue_last", "event"),
-            *("unsent_first", "unsent_last", "listing", "removing"),
-        ),
-        "brokers": (
-            *("broker_epoch", "listed_epoch", "building", "in_flight"),
-            *("queue_first", "queue_last"),
-        ),
+        "controllers": (*("session", "event", "listing", "removing"),),
+        "brokers": (*("broker_epoch", "listed_epoch", "building", "in_flight"),),
     }
     for table, fields in absent.items():
         for field in fields:

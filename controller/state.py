@@ -10,6 +10,7 @@ from __future__ import annotations
 from tidegauge.replication.compiled import Tables
 from tidegauge.replication.records import LeaderAndIsr, Record, Records, flag, i64
 from tidegauge.replication.release_rules import ReleaseRules
+from tidegauge.simulation.kernel import EventList
 
 
 class Znode(Record):
@@ -88,10 +89,8 @@ class Controller(Record):
     active: flag
     controller_epoch: i64
 
-    # The event queue: a list of events.
-    queue_first: i64
-    queue_last: i64
-    queue_length: i64
+    #: The event queue.
+    queue: EventList
     #: What is being processed: ELECT, ... of ``phases.py``; -1 nothing.
     event: i64
     #: How far it has come.
@@ -102,9 +101,8 @@ class Controller(Record):
     answers: i64
     #: Grows when the session is lost: answers to what was asked before are not for it.
     generation: i64
-    #: Requests that are sent one after the other: a list of events.
-    unsent_first: i64
-    unsent_last: i64
+    #: Requests that are sent one after the other.
+    unsent: EventList
     #: The list of children that the event is about: an answer of ZooKeeper.
     listing: i64
     #: What the last answer said.
@@ -133,9 +131,7 @@ class ControllerBroker(Record):
     # Requests to it: one in flight, the others wait in a list of events.
     in_flight: i64
     requests: i64
-    queue_first: i64
-    queue_last: i64
-    queue_length: i64
+    queue: EventList
 
 
 class ControllerPartition(Record):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tidegauge.controller.state import ControlPlane
 from tidegauge.replication.compiled import inner_rule
-from tidegauge.simulation.events import new_event
+from tidegauge.simulation.events import append_event, new_event, take_first
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.topology import Topology, controller_process, zookeeper_process
@@ -36,25 +36,16 @@ def issue(kernel: Kernel, plane: ControlPlane, controller: int, request: Event) 
     if plane.rules[controller].controller_requests_pipelined or state.pending == 1:
         send(kernel, request, kernel.context[0].time_us)
         return
-    request.next = NONE
-    if state.unsent_last == NONE:
-        state.unsent_first = request.index
-    else:
-        kernel.events[state.unsent_last].next = request.index
-    state.unsent_last = request.index
+    append_event(kernel, state.unsent, request)
 
 
 @inner_rule
 def issue_next(kernel: Kernel, plane: ControlPlane, controller: int) -> None:
     """An answer has come: send the request that waits for it."""
     state = plane.controllers[controller]
-    if state.unsent_first == NONE:
+    if state.unsent.first == NONE:
         return
-    request = kernel.events[state.unsent_first]
-    state.unsent_first = request.next
-    if state.unsent_first == NONE:
-        state.unsent_last = NONE
-    request.next = NONE
+    request = take_first(kernel, state.unsent)
     # It was made when the others were; it leaves, and takes its place in line, now.
     send(kernel, request, kernel.context[0].time_us)
 

@@ -173,8 +173,16 @@ def dtype_of(record: type[Record]) -> np.dtype[np.void]:
 @cache
 def _laid_out(record: Any) -> np.dtype[np.void]:
     hints = get_type_hints(record, include_extras=True)
-    fields = [(name, hint.__metadata__[0]) for name, hint in hints.items()]
-    return np.dtype((record, np.dtype(fields, align=True)))
+    fields = [
+        # A record inside a record, or a number.
+        (name, dtype_of(hint) if isinstance(hint, type) else hint.__metadata__[0])
+        for name, hint in hints.items()
+    ]
+    layout = np.dtype(fields, align=True)
+    # numpy does not align a record within a record: it has to stand behind numbers, not flags.
+    for inner, offset, *_ in (layout.fields or {}).values():
+        assert inner.fields is None or offset % layout.alignment == 0, record
+    return np.dtype((record, layout))
 
 
 def new_records(record: type[R], count: int) -> Records[R]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.kernel import NONE, Event, HeapEntry, Kernel, PartitionData
+from tidegauge.simulation.kernel import NONE, Event, EventList, HeapEntry, Kernel, PartitionData
 
 
 @inner_rule
@@ -114,6 +114,30 @@ def free_items(kernel: Kernel, event: Event) -> None:
 
 
 @inner_rule
+def append_event(kernel: Kernel, events: EventList, event: Event) -> None:
+    """Put an event behind the others of a list."""
+    event.next = NONE
+    if events.last == NONE:
+        events.first = event.index
+    else:
+        kernel.events[events.last].next = event.index
+    events.last = event.index
+    events.length += 1
+
+
+@inner_rule
+def take_first(kernel: Kernel, events: EventList) -> Event:
+    """Take the first event out of a list; there is one."""
+    event = kernel.events[events.first]
+    events.first = event.next
+    if events.first == NONE:
+        events.last = NONE
+    events.length -= 1
+    event.next = NONE
+    return event
+
+
+@inner_rule
 def free_event(kernel: Kernel, event: Event) -> None:
     """Give back the event's slot and its chain."""
     free_items(kernel, event)
@@ -122,6 +146,13 @@ def free_event(kernel: Kernel, event: Event) -> None:
     event.next = context.free_event
     context.free_event = event.index
     context.free_events += 1
+
+
+@inner_rule
+def free_all(kernel: Kernel, events: EventList) -> None:
+    """Give back all events of a list."""
+    while events.first != NONE:
+        free_event(kernel, take_first(kernel, events))
 
 
 @inner_rule

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tidegauge.replication.compiled import rule
 from tidegauge.replication.records import Record, Records, dtype_of, i64, new_records
-from tidegauge.simulation.events import free_event, push
+from tidegauge.simulation.events import free_all, push
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 
 _HEADER = struct.Struct("<QIIQqQQ")
@@ -57,7 +57,7 @@ def count_outgoing(kernel: Kernel, owners: Records[Owner], group: int) -> tuple[
     """How many events, and entries on them, wait to be sent to a group."""
     events = 0
     items = 0
-    index = kernel.context[0].outbox_first
+    index = kernel.context[0].outbox.first
     while index != NONE:
         event = kernel.events[index]
         if owners[event.destination].group == group:
@@ -78,7 +78,7 @@ def copy_outgoing(
     """Copy what is to be sent to a group, chains in order."""
     event_count = 0
     item_count = 0
-    index = kernel.context[0].outbox_first
+    index = kernel.context[0].outbox.first
     while index != NONE:
         event = kernel.events[index]
         if owners[event.destination].group == group:
@@ -96,7 +96,7 @@ def copy_outgoing(
 def earliest_outgoing_us(kernel: Kernel) -> int:
     """When the first of the messages to other groups arrives; NONE if there are none."""
     earliest_us = NONE
-    index = kernel.context[0].outbox_first
+    index = kernel.context[0].outbox.first
     while index != NONE:
         event = kernel.events[index]
         if earliest_us == NONE or event.time_us < earliest_us:
@@ -108,14 +108,7 @@ def earliest_outgoing_us(kernel: Kernel) -> int:
 @rule
 def forget_outgoing(kernel: Kernel) -> None:
     """Give back the events that were copied into frames."""
-    context = kernel.context[0]
-    index = context.outbox_first
-    while index != NONE:
-        event = kernel.events[index]
-        index = event.next
-        free_event(kernel, event)
-    context.outbox_first = NONE
-    context.outbox_last = NONE
+    free_all(kernel, kernel.context[0].outbox)
 
 
 @rule

@@ -43,6 +43,17 @@ CLIENT = code(3)
 SCENARIO = code(-1)
 
 
+class EventList(Record):
+    """Events one behind the other, first come first served: slots of ``Kernel.events``.
+
+    An event is in one list at most.
+    """
+
+    first: i64
+    last: i64
+    length: i64
+
+
 class Event(Record):
     """A message, a timer or a fault. Which fields of its body count depends on its kind."""
 
@@ -184,9 +195,8 @@ class Process(Record):
     paused: i64
     #: Added to each append by slow disks.
     disk_delay_us: i64
-    #: What has come in while it was stopped: a list of events.
-    held_first: i64
-    held_last: i64
+    #: What has come in while it was stopped.
+    held: EventList
 
 
 class Link(Record):
@@ -209,8 +219,7 @@ class Link(Record):
     stalled: flag
     #: How many retransmissions there were.
     retransmissions: i64
-    held_first: i64
-    held_last: i64
+    held: EventList
     #: The last canonical row of the sender that the receiver knows of.
     source_rows: i64
 
@@ -232,11 +241,9 @@ class Context(Record):
     free_item: i64
     free_items: i64
     #: Events held back on a link or by a pause that are handled next, before the heap.
-    ready_first: i64
-    ready_last: i64
+    ready: EventList
     #: Messages to processes that other groups host.
-    outbox_first: i64
-    outbox_last: i64
+    outbox: EventList
     #: Rows written and not yet drained.
     row_count: i64
     #: TRACE_TRANSITIONS or TRACE_ALL (``rows.py``).

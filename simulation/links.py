@@ -17,8 +17,8 @@ do, and handles it all in its order when it goes on.
 from __future__ import annotations
 
 from tidegauge.replication.compiled import code, inner_rule
-from tidegauge.simulation.events import push, stamp
-from tidegauge.simulation.kernel import CLIENT, NONE, Context, Event, Kernel, Link
+from tidegauge.simulation.events import append_event, push, stamp, take_first
+from tidegauge.simulation.kernel import CLIENT, NONE, Event, EventList, Kernel
 from tidegauge.simulation.random_streams import (
     LATENCY,
     QUANTILES,
@@ -82,12 +82,7 @@ def route(kernel: Kernel, message: Event) -> None:
     if kernel.processes[message.destination].hosted:
         push(kernel, message)
         return
-    message.next = NONE
-    if context.outbox_last == NONE:
-        context.outbox_first = message.index
-    else:
-        kernel.events[context.outbox_last].next = message.index
-    context.outbox_last = message.index
+    append_event(kernel, context.outbox, message)
 
 
 @inner_rule
@@ -97,41 +92,16 @@ def arrives(kernel: Kernel, event: Event) -> bool:
         return True
     link = kernel.links[event.source * kernel.context[0].process_count + event.destination]
     if link.cut > 0 or link.stalled:
-        _hold_on_link(kernel, link, event)
+        append_event(kernel, link.held, event)
         return False
     link.source_rows = max(link.source_rows, event.source_rows)
     return True
 
 
 @inner_rule
-def _hold_on_link(kernel: Kernel, link: Link, event: Event) -> None:
-    event.next = NONE
-    if link.held_last == NONE:
-        link.held_first = event.index
-    else:
-        kernel.events[link.held_last].next = event.index
-    link.held_last = event.index
-
-
-@inner_rule
-def hold_at_process(kernel: Kernel, event: Event) -> None:
-    """Keep an event for when its process goes on."""
-    process = kernel.processes[event.destination]
-    event.next = NONE
-    if process.held_last == NONE:
-        process.held_first = event.index
-    else:
-        kernel.events[process.held_last].next = event.index
-    process.held_last = event.index
-
-
-@inner_rule
 def release_process(kernel: Kernel, process: int) -> None:
     """Hand a process that goes on all that it has missed, in its order, at once."""
-    owner = kernel.processes[process]
-    _make_ready(kernel, kernel.context[0], owner.held_first, owner.held_last)
-    owner.held_first = NONE
-    owner.held_last = NONE
+    _make_ready(kernel, kernel.processes[process].held)
 
 
 @inner_rule
@@ -142,9 +112,7 @@ def release_link(kernel: Kernel, source: int, destination: int) -> None:
     link.stalled = False
     if link.cut > 0:
         return
-    _make_ready(kernel, context, link.held_first, link.held_last)
-    link.held_first = NONE
-    link.held_last = NONE
+    _make_ready(kernel, link.held)
 
 
 @inner_rule
@@ -159,29 +127,11 @@ def retransmission_us(kernel: Kernel, source: int, destination: int) -> int:
 
 
 @inner_rule
-def _make_ready(kernel: Kernel, context: Context, first: int, last: int) -> None:
-    if first == NONE:
-        return
-    # Each keeps its place in line, but time has passed meanwhile.
-    index = first
-    while index != NONE:
-        event = kernel.events[index]
-        event.time_us = context.time_us
-        index = event.next
-    if context.ready_last == NONE:
-        context.ready_first = first
-    else:
-        kernel.events[context.ready_last].next = first
-    context.ready_last = last
-
-
-@inner_rule
-def next_ready(kernel: Kernel) -> Event:
-    """Take the first of the events that were held back and are due now; there is one."""
+def _make_ready(kernel: Kernel, held: EventList) -> None:
+    """Have events that were held back handled next, before the heap."""
     context = kernel.context[0]
-    event = kernel.events[context.ready_first]
-    context.ready_first = event.next
-    if context.ready_first == NONE:
-        context.ready_last = NONE
-    event.next = NONE
-    return event
+    while held.first != NONE:
+        event = take_first(kernel, held)
+        # It keeps its place in line, but time has passed meanwhile.
+        event.time_us = context.time_us
+        append_event(kernel, context.ready, event)

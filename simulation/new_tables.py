@@ -10,7 +10,7 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.replication.records import Records, column, grown, new_records
+from tidegauge.replication.records import R, Records, column, grown, new_records
 from tidegauge.replication.replica_list import pack
 from tidegauge.simulation import faults, steps
 from tidegauge.simulation.client_state import (
@@ -123,18 +123,18 @@ def new_kernel(
         fault_roles=new_records(FaultRole, len(plan.scenario.faults) * count),
         kind_counts=new_records(KindCount, int(KINDS)),
     )
-    for field in ("held_first", "held_last"):
-        column(kernel.links, field)[:] = NONE
+    empty_lists(kernel.links, "held")
+    empty_lists(kernel.processes, "held")
+    for field in ("ready", "outbox"):
+        empty_lists(kernel.context, field)
     context = kernel.context[0]
     context.seed = plan.scenario.seed
     context.process_count = count
     context.reserve = reserve
     context.item_reserve = item_reserve
     context.trace_level = TRACE_ALL if plan.scenario.trace == "all" else TRACE_TRANSITIONS
-    for field in ("free_event", "free_item", "ready_first", "ready_last"):
-        setattr(context, field, NONE)
-    context.outbox_first = NONE
-    context.outbox_last = NONE
+    context.free_event = NONE
+    context.free_item = NONE
     context.cause_process = NONE
     context.cause_sequence = NONE
     _plan_faults(plan, kernel)
@@ -162,6 +162,12 @@ def enlarge_kernel(kernel: Kernel, events: int, items: int) -> None:
         context.free_items += len(kernel.items) - count
 
 
+def empty_lists(rows: Records[R], field: str) -> None:
+    """Make the lists of events under a field empty, in all rows."""
+    for end in ("first", "last"):
+        column(rows, field)[end] = NONE  # type: ignore[call-overload]  # a record in a record
+
+
 def chain_free(following: NDArray[np.int64], first: int, free: int) -> None:
     """Chain the slots from ``first`` on, and behind them those that were free before."""
     following[first:] = range(first + 1, len(following) + 1)
@@ -177,8 +183,6 @@ def _processes(plan: ClusterPlan, hosted: Collection[int]) -> Records[Process]:
         process.host = planned.host
         process.rack = planned.rack
         process.hosted = number in hosted
-        process.held_first = NONE
-        process.held_last = NONE
     return processes
 
 

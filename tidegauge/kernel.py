@@ -15,7 +15,7 @@ from tidegauge.controller.zookeeper import handle_zookeeper_event
 from tidegauge.replication.compiled import code, inner_rule, rule
 from tidegauge.simulation.client_state import Clients
 from tidegauge.simulation.clients import close_client, handle_client_event
-from tidegauge.simulation.events import free_event, pop
+from tidegauge.simulation.events import append_event, free_event, pop, take_first
 from tidegauge.simulation.faults import handle_fault, handle_known_fault, handle_link_release
 from tidegauge.simulation.kernel import (
     BROKER,
@@ -26,7 +26,7 @@ from tidegauge.simulation.kernel import (
     Kernel,
 )
 from tidegauge.simulation.kinds import FAULT_END, FAULT_KNOWN, LAST_FAULT_KIND, LINK_RELEASE
-from tidegauge.simulation.links import arrives, hold_at_process, next_ready
+from tidegauge.simulation.links import arrives
 from tidegauge.simulation.row_kinds import MESSAGE
 from tidegauge.simulation.rows import new_row, traces_all, write_minor
 from tidegauge.simulation.topology import Topology
@@ -52,8 +52,8 @@ def run_until(
     for _ in range(budget):
         if _needs_room(kernel, brokers):
             return ROOM
-        if context.ready_first != NONE:
-            event = next_ready(kernel)
+        if context.ready.first != NONE:
+            event = take_first(kernel, context.ready)
         elif context.heap_size > 0 and kernel.heap[0].time_us < horizon_us:
             event = pop(kernel)
         else:
@@ -97,7 +97,7 @@ def _deliver(
     if not arrives(kernel, event):
         return
     if kernel.processes[process].paused > 0:
-        hold_at_process(kernel, event)
+        append_event(kernel, kernel.processes[process].held, event)
         return
     if traces_all(kernel) and event.source != process:
         _trace_message(kernel, event)
