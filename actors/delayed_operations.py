@@ -34,7 +34,7 @@ from tidegauge.simulation.row_kinds import (
     REQUEST_REFUSED,
 )
 from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
-from tidegauge.simulation.topology import Topology, broker_of, slot_of
+from tidegauge.simulation.topology import Topology, broker_of, row_of, slot_of
 
 _TRUE = code(True)
 
@@ -58,10 +58,9 @@ def fetch_is_complete(topology: Topology, brokers: Brokers, kernel: Kernel, requ
         if item.error != errors.NONE or item.diverging_end_offset != UNDEFINED:
             complete = True
         elif rules.fetch_answers_newer_high_watermark and request.broker != NONE:
-            slot = slot_of(topology, item.partition, request.destination)
             follower = slot_of(topology, item.partition, request.broker)
             if follower != NO_REPLICA:
-                row = topology.partitions[item.partition].first_slot + slot
+                row = row_of(topology, item.partition, request.destination)
                 told = brokers.follower_fetches[row * topology.sizes[0].width + follower]
                 complete = complete or item.high_watermark > told.last_sent_high_watermark
         cursor = item.next
@@ -86,8 +85,7 @@ def complete_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request
     cursor = request.first_item
     while cursor != NONE:
         item = kernel.items[cursor]
-        slot = slot_of(topology, item.partition, request.destination)
-        row = topology.partitions[item.partition].first_slot + slot
+        row = row_of(topology, item.partition, request.destination)
         unwatch(brokers, brokers.delayed_fetches[row], request.index)
         cursor = item.next
     request.cost_us = cost_us(kernel, request.destination, REQUEST)
@@ -260,8 +258,7 @@ def _write_refusal(kernel: Kernel, topology: Topology, brokers: Brokers, request
 @inner_rule
 def _late_follower(topology: Topology, brokers: Brokers, request: Event) -> int:
     """The broker of the first in-sync follower that has not fetched the records; or NONE."""
-    slot = slot_of(topology, request.partition, request.destination)
-    partition = brokers.replicas[topology.partitions[request.partition].first_slot + slot]
+    partition = brokers.replicas[row_of(topology, request.partition, request.destination)]
     members = partition.maximal_isr
     while members != EMPTY:
         replica = first(members)
@@ -289,8 +286,7 @@ def _note_acknowledgement(
     kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
 ) -> None:
     """Extend the range of what this term has acknowledged; a gap begins another one."""
-    slot = slot_of(topology, request.partition, request.destination)
-    row = topology.partitions[request.partition].first_slot + slot
+    row = row_of(topology, request.partition, request.destination)
     hosted = brokers.hosted[row]
     end_offset = request.offset + request.count
     if request.acks == ACKS_ALL:

@@ -14,7 +14,7 @@ from tidegauge.simulation.kinds import FETCHER_GIVES_UP, FETCHER_WAKES
 from tidegauge.simulation.links import send
 from tidegauge.simulation.row_kinds import PARTITION_FAILED
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology
+from tidegauge.simulation.topology import Topology, row_of
 
 
 @inner_rule
@@ -132,12 +132,8 @@ def take_answer(brokers: Brokers, answer: Event) -> bool:
 @inner_rule
 def replica_of_answer(topology: Topology, brokers: Brokers, answer: Event, partition: int) -> int:
     """The replica that an entry of an answer is about; NONE if its fetcher has it no more."""
-    facts = topology.partitions[partition]
-    for slot in range(facts.slot_count):
-        row = facts.first_slot + slot
-        if topology.slots[row].broker == answer.destination:
-            return row if brokers.hosted[row].fetcher == answer.value else NONE
-    return NONE
+    row = row_of(topology, partition, answer.destination)
+    return row if brokers.hosted[row].fetcher == answer.value else NONE
 
 
 @inner_rule

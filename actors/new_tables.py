@@ -28,23 +28,13 @@ from tidegauge.replication.records import (
     grown,
     new_records,
 )
-from tidegauge.replication.release_rules import ReleaseRules
-from tidegauge.replication.releases import rules_of
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.new_tables import chain_free, empty_lists
+from tidegauge.simulation.new_tables import chain_free, empty_lists, new_rules
 from tidegauge.simulation.topology import Topology
 
 #: Epochs that each replica has room for at first.
 _EPOCH_ROOM = 16
-
-
-def new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:
-    """The release switches of every broker."""
-    rules = new_records(ReleaseRules, len(plan.brokers))
-    for index, broker in enumerate(plan.brokers):
-        rules[index] = rules_of(*plan.scenario.release_of(broker))
-    return rules
 
 
 def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:

@@ -13,11 +13,9 @@ from tidegauge.controller.state import (
     ZnodeWatch,
 )
 from tidegauge.replication.records import LeaderAndIsr, Records, column, grown, new_records
-from tidegauge.replication.release_rules import ReleaseRules
-from tidegauge.replication.releases import rules_of
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.new_tables import chain_free, empty_lists
+from tidegauge.simulation.new_tables import chain_free, empty_lists, new_rules
 from tidegauge.simulation.topology import FIXED_ZNODES, NOTIFICATIONS_ZNODE
 
 _NOTIFICATION_ROOM = 64
@@ -35,7 +33,7 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
         znode_watches=new_records(ZnodeWatch, 8 * brokers + len(plan.scenario.steps) + 16),
         sessions=new_records(Session, brokers),
         controllers=new_records(Controller, brokers),
-        rules=_rules(plan),
+        rules=new_rules(plan),
         brokers=new_records(ControllerBroker, brokers * brokers),
         partitions=new_records(ControllerPartition, brokers * partitions),
         leader_and_isr=new_records(LeaderAndIsr, brokers * partitions),
@@ -52,13 +50,6 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
     for parent in range(2, int(NOTIFICATIONS_ZNODE) + 1):
         plane.znodes[parent].exists = True
     return plane
-
-
-def _rules(plan: ClusterPlan) -> Records[ReleaseRules]:
-    rules = new_records(ReleaseRules, len(plan.brokers))
-    for index, broker in enumerate(plan.brokers):
-        rules[index] = rules_of(*plan.scenario.release_of(broker))
-    return rules
 
 
 def _blank(plane: ControlPlane) -> None:

@@ -238,6 +238,7 @@ def cache_folder() -> Path:
     return Path(base) / f"rules-{hashlib.sha256(repr(versions).encode()).hexdigest()[:16]}"
 
 
+@cache
 def _folder_of(module: str) -> str:
     """Where in the cache folder the code of a module's rules lies."""
     digest = hashlib.sha256()

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.replication.records import R, Records, column, grown, new_records
+from tidegauge.replication.release_rules import ReleaseRules
+from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
 from tidegauge.simulation import faults, steps
 from tidegauge.simulation.client_state import (
@@ -92,6 +94,14 @@ def new_topology(plan: ClusterPlan) -> Topology:
             slots[first_slot + slot].partition = number
         first_slot += len(planned.replicas)
     return Topology(sizes=sizes, partitions=partitions, slots=slots)
+
+
+def new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:
+    """The release switches of every broker."""
+    rules = new_records(ReleaseRules, len(plan.brokers))
+    for index, broker in enumerate(plan.brokers):
+        rules[index] = rules_of(*plan.scenario.release_of(broker))
+    return rules
 
 
 def fetcher_hash(topic: str, partition: int) -> int:

@@ -115,6 +115,12 @@ def slot_of(topology: Topology, partition: int, broker: int) -> int:
 
 
 @inner_rule
+def row_of(topology: Topology, partition: int, broker: int) -> int:
+    """The row of a broker's replica of a partition; the broker has one."""
+    return topology.partitions[partition].first_slot + slot_of(topology, partition, broker)
+
+
+@inner_rule
 def broker_of(topology: Topology, partition: int, slot: int) -> int:
     """The index of the broker in a slot; nobody (-1, -2) stays nobody."""
     if slot < 0:
