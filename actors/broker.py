@@ -12,15 +12,31 @@ ReplicaManager.fetchMessages    ``fetch.py``, ``fetch_read.py``
 DelayedProduce, DelayedFetch    ``delayed_operations.py``, ``purgatory.py``
 ReplicaFetcherThread            ``follower.py``, ``follower_truncation.py``,
 ..                              ``fetcher_thread.py``
-becomeLeaderOrFollower          ``controller_requests.py``
+becomeLeaderOrFollower          ``controller_requests.py``, ``stop_replica.py``
 isr-expiration, ISR updates,    ``isr_changes.py``, ``locks.py``
 isr-change-propagation
 KafkaZkClient, its session      ``zookeeper_client.py``
+KafkaServer.startup, crashes    ``lifecycle.py``, ``forgetting.py``
+KafkaServer.controlledShutdown  ``controlled_shutdown.py``
+Log, LogManager, checkpoints    ``logs.py``, ``checkpoints.py``, ``write_back.py``
 ==============================  =========================================================
 """
 
 from __future__ import annotations
 
+from tidegauge.actors.checkpoints import (
+    handle_high_watermark_checkpoint,
+    handle_recovery_point_checkpoint,
+)
+from tidegauge.actors.controlled_shutdown import (
+    ask_controller,
+    handle_broker_stops,
+    handle_controlled_shutdown_response,
+    handle_shutdown_gives_up,
+    handle_shutdown_retries,
+    lose_controller,
+    stop_cleanly,
+)
 from tidegauge.actors.delayed_operations import handle_fetch_expires, handle_produce_expires
 from tidegauge.actors.fetch_read import row_on
 from tidegauge.actors.follower import (
@@ -29,35 +45,48 @@ from tidegauge.actors.follower import (
     handle_fetcher_gives_up,
     handle_fetcher_wakes,
     handle_list_offsets_response,
+    lose_source_broker,
+    waits_for_disk,
 )
-from tidegauge.actors.follower_truncation import write_log_runs
 from tidegauge.actors.isr_changes import (
     handle_isr_change_propagation,
     handle_isr_expiration,
-    schedule_expiration,
-    schedule_propagation,
     send_isr,
     send_notification,
     take_isr_answer,
     take_notification_answer,
 )
 from tidegauge.actors.leader import close_account
+from tidegauge.actors.lifecycle import (
+    SAMPLE_PERIOD_US,
+    end,
+    exit_by_itself,
+    handle_logs_loaded,
+    lose_power,
+    start,
+)
+from tidegauge.actors.logs import write_log_runs
 from tidegauge.actors.request_handlers import (
     handle_handler_free,
     handle_handler_goes_on,
     take_request,
     unlock,
 )
-from tidegauge.actors.state import Brokers, now_ms
-from tidegauge.actors.zookeeper_client import connect, handle_session_ping, ping_later, register
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.actors.state import Brokers
+from tidegauge.actors.zookeeper_client import connect, handle_session_ping, register
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.faults import POWER_LOSS, RESTART, reset_all, stops_process
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     BROKER_START,
+    BROKER_STOPS,
+    CONTROLLED_SHUTDOWN_RESPONSE,
     CONTROLLER_START,
+    DISCONNECTED,
     EPOCH_RESPONSE,
+    FAULT_BEGIN,
     FETCH_EXPIRES,
     FETCH_RESPONSE,
     FETCHER_GIVES_UP,
@@ -65,27 +94,35 @@ from tidegauge.simulation.kinds import (
     FIRST_REQUEST,
     HANDLER_FREE,
     HANDLER_GOES_ON,
+    HIGH_WATERMARK_CHECKPOINT,
     ISR_CHANGE_PROPAGATION,
     ISR_EXPIRATION,
     LAST_REQUEST,
     LIST_OFFSETS_RESPONSE,
+    LOGS_LOADED,
     PRODUCE_EXPIRES,
+    RECOVERY_POINT_CHECKPOINT,
     SAMPLE,
     SESSION_LOST,
     SESSION_PING,
+    SHUTDOWN_GIVES_UP,
+    SHUTDOWN_RETRIES,
     ZK_CONNECT,
     ZK_CREATE,
+    ZK_GET,
     ZK_RESPONSE,
     ZK_SET,
 )
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import BROKER_STARTED, REASON_END, SAMPLED
-from tidegauge.simulation.rows import new_row, write_canonical, write_minor
+from tidegauge.simulation.row_kinds import (
+    REASON_END,
+    SAMPLED,
+    STOP_KILLED,
+    STOP_REGISTERED_ALREADY,
+)
+from tidegauge.simulation.rows import new_row, write_minor
 from tidegauge.simulation.topology import NOTIFICATIONS_ZNODE, Topology, controller_process
-from tidegauge.simulation.zookeeper_errors import SESSION_EXPIRED
-
-#: How often the ends of logs are sampled.
-_SAMPLE_PERIOD_US = code(1_000_000)
+from tidegauge.simulation.zookeeper_errors import NODE_EXISTS, SESSION_EXPIRED
 
 
 @inner_rule
@@ -97,11 +134,15 @@ def handle_broker_event(kernel: Kernel, topology: Topology, brokers: Brokers, ev
         take_request(kernel, topology, brokers, event)
         return
     if kind == FETCH_RESPONSE:
+        if waits_for_disk(kernel, brokers, event):
+            return
         handle_fetch_response(kernel, topology, brokers, event)
     elif kind == ZK_RESPONSE:
         _take_zookeeper_answer(kernel, topology, brokers, event)
-    elif kind in (EPOCH_RESPONSE, LIST_OFFSETS_RESPONSE):
+    elif kind in (EPOCH_RESPONSE, LIST_OFFSETS_RESPONSE, CONTROLLED_SHUTDOWN_RESPONSE):
         _take_other_answer(kernel, topology, brokers, event)
+    elif kind == DISCONNECTED:
+        _lose_connection(kernel, topology, brokers, event)
     else:
         _take_timer(kernel, topology, brokers, event)
     free_event(kernel, event)
@@ -111,8 +152,22 @@ def handle_broker_event(kernel: Kernel, topology: Topology, brokers: Brokers, ev
 def _take_other_answer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
     if event.kind == EPOCH_RESPONSE:
         handle_epoch_response(kernel, topology, brokers, event)
-    else:
+    elif event.kind == LIST_OFFSETS_RESPONSE:
         handle_list_offsets_response(kernel, topology, brokers, event)
+    else:
+        handle_controlled_shutdown_response(kernel, topology, brokers, event)
+
+
+@inner_rule
+def _lose_connection(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+    """A peer has died, or does not listen: a source broker of fetchers, or the controller."""
+    broker = event.destination
+    count = topology.sizes[0].brokers
+    if event.source < count:
+        lose_source_broker(kernel, topology, brokers, broker, event.source, event.offset)
+    controller = controller_process(topology, event.source)
+    if event.source >= count or controller == brokers.brokers[broker].shutdown_controller:
+        lose_controller(kernel, topology, brokers, broker, event.offset)
 
 
 @inner_rule
@@ -130,43 +185,65 @@ def _take_timer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Eve
         handle_fetcher_wakes(kernel, brokers, event)
     elif kind == FETCHER_GIVES_UP:
         handle_fetcher_gives_up(kernel, brokers, event)
-    elif kind in (ISR_EXPIRATION, ISR_CHANGE_PROPAGATION, SESSION_PING):
+    elif kind in (SHUTDOWN_RETRIES, SHUTDOWN_GIVES_UP, BROKER_STOPS):
+        _go_on_stopping(kernel, topology, brokers, event)
+    else:
         _take_periodic(kernel, topology, brokers, event)
-    elif kind == SAMPLE:
-        _sample(kernel, brokers, event.destination)
-    elif kind == BROKER_START:
-        _start(kernel, topology, brokers, event.destination)
 
 
 @inner_rule
 def _take_periodic(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
-    if event.kind == ISR_EXPIRATION:
-        handle_isr_expiration(kernel, topology, brokers, event)
-    elif event.kind == ISR_CHANGE_PROPAGATION:
-        handle_isr_change_propagation(kernel, topology, brokers, event)
-    else:
+    kind = event.kind
+    if kind == ISR_EXPIRATION:
+        if not brokers.brokers[event.destination].ends:
+            handle_isr_expiration(kernel, topology, brokers, event)
+    elif kind == ISR_CHANGE_PROPAGATION:
+        if not brokers.brokers[event.destination].ends:
+            handle_isr_change_propagation(kernel, topology, brokers, event)
+    elif kind == SESSION_PING:
         handle_session_ping(kernel, topology, brokers, event)
+    elif kind == HIGH_WATERMARK_CHECKPOINT:
+        handle_high_watermark_checkpoint(kernel, brokers, event)
+    elif kind == RECOVERY_POINT_CHECKPOINT:
+        handle_recovery_point_checkpoint(kernel, brokers, event)
+    elif kind == SAMPLE:
+        _sample(kernel, brokers, event.destination)
+    elif kind == LOGS_LOADED:
+        handle_logs_loaded(kernel, topology, brokers, event)
+    elif kind == BROKER_START:
+        start(kernel, topology, brokers, event.destination)
 
 
 @inner_rule
-def _start(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
-    """Start a broker: its periodic tasks count from now, and so do its clocks.
+def _go_on_stopping(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+    if event.kind == SHUTDOWN_RETRIES:
+        handle_shutdown_retries(kernel, topology, brokers, event)
+    elif event.kind == SHUTDOWN_GIVES_UP:
+        handle_shutdown_gives_up(kernel, topology, brokers, event)
+    else:
+        handle_broker_stops(kernel, topology, brokers, event)
 
-    Source: KafkaServer.startup@2.4.0, ReplicaManager.startup@2.4.0.
-    """
-    state = brokers.brokers[broker]
-    now_us = kernel.context[0].time_us
-    written = new_row(kernel, broker, BROKER_STARTED)
-    written.values[0] = broker
-    write_canonical(kernel, written)
-    state.last_isr_change_ms = now_ms(kernel.context[0])
-    state.last_isr_propagation_ms = state.last_isr_change_ms
-    schedule_expiration(kernel, brokers, broker, now_us)
-    if state.isr_change_batching:
-        schedule_propagation(kernel, brokers, broker, now_us)
-    connect(kernel, topology, brokers, broker)
-    ping_later(kernel, brokers, broker)
-    set_timer(kernel, new_event(kernel, broker, broker, SAMPLE), now_us + _SAMPLE_PERIOD_US)
+
+@inner_rule
+def take_broker_fault(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+    """A fault has begun or ended at a broker: it may die, be told to stop, or start again."""
+    broker = event.destination
+    kind = kernel.faults[event.value].kind
+    process = kernel.processes[broker]
+    if not stops_process(kind):
+        return
+    if event.kind == FAULT_BEGIN:
+        if kind == RESTART and process.alive:
+            stop_cleanly(kernel, topology, brokers, broker)
+        elif kind == POWER_LOSS:
+            lose_power(kernel, topology, brokers, broker, event.value)
+        elif process.alive:
+            end(kernel, topology, brokers, broker, STOP_KILLED)
+        return
+    if kind == POWER_LOSS and process.without_power == 0:
+        reset_all(kernel, broker)
+    if process.held_down == 0 and not process.alive:
+        start(kernel, topology, brokers, broker)
 
 
 @inner_rule
@@ -181,11 +258,12 @@ def _take_zookeeper_answer(
     state = brokers.brokers[broker]
     asked = answer.value
     if asked == ZK_CONNECT:
-        state.session = answer.count
-        register(kernel, topology, brokers, broker)
-        _send_lost_writes(kernel, topology, brokers, broker)
-        return
-    if answer.error == SESSION_EXPIRED:
+        if answer.request == state.connects:
+            state.session = answer.count
+            if state.loaded:
+                register(kernel, topology, brokers, broker)
+            _send_lost_writes(kernel, topology, brokers, broker)
+    elif answer.error == SESSION_EXPIRED:
         _note_lost_write(topology, brokers, answer)
         if answer.count == state.session:
             _lose_session(kernel, topology, brokers, broker)
@@ -195,8 +273,12 @@ def _take_zookeeper_answer(
         row = row_on(topology, brokers, broker, answer.partition)
         take_isr_answer(kernel, topology, brokers, row, answer)
         unlock(kernel, topology, brokers, row)
+    elif asked == ZK_GET:
+        ask_controller(kernel, topology, brokers, broker, answer)
     elif asked == ZK_CREATE and answer.znode == NOTIFICATIONS_ZNODE:
         take_notification_answer(kernel, topology, brokers, broker)
+    elif asked == ZK_CREATE and answer.error == NODE_EXISTS:
+        exit_by_itself(kernel, topology, brokers, broker, STOP_REGISTERED_ALREADY)
     elif asked == ZK_CREATE:
         state.broker_epoch = answer.offset
         _tell_controller(kernel, topology, brokers, broker, CONTROLLER_START)
@@ -251,14 +333,15 @@ def _sample(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     row = brokers.brokers[broker].first_hosted
     while row != NONE:
         partition = brokers.replicas[row]
-        sampled = new_row(kernel, broker, SAMPLED)
-        sampled.values[0] = brokers.hosted[row].partition
-        sampled.values[1] = 1 if is_leader(partition) else 0
-        sampled.values[2] = partition.log_end_offset
-        sampled.values[3] = partition.high_watermark
-        write_minor(kernel, sampled)
+        if brokers.hosted[row].exists:
+            sampled = new_row(kernel, broker, SAMPLED)
+            sampled.values[0] = brokers.hosted[row].partition
+            sampled.values[1] = 1 if is_leader(partition) else 0
+            sampled.values[2] = partition.log_end_offset
+            sampled.values[3] = partition.high_watermark
+            write_minor(kernel, sampled)
         row = brokers.hosted[row].next_on_broker
-    due_us = kernel.context[0].time_us + _SAMPLE_PERIOD_US
+    due_us = kernel.context[0].time_us + SAMPLE_PERIOD_US
     set_timer(kernel, new_event(kernel, broker, broker, SAMPLE), due_us)
 
 

@@ -9,11 +9,17 @@ leader, and who waited for the old role is told.
 from __future__ import annotations
 
 from tidegauge.actors.delayed_operations import wake_fetches, wake_produces
-from tidegauge.actors.fetcher_thread import add_to_fetcher, fetcher_for, remove_from_fetcher
+from tidegauge.actors.checkpoints import note_epoch, start_high_watermark_checkpoints
+from tidegauge.actors.fetcher_thread import (
+    add_to_fetcher,
+    fetcher_for,
+    remove_from_fetcher,
+    stop_idle_fetchers,
+)
 from tidegauge.actors.follower import next_round
 from tidegauge.actors.leader import close_account, keep_room_for_epochs, try_high_watermark
 from tidegauge.actors.locks import wait_for_lock
-from tidegauge.actors.state import Brokers, epochs_of, now_ms
+from tidegauge.actors.state import Broker, Brokers, epochs_of, now_ms
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.controller_requests import (
@@ -34,15 +40,17 @@ from tidegauge.replication.remote_replica import initialize_follower
 from tidegauge.replication.replica_list import contains
 from tidegauge.replication.truncation import initial_fetch_offset
 from tidegauge.simulation.costs import BECOME_FOLLOWER, BECOME_LEADER, REQUEST, cost_us
-from tidegauge.simulation.events import new_event
+from tidegauge.simulation.events import new_answer
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import CONTROL_RESPONSE
 from tidegauge.simulation.links import send
+from tidegauge.simulation.metadata_log import is_known_alive, move_on
 from tidegauge.simulation.row_kinds import (
     BECAME_FOLLOWER,
     BECAME_LEADER,
     MOMENT_LEADER,
     REASON_TERM,
+    REQUEST_REFUSED,
 )
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import Topology, broker_of, slot_of
@@ -79,6 +87,7 @@ def handle_leader_and_isr(
             answer_controller(kernel, request)
             return True
         broker.controller_epoch = request.controller_epoch
+        start_high_watermark_checkpoints(kernel, brokers, request.destination)
         request.phase = _LEADERS
         request.cursor = request.first_item
     while request.phase <= _FOLLOWERS:
@@ -91,7 +100,7 @@ def handle_leader_and_isr(
                     wait_for_lock(kernel, brokers, row, request)
                     return False
                 request.cursor = item.next
-                if row != NONE and _obey(kernel, topology, brokers, row, item):
+                if row != NONE and _obey(kernel, topology, brokers, row, request, item):
                     table = BECOME_FOLLOWER
                     if leads:
                         table = BECOME_LEADER
@@ -101,19 +110,42 @@ def handle_leader_and_isr(
                 request.cursor = item.next
         request.phase += 1
         request.cursor = request.first_item
+    stop_idle_fetchers(topology, brokers, request.destination)
     answer_controller(kernel, request)
     return True
 
 
 @inner_rule
 def answer_controller(kernel: Kernel, request: Event) -> None:
-    """Tell the controller that its request has been dealt with."""
-    answer = new_event(kernel, request.destination, request.source, CONTROL_RESPONSE)
+    """Tell the controller that its request has been dealt with, or why it has not.
+
+    Source: KafkaApis.handleLeaderAndIsrRequest and its neighbours@2.4.0.
+    """
+    if request.error != errors.NONE:
+        refused = new_row(kernel, request.destination, REQUEST_REFUSED)
+        refused.values[0] = request.kind
+        refused.values[1] = NONE
+        refused.values[2] = request.source
+        refused.values[3] = request.error
+        refused.values[4] = NONE
+        write_canonical(kernel, refused)
+    answer = new_answer(kernel, request, CONTROL_RESPONSE)
     answer.broker = request.destination
-    answer.request = request.request
     answer.error = request.error
     request.cost_us = cost_us(kernel, request.destination, REQUEST)
     send(kernel, answer, kernel.context[0].time_us + request.cost_us)
+
+
+@inner_rule
+def write_refused_partition(kernel: Kernel, request: Event, item: PartitionData) -> None:
+    """Write down that one partition of a controller's request was refused."""
+    refused = new_row(kernel, request.destination, REQUEST_REFUSED)
+    refused.values[0] = request.kind
+    refused.values[1] = item.partition
+    refused.values[2] = request.source
+    refused.values[3] = item.error
+    refused.values[4] = NONE
+    write_canonical(kernel, refused)
 
 
 @inner_rule
@@ -139,20 +171,32 @@ def _host(topology: Topology, brokers: Brokers, broker: int, item: PartitionData
         initialize_follower(
             brokers.followers[row * width + other], topology.slots[facts.first_slot + other].broker
         )
-    state = brokers.brokers[broker]
+    if not brokers.on_disk[row].exists:
+        brokers.on_disk[row].exists = True
+        _list(brokers.brokers[broker], brokers, row)
+    return row
+
+
+@inner_rule
+def _list(state: Broker, brokers: Brokers, row: int) -> None:
+    """A new log: it is the broker's from now on, whether it runs or not."""
     if state.last_hosted == NONE:
         state.first_hosted = row
     else:
         brokers.hosted[state.last_hosted].next_on_broker = row
     state.last_hosted = row
-    return row
 
 
 @inner_rule
 def _obey(
-    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, item: PartitionData
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    row: int,
+    request: Event,
+    item: PartitionData,
 ) -> bool:
-    """Become what one entry of a LeaderAndIsr says; False if it is refused."""
+    """Become what one entry of a LeaderAndIsr says; False if it is refused, or has to wait."""
     partition = brokers.replicas[row]
     broker = brokers.hosted[row].broker
     rules = brokers.rules[broker]
@@ -160,7 +204,17 @@ def _obey(
     item.error = leader_and_isr_error(
         rules, partition.leader_epoch, item.leader_epoch, is_replica, _FALSE
     )
-    if item.error != errors.NONE or skips_older_partition_epoch(rules, partition, item.version):
+    if item.error != errors.NONE:
+        # The same epoch once more is what a new controller sends to all: nothing is wrong.
+        if item.leader_epoch != partition.leader_epoch:
+            write_refused_partition(kernel, request, item)
+        return False
+    if skips_older_partition_epoch(rules, partition, item.version):
+        return False
+    leads = item.leader == partition.local_replica
+    leader = broker_of(topology, item.partition, item.leader)
+    if not leads and not is_known_alive(kernel, brokers.metadata[broker], leader):
+        # Only followers of a leader that is there change: ReplicaManager.makeFollowers@2.4.0.
         return False
     told = brokers.told[0]
     told.leader = item.leader
@@ -170,7 +224,7 @@ def _obey(
     partition.replicas = item.replicas
     if is_leader(partition):
         close_account(kernel, brokers, row, REASON_TERM)
-    if item.leader == partition.local_replica:
+    if leads:
         _lead(kernel, topology, brokers, row, item.controller_epoch)
     else:
         _follow(kernel, topology, brokers, row, item.controller_epoch)
@@ -186,6 +240,8 @@ def _lead(
     partition = brokers.replicas[row]
     hosted = brokers.hosted[row]
     remove_from_fetcher(brokers, row)
+    epoch_count = partition.epoch_count
+    epoch = latest_epoch(epochs_of(brokers, row), epoch_count)
     is_new_leader = make_leader(
         brokers.rules[hosted.broker],
         partition,
@@ -206,6 +262,7 @@ def _lead(
     written.values[5] = partition.high_watermark
     written.values[6] = 1 if is_new_leader else 0
     write_canonical(kernel, written)
+    note_epoch(kernel, brokers, row, epoch_count, epoch)
     try_high_watermark(kernel, topology, brokers, row, MOMENT_LEADER)
 
 
@@ -247,9 +304,9 @@ def _follow(
     if not restarts:
         return
     remove_from_fetcher(brokers, row)
-    leader = broker_of(topology, hosted.partition, partition.leader)
-    if leader < 0:
+    if brokers.brokers[hosted.broker].stopping:
         return
+    leader = broker_of(topology, hosted.partition, partition.leader)
     epoch = latest_epoch(epochs_of(brokers, row), partition.epoch_count)
     offset = initial_fetch_offset(rules, partition)
     add_partition(rules, brokers.fetch_states[row], offset, partition.leader_epoch, epoch)
@@ -259,12 +316,10 @@ def _follow(
 
 
 @inner_rule
-def handle_update_metadata(
-    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
-) -> None:
+def handle_update_metadata(kernel: Kernel, brokers: Brokers, request: Event) -> None:
     """Take over what the controller says of leaders, and of who is alive.
 
-    Entries are partitions first, then (``continues``) live brokers.
+    ``offset`` is the position in the log of what is told (``metadata_log.py``).
 
     Source: ReplicaManager.maybeUpdateMetadataCache@0.10.2.0, MetadataCache@2.4.0.
     """
@@ -278,18 +333,5 @@ def handle_update_metadata(
     )
     if request.error == errors.NONE:
         broker.controller_epoch = request.controller_epoch
-        sizes = topology.sizes[0]
-        for other in range(sizes.brokers):
-            brokers.liveness[request.destination * sizes.brokers + other].alive = False
-        cursor = request.first_item
-        while cursor != NONE:
-            item = kernel.items[cursor]
-            cursor = item.next
-            if item.continues:
-                live = request.destination * sizes.brokers + item.partition
-                brokers.liveness[live].alive = True
-            else:
-                known = brokers.metadata[request.destination * sizes.partitions + item.partition]
-                known.leader = broker_of(topology, item.partition, item.leader)
-                known.leader_epoch = item.leader_epoch
+        move_on(brokers.metadata[request.destination], request.controller_epoch, request.offset)
     answer_controller(kernel, request)

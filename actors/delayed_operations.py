@@ -17,7 +17,7 @@ from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, first, rest
 from tidegauge.simulation.costs import REQUEST, cost_us
-from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.events import free_event, new_answer, new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
@@ -54,7 +54,7 @@ def fetch_is_complete(topology: Topology, brokers: Brokers, kernel: Kernel, requ
     cursor = request.first_item
     while cursor != NONE:
         item = kernel.items[cursor]
-        budget_bytes -= read_partition(topology, brokers, request, item, budget_bytes)
+        budget_bytes -= read_partition(kernel, topology, brokers, request, item, budget_bytes)
         if item.error != errors.NONE or item.diverging_end_offset != UNDEFINED:
             complete = True
         elif rules.fetch_answers_newer_high_watermark and request.broker != NONE:
@@ -228,9 +228,7 @@ def answer_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request
         _note_acknowledgement(kernel, topology, brokers, request)
     if traces_all(kernel):
         _trace_answer(kernel, request)
-    answer = new_event(kernel, request.destination, request.source, PRODUCE_RESPONSE)
-    answer.request = request.request
-    answer.value = request.value
+    answer = new_answer(kernel, request, PRODUCE_RESPONSE)
     answer.partition = request.partition
     answer.offset = request.offset
     answer.count = request.count

@@ -97,7 +97,7 @@ def _count_all(kernel: Kernel, topology: Topology, brokers: Brokers, request: Ev
                     wait_for_lock(kernel, brokers, row, request)
                     return False
                 count_fetch(kernel, topology, brokers, row, replica, item)
-                if item.error == 0 and expands_isr(topology, brokers, row, replica):
+                if item.error == 0 and expands_isr(kernel, topology, brokers, row, replica):
                     request.phase = _EXPANDED
                     begin_expansion(kernel, topology, brokers, row, replica, request.index)
                     hold_thread(brokers, request)

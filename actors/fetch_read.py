@@ -24,10 +24,11 @@ from tidegauge.replication.leader_read import (
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import NO_REPLICA
-from tidegauge.simulation.events import add_item, new_event
+from tidegauge.simulation.events import add_item, new_answer
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import CONSUMER_RESPONSE, FETCH_RESPONSE
 from tidegauge.simulation.links import send
+from tidegauge.simulation.metadata_log import known_change
 from tidegauge.simulation.row_kinds import FETCH_ANSWERED
 from tidegauge.simulation.rows import new_row, traces_all, write_minor
 from tidegauge.simulation.topology import Topology, slot_of
@@ -48,18 +49,21 @@ def row_on(topology: Topology, brokers: Brokers, broker: int, partition: int) ->
 
 @inner_rule
 def missing_error(
-    topology: Topology, brokers: Brokers, broker: int, partition: int, asked_for_epoch: bool
+    kernel: Kernel, brokers: Brokers, broker: int, partition: int, asked_for_epoch: bool
 ) -> int:
     """The error for a partition that the broker does not host."""
-    known = brokers.metadata[broker * topology.sizes[0].partitions + partition]
-    return missing_partition_error(
-        brokers.rules[broker], _FALSE, known.leader_epoch != UNDEFINED, asked_for_epoch
-    )
+    is_known = known_change(kernel, brokers.metadata[broker], partition) != NONE
+    return missing_partition_error(brokers.rules[broker], _FALSE, is_known, asked_for_epoch)
 
 
 @inner_rule
 def read_partition(
-    topology: Topology, brokers: Brokers, request: Event, item: PartitionData, budget_bytes: int
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    request: Event,
+    item: PartitionData,
+    budget_bytes: int,
 ) -> int:
     """Read one partition of a fetch into its entry; how many bytes that takes.
 
@@ -71,7 +75,7 @@ def read_partition(
     item.diverging_end_offset = UNDEFINED
     row = row_on(topology, brokers, broker, item.partition)
     if row == NONE:
-        item.error = missing_error(topology, brokers, broker, item.partition, _FALSE)
+        item.error = missing_error(kernel, brokers, broker, item.partition, _FALSE)
         return 0
     rules = brokers.rules[broker]
     partition = brokers.replicas[row]
@@ -116,9 +120,7 @@ def answer_fetch(
     maybeUpdateResponseData (KIP-227).
     """
     kind = FETCH_RESPONSE if request.broker != NONE else CONSUMER_RESPONSE
-    answer = new_event(kernel, request.destination, request.source, kind)
-    answer.request = request.request
-    answer.value = request.value
+    answer = new_answer(kernel, request, kind)
     cursor = request.first_item
     while cursor != NONE:
         item = kernel.items[cursor]

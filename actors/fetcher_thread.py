@@ -72,6 +72,28 @@ def remove_from_fetcher(brokers: Brokers, row: int) -> None:
 
 
 @inner_rule
+def stop_fetcher(brokers: Brokers, index: int) -> None:
+    """A fetcher thread ends, and with it its connection: nobody waits for an answer any more.
+
+    Source: AbstractFetcherManager.shutdownIdleFetcherThreads@0.10.2.0 and @2.4.0.
+    """
+    fetcher = brokers.fetchers[index]
+    fetcher.in_flight = 0
+    fetcher.looking_up = NONE
+    fetcher.in_session = False
+    fetcher.asleep_until_us = 0
+
+
+@inner_rule
+def stop_idle_fetchers(topology: Topology, brokers: Brokers, broker: int) -> None:
+    """End the fetcher threads of a broker that have nothing to fetch."""
+    room = len(brokers.fetchers) // topology.sizes[0].brokers
+    for index in range(broker * room, (broker + 1) * room):
+        if brokers.fetchers[index].row_count == 0:
+            stop_fetcher(brokers, index)
+
+
+@inner_rule
 def send_as_fetcher(
     kernel: Kernel, brokers: Brokers, index: int, request: Event, departure_us: int
 ) -> None:

@@ -45,7 +45,7 @@ from tidegauge.replication.high_watermark import (
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.release_rules import TRUNCATE_ON_FETCH
 from tidegauge.simulation.costs import APPEND, cost_us
-from tidegauge.simulation.events import add_item, free_event, new_event
+from tidegauge.simulation.events import add_item, free_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import FETCH, LIST_OFFSETS
 from tidegauge.simulation.row_kinds import MOMENT_ANSWER
@@ -122,10 +122,7 @@ def fetch(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) -> No
 
 @inner_rule
 def handle_fetcher_gives_up(kernel: Kernel, brokers: Brokers, timer: Event) -> None:
-    """A request has got no answer in time: all partitions of the fetcher are delayed.
-
-    Source: AbstractFetcherThread.processFetchRequest@2.4.0, ReplicaFetcherBlockingSend.
-    """
+    """A request may have got no answer within replica.socket.timeout.ms."""
     fetcher = brokers.fetchers[timer.value]
     now_us = kernel.context[0].time_us
     fetcher.deadline_timer = False
@@ -134,6 +131,35 @@ def handle_fetcher_gives_up(kernel: Kernel, brokers: Brokers, timer: Event) -> N
     if now_us < fetcher.deadline_us:
         watch_deadline(kernel, fetcher, timer.value)
         return
+    _fail_request(kernel, brokers, timer.value)
+
+
+@inner_rule
+def lose_source_broker(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, source: int, until_us: int
+) -> None:
+    """The connections to a source broker are gone: what was asked up to ``until_us`` has failed.
+
+    Source: ReplicaFetcherBlockingSend.sendRequest@2.4.0.
+    """
+    sizes = topology.sizes[0]
+    room = len(brokers.fetchers) // (sizes.brokers * sizes.brokers)
+    first = (broker * sizes.brokers + source) * room
+    timeout_us = brokers.brokers[broker].replica_socket_timeout_ms * 1000
+    for index in range(first, first + room):
+        fetcher = brokers.fetchers[index]
+        if fetcher.in_flight != 0 and fetcher.deadline_us - timeout_us <= until_us:
+            _fail_request(kernel, brokers, index)
+
+
+@inner_rule
+def _fail_request(kernel: Kernel, brokers: Brokers, index: int) -> None:
+    """The request in flight has failed: all partitions of the fetcher are delayed.
+
+    Source: AbstractFetcherThread.processFetchRequest@2.4.0.
+    """
+    fetcher = brokers.fetchers[index]
+    now_us = kernel.context[0].time_us
     fetcher.in_flight = 0
     fetcher.looking_up = NONE
     fetcher.in_session = False
@@ -146,7 +172,7 @@ def handle_fetcher_gives_up(kernel: Kernel, brokers: Brokers, timer: Event) -> N
         row = brokers.hosted[row].next_in_fetcher
     if brokers.rules[fetcher.broker].fetcher_sleeps_after_error:
         fetcher.asleep_until_us = now_us + backoff_us
-    wake_fetcher_at(kernel, brokers, timer.value, now_us + backoff_us)
+    wake_fetcher_at(kernel, brokers, index, now_us + backoff_us)
 
 
 @inner_rule
@@ -154,6 +180,26 @@ def handle_fetcher_wakes(kernel: Kernel, brokers: Brokers, timer: Event) -> None
     """A back-off is over."""
     brokers.fetchers[timer.value].wake_timer = False
     next_round(kernel, brokers, timer.value, kernel.context[0].time_us)
+
+
+@inner_rule
+def waits_for_disk(kernel: Kernel, brokers: Brokers, answer: Event) -> bool:
+    """Whether what an answer brings is not yet on a slow disk; then it comes again later."""
+    delay_us = kernel.processes[answer.destination].disk_delay_us
+    if delay_us == 0 or answer.phase != 0:
+        return False
+    appends = 0
+    cursor = answer.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        appends += 1 if not item.continues and item.size_bytes > 0 else 0
+    if appends == 0 or brokers.fetchers[answer.value].in_flight != answer.request:
+        return False
+    answer.phase = 1
+    answer.source = answer.destination
+    set_timer(kernel, answer, kernel.context[0].time_us + appends * delay_us)
+    return True
 
 
 @inner_rule
@@ -167,15 +213,13 @@ def handle_fetch_response(
     if not take_answer(brokers, answer):
         return
     taken_us = 0
-    process = kernel.processes[answer.destination]
     cursor = answer.first_item
     while cursor != NONE:
         item = kernel.items[cursor]
         if not item.continues:
             _take_partition(kernel, topology, brokers, answer, item)
             if item.size_bytes > 0:
-                append_us = cost_us(kernel, answer.destination, APPEND)
-                taken_us += append_us + process.disk_delay_us
+                taken_us += cost_us(kernel, answer.destination, APPEND)
         cursor = item.next
     departure_us = kernel.context[0].time_us + taken_us
     fetcher = brokers.fetchers[answer.value]

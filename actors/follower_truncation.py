@@ -12,7 +12,9 @@ from tidegauge.actors.fetcher_thread import (
     send_as_fetcher,
     set_delay,
 )
-from tidegauge.actors.state import Brokers, epochs_of, runs_of
+from tidegauge.actors.lifecycle import exit_by_itself
+from tidegauge.actors.logs import cut_log, empty_log
+from tidegauge.actors.state import Brokers, epochs_of
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.fetcher import (
     STOP_BROKER,
@@ -26,7 +28,6 @@ from tidegauge.replication.fetcher import (
     restart_at,
 )
 from tidegauge.replication.leader_epoch_cache import end_offset_for, latest_epoch
-from tidegauge.replication.log import truncate_fully_and_start_at, truncate_to
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.release_rules import TRUNCATE_KIP_101
 from tidegauge.replication.truncation import (
@@ -42,8 +43,7 @@ from tidegauge.replication.truncation import (
 from tidegauge.simulation.events import add_item, free_event, new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import OFFSETS_FOR_LEADER_EPOCH
-from tidegauge.simulation.row_kinds import LOG_END, REASON_TRUNCATION, TRUNCATED
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.row_kinds import STOP_OUT_OF_RANGE
 from tidegauge.simulation.topology import Topology
 
 _TRUE = code(True)
@@ -145,65 +145,12 @@ def _truncate(kernel: Kernel, brokers: Brokers, row: int, offset: int, completed
 
 
 @inner_rule
-def cut_log(kernel: Kernel, brokers: Brokers, row: int, offset: int) -> None:
-    """Cut a replica's log at ``offset``, and write down what it held if that removes records.
-
-    Source: Partition.truncateTo@2.4.0.
-    """
-    partition = brokers.replicas[row]
-    hosted = brokers.hosted[row]
-    before = partition.log_end_offset
-    if offset < before:
-        write_log_runs(kernel, brokers, row, REASON_TRUNCATION)
-    removed = truncate_to(
-        brokers.rules[hosted.broker],
-        partition,
-        runs_of(brokers, row),
-        epochs_of(brokers, row),
-        offset,
-    )
-    if removed > 0:
-        _write_truncation(kernel, brokers, row, before)
-
-
-@inner_rule
-def _write_truncation(kernel: Kernel, brokers: Brokers, row: int, before: int) -> None:
-    partition = brokers.replicas[row]
-    written = new_row(kernel, brokers.hosted[row].broker, TRUNCATED)
-    written.values[0] = brokers.hosted[row].partition
-    written.values[1] = partition.log_end_offset
-    written.values[2] = before
-    written.values[3] = partition.leader_epoch
-    written.values[4] = partition.high_watermark
-    write_canonical(kernel, written)
-
-
-@inner_rule
-def write_log_runs(kernel: Kernel, brokers: Brokers, row: int, reason: int) -> None:
-    """Write down what a replica's log holds: a row for each epoch's run of records."""
-    partition = brokers.replicas[row]
-    runs = runs_of(brokers, row)
-    for index in range(partition.run_count):
-        end_offset = partition.log_end_offset
-        if index + 1 < partition.run_count:
-            end_offset = runs[index + 1].start_offset
-        written = new_row(kernel, brokers.hosted[row].broker, LOG_END)
-        written.values[0] = brokers.hosted[row].partition
-        written.values[1] = runs[index].epoch
-        written.values[2] = runs[index].start_offset
-        written.values[3] = end_offset
-        written.values[4] = reason
-        write_canonical(kernel, written)
-
-
-@inner_rule
 def leave_range(
     kernel: Kernel, topology: Topology, brokers: Brokers, row: int, item: PartitionData
 ) -> None:
     """After OFFSET_OUT_OF_RANGE: cut the log to the leader's, or begin it anew at its start.
 
-    Where Kafka's broker exits (up to 2.0.0, unclean election disabled) the partition fails:
-    brokers that exit come with restarts.
+    Up to 2.0.0 the broker exits instead where unclean election is disabled.
 
     Source: AbstractFetcherThread.fetchOffsetAndTruncate@2.4.0.
     """
@@ -218,14 +165,10 @@ def leave_range(
         topology.partitions[item.partition].unclean_leader_election,
     )
     if action == STOP_BROKER:
-        mark_partition_failed(rules, state)
-        after_error(kernel, brokers, row)
+        exit_by_itself(kernel, topology, brokers, brokers.hosted[row].broker, STOP_OUT_OF_RANGE)
         return
     if action == TRUNCATE_TO:
         cut_log(kernel, brokers, row, offset)
     elif action == TRUNCATE_FULLY_AND_START_AT:
-        before = partition.log_end_offset
-        write_log_runs(kernel, brokers, row, REASON_TRUNCATION)
-        truncate_fully_and_start_at(rules, partition, offset)
-        _write_truncation(kernel, brokers, row, before)
+        empty_log(kernel, brokers, row, offset)
     restart_at(state, offset, latest_epoch(epochs_of(brokers, row), partition.epoch_count))

@@ -120,7 +120,9 @@ def _longest_lag_ms(kernel: Kernel, brokers: Brokers, row: int, out_of_sync: int
 
 
 @inner_rule
-def expands_isr(topology: Topology, brokers: Brokers, row: int, replica: int) -> bool:
+def expands_isr(
+    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, replica: int
+) -> bool:
     """Whether the follower that has just fetched is to join the ISR.
 
     Source: Partition.maybeExpandIsr@2.4.0.
@@ -128,7 +130,7 @@ def expands_isr(topology: Topology, brokers: Brokers, row: int, replica: int) ->
     rules = brokers.rules[brokers.hosted[row].broker]
     ineligible = EMPTY
     if rules.expand_requires_eligible:
-        ineligible = ineligible_replicas(topology, brokers, row)
+        ineligible = ineligible_replicas(kernel, topology, brokers, row)
     return needs_expand_isr(rules, brokers.replicas[row], brokers.followers, replica, ineligible)
 
 

@@ -7,6 +7,7 @@ fetches.
 
 from __future__ import annotations
 
+from tidegauge.actors.checkpoints import note_epoch
 from tidegauge.actors.delayed_operations import wake_fetches, wake_produces, write_acknowledged
 from tidegauge.actors.state import (
     EPOCH_MARGIN,
@@ -16,11 +17,13 @@ from tidegauge.actors.state import (
     now_ms,
     runs_of,
 )
+from tidegauge.actors.write_back import flush_if_due, note_append
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.high_watermark import (
     may_move_after_fetch,
     maybe_increment_leader_high_watermark,
 )
+from tidegauge.replication.leader_epoch_cache import latest_epoch
 from tidegauge.replication.log import append
 from tidegauge.replication.min_insync_replicas import ACKS_ALL, ACKS_LEADER
 from tidegauge.replication.remote_replica import (
@@ -57,7 +60,7 @@ def try_high_watermark(
     rules = brokers.rules[brokers.hosted[row].broker]
     ineligible = EMPTY
     if rules.expand_requires_eligible:
-        ineligible = ineligible_replicas(topology, brokers, row)
+        ineligible = ineligible_replicas(kernel, topology, brokers, row)
     before = partition.high_watermark
     moved = maybe_increment_leader_high_watermark(
         rules,
@@ -110,14 +113,15 @@ def append_to_log(kernel: Kernel, brokers: Brokers, row: int, epoch: int, record
     """Append records of one epoch to a replica's log; the offset of the first."""
     partition = brokers.replicas[row]
     broker = brokers.hosted[row].broker
+    epochs = epochs_of(brokers, row)
+    epoch_count = partition.epoch_count
+    last_epoch = latest_epoch(epochs, epoch_count)
     base_offset = append(
-        brokers.rules[broker],
-        partition,
-        runs_of(brokers, row),
-        epochs_of(brokers, row),
-        epoch,
-        record_count,
+        brokers.rules[broker], partition, runs_of(brokers, row), epochs, epoch, record_count
     )
+    note_epoch(kernel, brokers, row, epoch_count, last_epoch)
+    note_append(kernel.context[0], brokers, row, base_offset)
+    flush_if_due(brokers, row)
     keep_room_for_epochs(kernel, brokers, row)
     if traces_all(kernel):
         traced = new_row(kernel, broker, APPENDED)

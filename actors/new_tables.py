@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from tidegauge.actors.state import (
     EPOCH_MARGIN,
+    AppendMark,
     Broker,
     Brokers,
     Fetcher,
     FollowerFetch,
     HostedReplica,
     IoThread,
-    Liveness,
-    PartitionMetadata,
+    KeptLog,
+    LogOnDisk,
     Pools,
     Watch,
     WatchList,
 )
+from tidegauge.actors.write_back import MARKS
 from tidegauge.replication.records import (
     UNDEFINED,
     EpochEntry,
@@ -30,7 +32,10 @@ from tidegauge.replication.records import (
 )
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.new_tables import chain_free, empty_lists, new_rules
+from tidegauge.simulation.scenario_cluster import Cluster
+from tidegauge.simulation.scenario_faults import PowerLossFault
 from tidegauge.simulation.topology import Topology
 
 #: Epochs that each replica has room for at first.
@@ -61,8 +66,11 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         watches=new_records(Watch, 0),
         delayed_fetches=new_records(WatchList, rows),
         delayed_produces=new_records(WatchList, rows),
-        metadata=new_records(PartitionMetadata, count * len(plan.partitions)),
-        liveness=new_records(Liveness, count * count),
+        metadata=new_records(MetadataPosition, count),
+        on_disk=new_records(LogOnDisk, rows),
+        marks=new_records(AppendMark, rows * int(MARKS) if _loses_power(plan) else 0),
+        kept_logs=_kept_logs(plan, topology),
+        epochs_read=new_records(EpochEntry, _EPOCH_ROOM),
         told=new_records(LeaderAndIsr, 1),
     )
     brokers.pools[0].epoch_room = _EPOCH_ROOM
@@ -72,6 +80,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     first_thread = 0
     for index, each in enumerate(settings):
         _set(brokers.brokers[index], each)
+        _set_machine(brokers.brokers[index], plan.scenario.cluster)
         brokers.brokers[index].first_thread = first_thread
         first_thread += threads[index]
     enlarge_watches(brokers, reserve)
@@ -96,7 +105,8 @@ def _blank(brokers: Brokers) -> None:
         "fetchers": ("first_row", "last_row", "looking_up"),
         "delayed_fetches": ("first", "last"),
         "delayed_produces": ("first", "last"),
-        "metadata": ("leader", "leader_epoch"),
+        "metadata": ("controller_epoch", "position", "base_epoch", "base_position"),
+        "on_disk": ("high_watermark", "recovery_point_checkpoint"),
         "replicas": ("leader", "leader_epoch", "partition_epoch"),
     }
     for table, fields in absent.items():
@@ -129,6 +139,49 @@ def _set(broker: Broker, settings: dict[str, int]) -> None:
     broker.isr_change_quiet_ms = settings["isr_change_notification_quiet_ms"]
     broker.isr_change_max_delay_ms = settings["isr_change_notification_max_delay_ms"]
     broker.isr_change_batching = bool(settings["isr_change_notification_batching"])
+    broker.log_flush_interval_messages = settings["log.flush.interval.messages"]
+    broker.log_flush_offset_checkpoint_interval_ms = settings[
+        "log.flush.offset.checkpoint.interval.ms"
+    ]
+    # A constant of Kafka up to 3.7: LogManager.InitialTaskDelayMs.
+    broker.log_initial_task_delay_ms = settings.get("log.initial.task.delay.ms", 30_000)
+    broker.replica_high_watermark_checkpoint_interval_ms = settings[
+        "replica.high.watermark.checkpoint.interval.ms"
+    ]
+    broker.controlled_shutdown_enable = bool(settings["controlled.shutdown.enable"])
+    broker.controlled_shutdown_max_retries = settings["controlled.shutdown.max.retries"]
+    broker.controlled_shutdown_retry_backoff_ms = settings["controlled.shutdown.retry.backoff.ms"]
+    broker.controller_socket_timeout_ms = settings["controller.socket.timeout.ms"]
+
+
+def _set_machine(broker: Broker, cluster: Cluster) -> None:
+    """Take over what is the machine's, and its supervisor's."""
+    broker.restart_after_exit_us = UNDEFINED
+    if cluster.restart_after_exit_us is not None:
+        broker.restart_after_exit_us = cluster.restart_after_exit_us
+    broker.write_back_us = cluster.write_back_us
+
+
+def _loses_power(plan: ClusterPlan) -> bool:
+    return any(isinstance(fault, PowerLossFault) for fault in plan.scenario.faults)
+
+
+def _kept_logs(plan: ClusterPlan, topology: Topology) -> Records[KeptLog]:
+    """What the scenario pins of losses of power."""
+    planned = [
+        (number, kept)
+        for number, fault in enumerate(plan.scenario.faults)
+        if isinstance(fault, PowerLossFault)
+        for kept in fault.keeps
+    ]
+    rows = new_records(KeptLog, len(planned))
+    for index, (number, kept) in enumerate(planned):
+        partition = plan.partition_number(kept.topic, kept.partition)
+        slot = plan.partitions[partition].replicas.index(plan.broker_index(kept.broker))
+        rows[index].fault = number
+        rows[index].row = topology.partitions[partition].first_slot + slot
+        rows[index].offset = kept.offset
+    return rows
 
 
 def enlarge_brokers(brokers: Brokers, reserve: int) -> None:
@@ -141,6 +194,7 @@ def enlarge_brokers(brokers: Brokers, reserve: int) -> None:
     if used + EPOCH_MARGIN > room:
         brokers.runs = _with_room(brokers.runs, room)
         brokers.epochs = _with_room(brokers.epochs, room)
+        brokers.epochs_read = new_records(EpochEntry, 2 * room)
         brokers.pools[0].epoch_room = 2 * room
     enlarge_watches(brokers, reserve)
 

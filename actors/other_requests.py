@@ -9,10 +9,13 @@ from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.leader_read import last_offset_for_leader_epoch, local_log_error
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.costs import REQUEST, REQUEST_PARTITION, cost_us
-from tidegauge.simulation.events import add_item, new_event
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.events import add_item, new_answer
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import EPOCH_RESPONSE, LIST_OFFSETS_RESPONSE, METADATA_RESPONSE
 from tidegauge.simulation.links import send
+from tidegauge.simulation.metadata_log import known_change
+from tidegauge.simulation.row_kinds import EPOCH_ANSWERED
+from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import Topology
 
 _TRUE = code(True)
@@ -28,7 +31,7 @@ def handle_offsets_for_leader_epoch(
     Source: ReplicaManager.lastOffsetForLeaderEpoch@0.11.0.0 and @2.4.0.
     """
     broker = request.destination
-    answer = _answer_to(kernel, request, EPOCH_RESPONSE)
+    answer = new_answer(kernel, request, EPOCH_RESPONSE)
     cursor = request.first_item
     while cursor != NONE:
         asked = kernel.items[cursor]
@@ -38,7 +41,7 @@ def handle_offsets_for_leader_epoch(
         item.version = asked.version
         row = row_on(topology, brokers, broker, asked.partition)
         if row == NONE:
-            item.error = missing_error(topology, brokers, broker, asked.partition, _TRUE)
+            item.error = missing_error(kernel, brokers, broker, asked.partition, _TRUE)
         else:
             error, epoch, end_offset = last_offset_for_leader_epoch(
                 brokers.rules[broker],
@@ -51,7 +54,22 @@ def handle_offsets_for_leader_epoch(
             item.error = error
             item.epoch = epoch
             item.end_offset = end_offset
+        _write_epoch_answer(kernel, request, asked.last_fetched_epoch, item)
     _send_answer(kernel, request, answer)
+
+
+@inner_rule
+def _write_epoch_answer(
+    kernel: Kernel, request: Event, asked_epoch: int, item: PartitionData
+) -> None:
+    row = new_row(kernel, request.destination, EPOCH_ANSWERED)
+    row.values[0] = item.partition
+    row.values[1] = request.source
+    row.values[2] = asked_epoch
+    row.values[3] = item.epoch
+    row.values[4] = item.end_offset
+    row.values[5] = item.error
+    write_canonical(kernel, row)
 
 
 @inner_rule
@@ -63,7 +81,7 @@ def handle_list_offsets(
     Source: ReplicaManager.fetchOffsetForTimestamp@2.4.0.
     """
     broker = request.destination
-    answer = _answer_to(kernel, request, LIST_OFFSETS_RESPONSE)
+    answer = new_answer(kernel, request, LIST_OFFSETS_RESPONSE)
     cursor = request.first_item
     while cursor != NONE:
         asked = kernel.items[cursor]
@@ -72,7 +90,7 @@ def handle_list_offsets(
         item.leader_epoch = asked.leader_epoch
         row = row_on(topology, brokers, broker, asked.partition)
         if row == NONE:
-            item.error = missing_error(topology, brokers, broker, asked.partition, _FALSE)
+            item.error = missing_error(kernel, brokers, broker, asked.partition, _FALSE)
             continue
         partition = brokers.replicas[row]
         item.error = local_log_error(
@@ -91,30 +109,22 @@ def handle_list_offsets(
 
 
 @inner_rule
-def handle_metadata(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+def handle_metadata(kernel: Kernel, brokers: Brokers, request: Event) -> None:
     """Say who leads the partitions of a client's topics, as this broker has been told.
 
     Source: KafkaApis.handleTopicMetadataRequest@2.4.0.
     """
-    answer = _answer_to(kernel, request, METADATA_RESPONSE)
-    partitions = topology.sizes[0].partitions
+    answer = new_answer(kernel, request, METADATA_RESPONSE)
     cursor = request.first_item
     while cursor != NONE:
         asked = kernel.items[cursor]
         cursor = asked.next
-        known = brokers.metadata[request.destination * partitions + asked.partition]
         item = add_item(kernel, answer, asked.partition)
-        item.leader = known.leader
-        item.leader_epoch = known.leader_epoch
+        index = known_change(kernel, brokers.metadata[request.destination], asked.partition)
+        if index != NONE:
+            item.leader = kernel.metadata_changes[index].leader
+            item.leader_epoch = kernel.metadata_changes[index].leader_epoch
     _send_answer(kernel, request, answer)
-
-
-@inner_rule
-def _answer_to(kernel: Kernel, request: Event, kind: int) -> Event:
-    answer = new_event(kernel, request.destination, request.source, kind)
-    answer.request = request.request
-    answer.value = request.value
-    return answer
 
 
 @inner_rule

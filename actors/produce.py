@@ -9,7 +9,7 @@ from __future__ import annotations
 from tidegauge.actors.delayed_operations import answer_produce, delay_produce, produce_is_complete
 from tidegauge.actors.fetch_read import missing_error, row_on
 from tidegauge.actors.leader import append_to_leader
-from tidegauge.actors.locks import wait_for_lock
+from tidegauge.actors.locks import go_on_later, wait_for_lock
 from tidegauge.actors.state import Brokers
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
@@ -23,19 +23,22 @@ from tidegauge.simulation.topology import Topology
 
 _FALSE = code(False)
 
+# Event.phase
+_CHECK = code(0)
+_APPEND = code(1)  #: a slow disk has taken its time
+
 
 @inner_rule
 def handle_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> bool:
-    """Append a batch, and answer or wait; False if the partition's lock is taken.
+    """Append a batch, and answer or wait; False if a lock is taken or the disk is slow.
 
     Source: ReplicaManager.appendRecords@0.10.2.0 and @2.4.0.
     """
     row = row_on(topology, brokers, request.destination, request.partition)
     request.offset = UNDEFINED
-    request.cost_us = cost_us(kernel, request.destination, REQUEST)
     if row == NONE:
         request.error = missing_error(
-            topology, brokers, request.destination, request.partition, _FALSE
+            kernel, brokers, request.destination, request.partition, _FALSE
         )
     elif brokers.hosted[row].locked:
         wait_for_lock(kernel, brokers, row, request)
@@ -45,9 +48,15 @@ def handle_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request
     else:
         rules = brokers.rules[request.destination]
         request.error = append_error(rules, brokers.replicas[row], request.acks)
+    delay_us = kernel.processes[request.destination].disk_delay_us
+    if request.error == errors.NONE and delay_us > 0 and request.phase == _CHECK:
+        # Nothing is appended before the disk has it; by then the role may be another one.
+        request.phase = _APPEND
+        go_on_later(kernel, brokers, request, delay_us)
+        return False
+    request.cost_us = cost_us(kernel, request.destination, REQUEST)
     if request.error == errors.NONE:
-        delay_us = kernel.processes[request.destination].disk_delay_us
-        request.cost_us += cost_us(kernel, request.destination, APPEND) + delay_us
+        request.cost_us += cost_us(kernel, request.destination, APPEND)
         request.offset = append_to_leader(kernel, topology, brokers, row, request.count)
         if request.acks == ACKS_ALL and not produce_is_complete(brokers, row, request):
             delay_produce(kernel, brokers, row, request)

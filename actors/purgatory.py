@@ -75,6 +75,24 @@ def unwatch(brokers: Brokers, waiting: WatchList, event: int) -> None:
 
 
 @inner_rule
+def forget_watches_of(brokers: Brokers, row: int) -> None:
+    """Give back all watches of a replica; what they were about is gone already."""
+    _forget_list(brokers, brokers.delayed_fetches[row])
+    _forget_list(brokers, brokers.delayed_produces[row])
+
+
+@inner_rule
+def _forget_list(brokers: Brokers, waiting: WatchList) -> None:
+    index = waiting.first
+    while index != NONE:
+        following = brokers.watches[index].next
+        _free_watch(brokers, index)
+        index = following
+    waiting.first = NONE
+    waiting.last = NONE
+
+
+@inner_rule
 def expire_later(kernel: Kernel, request: Event, kind: int, wait_ms: int) -> None:
     """Answer the request after its time-out, whatever there is by then."""
     timer = new_event(kernel, request.destination, request.destination, kind)

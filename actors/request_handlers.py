@@ -10,7 +10,7 @@ from __future__ import annotations
 from tidegauge.actors.controller_requests import handle_leader_and_isr, handle_update_metadata
 from tidegauge.actors.fetch import handle_fetch
 from tidegauge.actors.isr_changes import continue_expiration
-from tidegauge.actors.locks import hold_thread
+from tidegauge.actors.locks import go_on_later
 from tidegauge.actors.other_requests import (
     handle_list_offsets,
     handle_metadata,
@@ -18,6 +18,7 @@ from tidegauge.actors.other_requests import (
 )
 from tidegauge.actors.produce import handle_produce
 from tidegauge.actors.state import NEVER_US, Broker, Brokers
+from tidegauge.actors.stop_replica import handle_stop_replica
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.events import (
     append_event,
@@ -26,24 +27,33 @@ from tidegauge.simulation.events import (
     set_timer,
     take_first,
 )
+from tidegauge.simulation.faults import refuse_connection
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     FETCH,
     HANDLER_FREE,
-    HANDLER_GOES_ON,
     LEADER_AND_ISR,
     LIST_OFFSETS,
     METADATA,
     OFFSETS_FOR_LEADER_EPOCH,
     PRODUCE,
+    STOP_REPLICA,
 )
 from tidegauge.simulation.topology import Topology
 
 
 @inner_rule
 def take_request(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
-    """Handle a request now if a thread is free and none waits, else let it wait."""
+    """Handle a request now if a thread is free and none waits, else let it wait.
+
+    A broker that is starting up does not listen yet; one that stops does not read any more.
+    """
     broker = brokers.brokers[request.destination]
+    if not broker.serving or broker.ends:
+        if not broker.ends:
+            refuse_connection(kernel, request)
+        free_event(kernel, request)
+        return
     thread = free_thread(kernel, brokers, broker)
     if broker.queue.first == NONE and thread != NONE:
         request.thread = thread
@@ -131,10 +141,7 @@ def _handle_leader_and_isr(
         thread.free_us = kernel.context[0].time_us + request.cost_us
         free_event(kernel, request)
     elif request.cost_us > 0:
-        hold_thread(brokers, request)
-        timer = new_event(kernel, broker, broker, HANDLER_GOES_ON)
-        timer.value = request.index
-        set_timer(kernel, timer, kernel.context[0].time_us + request.cost_us)
+        go_on_later(kernel, brokers, request, request.cost_us)
 
 
 @inner_rule
@@ -144,9 +151,11 @@ def _handle_small(kernel: Kernel, topology: Topology, brokers: Brokers, request:
     elif request.kind == LIST_OFFSETS:
         handle_list_offsets(kernel, topology, brokers, request)
     elif request.kind == METADATA:
-        handle_metadata(kernel, topology, brokers, request)
+        handle_metadata(kernel, brokers, request)
+    elif request.kind == STOP_REPLICA:
+        handle_stop_replica(kernel, topology, brokers, request)
     else:
-        handle_update_metadata(kernel, topology, brokers, request)
+        handle_update_metadata(kernel, brokers, request)
     free_event(kernel, request)
 
 

@@ -20,7 +20,8 @@ from tidegauge.replication.records import (
 )
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.replica_list import EMPTY, append
-from tidegauge.simulation.kernel import Context, EventList
+from tidegauge.simulation.kernel import Context, EventList, Kernel
+from tidegauge.simulation.metadata_log import MetadataPosition, is_known_alive
 from tidegauge.simulation.topology import Topology
 
 #: Brokers' clocks start here, so that time 0 lies further back than any lag time: Kafka
@@ -54,11 +55,51 @@ class Broker(Record):
     isr_change_quiet_ms: i64
     isr_change_max_delay_ms: i64
     isr_change_batching: flag
+    log_flush_interval_messages: i64
+    log_flush_offset_checkpoint_interval_ms: i64
+    log_initial_task_delay_ms: i64
+    replica_high_watermark_checkpoint_interval_ms: i64
+    controlled_shutdown_enable: flag
+    controlled_shutdown_max_retries: i64
+    controlled_shutdown_retry_backoff_ms: i64
+    controller_socket_timeout_ms: i64
+    # The machine that it runs on.
+    #: How long after an exit of its own it is started again; -1: never.
+    restart_after_exit_us: i64
+    #: After how long the operating system has put on disk what was appended.
+    write_back_us: i64
+
+    # Its process.
+    #: How often it was started.
+    starts: i64
+    #: It was stopped cleanly (.kafka_cleanshutdown is there).
+    was_clean: flag
+    #: Its logs are loaded; and it accepts requests.
+    loaded: flag
+    serving: flag
+    #: How many losses of power it has seen.
+    power_losses: i64
+
+    # A clean stop.
+    stopping: flag
+    #: It has been told to stop, and is: only its session and its end are left.
+    ends: flag
+    shutdown_attempt: i64
+    #: The request to the controller that is in flight, and when it was sent; 0: none.
+    shutdown_request: i64
+    shutdown_sent_us: i64
+    #: The process that it was sent to.
+    shutdown_controller: i64
+
+    #: Checkpoints that are to be files: bits as in ``checkpoints.py``.
+    files_due: i64
 
     #: Where its threads lie in ``Brokers.threads``.
     first_thread: i64
     #: Its ZooKeeper session: the number that ZooKeeper gave it, -1 without one.
     session: i64
+    #: How many it has asked for.
+    connects: i64
     #: The czxid of its registration.
     broker_epoch: i64
     #: Epoch of the controller that it obeys.
@@ -74,6 +115,9 @@ class Broker(Record):
     handler_due_us: i64
     #: When acks=all produces that wait are looked at for their time-out; 0: never.
     produces_expire_us: i64
+
+    #: highwatermark-checkpoint has been started.
+    checkpoints_high_watermarks: flag
 
     # isr-expiration.
     #: When its next run is due.
@@ -143,6 +187,40 @@ class HostedReplica(Record):
     acknowledged_leader_end: i64
 
 
+class LogOnDisk(Record):
+    """What of a replica outlives its broker's process beside the log itself.
+
+    The leader-epoch cache is written to its file at each change, so the cache is the file.
+    """
+
+    #: There is a folder for it.
+    exists: flag
+    #: What the checkpoints say; -1: it is not in them.
+    high_watermark: i64
+    recovery_point_checkpoint: i64
+    #: Up to here the log was flushed (Kafka: ``Log.recoveryPoint``).
+    recovery_point: i64
+    #: How many marks of appends were set (``write_back.py``).
+    marks: i64
+    #: Its epochs have changed, and are not in a real file yet.
+    epochs_due: flag
+
+
+class AppendMark(Record):
+    """A span of appends to a log: when it began, and at which offset."""
+
+    time_us: i64
+    offset: i64
+
+
+class KeptLog(Record):
+    """What a scenario says that a replica's log keeps through a loss of power."""
+
+    fault: i64
+    row: i64
+    offset: i64
+
+
 class FollowerFetch(Record):
     """What a leader has told one follower last of a partition."""
 
@@ -199,20 +277,6 @@ class WatchList(Record):
     last: i64
 
 
-class PartitionMetadata(Record):
-    """What a broker's metadata cache says of a partition."""
-
-    #: Index of the leader's broker, -1 none.
-    leader: i64
-    leader_epoch: i64
-
-
-class Liveness(Record):
-    """What a broker's metadata cache says of a broker."""
-
-    alive: flag
-
-
 class Pools(Record):
     """Free slots: one record."""
 
@@ -244,10 +308,14 @@ class Brokers(Tables):
     #: The purgatories of each replica.
     delayed_fetches: Records[WatchList]
     delayed_produces: Records[WatchList]
-    #: At ``broker * partition_count + partition``.
-    metadata: Records[PartitionMetadata]
-    #: At ``broker * broker_count + broker``.
-    liveness: Records[Liveness]
+    #: How far each broker has read what controllers tell all brokers (``metadata_log.py``).
+    metadata: Records[MetadataPosition]
+    on_disk: Records[LogOnDisk]
+    #: Of replica ``row``: from ``row * MARKS`` on; none if nobody loses power.
+    marks: Records[AppendMark]
+    kept_logs: Records[KeptLog]
+    #: A copy of one replica's epochs, as a start reads them: as many as it has room for.
+    epochs_read: Records[EpochEntry]
     #: What a LeaderAndIsr says of one partition, while a rule looks at it: one record.
     told: Records[LeaderAndIsr]
 
@@ -259,14 +327,14 @@ def now_ms(context: Context) -> int:
 
 
 @inner_rule
-def ineligible_replicas(topology: Topology, brokers: Brokers, row: int) -> int:
+def ineligible_replicas(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> int:
     """Replicas whose brokers the metadata cache of this replica's broker has not as alive."""
     slot = topology.slots[row]
     facts = topology.partitions[slot.partition]
     ineligible = EMPTY
     for other in range(facts.slot_count):
         broker = topology.slots[facts.first_slot + other].broker
-        if not brokers.liveness[slot.broker * topology.sizes[0].brokers + broker].alive:
+        if not is_known_alive(kernel, brokers.metadata[slot.broker], broker):
             ineligible = append(ineligible, other)
     return ineligible
 

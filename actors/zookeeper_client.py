@@ -13,7 +13,7 @@ from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import Event, Kernel
-from tidegauge.simulation.kinds import SESSION_PING, ZK_CONNECT, ZK_CREATE, ZK_PING
+from tidegauge.simulation.kinds import SESSION_PING, ZK_CLOSE, ZK_CONNECT, ZK_CREATE, ZK_PING
 from tidegauge.simulation.links import send
 from tidegauge.simulation.topology import Topology, broker_znode, zookeeper_process
 
@@ -32,10 +32,24 @@ def zookeeper_request(
 @inner_rule
 def connect(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     """Open a session."""
-    brokers.brokers[broker].session = UNDEFINED
+    state = brokers.brokers[broker]
+    state.session = UNDEFINED
+    state.connects += 1
     request = zookeeper_request(kernel, topology, brokers, broker, ZK_CONNECT)
-    request.wait_ms = brokers.brokers[broker].zookeeper_session_timeout_ms
+    request.request = state.connects
+    request.wait_ms = state.zookeeper_session_timeout_ms
     send(kernel, request, kernel.context[0].time_us)
+
+
+@inner_rule
+def close_session(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Give the session back, and with it the registration.
+
+    Source: ZooKeeperClient.close@2.4.0.
+    """
+    if brokers.brokers[broker].session != UNDEFINED:
+        request = zookeeper_request(kernel, topology, brokers, broker, ZK_CLOSE)
+        send(kernel, request, kernel.context[0].time_us)
 
 
 @inner_rule

@@ -8,18 +8,14 @@ once, then broker by broker the ISRs that they are still in.
 
 from __future__ import annotations
 
-from tidegauge.controller.channels import (
-    broker_at,
-    close_channel,
-    send_metadata,
-    send_metadata_to_all,
-    send_requests,
-    tell_replica,
-)
+from tidegauge.controller.channels import close_channel
+from tidegauge.controller.failover import take_replicas_offline
 from tidegauge.controller.leader_and_isr import failure_takes_offline
-from tidegauge.controller.partition_changes import bring_online, live_replicas, remove_from_isrs
-from tidegauge.controller.partition_state_machine import OFFLINE_PARTITION
-from tidegauge.controller.state import ControlPlane
+from tidegauge.controller.partition_changes import bring_online, live_replicas
+from tidegauge.controller.partition_state_machine import OFFLINE_PARTITION, may_enter
+from tidegauge.controller.replica_states import bring_replica_online
+from tidegauge.controller.request_batch import send_metadata, send_requests, tell_replica
+from tidegauge.controller.state import ControlPlane, broker_at, partition_at, state_at
 from tidegauge.controller.zookeeper_requests import issue_read
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
@@ -102,7 +98,9 @@ def _compare(kernel: Kernel, topology: Topology, plane: ControlPlane, controller
             known.change = _GONE
         elif is_listed and not known.alive:
             known.change = _APPEARED
-        elif is_listed and known.listed_epoch > known.broker_epoch:
+        elif is_listed and known.listed_epoch > known.broker_epoch and (
+            plane.rules[controller].bounced_brokers_detected
+        ):
             known.change = _BOUNCED
         if known.change != _UNCHANGED:
             close_channel(kernel, topology, plane, controller, broker)
@@ -148,13 +146,10 @@ def _start_up(
         if known.change == change:
             known.alive = True
             known.broker_epoch = known.listed_epoch
-    for broker in range(sizes.brokers):
-        known = broker_at(topology, plane, controller, broker)
-        if known.alive:
-            is_new = known.change == change
-            send_metadata(kernel, topology, plane, controller, broker, is_new)
+    # New brokers learn of everything with it: they read all that was ever told.
+    send_metadata(kernel, topology, plane, controller)
     for partition in range(sizes.partitions):
-        if plane.partitions[controller * sizes.partitions + partition].has_state:
+        if partition_at(topology, plane, controller, partition).known:
             _tell_new_replicas(kernel, topology, plane, controller, partition, change)
     send_requests(kernel, topology, plane, controller)
     bring_online(kernel, topology, plane, controller)
@@ -173,8 +168,9 @@ def _tell_new_replicas(
     for slot in range(facts.slot_count):
         broker = topology.slots[facts.first_slot + slot].broker
         if broker_at(topology, plane, controller, broker).change == change:
-            plane.partitions[controller * topology.sizes[0].partitions + partition].touched = True
-            tell_replica(kernel, topology, plane, controller, partition, broker)
+            bring_replica_online(topology, plane, controller, facts.first_slot + slot)
+            if partition_at(topology, plane, controller, partition).has_state:
+                tell_replica(kernel, topology, plane, controller, partition, broker)
 
 
 @inner_rule
@@ -199,6 +195,7 @@ def _fail(
             known = broker_at(topology, plane, controller, broker)
             if known.change == change:
                 known.alive = False
+                known.shutting_down = False
         state.leaders_lost = _take_offline(topology, plane, controller, change)
         bring_online(kernel, topology, plane, controller)
     elif step == _FAILED:
@@ -206,12 +203,12 @@ def _fail(
     elif step < _FIRST_BROKER + brokers:
         broker = step - _FIRST_BROKER
         if broker_at(topology, plane, controller, broker).change == change:
-            remove_from_isrs(kernel, topology, plane, controller, broker)
+            take_replicas_offline(kernel, topology, plane, controller, broker)
     else:
         send_requests(kernel, topology, plane, controller)
         if not state.leaders_lost:
             # An election has told everybody already who is gone.
-            send_metadata_to_all(kernel, topology, plane, controller)
+            send_metadata(kernel, topology, plane, controller)
 
 
 @inner_rule
@@ -220,8 +217,7 @@ def _take_offline(topology: Topology, plane: ControlPlane, controller: int, chan
     sizes = topology.sizes[0]
     found = False
     for partition in range(sizes.partitions):
-        index = controller * sizes.partitions + partition
-        known = plane.partitions[index]
+        known = partition_at(topology, plane, controller, partition)
         if not known.has_state:
             continue
         facts = topology.partitions[partition]
@@ -231,9 +227,9 @@ def _take_offline(topology: Topology, plane: ControlPlane, controller: int, chan
             if broker_at(topology, plane, controller, broker).change == change:
                 dead = append(dead, slot)
         online = live_replicas(topology, plane, controller, partition)
-        if failure_takes_offline(
-            plane.rules[controller], plane.leader_and_isr[index], dead, online
-        ):
+        current = state_at(topology, plane, controller, partition)
+        is_hit = failure_takes_offline(plane.rules[controller], current, dead, online)
+        if is_hit and may_enter(known.state, OFFLINE_PARTITION):
             known.state = OFFLINE_PARTITION
             found = True
     return found

@@ -1,129 +1,83 @@
-"""What a controller sends to brokers (Kafka: ``ControllerChannelManager``).
+"""How a controller's requests reach brokers: for each a queue and a sender that never gives up.
 
-Each broker has a queue and one request in flight. Changes of one step are gathered into one
-LeaderAndIsr per broker, for the partitions of which it is a replica, followed by one
-UpdateMetadata to every live broker (``ControllerBrokerRequestBatch``).
+The first request of a broker's queue is in flight. If its connection fails or it is not
+answered within controller.socket.timeout.ms it is sent again after 100 ms, again and again,
+until the broker is removed because it is gone from ZooKeeper.
+
+Source: ControllerChannelManager and RequestSendThread@0.10.2.0 and @2.4.0.
 """
 
 from __future__ import annotations
 
-from tidegauge.controller.state import ControllerBroker, ControlPlane
+from tidegauge.controller.state import ControllerBroker, ControlPlane, broker_at
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.events import (
-    add_item,
     append_event,
+    copy_event,
     free_all,
+    free_event,
     new_event,
+    set_timer,
     take_first,
 )
-from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
-from tidegauge.simulation.kinds import LEADER_AND_ISR, UPDATE_METADATA
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import CONTROL_GIVES_UP, CONTROL_RETRIES
 from tidegauge.simulation.links import send
 from tidegauge.simulation.topology import Topology, controller_process
 
-_FALSE = code(False)
+#: RequestSendThread.backoff: between two attempts.
+_BACKOFF_US = code(100_000)
 
 
 @inner_rule
-def broker_at(
-    topology: Topology, plane: ControlPlane, controller: int, broker: int
-) -> ControllerBroker:
-    """What a controller knows of a broker."""
-    return plane.brokers[controller * topology.sizes[0].brokers + broker]
-
-
-@inner_rule
-def send_requests(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
-    """Tell brokers of all partitions that were touched; forget that they were.
-
-    Source: ControllerBrokerRequestBatch.sendRequestsToBrokers@2.4.0.
-    """
-    sizes = topology.sizes[0]
-    first = controller * sizes.partitions
-    for partition in range(sizes.partitions):
-        if plane.partitions[first + partition].led_anew:
-            plane.partitions[first + partition].led_anew = False
-            _tell_replicas(kernel, topology, plane, controller, partition)
-    for broker in range(sizes.brokers):
-        known = broker_at(topology, plane, controller, broker)
-        if known.building != NONE:
-            queue_request(kernel, plane, topology, controller, broker, known.building)
-            known.building = NONE
-    if not _anything_touched(topology, plane, controller):
-        return
-    send_metadata_to_all(kernel, topology, plane, controller)
-    for partition in range(sizes.partitions):
-        plane.partitions[first + partition].touched = False
-
-
-@inner_rule
-def _anything_touched(topology: Topology, plane: ControlPlane, controller: int) -> bool:
-    first = controller * topology.sizes[0].partitions
-    for partition in range(topology.sizes[0].partitions):
-        if plane.partitions[first + partition].touched:
-            return True
-    return False
-
-
-@inner_rule
-def send_metadata_to_all(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
-    """Tell every live broker of the partitions that were touched, and of who is alive."""
-    for broker in range(topology.sizes[0].brokers):
-        if broker_at(topology, plane, controller, broker).alive:
-            send_metadata(kernel, topology, plane, controller, broker, _FALSE)
-
-
-@inner_rule
-def _tell_replicas(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
-) -> None:
-    facts = topology.partitions[partition]
-    for slot in range(facts.slot_count):
-        broker = topology.slots[facts.first_slot + slot].broker
-        if broker_at(topology, plane, controller, broker).alive:
-            tell_replica(kernel, topology, plane, controller, partition, broker)
-
-
-@inner_rule
-def tell_replica(
+def queue_request(
     kernel: Kernel,
     topology: Topology,
     plane: ControlPlane,
     controller: int,
-    partition: int,
     broker: int,
+    index: int,
 ) -> None:
-    """Put a partition into the LeaderAndIsr that is being made for a broker."""
+    """Send a request when all before it are answered; nobody else is told what it says."""
     known = broker_at(topology, plane, controller, broker)
-    if known.building == NONE:
-        request = _new_control_request(kernel, topology, plane, controller, broker, LEADER_AND_ISR)
-        known.building = request.index
-    item = add_item(kernel, kernel.events[known.building], partition)
-    _fill(topology, plane, controller, partition, item)
+    append_event(kernel, known.queue, kernel.events[index])
+    if known.queue.length == 1:
+        _send_first(kernel, topology, plane, controller, broker)
 
 
 @inner_rule
-def _fill(
-    topology: Topology,
-    plane: ControlPlane,
-    controller: int,
-    partition: int,
-    item: PartitionData,
+def _send_first(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, broker: int
 ) -> None:
-    index = controller * topology.sizes[0].partitions + partition
-    state = plane.leader_and_isr[index]
-    item.leader = state.leader
-    item.leader_epoch = state.leader_epoch
-    item.isr = state.isr
-    item.version = state.partition_epoch
-    item.controller_epoch = plane.partitions[index].controller_epoch
-    item.replicas = topology.partitions[partition].replicas
+    """Send the first request of the queue; it stays there until it is answered."""
+    known = broker_at(topology, plane, controller, broker)
+    request = kernel.events[known.queue.first]
+    copy = copy_event(kernel, request)
+    # What is sent again later was still decided for the same reason.
+    copy.cause_process = request.cause_process
+    copy.cause_sequence = request.cause_sequence
+    known.requests += 1
+    known.in_flight = known.requests
+    known.sent_us = kernel.context[0].time_us
+    copy.request = known.in_flight
+    send(kernel, copy, known.sent_us)
+    if not known.deadline_timer:
+        _watch_deadline(kernel, topology, plane, controller, broker)
 
 
 @inner_rule
-def _new_control_request(
+def _watch_deadline(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, broker: int
+) -> None:
+    known = broker_at(topology, plane, controller, broker)
+    known.deadline_timer = True
+    timer = _channel_timer(kernel, topology, plane, controller, broker, CONTROL_GIVES_UP)
+    timeout_us = plane.controllers[controller].controller_socket_timeout_ms * 1000
+    set_timer(kernel, timer, known.sent_us + timeout_us)
+
+
+@inner_rule
+def _channel_timer(
     kernel: Kernel,
     topology: Topology,
     plane: ControlPlane,
@@ -131,60 +85,11 @@ def _new_control_request(
     broker: int,
     kind: int,
 ) -> Event:
-    request = new_event(kernel, controller_process(topology, controller), broker, kind)
-    request.broker = controller
-    request.controller_epoch = plane.controllers[controller].controller_epoch
-    known = broker_at(topology, plane, controller, broker)
-    request.version = known.broker_epoch
-    return request
-
-
-@inner_rule
-def send_metadata(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
-    controller: int,
-    broker: int,
-    everything: bool,
-) -> None:
-    """Tell a broker of partitions (those touched, or all) and of who is alive.
-
-    Source: KafkaController.sendUpdateMetadataRequest@2.4.0.
-    """
-    sizes = topology.sizes[0]
-    request = _new_control_request(kernel, topology, plane, controller, broker, UPDATE_METADATA)
-    for partition in range(sizes.partitions):
-        known = plane.partitions[controller * sizes.partitions + partition]
-        if known.touched or (everything and known.has_state):
-            item = add_item(kernel, request, partition)
-            _fill(topology, plane, controller, partition, item)
-    for other in range(sizes.brokers):
-        if broker_at(topology, plane, controller, other).alive:
-            item = add_item(kernel, request, other)
-            item.continues = True
-    queue_request(kernel, plane, topology, controller, broker, request.index)
-
-
-@inner_rule
-def queue_request(
-    kernel: Kernel,
-    plane: ControlPlane,
-    topology: Topology,
-    controller: int,
-    broker: int,
-    index: int,
-) -> None:
-    """Send a request, or let it wait until the one before it is answered."""
-    known = broker_at(topology, plane, controller, broker)
-    request = kernel.events[index]
-    known.requests += 1
-    request.request = known.requests
-    if known.in_flight == NONE:
-        known.in_flight = request.request
-        send(kernel, request, kernel.context[0].time_us)
-        return
-    append_event(kernel, known.queue, request)
+    process = controller_process(topology, controller)
+    timer = new_event(kernel, process, process, kind)
+    timer.broker = broker
+    timer.value = plane.controllers[controller].generation
+    return timer
 
 
 @inner_rule
@@ -193,14 +98,58 @@ def take_control_response(
 ) -> None:
     """A broker has dealt with a request: send the next."""
     known = broker_at(topology, plane, controller, answer.broker)
-    if known.in_flight != answer.request:
+    # The number of an earlier term may come again, its time does not.
+    if known.in_flight != answer.request or known.sent_us != answer.asked_us:
         return
     known.in_flight = NONE
-    if known.queue.first == NONE:
+    free_event(kernel, take_first(kernel, known.queue))
+    if known.queue.length > 0:
+        _send_first(kernel, topology, plane, controller, answer.broker)
+
+
+@inner_rule
+def lose_channel(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    broker: int,
+    until_us: int,
+) -> None:
+    """The connection to a broker is gone: what was sent up to ``until_us`` is sent again."""
+    known = broker_at(topology, plane, controller, broker)
+    if known.in_flight != NONE and known.sent_us <= until_us:
+        known.in_flight = NONE
+        timer = _channel_timer(kernel, topology, plane, controller, broker, CONTROL_RETRIES)
+        timer.request = known.requests
+        set_timer(kernel, timer, kernel.context[0].time_us + _BACKOFF_US)
+
+
+@inner_rule
+def handle_control_gives_up(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, timer: Event
+) -> None:
+    """A request may not have been answered within controller.socket.timeout.ms."""
+    known = broker_at(topology, plane, controller, timer.broker)
+    known.deadline_timer = False
+    if known.in_flight == NONE:
         return
-    request = take_first(kernel, known.queue)
-    known.in_flight = request.request
-    send(kernel, request, kernel.context[0].time_us)
+    now_us = kernel.context[0].time_us
+    timeout_us = plane.controllers[controller].controller_socket_timeout_ms * 1000
+    if now_us < known.sent_us + timeout_us:
+        _watch_deadline(kernel, topology, plane, controller, timer.broker)
+    else:
+        lose_channel(kernel, topology, plane, controller, timer.broker, now_us)
+
+
+@inner_rule
+def handle_control_retries(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, timer: Event
+) -> None:
+    """The pause is over: send the first request once more."""
+    known = broker_at(topology, plane, controller, timer.broker)
+    if known.in_flight == NONE and known.requests == timer.request and known.queue.length > 0:
+        _send_first(kernel, topology, plane, controller, timer.broker)
 
 
 @inner_rule
@@ -212,5 +161,17 @@ def close_channel(
     Source: ControllerChannelManager.removeBroker@2.4.0.
     """
     known = broker_at(topology, plane, controller, broker)
+    _drop_unsent(kernel, known)
     free_all(kernel, known.queue)
     known.in_flight = NONE
+
+
+@inner_rule
+def _drop_unsent(kernel: Kernel, known: ControllerBroker) -> None:
+    """What was being put together will not be sent."""
+    if known.building != NONE:
+        free_event(kernel, kernel.events[known.building])
+        known.building = NONE
+    if known.stopping != NONE:
+        free_event(kernel, kernel.events[known.stopping])
+        known.stopping = NONE

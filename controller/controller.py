@@ -5,30 +5,58 @@ processed one at a time (Kafka: ``ControllerEventManager``; up to 0.10.2 a lock 
 effect). An event is a sequence of *phases*: a phase asks ZooKeeper for something, and the
 next one begins when all answers are there.
 
-=================  ===================================================================
-event              what its phases do
-=================  ===================================================================
-ELECT              look whether there is a controller; if not, become it: take the
-                   next epoch, read everything, tell everybody, take the dead out of
-                   ISRs, elect (``failover.py``)
-BROKER_CHANGE      list the brokers; start up those that appeared, then deal with the
-                   failure of those that are gone (``broker_changes.py``)
-TOPIC_CHANGE       list the topics; give new partitions a leader and an ISR
-ISR_CHANGE         list and read the notifications, read the states that they name,
-                   tell the brokers, delete the notifications
-                   (``notification_changes.py``)
-=================  ===================================================================
+===================  =================================================================
+event                what its phases do
+===================  =================================================================
+ELECT                look whether there is a controller; if not, become it: take the
+                     next epoch, read everything, tell everybody, take the dead out of
+                     ISRs, elect (``failover.py``)
+BROKER_CHANGE        list the brokers; start up those that appeared, then deal with the
+                     failure of those that are gone (``broker_changes.py``)
+TOPIC_CHANGE         list the topics; give new partitions a leader and an ISR
+ISR_CHANGE           list and read the notifications, read the states that they name,
+                     tell the brokers, delete the notifications
+                     (``notification_changes.py``)
+SHUT_DOWN_BROKER     move leaders away from a broker that is to stop, and take it out of
+                     ISRs (``broker_shutdowns.py``)
+PREFERRED_ELECTION   let preferred replicas lead, as somebody asks
+AUTO_REBALANCE       ... or as too many are led by others (``preferred_elections.py``)
+===================  =================================================================
 """
 
 from __future__ import annotations
 
 from tidegauge.controller.broker_changes import advance_broker_change
-from tidegauge.controller.channels import close_channel, take_control_response
-from tidegauge.controller.failover import advance_election, advance_topic_change
+from tidegauge.controller.broker_shutdowns import advance_broker_shutdown
+from tidegauge.controller.channels import (
+    handle_control_gives_up,
+    handle_control_retries,
+    lose_channel,
+    take_control_response,
+)
+from tidegauge.controller.failover import (
+    advance_election,
+    advance_topic_change,
+    give_up_context,
+    resign,
+)
 from tidegauge.controller.notification_changes import advance_isr_change, note_notification
 from tidegauge.controller.partition_changes import take_state_answer
-from tidegauge.controller.phases import BROKER_CHANGE, ELECT, ISR_CHANGE, TOPIC_CHANGE
-from tidegauge.controller.state import Controller, ControlPlane
+from tidegauge.controller.phases import (
+    AUTO_REBALANCE,
+    BROKER_CHANGE,
+    ELECT,
+    ISR_CHANGE,
+    PREFERRED_ELECTION,
+    SHUT_DOWN_BROKER,
+    TOPIC_CHANGE,
+)
+from tidegauge.controller.preferred_elections import (
+    advance_auto_rebalance,
+    advance_preferred_election,
+    note_preferred_election,
+)
+from tidegauge.controller.state import Controller, ControlPlane, broker_at, partition_at
 from tidegauge.controller.zookeeper_requests import issue_next, new_request
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
@@ -41,28 +69,37 @@ from tidegauge.simulation.events import (
     set_timer,
     take_first,
 )
+from tidegauge.simulation.faults import CRASH, POWER_LOSS, dies, lives, refuse_connection
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
+    AUTO_LEADER_REBALANCE,
+    BROKER_DIED,
+    CONTROL_GIVES_UP,
     CONTROL_RESPONSE,
+    CONTROL_RETRIES,
+    CONTROLLED_SHUTDOWN,
     CONTROLLER_START,
     CONTROLLER_WORKS,
+    DISCONNECTED,
+    FAULT_BEGIN,
     SESSION_LOST,
     ZK_CHILDREN,
     ZK_RESPONSE,
     ZK_WATCH,
 )
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import CONTROLLER_EVENT, CONTROLLER_RESIGNED
+from tidegauge.simulation.row_kinds import CONTROLLER_EVENT, CONTROLLER_EVENT_DONE
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     CONTROLLER_ZNODE,
     NOTIFICATIONS_ZNODE,
+    PREFERRED_ELECTION_ZNODE,
     TOPICS_ZNODE,
     Topology,
     controller_process,
 )
-from tidegauge.simulation.zookeeper_errors import SESSION_EXPIRED
+from tidegauge.simulation.zookeeper_errors import CONTROLLER_MOVED, SESSION_EXPIRED
 
 
 @inner_rule
@@ -71,25 +108,63 @@ def handle_controller_event(
 ) -> None:
     """Let a controller context deal with one event, and give it back unless it is kept."""
     controller = event.destination - topology.sizes[0].brokers
+    state = plane.controllers[controller]
     kind = event.kind
-    if kind == ZK_RESPONSE:
-        _take_answer(kernel, topology, plane, controller, event)
-        return
-    if kind == ZK_WATCH:
-        _take_watch(kernel, topology, plane, controller, event)
-        return
-    if kind == CONTROL_RESPONSE:
-        take_control_response(kernel, topology, plane, controller, event)
-    elif kind == CONTROLLER_WORKS:
-        if event.value == plane.controllers[controller].generation:
-            _advance(kernel, topology, plane, controller)
-    elif kind == SESSION_LOST:
-        _resign(kernel, topology, plane, controller)
-    elif kind == CONTROLLER_START:
-        plane.controllers[controller].session = event.value
+    if kind == CONTROLLER_START:
+        state.running = True
+        state.session = event.value
         _enqueue(kernel, topology, plane, controller, event, ELECT)
-        return
+    elif not state.running:
+        _refuse(kernel, event)
+    elif kind == ZK_RESPONSE:
+        _take_answer(kernel, topology, plane, controller, event)
+    elif kind == ZK_WATCH:
+        _take_watch(kernel, topology, plane, controller, event)
+    elif kind == CONTROLLED_SHUTDOWN:
+        _enqueue(kernel, topology, plane, controller, event, SHUT_DOWN_BROKER)
+    elif kind == AUTO_LEADER_REBALANCE:
+        if state.active and event.controller_epoch == state.controller_epoch:
+            _enqueue(kernel, topology, plane, controller, event, AUTO_REBALANCE)
+        else:
+            free_event(kernel, event)
+    else:
+        _take_other(kernel, topology, plane, controller, event)
+        free_event(kernel, event)
+
+
+@inner_rule
+def _refuse(kernel: Kernel, event: Event) -> None:
+    """The broker of this controller does not run, and there is nobody to be asked."""
+    has_power = kernel.processes[event.destination].without_power == 0
+    if event.kind == CONTROLLED_SHUTDOWN and has_power:
+        refuse_connection(kernel, event)
     free_event(kernel, event)
+
+
+@inner_rule
+def _take_other(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, event: Event
+) -> None:
+    state = plane.controllers[controller]
+    if event.kind == CONTROLLER_WORKS:
+        if event.value == state.generation:
+            _advance(kernel, topology, plane, controller)
+    elif event.kind == SESSION_LOST:
+        lose_session(kernel, topology, plane, controller)
+    elif event.kind == BROKER_DIED:
+        die(kernel, topology, plane, controller)
+    elif state.context == NONE:
+        return
+    elif event.kind == CONTROL_RESPONSE:
+        take_control_response(kernel, topology, plane, controller, event)
+    elif event.kind == DISCONNECTED:
+        if event.source < topology.sizes[0].brokers:
+            lose_channel(kernel, topology, plane, controller, event.source, event.offset)
+    elif event.value == state.generation:
+        if event.kind == CONTROL_RETRIES:
+            handle_control_retries(kernel, topology, plane, controller, event)
+        elif event.kind == CONTROL_GIVES_UP:
+            handle_control_gives_up(kernel, topology, plane, controller, event)
 
 
 @inner_rule
@@ -98,12 +173,16 @@ def _take_watch(
 ) -> None:
     """A watch has fired: an event for the queue."""
     state = plane.controllers[controller]
-    if event.znode == CONTROLLER_ZNODE:
+    if event.value != state.session:
+        free_event(kernel, event)
+    elif event.znode == CONTROLLER_ZNODE:
         _enqueue(kernel, topology, plane, controller, event, ELECT)
     elif event.znode == BROKER_IDS_ZNODE:
         _enqueue(kernel, topology, plane, controller, event, BROKER_CHANGE)
     elif event.znode == TOPICS_ZNODE:
         _enqueue(kernel, topology, plane, controller, event, TOPIC_CHANGE)
+    elif event.znode == PREFERRED_ELECTION_ZNODE:
+        _enqueue(kernel, topology, plane, controller, event, PREFERRED_ELECTION)
     elif plane.rules[controller].notifications_listed_anew or not state.active:
         _enqueue(kernel, topology, plane, controller, event, ISR_CHANGE)
     else:
@@ -125,7 +204,7 @@ def _enqueue(
     what: int,
 ) -> None:
     state = plane.controllers[controller]
-    event.version = what
+    event.phase = what
     append_event(kernel, state.queue, event)
     if state.event == NONE:
         _begin_next(kernel, topology, plane, controller)
@@ -141,17 +220,21 @@ def _begin_next(kernel: Kernel, topology: Topology, plane: ControlPlane, control
     if state.queue.first == NONE:
         return
     event = take_first(kernel, state.queue)
-    state.event = event.version
+    state.event = event.phase
+    state.done = event.phase
     state.phase = 0
     context = kernel.context[0]
+    state.taken_us = context.time_us
     if state.active:
         written = new_row(kernel, controller_process(topology, controller), CONTROLLER_EVENT)
-        written.values[0] = event.version
+        written.values[0] = event.phase
         written.values[1] = state.queue.length
         written.values[2] = context.time_us - event.time_us
         write_canonical(kernel, written)
     if event.kind == ZK_RESPONSE:
         state.listing = event.index
+    elif event.kind == CONTROLLED_SHUTDOWN:
+        state.shutdown_request = event.index
     else:
         free_event(kernel, event)
     process = controller_process(topology, controller)
@@ -170,20 +253,65 @@ def _work(kernel: Kernel, plane: ControlPlane, controller: int, process: int, wo
 def _advance(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
     """Go through the phases of the event until answers have to be waited for."""
     state = plane.controllers[controller]
-    while state.event != NONE and state.pending == 0:
+    if state.moved:
+        # Source: KafkaController.process@2.4.0 after a ControllerMovedException.
+        state.moved = False
+        resign(kernel, topology, plane, controller)
+        _end_event(kernel, plane, controller)
+    while state.event != NONE and state.pending == 0 and state.work_us == 0:
         if state.event == ELECT:
             advance_election(kernel, topology, plane, controller)
+        elif state.event == SHUT_DOWN_BROKER:
+            advance_broker_shutdown(kernel, topology, plane, controller)
         elif not state.active:
             state.event = NONE
         elif state.event == BROKER_CHANGE:
             advance_broker_change(kernel, topology, plane, controller)
-        elif state.event == TOPIC_CHANGE:
-            advance_topic_change(kernel, topology, plane, controller)
         else:
-            advance_isr_change(kernel, topology, plane, controller)
+            _advance_other(kernel, topology, plane, controller)
     if state.event == NONE:
-        _forget_listing(kernel, state)
+        _end_event(kernel, plane, controller)
+        if state.active:
+            _write_end(kernel, topology, plane, controller)
         _begin_next(kernel, topology, plane, controller)
+    elif state.pending == 0:
+        _go_on(kernel, topology, plane, controller)
+
+
+@inner_rule
+def _advance_other(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    event = plane.controllers[controller].event
+    if event == TOPIC_CHANGE:
+        advance_topic_change(kernel, topology, plane, controller)
+    elif event == ISR_CHANGE:
+        advance_isr_change(kernel, topology, plane, controller)
+    elif event == PREFERRED_ELECTION:
+        advance_preferred_election(kernel, topology, plane, controller)
+    else:
+        advance_auto_rebalance(kernel, topology, plane, controller)
+
+
+@inner_rule
+def _write_end(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    state = plane.controllers[controller]
+    written = new_row(kernel, controller_process(topology, controller), CONTROLLER_EVENT_DONE)
+    written.values[0] = state.done
+    written.values[1] = kernel.context[0].time_us - state.taken_us
+    write_canonical(kernel, written)
+
+
+@inner_rule
+def _end_event(kernel: Kernel, plane: ControlPlane, controller: int) -> None:
+    """Nothing is processed any more, and what the event has brought is given back."""
+    state = plane.controllers[controller]
+    state.event = NONE
+    state.work_us = 0
+    _forget_listing(kernel, state)
+    if state.shutdown_request != NONE:
+        free_event(kernel, kernel.events[state.shutdown_request])
+        state.shutdown_request = NONE
 
 
 @inner_rule
@@ -209,6 +337,9 @@ def _take_answer(
     state.answers += 1
     state.answer_error = answer.error
     state.answer_version = answer.version
+    state.answer_broker = answer.broker
+    if answer.error == CONTROLLER_MOVED:
+        state.moved = True
     issue_next(kernel, plane, controller)
     if answer.partition != UNDEFINED:
         take_state_answer(kernel, topology, plane, controller, answer)
@@ -234,22 +365,23 @@ def _go_on(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: 
     if state.pending == 0:
         process = controller_process(topology, controller)
         partition_us = cost_us(kernel, process, CONTROLLER_PARTITION_COST)
-        _work(kernel, plane, controller, process, state.answers * partition_us)
+        work_us = state.work_us + state.answers * partition_us
         state.answers = 0
+        state.work_us = 0
+        _work(kernel, plane, controller, process, work_us)
 
 
 @inner_rule
 def _note_listed_brokers(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
 ) -> None:
-    first = controller * topology.sizes[0].brokers
     for broker in range(topology.sizes[0].brokers):
-        plane.brokers[first + broker].listed_epoch = UNDEFINED
+        broker_at(topology, plane, controller, broker).listed_epoch = UNDEFINED
     cursor = answer.first_item
     while cursor != NONE:
         item = kernel.items[cursor]
         cursor = item.next
-        plane.brokers[first + item.partition].listed_epoch = item.offset
+        broker_at(topology, plane, controller, item.partition).listed_epoch = item.offset
 
 
 @inner_rule
@@ -264,7 +396,7 @@ def _note_listed_topics(
         cursor = item.next
         for partition in range(sizes.partitions):
             if topology.partitions[partition].topic == item.partition:
-                plane.partitions[controller * sizes.partitions + partition].known = True
+                partition_at(topology, plane, controller, partition).known = True
 
 
 @inner_rule
@@ -276,28 +408,50 @@ def _note_content(
     if state.event == ELECT:
         state.answer_epoch = kernel.items[answer.first_item].controller_epoch
         return
+    if state.event == PREFERRED_ELECTION:
+        note_preferred_election(kernel, topology, plane, controller, answer)
+        return
     note_notification(kernel, topology, plane, controller, answer)
 
 
 @inner_rule
-def _resign(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def lose_session(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
     """The session is gone: what was under way is void, and this is no controller any more.
 
-    Source: KafkaController.onControllerResignation@2.4.0.
+    Source: KafkaController.processExpire@2.4.0.
     """
+    resign(kernel, topology, plane, controller)
+    _void(kernel, topology, plane, controller)
+
+
+@inner_rule
+def die(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """The process is gone, and all that it knew as a controller."""
+    _void(kernel, topology, plane, controller)
+    plane.controllers[controller].running = False
+
+
+@inner_rule
+def _void(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Nothing is under way any more, nothing is known; answers to come are for nobody."""
     state = plane.controllers[controller]
-    if state.active:
-        written = new_row(kernel, controller_process(topology, controller), CONTROLLER_RESIGNED)
-        written.values[0] = controller
-        written.values[1] = state.controller_epoch
-        write_canonical(kernel, written)
-    state.active = False
     state.generation += 1
     state.session = UNDEFINED
-    state.event = NONE
     state.pending = 0
-    _forget_listing(kernel, state)
-    free_all(kernel, state.unsent)
+    state.answers = 0
+    give_up_context(kernel, topology, plane, controller)
+    _end_event(kernel, plane, controller)
     free_all(kernel, state.queue)
-    for broker in range(topology.sizes[0].brokers):
-        close_channel(kernel, topology, plane, controller, broker)
+
+
+@inner_rule
+def take_controller_fault(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, event: Event
+) -> None:
+    """A fault has begun at a controller: with its broker's process it dies, too."""
+    kind = kernel.faults[event.value].kind
+    if event.kind == FAULT_BEGIN and kind in (CRASH, POWER_LOSS):
+        dies(kernel, event.destination)
+        # Its place is not a process of its own: it waits for the broker to come back.
+        lives(kernel, event.destination)
+        die(kernel, topology, plane, event.destination - topology.sizes[0].brokers)

@@ -28,6 +28,11 @@ from tidegauge.replication.records import LeaderAndIsr
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.replica_list import EMPTY, contains, first, only, single, without
 
+# The strategies of which a controller has chosen one.
+OFFLINE = code(0)
+PREFERRED = code(1)
+CONTROLLED_SHUTDOWN = code(2)
+
 # Outcomes of an election.
 NOBODY_ELECTED = code(0)
 ELECTED = code(1)

@@ -1,26 +1,42 @@
-"""Becoming controller, and topics that are new.
+"""Becoming controller, ceasing to be, and topics that are new.
 
-The broker that creates /controller first is controller. It takes the next controller epoch,
-watches what it has to know, reads everything, tells all brokers, takes dead replicas out
-of ISRs and then elects leaders where there is none: in this order, so that a partition
-whose leader died with the controller has its leader epoch raised twice.
+The broker that creates /controller first is controller. It takes the next controller epoch
+(from 2.1 on in the same transaction), watches what it has to know and reads everything. Then
+it tells all brokers who is alive, each replica its role, takes dead replicas out of ISRs (from
+2.3 on) and elects leaders where there is none: in this order, so that a partition whose leader
+died with the controller has its leader epoch raised twice.
 """
 
 from __future__ import annotations
 
-from tidegauge.controller.channels import broker_at, send_metadata, send_requests
+from tidegauge.controller.channels import close_channel
+from tidegauge.controller.context import forget_everything, give_back_context, take_context
 from tidegauge.controller.notification_changes import issue_for_notifications
-from tidegauge.controller.partition_changes import bring_online, read_state, remove_from_isrs
+from tidegauge.controller.partition_changes import bring_online, read_state, remove_from_isr
 from tidegauge.controller.partition_state_machine import (
-    NEW_PARTITION,
     OFFLINE_PARTITION,
     ONLINE_PARTITION,
 )
-from tidegauge.controller.state import ControlPlane
+from tidegauge.controller.preferred_elections import rebalance_later
+from tidegauge.controller.replica_state_machine import (
+    OFFLINE_REPLICA,
+    ONLINE_REPLICA,
+    REPLICA_DELETION_INELIGIBLE,
+)
+from tidegauge.controller.replica_states import bring_replica_online, enter_replica_state
+from tidegauge.controller.request_batch import lead_anew, send_metadata, send_requests
+from tidegauge.controller.state import (
+    ControlPlane,
+    broker_at,
+    partition_at,
+    replica_at,
+    state_at,
+)
 from tidegauge.controller.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import add_item
+from tidegauge.simulation.costs import CONTROLLER_FAILOVER_PARTITION, cost_us
+from tidegauge.simulation.events import add_item, free_all
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.kinds import (
     ZK_CHILDREN,
@@ -30,13 +46,14 @@ from tidegauge.simulation.kinds import (
     ZK_GET,
     ZK_SET,
 )
-from tidegauge.simulation.row_kinds import CONTROLLER_ELECTED
+from tidegauge.simulation.row_kinds import CONTROLLER_ELECTED, CONTROLLER_RESIGNED
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     CONTROLLER_EPOCH_ZNODE,
     CONTROLLER_ZNODE,
     NOTIFICATIONS_ZNODE,
+    PREFERRED_ELECTION_ZNODE,
     TOPICS_ZNODE,
     Topology,
     broker_of,
@@ -65,42 +82,53 @@ def advance_election(
 ) -> None:
     """One phase of becoming controller, or of finding out that another is.
 
-    Source: KafkaController.elect@2.4.0, registerControllerAndIncrementControllerEpoch@2.4.0.
+    Source: KafkaController.processReelect and elect@2.4.0,
+    KafkaZkClient.registerControllerAndIncrementControllerEpoch@2.4.0.
     """
     state = plane.controllers[controller]
     phase = state.phase
     state.phase += 1
+    in_one_transaction = plane.rules[controller].controller_fenced_by_epoch
     if phase == _LOOK:
-        if state.active:
-            state.event = NONE
-            return
         issue_read(kernel, topology, plane, controller, ZK_EXISTS, CONTROLLER_ZNODE, _TRUE)
     elif phase == _CREATE:
+        if state.active and (state.answer_error != OK or state.answer_broker != controller):
+            resign(kernel, topology, plane, controller)
         if state.answer_error == OK:
             state.event = NONE
-            return
-        request = new_request(kernel, topology, plane, controller, ZK_CREATE, CONTROLLER_ZNODE)
-        issue(kernel, plane, controller, request)
+        elif not in_one_transaction:
+            request = new_request(kernel, topology, plane, controller, ZK_CREATE, CONTROLLER_ZNODE)
+            issue(kernel, plane, controller, request)
     elif phase == _READ_EPOCH:
-        if state.answer_error != OK:
+        if not in_one_transaction and state.answer_error != OK:
             state.event = NONE
             return
         state.answer_epoch = 0
         issue_read(kernel, topology, plane, controller, ZK_GET, CONTROLLER_EPOCH_ZNODE, _FALSE)
     elif phase == _RAISE_EPOCH:
-        _raise_epoch(kernel, topology, plane, controller)
+        _raise_epoch(kernel, topology, plane, controller, in_one_transaction)
     else:
         _advance_failover(kernel, topology, plane, controller, phase)
 
 
 @inner_rule
-def _raise_epoch(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
-    """Take the next controller epoch."""
+def _raise_epoch(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    in_one_transaction: bool,
+) -> None:
+    """Take the next controller epoch; in one transaction with /controller, or after it."""
     state = plane.controllers[controller]
     kind = ZK_SET if state.answer_error == OK else ZK_CREATE
+    znode = CONTROLLER_EPOCH_ZNODE
+    if in_one_transaction:
+        kind = ZK_CREATE
+        znode = CONTROLLER_ZNODE
     state.controller_epoch = state.answer_epoch + 1
-    request = new_request(kernel, topology, plane, controller, kind, CONTROLLER_EPOCH_ZNODE)
-    request.version = state.answer_version if kind == ZK_SET else UNDEFINED
+    request = new_request(kernel, topology, plane, controller, kind, znode)
+    request.version = state.answer_version if state.answer_error == OK else UNDEFINED
     item = add_item(kernel, request, NONE)
     item.controller_epoch = state.controller_epoch
     issue(kernel, plane, controller, request)
@@ -112,47 +140,50 @@ def _advance_failover(
 ) -> None:
     """Source: KafkaController.onControllerFailover@2.4.0."""
     state = plane.controllers[controller]
+    brokers = topology.sizes[0].brokers
     if phase == _TAKE_OVER:
         if state.answer_error != OK:
+            # Somebody else was faster; the watch on /controller is set.
             state.event = NONE
             return
-        state.active = True
-        written = new_row(kernel, controller_process(topology, controller), CONTROLLER_ELECTED)
-        written.values[0] = controller
-        written.values[1] = state.controller_epoch
-        write_canonical(kernel, written)
-        _forget_everything(topology, plane, controller)
-        for parent in (BROKER_IDS_ZNODE, TOPICS_ZNODE, NOTIFICATIONS_ZNODE):
-            issue_read(kernel, topology, plane, controller, ZK_CHILDREN, parent, _TRUE)
+        _take_over(kernel, topology, plane, controller)
     elif phase == _READ_STATES:
         _read_everything(kernel, topology, plane, controller)
     elif phase == _TELL:
-        _tell_everybody(kernel, topology, plane, controller)
-    elif phase < _FIRST_BROKER + topology.sizes[0].brokers:
-        broker = phase - _FIRST_BROKER
-        if not broker_at(topology, plane, controller, broker).alive:
-            remove_from_isrs(kernel, topology, plane, controller, broker)
-    elif phase == _FIRST_BROKER + topology.sizes[0].brokers:
-        _find_offline(topology, plane, controller)
+        # Who is alive first: brokers follow only a leader that they know as alive.
+        send_metadata(kernel, topology, plane, controller)
+        _start_replicas(topology, plane, controller)
+        send_requests(kernel, topology, plane, controller)
+    elif phase < _FIRST_BROKER + brokers:
+        if plane.rules[controller].failover_removes_dead_replicas:
+            take_replicas_offline(
+                kernel, topology, plane, controller, phase - _FIRST_BROKER
+            )
+    elif phase == _FIRST_BROKER + brokers:
+        send_requests(kernel, topology, plane, controller)
+        _start_partitions(topology, plane, controller)
         bring_online(kernel, topology, plane, controller)
     else:
-        _send_all_roles(topology, plane, controller)
         send_requests(kernel, topology, plane, controller)
+        rebalance_later(kernel, topology, plane, controller, _TRUE)
         state.event = NONE
 
 
 @inner_rule
-def _forget_everything(topology: Topology, plane: ControlPlane, controller: int) -> None:
-    sizes = topology.sizes[0]
-    for partition in range(sizes.partitions):
-        known = plane.partitions[controller * sizes.partitions + partition]
-        known.known = False
-        known.has_state = False
-        known.state = NEW_PARTITION
-        known.touched = False
-        known.led_anew = False
-    for broker in range(sizes.brokers):
-        broker_at(topology, plane, controller, broker).alive = False
+def _take_over(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Be controller: watch and list what there is."""
+    state = plane.controllers[controller]
+    state.active = True
+    state.epoch_version = state.answer_version
+    written = new_row(kernel, controller_process(topology, controller), CONTROLLER_ELECTED)
+    written.values[0] = controller
+    written.values[1] = state.controller_epoch
+    write_canonical(kernel, written)
+    take_context(kernel, plane, controller)
+    forget_everything(topology, plane, controller)
+    for parent in (BROKER_IDS_ZNODE, TOPICS_ZNODE, NOTIFICATIONS_ZNODE):
+        issue_read(kernel, topology, plane, controller, ZK_CHILDREN, parent, _TRUE)
+    issue_read(kernel, topology, plane, controller, ZK_EXISTS, PREFERRED_ELECTION_ZNODE, _TRUE)
 
 
 @inner_rule
@@ -164,56 +195,107 @@ def _read_everything(
     Source: KafkaController.initializeControllerContext@2.4.0.
     """
     sizes = topology.sizes[0]
+    state = plane.controllers[controller]
     for broker in range(sizes.brokers):
         known = broker_at(topology, plane, controller, broker)
         known.alive = known.listed_epoch != UNDEFINED
         known.broker_epoch = known.listed_epoch
-    listing = plane.controllers[controller].listing
-    if listing != NONE and plane.rules[controller].notifications_deleted_at_failover:
+    if state.listing != NONE and plane.rules[controller].notifications_deleted_at_failover:
         issue_for_notifications(kernel, topology, plane, controller, ZK_DELETE)
+    process = controller_process(topology, controller)
     for partition in range(sizes.partitions):
-        if plane.partitions[controller * sizes.partitions + partition].known:
+        if partition_at(topology, plane, controller, partition).known:
+            state.work_us += cost_us(kernel, process, CONTROLLER_FAILOVER_PARTITION)
             read_state(kernel, topology, plane, controller, partition)
 
 
 @inner_rule
-def _tell_everybody(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
-    for broker in range(topology.sizes[0].brokers):
-        if broker_at(topology, plane, controller, broker).alive:
-            send_metadata(kernel, topology, plane, controller, broker, _TRUE)
+def _start_replicas(topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Know which replicas are online, and tell each of these its role.
+
+    Source: ReplicaStateMachine.startup@0.10.2.0 and @2.4.0.
+    """
+    for partition in range(topology.sizes[0].partitions):
+        known = partition_at(topology, plane, controller, partition)
+        if not known.known:
+            continue
+        facts = topology.partitions[partition]
+        for row in range(facts.first_slot, facts.first_slot + facts.slot_count):
+            replica = replica_at(topology, plane, controller, row)
+            replica.state = REPLICA_DELETION_INELIGIBLE
+            if broker_at(topology, plane, controller, topology.slots[row].broker).alive:
+                replica.state = ONLINE_REPLICA
+        if known.has_state:
+            lead_anew(topology, plane, controller, partition)
 
 
 @inner_rule
-def _find_offline(topology: Topology, plane: ControlPlane, controller: int) -> None:
+def take_replicas_offline(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, broker: int
+) -> None:
+    """All replicas of a broker that is dead go offline, and leave the ISRs that they are in.
+
+    Source: ReplicaStateMachine.doHandleStateChanges@2.4.0.
+    """
+    if broker_at(topology, plane, controller, broker).alive:
+        return
+    for row in range(len(topology.slots)):
+        partition = topology.slots[row].partition
+        known = partition_at(topology, plane, controller, partition)
+        if topology.slots[row].broker != broker or not known.known:
+            continue
+        if enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA) and (
+            known.has_state
+        ):
+            remove_from_isr(kernel, topology, plane, controller, partition, broker)
+
+
+@inner_rule
+def _start_partitions(topology: Topology, plane: ControlPlane, controller: int) -> None:
     """A partition is online if its leader is alive.
 
     Source: PartitionStateMachine.initializePartitionState@2.4.0.
     """
-    sizes = topology.sizes[0]
-    for partition in range(sizes.partitions):
-        index = controller * sizes.partitions + partition
-        known = plane.partitions[index]
+    for partition in range(topology.sizes[0].partitions):
+        known = partition_at(topology, plane, controller, partition)
         if known.has_state:
-            leader = broker_of(topology, partition, plane.leader_and_isr[index].leader)
+            leader = broker_of(
+                topology, partition, state_at(topology, plane, controller, partition).leader
+            )
             known.state = OFFLINE_PARTITION
             if leader >= 0 and broker_at(topology, plane, controller, leader).alive:
                 known.state = ONLINE_PARTITION
 
 
 @inner_rule
-def _send_all_roles(topology: Topology, plane: ControlPlane, controller: int) -> None:
-    """A new controller tells every live replica its role.
+def resign(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Another is controller, or will be: forget what this one knows, and tell nobody anything.
 
-    Source: ReplicaStateMachine.startup@2.4.0.
+    Source: KafkaController.onControllerResignation@2.4.0.
     """
-    sizes = topology.sizes[0]
-    for partition in range(sizes.partitions):
-        known = plane.partitions[controller * sizes.partitions + partition]
-        if known.has_state:
-            known.led_anew = True
-            known.touched = True
+    state = plane.controllers[controller]
+    if not state.active:
+        return
+    written = new_row(kernel, controller_process(topology, controller), CONTROLLER_RESIGNED)
+    written.values[0] = controller
+    written.values[1] = state.controller_epoch
+    write_canonical(kernel, written)
+    give_up_context(kernel, topology, plane, controller)
+
+
+@inner_rule
+def give_up_context(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    """Be controller no longer, without a word."""
+    state = plane.controllers[controller]
+    if state.context != NONE:
+        for broker in range(topology.sizes[0].brokers):
+            close_channel(kernel, topology, plane, controller, broker)
+        give_back_context(plane, controller)
+    state.active = False
+    state.moved = False
+    free_all(kernel, state.unsent)
 
 
 @inner_rule
@@ -230,7 +312,17 @@ def advance_topic_change(
     if phase == 0:
         issue_read(kernel, topology, plane, controller, ZK_CHILDREN, TOPICS_ZNODE, _TRUE)
     elif phase == 1:
+        _start_new_replicas(topology, plane, controller)
         bring_online(kernel, topology, plane, controller)
     else:
         send_requests(kernel, topology, plane, controller)
         state.event = NONE
+
+
+@inner_rule
+def _start_new_replicas(topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Replicas of new partitions are online, whether their brokers are alive or not."""
+    for row in range(len(topology.slots)):
+        known = partition_at(topology, plane, controller, topology.slots[row].partition)
+        if known.known and not known.has_state:
+            bring_replica_online(topology, plane, controller, row)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tidegauge.controller.state import (
+    ContextOwner,
     Controller,
     ControllerBroker,
     ControllerPartition,
+    ControllerReplica,
     ControlPlane,
     Ensemble,
     Session,
@@ -19,6 +24,8 @@ from tidegauge.simulation.new_tables import chain_free, empty_lists, new_rules
 from tidegauge.simulation.topology import FIXED_ZNODES, NOTIFICATIONS_ZNODE
 
 _NOTIFICATION_ROOM = 64
+#: Fewer free watches than this are too few, for each broker: a controller sets six at most.
+_WATCHES_OF_BROKER = 8
 
 
 def new_control_plane(plan: ClusterPlan) -> ControlPlane:
@@ -29,42 +36,53 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
     plane = ControlPlane(
         ensemble=new_records(Ensemble, 1),
         znodes=new_records(Znode, fixed),
-        # Of each controller those of the parents, of the operator one for each step at most.
-        znode_watches=new_records(ZnodeWatch, 8 * brokers + len(plan.scenario.steps) + 16),
-        sessions=new_records(Session, brokers),
+        znode_watches=new_records(ZnodeWatch, 0),
+        sessions=new_records(Session, 0),
         controllers=new_records(Controller, brokers),
         rules=new_rules(plan),
-        brokers=new_records(ControllerBroker, brokers * brokers),
-        partitions=new_records(ControllerPartition, brokers * partitions),
-        leader_and_isr=new_records(LeaderAndIsr, brokers * partitions),
+        contexts=new_records(ContextOwner, 0),
+        brokers=new_records(ControllerBroker, 0),
+        partitions=new_records(ControllerPartition, 0),
+        leader_and_isr=new_records(LeaderAndIsr, 0),
+        replicas=new_records(ControllerReplica, 0),
         proposal=new_records(LeaderAndIsr, 1),
     )
     ensemble = plane.ensemble[0]
     ensemble.tick_us = plan.scenario.zookeeper.tick_ms * 1000
-    ensemble.first_notification = NONE
-    ensemble.last_notification = NONE
-    ensemble.free_notification = NONE
-    _blank(plane)
-    chain_free(column(plane.znode_watches, "next"), 0, int(NONE))
-    enlarge_control_plane(plane)
+    for field in (
+        *("first_notification", "last_notification", "free_notification", "free_watch"),
+        *("first_session", "last_session"),
+    ):
+        setattr(ensemble, field, NONE)
+    _blank_znodes(plane.znodes, 0)
+    _set_controllers(plan, plane)
+    enlarge_control_plane(plan, plane)
     for parent in range(2, int(NOTIFICATIONS_ZNODE) + 1):
         plane.znodes[parent].exists = True
     return plane
 
 
-def _blank(plane: ControlPlane) -> None:
-    """Set what is absent to -1."""
-    _blank_znodes(plane.znodes, 0)
-    empty_lists(plane.controllers, "queue")
-    empty_lists(plane.controllers, "unsent")
-    empty_lists(plane.brokers, "queue")
-    absent: dict[str, tuple[str, ...]] = {
-        "controllers": (*("session", "event", "listing", "removing"),),
-        "brokers": (*("broker_epoch", "listed_epoch", "building", "in_flight"),),
-    }
-    for table, fields in absent.items():
-        for field in fields:
-            column(getattr(plane, table), field)[:] = NONE
+def _set_controllers(plan: ClusterPlan, plane: ControlPlane) -> None:
+    """Take over the settings of each controller's broker; nobody is controller yet."""
+    controllers = plane.controllers
+    empty_lists(controllers, "queue")
+    empty_lists(controllers, "unsent")
+    for field in (
+        *("session", "context", "event", "listing", "removing", "shutdown_request"),
+        *("first_touched", "last_touched"),
+    ):
+        column(controllers, field)[:] = NONE
+    for index, broker in enumerate(plan.brokers):
+        settings = plan.scenario.settings_of(broker)
+        controller = controllers[index]
+        controller.auto_leader_rebalance_enable = bool(settings["auto.leader.rebalance.enable"])
+        controller.leader_imbalance_check_interval_seconds = settings[
+            "leader.imbalance.check.interval.seconds"
+        ]
+        controller.leader_imbalance_per_broker_percentage = settings[
+            "leader.imbalance.per.broker.percentage"
+        ]
+        controller.controller_socket_timeout_ms = settings["controller.socket.timeout.ms"]
 
 
 def _blank_znodes(znodes: Records[Znode], first: int) -> None:
@@ -72,18 +90,62 @@ def _blank_znodes(znodes: Records[Znode], first: int) -> None:
         column(znodes, field)[first:] = NONE
 
 
-def enlarge_control_plane(plane: ControlPlane) -> None:
-    """Have room for more notifications where little is left."""
+def enlarge_control_plane(plan: ClusterPlan, plane: ControlPlane) -> None:
+    """Have room for more notifications, watches, sessions and one more controller."""
+    _enlarge_notifications(plane)
+    _enlarge_watches(plan, plane)
+    brokers = len(plan.brokers)
+    if len(plane.sessions) - plane.ensemble[0].sessions < brokers:
+        plane.sessions = grown(plane.sessions, 2 * len(plane.sessions) + 2 * brokers)
+    if NONE not in column(plane.contexts, "controller"):
+        _add_context(plan, plane)
+
+
+def _add_context(plan: ClusterPlan, plane: ControlPlane) -> None:
+    """One more broker can be controller."""
+    count = len(plane.contexts)
+    brokers, partitions = len(plan.brokers), len(plan.partitions)
+    replicas = sum(len(partition.replicas) for partition in plan.partitions)
+    plane.contexts = grown(plane.contexts, count + 1)
+    plane.contexts[count].controller = NONE
+    plane.brokers = grown(plane.brokers, (count + 1) * brokers)
+    plane.partitions = grown(plane.partitions, (count + 1) * partitions)
+    plane.leader_and_isr = grown(plane.leader_and_isr, (count + 1) * partitions)
+    plane.replicas = grown(plane.replicas, (count + 1) * replicas)
+    new_brokers = plane.brokers[count * brokers : (count + 1) * brokers]
+    empty_lists(new_brokers, "queue")
+    for field in ("broker_epoch", "listed_epoch", "building", "stopping", "in_flight"):
+        column(new_brokers, field)[:] = NONE
+
+
+def _enlarge_notifications(plane: ControlPlane) -> None:
     ensemble = plane.ensemble[0]
-    free = 0
-    znode = int(ensemble.free_notification)
-    while znode != NONE and free < _NOTIFICATION_ROOM // 2:
-        free += 1
-        znode = int(plane.znodes[znode].next)
-    if free == _NOTIFICATION_ROOM // 2:
+    enough = _NOTIFICATION_ROOM // 2
+    if _has_free(column(plane.znodes, "next"), int(ensemble.free_notification), enough):
         return
     count = len(plane.znodes)
     plane.znodes = grown(plane.znodes, count + max(_NOTIFICATION_ROOM, count // 8))
     _blank_znodes(plane.znodes, count)
     chain_free(column(plane.znodes, "next"), count, int(ensemble.free_notification))
     ensemble.free_notification = count
+
+
+def _has_free(following: NDArray[np.int64], first: int, enough: int) -> bool:
+    """Whether so many slots are free, of which each says the next one."""
+    free = 0
+    while first != NONE and free < enough:
+        free += 1
+        first = int(following[first])
+    return free == enough
+
+
+def _enlarge_watches(plan: ClusterPlan, plane: ControlPlane) -> None:
+    """Processes that have died leave their watches behind until their sessions end."""
+    ensemble = plane.ensemble[0]
+    enough = _WATCHES_OF_BROKER * len(plan.brokers) + len(plan.scenario.steps) + 16
+    if _has_free(column(plane.znode_watches, "next"), int(ensemble.free_watch), enough):
+        return
+    count = len(plane.znode_watches)
+    plane.znode_watches = grown(plane.znode_watches, 2 * count + enough)
+    chain_free(column(plane.znode_watches, "next"), count, int(ensemble.free_watch))
+    ensemble.free_watch = count

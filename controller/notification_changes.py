@@ -8,9 +8,9 @@ watch fires for the deletion, too: that event finds nothing, and nobody is told 
 
 from __future__ import annotations
 
-from tidegauge.controller.channels import send_requests
 from tidegauge.controller.partition_changes import read_state
-from tidegauge.controller.state import ControlPlane
+from tidegauge.controller.request_batch import send_requests, touch
+from tidegauge.controller.state import ControlPlane, partition_at
 from tidegauge.controller.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.kernel import NONE, Event, Kernel
@@ -51,8 +51,7 @@ def advance_isr_change(
     elif phase == _READ_STATES:
         _read_states(kernel, topology, plane, controller)
     elif phase == _TELL:
-        if _count_named(topology, plane, controller) > 0:
-            send_requests(kernel, topology, plane, controller)
+        send_requests(kernel, topology, plane, controller)
         issue_for_notifications(kernel, topology, plane, controller, ZK_DELETE)
     else:
         state.event = NONE
@@ -63,12 +62,11 @@ def note_notification(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
 ) -> None:
     """Take what a notification holds: the partitions whose ISRs have changed."""
-    first = controller * topology.sizes[0].partitions
     cursor = answer.first_item
     while cursor != NONE:
         item = kernel.items[cursor]
         cursor = item.next
-        plane.partitions[first + item.partition].touched = True
+        touch(topology, plane, controller, item.partition)
     cursor = kernel.events[plane.controllers[controller].listing].first_item
     while cursor != NONE:
         listed = kernel.items[cursor]
@@ -78,23 +76,14 @@ def note_notification(
 
 
 @inner_rule
-def _count_named(topology: Topology, plane: ControlPlane, controller: int) -> int:
-    """How many partitions the notifications name that were read."""
-    sizes = topology.sizes[0]
-    count = 0
-    for partition in range(sizes.partitions):
-        if plane.partitions[controller * sizes.partitions + partition].touched:
-            count += 1
-    return count
-
-
-@inner_rule
 def _read_states(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
-    sizes = topology.sizes[0]
-    count = _count_named(topology, plane, controller)
-    for partition in range(sizes.partitions):
-        if plane.partitions[controller * sizes.partitions + partition].touched:
-            read_state(kernel, topology, plane, controller, partition)
+    """Read the states of all partitions that the notifications name."""
+    count = 0
+    partition = plane.controllers[controller].first_touched
+    while partition != NONE:
+        count += 1
+        read_state(kernel, topology, plane, controller, partition)
+        partition = partition_at(topology, plane, controller, partition).next_touched
     cursor = kernel.events[plane.controllers[controller].listing].first_item
     while cursor != NONE:
         item = kernel.items[cursor]

@@ -1,27 +1,34 @@
-"""How a controller changes leaders and ISRs: what it decides, writes and then tells.
+"""How a controller changes leaders and ISRs: what it reads, decides, writes and then tells.
 
-A change is proposed by the rules, written to ZooKeeper on the condition that the state has
-the version that the controller knows, and taken over when that has succeeded. If a leader
-has changed the ISR meanwhile the state is read again and the rules decide anew.
+The state of each partition that an event is about is read from ZooKeeper first: its leader may
+have changed the ISR since the controller knew it. Then the rules decide, and what they decide
+is written on the condition that the state still has the version that was read. If a leader
+was faster the state is read again and the rules decide anew.
 """
 
 from __future__ import annotations
 
-from tidegauge.controller.channels import broker_at
 from tidegauge.controller.elections import (
+    CONTROLLED_SHUTDOWN,
     ELECTED_UNCLEAN,
     NOBODY_ELECTED,
+    OFFLINE,
+    PREFERRED,
+    controlled_shutdown_partition_leader_election,
     offline_partition_leader_election,
+    preferred_replica_partition_leader_election,
 )
 from tidegauge.controller.leader_and_isr import initialize_leader_and_isr, remove_replica_from_isr
 from tidegauge.controller.partition_state_machine import (
     NEW_PARTITION,
     OFFLINE_PARTITION,
     ONLINE_PARTITION,
+    may_enter,
 )
-from tidegauge.controller.state import ControlPlane
+from tidegauge.controller.request_batch import lead_anew
+from tidegauge.controller.state import ControlPlane, broker_at, partition_at, state_at
 from tidegauge.controller.zookeeper_requests import issue, new_request
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, append
 from tidegauge.simulation.events import add_item
@@ -38,17 +45,49 @@ from tidegauge.simulation.topology import (
 )
 from tidegauge.simulation.zookeeper_errors import BAD_VERSION, OK
 
+# Event.wait_ms of a read: what is done with the answer.
+_TAKE_OVER = code(0)
+_DECIDE = code(1)
+
 
 @inner_rule
 def live_replicas(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> int:
-    """Replicas whose brokers the controller knows as alive; a replica list."""
-    facts = topology.partitions[partition]
+    """Replicas whose brokers are alive and not about to stop; a replica list.
+
+    Source: ControllerContext.isReplicaOnline@2.4.0.
+    """
     live = EMPTY
-    for slot in range(facts.slot_count):
-        broker = topology.slots[facts.first_slot + slot].broker
-        if broker_at(topology, plane, controller, broker).alive:
+    for slot in range(topology.partitions[partition].slot_count):
+        broker = broker_of(topology, partition, slot)
+        known = broker_at(topology, plane, controller, broker)
+        if known.alive and not known.shutting_down:
             live = append(live, slot)
     return live
+
+
+@inner_rule
+def shutting_down_replicas(
+    topology: Topology, plane: ControlPlane, controller: int, partition: int
+) -> int:
+    """Replicas whose brokers are about to stop; a replica list."""
+    found = EMPTY
+    for slot in range(topology.partitions[partition].slot_count):
+        broker = broker_of(topology, partition, slot)
+        if broker_at(topology, plane, controller, broker).shutting_down:
+            found = append(found, slot)
+    return found
+
+
+@inner_rule
+def _live_or_shutting_down(
+    topology: Topology, plane: ControlPlane, controller: int, partition: int
+) -> int:
+    found = EMPTY
+    for slot in range(topology.partitions[partition].slot_count):
+        broker = broker_of(topology, partition, slot)
+        if broker_at(topology, plane, controller, broker).alive:
+            found = append(found, slot)
+    return found
 
 
 @inner_rule
@@ -57,37 +96,58 @@ def bring_online(kernel: Kernel, topology: Topology, plane: ControlPlane, contro
 
     Source: PartitionStateMachine.triggerOnlinePartitionStateChange@2.4.0.
     """
-    sizes = topology.sizes[0]
     plane.controllers[controller].removing = NONE
-    for partition in range(sizes.partitions):
-        known = plane.partitions[controller * sizes.partitions + partition]
+    plane.controllers[controller].strategy = OFFLINE
+    for partition in range(topology.sizes[0].partitions):
+        known = partition_at(topology, plane, controller, partition)
         if known.known and known.state in (NEW_PARTITION, OFFLINE_PARTITION):
-            _propose(kernel, topology, plane, controller, partition)
+            if known.has_state:
+                _read_and_decide(kernel, topology, plane, controller, partition)
+            else:
+                _decide(kernel, topology, plane, controller, partition)
 
 
 @inner_rule
-def remove_from_isrs(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, broker: int
+def elect_selected(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, strategy: int
 ) -> None:
-    """Take a dead broker out of every ISR that it is in.
+    """Elect leaders by a strategy for the partitions that the event has selected.
 
-    Source: ReplicaStateMachine.removeReplicasFromIsr@2.4.0.
+    Source: PartitionStateMachine.doElectLeaderForPartitions@2.4.0.
     """
-    sizes = topology.sizes[0]
-    plane.controllers[controller].removing = broker
-    for partition in range(sizes.partitions):
-        if plane.partitions[controller * sizes.partitions + partition].has_state:
-            _propose(kernel, topology, plane, controller, partition)
+    plane.controllers[controller].removing = NONE
+    plane.controllers[controller].strategy = strategy
+    for partition in range(topology.sizes[0].partitions):
+        known = partition_at(topology, plane, controller, partition)
+        if known.selected:
+            known.selected = False
+            _read_and_decide(kernel, topology, plane, controller, partition)
 
 
 @inner_rule
-def _propose(
+def remove_from_isr(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    partition: int,
+    broker: int,
+) -> None:
+    """Take a broker out of the ISR of a partition, if it is in it.
+
+    Source: ReplicaStateMachine.doRemoveReplicasFromIsr@2.4.0.
+    """
+    plane.controllers[controller].removing = broker
+    _read_and_decide(kernel, topology, plane, controller, partition)
+
+
+@inner_rule
+def _decide(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
 ) -> None:
     """Let the rules decide on one partition, and write what they say, if anything."""
-    index = controller * topology.sizes[0].partitions + partition
-    known = plane.partitions[index]
-    current = plane.leader_and_isr[index]
+    known = partition_at(topology, plane, controller, partition)
+    current = state_at(topology, plane, controller, partition)
     proposal = plane.proposal[0]
     proposal.leader = current.leader
     proposal.leader_epoch = current.leader_epoch
@@ -97,11 +157,10 @@ def _propose(
     if plane.controllers[controller].removing != NONE:
         replica = slot_of(topology, partition, plane.controllers[controller].removing)
         changes = replica >= 0 and remove_replica_from_isr(
-            plane.rules[controller],
-            proposal,
-            replica,
-            topology.partitions[partition].unclean_leader_election,
+            plane.rules[controller], proposal, replica, known.unclean_enabled
         )
+        # It is told to its replicas also if there was nothing to be changed.
+        lead_anew(topology, plane, controller, partition)
     elif known.has_state:
         changes = _elect(topology, plane, controller, partition)
     else:
@@ -114,16 +173,27 @@ def _propose(
 
 @inner_rule
 def _elect(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> bool:
-    facts = topology.partitions[partition]
-    outcome = offline_partition_leader_election(
-        plane.proposal[0],
-        facts.replicas,
-        live_replicas(topology, plane, controller, partition),
-        facts.unclean_leader_election,
-    )
-    known = plane.partitions[controller * topology.sizes[0].partitions + partition]
+    """Elect a leader; whether there is one now that has to be written."""
+    replicas = topology.partitions[partition].replicas
+    known = partition_at(topology, plane, controller, partition)
+    proposal = plane.proposal[0]
+    strategy = plane.controllers[controller].strategy
+    live = live_replicas(topology, plane, controller, partition)
+    if strategy == PREFERRED:
+        outcome = preferred_replica_partition_leader_election(proposal, replicas, live)
+    elif strategy == CONTROLLED_SHUTDOWN:
+        outcome = controlled_shutdown_partition_leader_election(
+            proposal,
+            replicas,
+            _live_or_shutting_down(topology, plane, controller, partition),
+            shutting_down_replicas(topology, plane, controller, partition),
+        )
+    else:
+        outcome = offline_partition_leader_election(
+            proposal, replicas, live, known.unclean_enabled
+        )
     known.unclean = outcome == ELECTED_UNCLEAN
-    return outcome != NOBODY_ELECTED
+    return outcome != NOBODY_ELECTED and may_enter(known.state, ONLINE_PARTITION)
 
 
 @inner_rule
@@ -135,8 +205,8 @@ def _write(
     partition: int,
     kind: int,
 ) -> None:
+    known = partition_at(topology, plane, controller, partition)
     proposal = plane.proposal[0]
-    known = plane.partitions[controller * topology.sizes[0].partitions + partition]
     known.written_leader = proposal.leader
     known.written_epoch = proposal.leader_epoch
     known.written_isr = proposal.isr
@@ -162,12 +232,7 @@ def take_state_answer(
     elif answer.error == OK:
         _confirm(kernel, topology, plane, controller, answer)
     elif answer.error == BAD_VERSION:
-        znode = state_znode(topology, answer.partition)
-        request = new_request(kernel, topology, plane, controller, ZK_GET, znode)
-        request.partition = answer.partition
-        # Asked because a write was refused: propose again.
-        request.wait_ms = 1
-        issue(kernel, plane, controller, request)
+        _read_and_decide(kernel, topology, plane, controller, answer.partition)
 
 
 @inner_rule
@@ -175,9 +240,29 @@ def read_state(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
 ) -> None:
     """Read the state of a partition into the controller's cache."""
+    _read(kernel, topology, plane, controller, partition, _TAKE_OVER)
+
+
+@inner_rule
+def _read_and_decide(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
+) -> None:
+    _read(kernel, topology, plane, controller, partition, _DECIDE)
+
+
+@inner_rule
+def _read(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    partition: int,
+    purpose: int,
+) -> None:
     znode = state_znode(topology, partition)
     request = new_request(kernel, topology, plane, controller, ZK_GET, znode)
     request.partition = partition
+    request.wait_ms = purpose
     issue(kernel, plane, controller, request)
 
 
@@ -185,20 +270,25 @@ def read_state(
 def _take_state(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
 ) -> None:
+    """Take over a state that was read; one of a later controller is not for this one to change.
+
+    Source: PartitionStateMachine.doElectLeaderForPartitions@2.4.0.
+    """
     if answer.error != OK:
         return
-    index = controller * topology.sizes[0].partitions + answer.partition
     item = kernel.items[answer.first_item]
-    state = plane.leader_and_isr[index]
+    known = partition_at(topology, plane, controller, answer.partition)
+    state = state_at(topology, plane, controller, answer.partition)
     state.leader = item.leader
     state.leader_epoch = item.leader_epoch
     state.isr = item.isr
     state.partition_epoch = item.version
-    known = plane.partitions[index]
     known.has_state = True
     known.controller_epoch = item.controller_epoch
-    if answer.wait_ms == 1:
-        _propose(kernel, topology, plane, controller, answer.partition)
+    known.unclean_enabled = item.may_move
+    own_epoch = plane.controllers[controller].controller_epoch
+    if answer.wait_ms == _DECIDE and item.controller_epoch <= own_epoch:
+        _decide(kernel, topology, plane, controller, answer.partition)
 
 
 @inner_rule
@@ -206,9 +296,8 @@ def _confirm(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
 ) -> None:
     """A state is written: take it over, and remember that brokers have to be told."""
-    index = controller * topology.sizes[0].partitions + answer.partition
-    known = plane.partitions[index]
-    state = plane.leader_and_isr[index]
+    known = partition_at(topology, plane, controller, answer.partition)
+    state = state_at(topology, plane, controller, answer.partition)
     old_leader = state.leader if known.has_state else UNDEFINED
     state.leader = known.written_leader
     state.leader_epoch = known.written_epoch
@@ -216,8 +305,7 @@ def _confirm(
     state.partition_epoch = answer.version
     known.has_state = True
     known.controller_epoch = plane.controllers[controller].controller_epoch
-    known.touched = True
-    known.led_anew = True
+    lead_anew(topology, plane, controller, answer.partition)
     if plane.controllers[controller].removing == NONE:
         known.state = ONLINE_PARTITION
         _write_election(kernel, topology, plane, controller, answer.partition, old_leader)
@@ -234,8 +322,7 @@ def _write_election(
     partition: int,
     old_leader: int,
 ) -> None:
-    index = controller * topology.sizes[0].partitions + partition
-    state = plane.leader_and_isr[index]
+    state = state_at(topology, plane, controller, partition)
     written = new_row(kernel, controller_process(topology, controller), LEADER_ELECTED)
     written.values[0] = partition
     written.values[1] = broker_of(topology, partition, state.leader)
@@ -243,7 +330,7 @@ def _write_election(
     written.values[3] = state.isr
     written.values[4] = state.partition_epoch
     written.values[5] = broker_of(topology, partition, old_leader)
-    written.values[6] = 1 if plane.partitions[index].unclean else 0
+    written.values[6] = 1 if partition_at(topology, plane, controller, partition).unclean else 0
     write_canonical(kernel, written)
 
 
@@ -251,7 +338,7 @@ def _write_election(
 def _write_removal(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
 ) -> None:
-    state = plane.leader_and_isr[controller * topology.sizes[0].partitions + partition]
+    state = state_at(topology, plane, controller, partition)
     written = new_row(kernel, controller_process(topology, controller), REMOVED_FROM_ISR)
     written.values[0] = partition
     written.values[1] = plane.controllers[controller].removing

@@ -8,6 +8,17 @@ ELECT = code(0)
 BROKER_CHANGE = code(1)
 TOPIC_CHANGE = code(2)
 ISR_CHANGE = code(3)
+SHUT_DOWN_BROKER = code(4)
+PREFERRED_ELECTION = code(5)
+AUTO_REBALANCE = code(6)
 
 #: What people call each: Kafka's ControllerState where there is one.
-NAMES: dict[int, str] = {0: "Startup", 1: "BrokerChange", 2: "TopicChange", 3: "IsrChange"}
+NAMES: dict[int, str] = {
+    0: "Startup",
+    1: "BrokerChange",
+    2: "TopicChange",
+    3: "IsrChange",
+    4: "ControlledShutdown",
+    5: "ManualLeaderBalance",
+    6: "AutoLeaderBalance",
+}

@@ -4,6 +4,10 @@ The leader of the ensemble keeps sessions in buckets of one tick: a session expi
 first tick that lies more than its time-out after it was last heard of
 (``ExpiryQueue.roundToNextInterval``). All sessions of a bucket expire together.
 
+A session outlives the process that has opened it, unless that closes it: a broker that was
+killed and is back has a new session, and the old one, with its registration, until that
+expires.
+
 An outage stops the clock of nobody: when ZooKeeper goes on after a pause, sessions whose
 time is up are closed at once, before what has come in meanwhile is read. After a restart of
 the ensemble (a new leader) all sessions have their full time-out again.
@@ -11,45 +15,53 @@ the ensemble (a new leader) all sessions have their full time-out again.
 
 from __future__ import annotations
 
-from tidegauge.controller.state import ControlPlane
+from tidegauge.controller.state import ControlPlane, Session
 from tidegauge.controller.znodes import delete_znode, forget_watches
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.faults import because_of
-from tidegauge.simulation.kernel import Event, Kernel
-from tidegauge.simulation.row_kinds import SESSION_EXPIRED, SESSION_OPENED
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.row_kinds import SESSION_CLOSED, SESSION_EXPIRED, SESSION_OPENED
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import (
-    CONTROLLER_ZNODE,
-    Topology,
-    broker_znode,
-    controller_process,
-)
+from tidegauge.simulation.topology import CONTROLLER_ZNODE, Topology, broker_znode
 
 
 @inner_rule
 def open_session(kernel: Kernel, plane: ControlPlane, request: Event) -> int:
     """Open a session for a broker; its number."""
-    session = plane.sessions[request.broker]
-    session.number += 1
+    ensemble = plane.ensemble[0]
+    number = ensemble.sessions
+    ensemble.sessions += 1
+    if ensemble.sessions + 1 >= len(plane.sessions):
+        kernel.context[0].needs_room = True
+    session = plane.sessions[number]
+    session.broker = request.broker
     session.open = True
     session.timeout_ms = request.wait_ms
-    touch_session(kernel, plane, request.broker)
+    session.next = NONE
+    if ensemble.last_session == NONE:
+        ensemble.first_session = number
+    else:
+        plane.sessions[ensemble.last_session].next = number
+    ensemble.last_session = number
+    _touch(kernel, plane, session)
     written = new_row(kernel, request.destination, SESSION_OPENED)
     written.values[0] = request.broker
-    written.values[1] = session.number
+    written.values[1] = number
     written.values[2] = session.timeout_ms
     write_canonical(kernel, written)
-    return session.number
+    return number
 
 
 @inner_rule
-def touch_session(kernel: Kernel, plane: ControlPlane, broker: int) -> None:
-    """Something has come from the session: it lives on.
+def touch_session(kernel: Kernel, plane: ControlPlane, number: int) -> None:
+    """Something has come from the session: it lives on."""
+    _touch(kernel, plane, plane.sessions[number])
 
-    Source: SessionTrackerImpl.touchSession and ExpiryQueue.update, ZooKeeper 3.5.
-    """
-    session = plane.sessions[broker]
+
+@inner_rule
+def _touch(kernel: Kernel, plane: ControlPlane, session: Session) -> None:
+    """Source: SessionTrackerImpl.touchSession and ExpiryQueue.update, ZooKeeper 3.5."""
     now_us = kernel.context[0].time_us
     tick_us = plane.ensemble[0].tick_us
     session.heard_us = now_us
@@ -57,50 +69,115 @@ def touch_session(kernel: Kernel, plane: ControlPlane, broker: int) -> None:
 
 
 @inner_rule
-def is_expired(plane: ControlPlane, broker: int, number: int) -> bool:
-    """Whether a request comes from a session that is not open any more."""
-    session = plane.sessions[broker]
-    return not session.open or session.number != number
+def is_expired(plane: ControlPlane, number: int) -> bool:
+    """Whether a request comes from a session that is not open any more, or has none."""
+    return number < 0 or not plane.sessions[number].open
 
 
 @inner_rule
 def check_sessions(kernel: Kernel, topology: Topology, plane: ControlPlane, zookeeper: int) -> None:
-    """Expire every session whose tick has come."""
+    """Expire every session whose tick has come, in the order of brokers."""
     for broker in range(topology.sizes[0].brokers):
-        session = plane.sessions[broker]
-        if session.open and session.expires_us <= kernel.context[0].time_us:
-            _expire(kernel, topology, plane, zookeeper, broker)
+        number = plane.ensemble[0].first_session
+        while number != NONE:
+            session = plane.sessions[number]
+            following = session.next
+            if session.broker == broker and session.expires_us <= kernel.context[0].time_us:
+                _expire(kernel, topology, plane, zookeeper, number)
+            number = following
 
 
 @inner_rule
 def _expire(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, zookeeper: int, broker: int
+    kernel: Kernel, topology: Topology, plane: ControlPlane, zookeeper: int, number: int
 ) -> None:
-    session = plane.sessions[broker]
-    session.open = False
+    session = plane.sessions[number]
     now_us = kernel.context[0].time_us
     written = new_row(kernel, zookeeper, SESSION_EXPIRED)
-    written.values[0] = broker
-    written.values[1] = session.number
+    written.values[0] = session.broker
+    written.values[1] = number
     written.values[2] = now_us - session.heard_us
-    because_of(kernel, written, broker)
+    because_of(kernel, written, session.broker)
     write_canonical(kernel, written)
-    forget_watches(plane, broker)
-    forget_watches(plane, controller_process(topology, broker))
-    for znode in (broker_znode(broker), CONTROLLER_ZNODE):
-        node = plane.znodes[znode]
-        if node.exists and node.broker == broker and node.session == session.number:
-            delete_znode(kernel, topology, plane, zookeeper, znode, UNDEFINED, now_us)
+    _end(kernel, topology, plane, zookeeper, number, now_us)
 
 
 @inner_rule
-def refresh_sessions(kernel: Kernel, topology: Topology, plane: ControlPlane) -> None:
+def close_session(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, request: Event, departure_us: int
+) -> None:
+    """End a session because its broker asks for it.
+
+    Source: PrepRequestProcessor (OpCode.closeSession), ZooKeeper 3.5.
+    """
+    written = new_row(kernel, request.destination, SESSION_CLOSED)
+    written.values[0] = request.broker
+    written.values[1] = request.value
+    write_canonical(kernel, written)
+    _end(kernel, topology, plane, request.destination, request.value, departure_us)
+
+
+@inner_rule
+def _end(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    zookeeper: int,
+    number: int,
+    departure_us: int,
+) -> None:
+    """Delete what a session owns, and forget what it has watched."""
+    session = plane.sessions[number]
+    session.open = False
+    _take_out(plane, number)
+    forget_watches(plane, number)
+    for znode in (broker_znode(session.broker), CONTROLLER_ZNODE):
+        node = plane.znodes[znode]
+        if node.exists and node.session == number:
+            delete_znode(kernel, topology, plane, zookeeper, znode, UNDEFINED, departure_us)
+
+
+@inner_rule
+def _take_out(plane: ControlPlane, number: int) -> None:
+    """Take a session out of the list of open ones."""
+    ensemble = plane.ensemble[0]
+    previous = NONE
+    current = ensemble.first_session
+    while current != number:
+        previous = current
+        current = plane.sessions[current].next
+    following = plane.sessions[number].next
+    if previous == NONE:
+        ensemble.first_session = following
+    else:
+        plane.sessions[previous].next = following
+    if ensemble.last_session == number:
+        ensemble.last_session = previous
+
+
+@inner_rule
+def lose_connections(plane: ControlPlane, broker: int) -> None:
+    """The process of a broker is gone: its watches go with its connection, not its session.
+
+    Source: NIOServerCnxn.close, DataTree.removeCnxn, ZooKeeper 3.5.
+    """
+    number = plane.ensemble[0].first_session
+    while number != NONE:
+        if plane.sessions[number].broker == broker:
+            forget_watches(plane, number)
+        number = plane.sessions[number].next
+
+
+@inner_rule
+def refresh_sessions(kernel: Kernel, plane: ControlPlane) -> None:
     """A new leader of the ensemble gives every session its full time-out.
 
     Source: ZooKeeperServer.startSessionTracker, ZooKeeper 3.5.
     """
-    for broker in range(topology.sizes[0].brokers):
-        if plane.sessions[broker].open:
-            heard_us = plane.sessions[broker].heard_us
-            touch_session(kernel, plane, broker)
-            plane.sessions[broker].heard_us = heard_us
+    number = plane.ensemble[0].first_session
+    while number != NONE:
+        session = plane.sessions[number]
+        heard_us = session.heard_us
+        _touch(kernel, plane, session)
+        session.heard_us = heard_us
+        number = session.next

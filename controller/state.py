@@ -7,10 +7,11 @@ controller, the others wait for /controller to go away.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import Tables
+from tidegauge.replication.compiled import Tables, inner_rule
 from tidegauge.replication.records import LeaderAndIsr, Record, Records, flag, i64
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.simulation.kernel import EventList
+from tidegauge.simulation.topology import Topology
 
 
 class Znode(Record):
@@ -49,19 +50,23 @@ class ZnodeWatch(Record):
     """A one-shot watch of one process on one znode."""
 
     process: i64
+    #: The session that it belongs to; -1 the operator's.
+    session: i64
     next: i64
 
 
 class Session(Record):
-    """A broker's session."""
+    """A session of a broker: its number is its place, and no place is taken twice."""
 
-    #: Number of the session; grows with each that the broker opens.
-    number: i64
+    #: Index of the broker that has opened it.
+    broker: i64
     open: flag
     timeout_ms: i64
     #: When something last came from it, and the tick at which it expires if nothing more does.
     heard_us: i64
     expires_us: i64
+    #: The next open session.
+    next: i64
 
 
 class Ensemble(Record):
@@ -75,6 +80,10 @@ class Ensemble(Record):
     #: Znodes that notifications can take, and watches: free ones.
     free_notification: i64
     free_watch: i64
+    #: How many sessions were ever opened; the open ones are a list in the order of opening.
+    sessions: i64
+    first_session: i64
+    last_session: i64
     #: Children of /isr_change_notification, in the order of their creation.
     first_notification: i64
     last_notification: i64
@@ -85,20 +94,37 @@ class Controller(Record):
 
     #: The broker's session; -1 without one.
     session: i64
+    #: Its broker's process runs, and has registered.
+    running: flag
     #: It is controller, in this epoch.
     active: flag
     controller_epoch: i64
+    #: Which of the contexts is its own, while it is controller; -1 none.
+    context: i64
+    #: Version of /controller_epoch that all its writes check.
+    epoch_version: i64
+    #: How many changes it has told all brokers (``metadata_log.py``).
+    told: i64
+    # Settings.
+    auto_leader_rebalance_enable: flag
+    leader_imbalance_check_interval_seconds: i64
+    leader_imbalance_per_broker_percentage: i64
+    controller_socket_timeout_ms: i64
 
     #: The event queue.
     queue: EventList
     #: What is being processed: ELECT, ... of ``phases.py``; -1 nothing.
     event: i64
-    #: How far it has come.
+    #: How far it has come, and when it was taken from the queue.
     phase: i64
+    taken_us: i64
+    #: ... and what it is or, once it is done, was.
+    done: i64
     #: Answers of ZooKeeper that it waits for.
     pending: i64
-    #: Answers that this phase has brought.
+    #: Answers that this phase has brought, and work beside them that it makes.
     answers: i64
+    work_us: i64
     #: Grows when the session is lost: answers to what was asked before are not for it.
     generation: i64
     #: Requests that are sent one after the other.
@@ -108,11 +134,21 @@ class Controller(Record):
     #: What the last answer said.
     answer_error: i64
     answer_version: i64
+    answer_broker: i64
     answer_epoch: i64
+    #: How leaders are being elected: a strategy of ``elections.py``.
+    strategy: i64
     #: The broker that states are being written without; -1: leaders are elected.
     removing: i64
     #: In the event being processed partitions have lost their leaders.
     leaders_lost: flag
+    #: Another controller has taken over: a write was refused for its epoch.
+    moved: flag
+    #: The ControlledShutdown being processed: an event; -1 none.
+    shutdown_request: i64
+    #: Partitions of which brokers have to be told: a list.
+    first_touched: i64
+    last_touched: i64
 
 
 class ControllerBroker(Record):
@@ -120,18 +156,27 @@ class ControllerBroker(Record):
 
     #: It is among the live brokers, as last read.
     alive: flag
+    #: It has asked for a controlled shutdown.
+    shutting_down: flag
+    #: All brokers were told last that it is alive.
+    told_alive: flag
     #: czxid of its registration, as last read.
     broker_epoch: i64
     #: What the broker change being processed says of it: APPEARED, BOUNCED or GONE.
     change: i64
     #: czxid in the list of brokers just read; -1 if it is not in it.
     listed_epoch: i64
-    #: The request to it that is being put together; -1 none.
+    #: The LeaderAndIsr and the StopReplica to it that are being put together; -1 none.
     building: i64
-    # Requests to it: one in flight, the others wait in a list of events.
+    stopping: i64
+    # Requests to it: the first of the list is in flight, the others wait.
+    #: The number under which it was sent; -1: it has still to be sent (again).
     in_flight: i64
     requests: i64
     queue: EventList
+    #: When it was sent, and whether a timer looks after its answer.
+    sent_us: i64
+    deadline_timer: flag
 
 
 class ControllerPartition(Record):
@@ -147,11 +192,37 @@ class ControllerPartition(Record):
     #: Brokers have to be told of it: for their metadata, and (``led_anew``) as replicas.
     touched: flag
     led_anew: flag
+    next_touched: i64
+    #: The event being processed is about it.
+    selected: flag
+    #: The broker that shuts down follows in it.
+    is_followed: flag
+    #: unclean.leader.election.enable of its topic, as last read.
+    unclean_enabled: flag
     #: What was written and is not confirmed yet, and the leader before it.
     written_leader: i64
     written_epoch: i64
     written_isr: i64
     unclean: flag
+
+
+class ControllerReplica(Record):
+    """What a controller knows of one replica."""
+
+    #: *_REPLICA of ``replica_state_machine.py``; 0: it has none yet.
+    state: i64
+
+
+class ContextOwner(Record):
+    """Whose context it is (Kafka: ``ControllerContext``).
+
+    Only who is controller has one, so that a thousand brokers do not need room for a thousand
+    times what one of them has to know. One is always free (``new_tables.py``).
+    """
+
+    #: Index of the controller's broker; -1: it is free.
+
+    controller: i64
 
 
 class ControlPlane(Tables):
@@ -163,10 +234,49 @@ class ControlPlane(Tables):
     sessions: Records[Session]
     controllers: Records[Controller]
     rules: Records[ReleaseRules]
-    #: At ``controller * broker_count + broker``.
+    contexts: Records[ContextOwner]
+    #: At ``context * broker_count + broker``.
     brokers: Records[ControllerBroker]
-    #: At ``controller * partition_count + partition``.
+    #: At ``context * partition_count + partition``.
     partitions: Records[ControllerPartition]
     leader_and_isr: Records[LeaderAndIsr]
+    #: At ``context * replica_count + row``.
+    replicas: Records[ControllerReplica]
     #: What a rule has to decide on before it is written: one record.
     proposal: Records[LeaderAndIsr]
+
+
+@inner_rule
+def broker_at(
+    topology: Topology, plane: ControlPlane, controller: int, broker: int
+) -> ControllerBroker:
+    """What a controller knows of a broker."""
+    context = plane.controllers[controller].context
+    return plane.brokers[context * topology.sizes[0].brokers + broker]
+
+
+@inner_rule
+def partition_at(
+    topology: Topology, plane: ControlPlane, controller: int, partition: int
+) -> ControllerPartition:
+    """What a controller knows of a partition."""
+    context = plane.controllers[controller].context
+    return plane.partitions[context * topology.sizes[0].partitions + partition]
+
+
+@inner_rule
+def state_at(
+    topology: Topology, plane: ControlPlane, controller: int, partition: int
+) -> LeaderAndIsr:
+    """A partition's leader and ISR, as a controller has read or written them last."""
+    context = plane.controllers[controller].context
+    return plane.leader_and_isr[context * topology.sizes[0].partitions + partition]
+
+
+@inner_rule
+def replica_at(
+    topology: Topology, plane: ControlPlane, controller: int, row: int
+) -> ControllerReplica:
+    """What a controller knows of a replica."""
+    context = plane.controllers[controller].context
+    return plane.replicas[context * len(topology.slots) + row]

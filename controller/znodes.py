@@ -7,7 +7,7 @@ order of their sequence numbers.
 
 from __future__ import annotations
 
-from tidegauge.controller.state import ControlPlane
+from tidegauge.controller.state import ControlPlane, Znode
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import new_event
@@ -20,6 +20,7 @@ from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     FIXED_ZNODES,
     NOTIFICATIONS_ZNODE,
+    PREFERRED_ELECTION_ZNODE,
     TOPICS_ZNODE,
     Topology,
     first_notification_znode,
@@ -40,19 +41,25 @@ def parent_of(topology: Topology, znode: int) -> int:
 
 
 @inner_rule
-def add_watch(plane: ControlPlane, znode: int, process: int, on_children: bool) -> None:
+def add_watch(kernel: Kernel, plane: ControlPlane, request: Event, on_children: bool) -> None:
     """Watch a znode, or its children, once; a watch that is set already is not set twice."""
+    znode = request.znode
+    session = request.value if request.broker != NONE else NONE
     node = plane.znodes[znode]
     index = node.first_child_watch if on_children else node.first_watch
     while index != NONE:
-        if plane.znode_watches[index].process == process:
+        watch = plane.znode_watches[index]
+        if watch.process == request.source and watch.session == session:
             return
         index = plane.znode_watches[index].next
     ensemble = plane.ensemble[0]
     index = ensemble.free_watch
     watch = plane.znode_watches[index]
     ensemble.free_watch = watch.next
-    watch.process = process
+    if watch.next == NONE or plane.znode_watches[watch.next].next == NONE:
+        kernel.context[0].needs_room = True
+    watch.process = request.source
+    watch.session = session
     if on_children:
         watch.next = node.first_child_watch
         node.first_child_watch = index
@@ -94,6 +101,7 @@ def _tell_watchers(
         watch = plane.znode_watches[index]
         event = new_event(kernel, zookeeper, watch.process, ZK_WATCH)
         event.znode = znode
+        event.value = watch.session
         send(kernel, event, departure_us)
         following = watch.next
         watch.next = ensemble.free_watch
@@ -102,32 +110,35 @@ def _tell_watchers(
 
 
 @inner_rule
-def forget_watches(plane: ControlPlane, process: int) -> None:
-    """Take out what a process of a session that is gone has watched."""
+def forget_watches(plane: ControlPlane, session: int) -> None:
+    """Take out what a session has watched that is gone, or has lost its connection."""
     for znode in range(FIXED_ZNODES):
         node = plane.znodes[znode]
-        node.first_watch = _without_watch(plane, node.first_watch, process)
-        node.first_child_watch = _without_watch(plane, node.first_child_watch, process)
+        node.first_watch = _without_watches(plane, node.first_watch, session)
+        node.first_child_watch = _without_watches(plane, node.first_child_watch, session)
 
 
 @inner_rule
-def _without_watch(plane: ControlPlane, first: int, process: int) -> int:
-    """The list of watches without that of a process: its first watch."""
+def _without_watches(plane: ControlPlane, first: int, session: int) -> int:
+    """The list of watches without those of a session: its first watch."""
     ensemble = plane.ensemble[0]
+    kept = NONE
     previous = NONE
     index = first
-    while index != NONE and plane.znode_watches[index].process != process:
-        previous = index
-        index = plane.znode_watches[index].next
-    if index == NONE:
-        return first
-    following = plane.znode_watches[index].next
-    plane.znode_watches[index].next = ensemble.free_watch
-    ensemble.free_watch = index
-    if previous == NONE:
-        return following
-    plane.znode_watches[previous].next = following
-    return first
+    while index != NONE:
+        watch = plane.znode_watches[index]
+        following = watch.next
+        if watch.session == session:
+            watch.next = ensemble.free_watch
+            ensemble.free_watch = index
+            if previous != NONE:
+                plane.znode_watches[previous].next = following
+        else:
+            if kept == NONE:
+                kept = index
+            previous = index
+        index = following
+    return kept
 
 
 @inner_rule
@@ -142,12 +153,7 @@ def new_notification(kernel: Kernel, plane: ControlPlane, request: Event) -> int
     parent = plane.znodes[NOTIFICATIONS_ZNODE]
     node.sequence_number = parent.sequence_number
     parent.sequence_number += 1
-    node.first_item = request.first_item
-    node.last_item = request.last_item
-    node.item_count = request.item_count
-    request.first_item = NONE
-    request.last_item = NONE
-    request.item_count = 0
+    keep_chain(node, request)
     node.next = NONE
     if ensemble.last_notification == NONE:
         ensemble.first_notification = znode
@@ -155,6 +161,29 @@ def new_notification(kernel: Kernel, plane: ControlPlane, request: Event) -> int
         plane.znodes[ensemble.last_notification].next = znode
     ensemble.last_notification = znode
     return znode
+
+
+@inner_rule
+def keep_chain(node: Znode, request: Event) -> None:
+    """Let a znode hold the partitions that a request names; they are the request's no more."""
+    node.first_item = request.first_item
+    node.last_item = request.last_item
+    node.item_count = request.item_count
+    request.first_item = NONE
+    request.last_item = NONE
+    request.item_count = 0
+
+
+@inner_rule
+def _free_chain(kernel: Kernel, node: Znode) -> None:
+    """Give back the partitions that a znode names."""
+    if node.first_item != NONE:
+        context = kernel.context[0]
+        kernel.items[node.last_item].next = context.free_item
+        context.free_item = node.first_item
+        context.free_items += node.item_count
+    node.first_item = NONE
+    node.item_count = 0
 
 
 @inner_rule
@@ -172,13 +201,7 @@ def _free_notification(kernel: Kernel, plane: ControlPlane, znode: int) -> None:
         plane.znodes[previous].next = node.next
     if ensemble.last_notification == znode:
         ensemble.last_notification = previous
-    if node.first_item != NONE:
-        context = kernel.context[0]
-        kernel.items[node.last_item].next = context.free_item
-        context.free_item = node.first_item
-        context.free_items += node.item_count
-    node.first_item = NONE
-    node.item_count = 0
+    _free_chain(kernel, node)
     node.next = ensemble.free_notification
     ensemble.free_notification = znode
 
@@ -204,5 +227,7 @@ def delete_znode(
     parent = parent_of(topology, znode)
     if parent == NOTIFICATIONS_ZNODE:
         _free_notification(kernel, plane, znode)
+    elif znode == PREFERRED_ELECTION_ZNODE:
+        _free_chain(kernel, node)
     fire_watches(kernel, plane, zookeeper, znode, departure_us)
     fire_child_watches(kernel, plane, zookeeper, parent, departure_us)

@@ -12,8 +12,11 @@ from __future__ import annotations
 
 from tidegauge.controller.sessions import (
     check_sessions,
+    close_session,
     is_expired,
+    lose_connections,
     open_session,
+    refresh_sessions,
     touch_session,
 )
 from tidegauge.controller.state import ControlPlane, Znode
@@ -22,25 +25,32 @@ from tidegauge.controller.znodes import (
     delete_znode,
     fire_child_watches,
     fire_watches,
+    keep_chain,
     new_notification,
     parent_of,
 )
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import size
 from tidegauge.simulation.costs import (
     ZOOKEEPER_PIPELINED_WRITE,
     ZOOKEEPER_READ,
     ZOOKEEPER_WRITE,
     cost_us,
 )
-from tidegauge.simulation.events import add_item, free_event, new_event, set_timer
+from tidegauge.simulation.events import add_item, free_event, new_answer, new_event, set_timer
+from tidegauge.simulation.faults import CONTROLLER_MOVE, ZOOKEEPER_OUTAGE
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
+    DISCONNECTED,
+    FAULT_BEGIN,
     ZK_CHILDREN,
+    ZK_CLOSE,
     ZK_CONNECT,
     ZK_CREATE,
     ZK_DELETE,
     ZK_EXISTS,
+    ZK_IS_QUIESCENT,
     ZK_PING,
     ZK_RESPONSE,
     ZK_SET,
@@ -51,20 +61,29 @@ from tidegauge.simulation.row_kinds import ZNODE_CREATED, ZNODE_SET
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
+    CONTROLLER_EPOCH_ZNODE,
     CONTROLLER_ZNODE,
     FIXED_ZNODES,
     NOTIFICATIONS_ZNODE,
+    PREFERRED_ELECTION_ZNODE,
     TOPICS_ZNODE,
     Topology,
+    broker_of,
+    broker_znode,
     first_notification_znode,
+    state_znode,
 )
 from tidegauge.simulation.zookeeper_errors import (
     BAD_VERSION,
+    CONTROLLER_MOVED,
     NO_NODE,
     NODE_EXISTS,
     OK,
     SESSION_EXPIRED,
 )
+
+#: So long nothing is written where everything has come to rest.
+_QUIET_US = code(1_500_000)
 
 
 @inner_rule
@@ -76,29 +95,51 @@ def handle_zookeeper_event(
         _tick(kernel, topology, plane, event.destination)
         free_event(kernel, event)
         return
-    answer = new_event(kernel, event.destination, event.source, ZK_RESPONSE)
+    if event.kind == DISCONNECTED:
+        lose_connections(plane, event.source)
+        free_event(kernel, event)
+        return
+    answer = new_answer(kernel, event, ZK_RESPONSE)
     answer.value = event.kind
     answer.znode = event.znode
     answer.partition = event.partition
-    answer.request = event.request
     answer.count = event.value
     answer.wait_ms = event.wait_ms
     departure_us = 0
+    has_session = event.broker != NONE
     if event.kind == ZK_CONNECT:
         departure_us = _write_us(kernel, plane, event.destination)
         answer.count = open_session(kernel, plane, event)
-    elif event.broker != NONE and is_expired(plane, event.broker, event.value):
+    elif has_session and is_expired(plane, event.value):
         departure_us = _read_us(kernel, event.destination)
         answer.error = SESSION_EXPIRED
     else:
-        if event.broker != NONE:
-            touch_session(kernel, plane, event.broker)
+        if has_session:
+            touch_session(kernel, plane, event.value)
         departure_us = _handle_request(kernel, topology, plane, event, answer)
-    if event.kind == ZK_PING and answer.error == OK:
+    if event.kind == ZK_CLOSE or (event.kind == ZK_PING and answer.error == OK):
         free_event(kernel, answer)
     else:
         send(kernel, answer, departure_us)
     free_event(kernel, event)
+
+
+@inner_rule
+def take_zookeeper_fault(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, event: Event
+) -> None:
+    """An outage is over, or /controller is deleted by hand."""
+    zookeeper = event.destination
+    kind = kernel.faults[event.value].kind
+    now_us = kernel.context[0].time_us
+    if kind == CONTROLLER_MOVE and event.kind == FAULT_BEGIN:
+        if plane.znodes[CONTROLLER_ZNODE].exists:
+            delete_znode(kernel, topology, plane, zookeeper, CONTROLLER_ZNODE, UNDEFINED, now_us)
+    elif kind == ZOOKEEPER_OUTAGE and kernel.processes[zookeeper].paused == 0:
+        # Sessions come before the requests that have waited.
+        if kernel.faults[event.value].refreshes_sessions:
+            refresh_sessions(kernel, plane)
+        check_sessions(kernel, topology, plane, zookeeper)
 
 
 @inner_rule
@@ -116,14 +157,25 @@ def _handle_request(
     """Do what a request of a live session asks for; when its answer leaves."""
     if request.kind == ZK_PING:
         return kernel.context[0].time_us
-    if request.kind == ZK_CREATE:
-        departure_us = _write_us(kernel, plane, request.destination)
+    if request.kind == ZK_IS_QUIESCENT:
+        answer.error = OK if _is_quiescent(kernel, topology, plane) else NO_NODE
+        return kernel.context[0].time_us
+    if not _is_write(request.kind):
+        departure_us = _read_us(kernel, request.destination)
+        _read(kernel, topology, plane, request, answer)
+        return departure_us
+    departure_us = _write_us(kernel, plane, request.destination)
+    if _is_fenced(topology, plane, request):
+        answer.error = CONTROLLER_MOVED
+    elif request.kind == ZK_CLOSE:
+        close_session(kernel, topology, plane, request, departure_us)
+    elif request.kind == ZK_CREATE and request.znode == CONTROLLER_ZNODE:
+        _create_controller(kernel, topology, plane, request, answer, departure_us)
+    elif request.kind == ZK_CREATE:
         _create(kernel, topology, plane, request, answer, departure_us)
     elif request.kind == ZK_SET:
-        departure_us = _write_us(kernel, plane, request.destination)
         _set(kernel, plane, request, answer, departure_us)
     elif request.kind == ZK_DELETE:
-        departure_us = _write_us(kernel, plane, request.destination)
         if _is_there(topology, plane, request):
             delete_znode(
                 kernel,
@@ -136,10 +188,105 @@ def _handle_request(
             )
         else:
             answer.error = NO_NODE
-    else:
-        departure_us = _read_us(kernel, request.destination)
-        _read(kernel, topology, plane, request, answer)
     return departure_us
+
+
+@inner_rule
+def _is_write(kind: int) -> bool:
+    return kind in (ZK_CREATE, ZK_SET, ZK_DELETE, ZK_CLOSE)
+
+
+@inner_rule
+def _is_fenced(topology: Topology, plane: ControlPlane, request: Event) -> bool:
+    """Whether a write depends on a controller epoch that is not the newest any more.
+
+    Source: KafkaZkClient.retryRequestsUntilConnected with expectedControllerEpochZkVersion@2.4.0.
+    """
+    brokers = topology.sizes[0].brokers
+    if not brokers <= request.source < 2 * brokers or request.count == UNDEFINED:
+        return False
+    return request.count != plane.znodes[CONTROLLER_EPOCH_ZNODE].version
+
+
+@inner_rule
+def _create_controller(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    request: Event,
+    answer: Event,
+    departure_us: int,
+) -> None:
+    """Create /controller; if a controller epoch comes along, both or neither is written.
+
+    Source: KafkaZkClient.registerControllerAndIncrementControllerEpoch@2.4.0.
+    """
+    if request.first_item == NONE:
+        _create(kernel, topology, plane, request, answer, departure_us)
+        return
+    epoch = plane.znodes[CONTROLLER_EPOCH_ZNODE]
+    if plane.znodes[CONTROLLER_ZNODE].exists:
+        answer.error = NODE_EXISTS
+        return
+    if request.version != UNDEFINED and request.version != epoch.version:
+        answer.error = BAD_VERSION
+        return
+    controller_epoch = kernel.items[request.first_item].controller_epoch
+    if not epoch.exists:
+        # The first controller of a cluster makes it before: with epoch 0.
+        epoch.exists = True
+        epoch.version = 0
+        _write_znode_row(kernel, plane, request, CONTROLLER_EPOCH_ZNODE, ZNODE_CREATED)
+    kernel.items[request.first_item].controller_epoch = 0
+    _create(kernel, topology, plane, request, answer, departure_us)
+    plane.ensemble[0].zxid += 1
+    epoch.controller_epoch = controller_epoch
+    epoch.version += 1
+    answer.version = epoch.version
+    _write_znode_row(kernel, plane, request, CONTROLLER_EPOCH_ZNODE, ZNODE_SET)
+
+
+@inner_rule
+def _write_znode_row(
+    kernel: Kernel, plane: ControlPlane, request: Event, znode: int, kind: int
+) -> None:
+    """Write down what a znode holds after a write; the last value is of its kind of row."""
+    node = plane.znodes[znode]
+    written = new_row(kernel, request.destination, kind)
+    written.values[0] = znode
+    written.values[1] = request.broker
+    written.values[2] = node.leader
+    written.values[3] = node.leader_epoch
+    written.values[4] = node.controller_epoch
+    written.values[5] = node.isr
+    written.values[6] = node.sequence_number if kind == ZNODE_CREATED else node.version
+    write_canonical(kernel, written)
+
+
+@inner_rule
+def _is_quiescent(kernel: Kernel, topology: Topology, plane: ControlPlane) -> bool:
+    """Whether everything has come to rest, as a test harness would see it.
+
+    Every partition with a live leader has all its live replicas in sync, no notification is
+    left, and nothing was written for a while.
+    """
+    ensemble = plane.ensemble[0]
+    if ensemble.first_notification != NONE:
+        return False
+    if kernel.context[0].time_us < ensemble.committed_us + _QUIET_US:
+        return False
+    for partition in range(topology.sizes[0].partitions):
+        node = plane.znodes[state_znode(topology, partition)]
+        leader = broker_of(topology, partition, node.leader)
+        if not node.exists or leader < 0 or not plane.znodes[broker_znode(leader)].exists:
+            continue
+        live = 0
+        for slot in range(topology.partitions[partition].slot_count):
+            broker = broker_of(topology, partition, slot)
+            live += 1 if plane.znodes[broker_znode(broker)].exists else 0
+        if size(node.isr) < live:
+            return False
+    return True
 
 
 @inner_rule
@@ -171,6 +318,8 @@ def _create(
     znode = request.znode
     if znode == NOTIFICATIONS_ZNODE:
         znode = new_notification(kernel, plane, request)
+    elif znode == PREFERRED_ELECTION_ZNODE and not plane.znodes[znode].exists:
+        keep_chain(plane.znodes[znode], request)
     node = plane.znodes[znode]
     if node.exists:
         answer.error = NODE_EXISTS
@@ -186,15 +335,7 @@ def _create(
     _take_data(kernel, node, request)
     answer.offset = node.created_zxid
     answer.version = 0
-    written = new_row(kernel, request.destination, ZNODE_CREATED)
-    written.values[0] = znode
-    written.values[1] = request.broker
-    written.values[2] = node.leader
-    written.values[3] = node.leader_epoch
-    written.values[4] = node.controller_epoch
-    written.values[5] = node.isr
-    written.values[6] = node.sequence_number
-    write_canonical(kernel, written)
+    _write_znode_row(kernel, plane, request, znode, ZNODE_CREATED)
     parent = parent_of(topology, znode)
     fire_watches(kernel, plane, request.destination, znode, departure_us)
     fire_child_watches(kernel, plane, request.destination, parent, departure_us)
@@ -240,15 +381,7 @@ def _set(
     _take_data(kernel, node, request)
     node.version += 1
     answer.version = node.version
-    written = new_row(kernel, request.destination, ZNODE_SET)
-    written.values[0] = request.znode
-    written.values[1] = request.broker
-    written.values[2] = node.leader
-    written.values[3] = node.leader_epoch
-    written.values[4] = node.controller_epoch
-    written.values[5] = node.isr
-    written.values[6] = node.version
-    write_canonical(kernel, written)
+    _write_znode_row(kernel, plane, request, request.znode, ZNODE_SET)
     fire_watches(kernel, plane, request.destination, request.znode, departure_us)
 
 
@@ -259,7 +392,7 @@ def _read(
     """Answer a get, an exists or a list of children; ``acks`` 1 sets a watch with it."""
     node = plane.znodes[request.znode]
     if request.acks == 1:
-        add_watch(plane, request.znode, request.source, request.kind == ZK_CHILDREN)
+        add_watch(kernel, plane, request, request.kind == ZK_CHILDREN)
     if request.kind == ZK_CHILDREN:
         _list_children(kernel, topology, plane, request.znode, answer)
         return
@@ -271,7 +404,8 @@ def _read(
     answer.broker = node.broker
     if request.kind == ZK_EXISTS:
         return
-    if request.znode >= first_notification_znode(topology):
+    is_notification = request.znode >= first_notification_znode(topology)
+    if is_notification or request.znode == PREFERRED_ELECTION_ZNODE:
         cursor = node.first_item
         while cursor != NONE:
             add_item(kernel, answer, kernel.items[cursor].partition)
@@ -283,6 +417,9 @@ def _read(
     item.controller_epoch = node.controller_epoch
     item.isr = node.isr
     item.version = node.version
+    if request.partition != UNDEFINED:
+        # The topic's unclean.leader.election.enable, which Kafka reads beside it.
+        item.may_move = topology.partitions[request.partition].unclean_leader_election
 
 
 @inner_rule

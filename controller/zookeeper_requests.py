@@ -22,9 +22,14 @@ def new_request(
     source = controller_process(topology, controller)
     request = new_event(kernel, source, zookeeper_process(topology), kind)
     request.broker = controller
-    request.value = plane.controllers[controller].session
-    request.request = plane.controllers[controller].generation
+    state = plane.controllers[controller]
+    request.value = state.session
+    request.request = state.generation
     request.znode = znode
+    # The version of /controller_epoch that a write depends on.
+    request.count = NONE
+    if state.active and plane.rules[controller].controller_fenced_by_epoch:
+        request.count = state.epoch_version
     return request
 
 

@@ -193,3 +193,12 @@ class ReleaseRules(Record):
     notifications_deleted_at_failover: flag
     #: The controller's reads and writes of ZooKeeper are sent one behind the other.
     controller_requests_pipelined: flag
+    #: /controller is created and the controller epoch raised in one transaction, and every
+    #: write of the controller checks that epoch.
+    controller_fenced_by_epoch: flag
+    #: A broker that is back with another registration has failed and started.
+    bounced_brokers_detected: flag
+    #: A new controller takes dead replicas out of ISRs before it elects leaders.
+    failover_removes_dead_replicas: flag
+    #: A log that was recovered is taken to be on disk up to its end.
+    recovery_point_at_end_after_recovery: flag

@@ -371,6 +371,23 @@ RULE_CELLS: Table = {
         Cell("0.10.2.0", False, "KafkaController.updateLeaderAndIsrCache@1.0.0"),
         Cell("1.1.0", True, "KAFKA-5642, KafkaController.updateLeaderAndIsrCache@1.1.0"),
     ),
+    "controller_fenced_by_epoch": (
+        Cell("0.10.2.0", False, "KafkaController.elect@2.0.1"),
+        Cell("2.1.0", True,
+             "KAFKA-6082, KafkaZkClient.registerControllerAndIncrementControllerEpoch@2.1.0"),
+    ),
+    "bounced_brokers_detected": (
+        Cell("0.10.2.0", False, "ReplicaStateMachine.BrokerChangeListener@0.10.2.0"),
+        Cell("2.2.0", True, "KIP-380, KafkaController.processBrokerChange@2.2.0"),
+    ),
+    "failover_removes_dead_replicas": (
+        Cell("0.10.2.0", False, "ReplicaStateMachine.startup@0.10.2.0"),
+        Cell("2.3.0", True, "KAFKA-3143, ReplicaStateMachine.startup@2.3.0"),
+    ),
+    "recovery_point_at_end_after_recovery": (
+        Cell("0.10.2.0", False, "Log.recoverLog@0.10.2.0"),
+        Cell("1.0.0", True, "Log.recoverLog@1.0.2"),
+    ),
 }
 # fmt: on
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.client_state import Client, Clients
 from tidegauge.simulation.events import add_item, new_event, set_timer
-from tidegauge.simulation.kernel import Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import METADATA, METADATA_REFRESH, REQUEST_TIMES_OUT
 from tidegauge.simulation.links import send
 from tidegauge.simulation.topology import Topology
@@ -40,8 +40,22 @@ def request_metadata(kernel: Kernel, topology: Topology, clients: Clients, proce
     for target in range(client.target_count):
         add_item(kernel, request, clients.targets[client.first_target + target].partition)
     now_us = kernel.context[0].time_us
+    client.metadata_sent_us = now_us
+    client.metadata_broker = broker
     send(kernel, request, now_us)
     _ask_next_after(kernel, client, process, client.request_timeout_ms * 1000)
+
+
+@inner_rule
+def lose_metadata_request(
+    kernel: Kernel, client: Client, process: int, broker: int, until_us: int
+) -> None:
+    """The connection to a broker is gone: if it was being asked, the next one is, soon."""
+    asked = client.metadata_request != 0 and client.metadata_broker == broker
+    if asked and client.metadata_sent_us <= until_us:
+        # The question stays open until then, so nobody asks twice.
+        client.metadata_broker = NONE
+        _ask_next_after(kernel, client, process, client.retry_backoff_ms * 1000)
 
 
 @inner_rule

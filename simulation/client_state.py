@@ -53,8 +53,11 @@ class Client(Record):
     #: Its partitions: where they lie in ``Clients.targets``.
     first_target: i64
     target_count: i64
-    #: The metadata request in flight, and how many were made; 0 none.
+    #: The metadata request in flight, when it was sent and to whom, and how many were made;
+    #: 0 none.
     metadata_request: i64
+    metadata_sent_us: i64
+    metadata_broker: i64
     metadata_requests: i64
     #: Another refresh is due already.
     refresh_timer: flag
@@ -67,6 +70,9 @@ class Client(Record):
     #: Grows with each question, so that late answers are recognised.
     question: i64
     topics_created: flag
+    #: Whom the request of a step has gone to, and when.
+    asked: i64
+    asked_us: i64
     #: How many steps were taken, and whether one's condition did not come true in time.
     steps_taken: i64
     steps_timed_out: i64
@@ -148,6 +154,9 @@ class Step(Record):
     member_count: i64
     #: What: a kind in ``steps.py``.
     action: i64
+    #: The broker that is asked; -1: whoever leads.
+    to: i64
+    leader_epoch: i64
     partition: i64
     records: i64
     acks: i64

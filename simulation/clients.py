@@ -9,6 +9,7 @@ from __future__ import annotations
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.client_metadata import (
     client_of,
+    lose_metadata_request,
     refresh_later,
     request_metadata,
     take_metadata,
@@ -18,6 +19,7 @@ from tidegauge.simulation.consumer import (
     handle_consumer_polls,
     handle_consumer_response,
     handle_fetch_times_out,
+    lose_fetch,
     poll_all,
 )
 from tidegauge.simulation.events import free_event
@@ -26,6 +28,7 @@ from tidegauge.simulation.kinds import (
     CLIENT_START,
     CONSUMER_POLLS,
     CONSUMER_RESPONSE,
+    DISCONNECTED,
     FETCH,
     METADATA,
     METADATA_REFRESH,
@@ -36,6 +39,7 @@ from tidegauge.simulation.kinds import (
     PRODUCER_SENDS,
     REQUEST_TIMES_OUT,
     STEP_DUE,
+    STEP_LOOKS,
     ZK_WATCH,
 )
 from tidegauge.simulation.producer import (
@@ -44,6 +48,7 @@ from tidegauge.simulation.producer import (
     handle_produce_times_out,
     handle_producer_retries,
     handle_producer_sends,
+    lose_produce_requests,
     plan_next_batch,
 )
 from tidegauge.simulation.row_kinds import CLIENT_TOTALS
@@ -51,9 +56,11 @@ from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.steps import (
     begin_operating,
     handle_operator_answer,
+    handle_operator_disconnected,
     handle_operator_times_out,
     handle_operator_watch,
     handle_step_due,
+    handle_step_looks,
     wait_for_step,
 )
 from tidegauge.simulation.topology import Topology
@@ -76,9 +83,25 @@ def handle_client_event(kernel: Kernel, topology: Topology, clients: Clients, ev
         _time_out(kernel, topology, clients, event)
     elif event.kind == PRODUCER_RETRIES:
         handle_producer_retries(kernel, topology, clients, event)
+    elif event.kind == DISCONNECTED:
+        _lose_connection(kernel, topology, clients, event)
     else:
         _keep_metadata(kernel, topology, clients, event)
     free_event(kernel, event)
+
+
+@inner_rule
+def _lose_connection(kernel: Kernel, topology: Topology, clients: Clients, event: Event) -> None:
+    """A broker has died, or refuses connections: what was asked of it has failed."""
+    process = event.destination
+    client = clients.clients[client_of(topology, process)]
+    if event.source >= topology.sizes[0].brokers:
+        return
+    lose_metadata_request(kernel, client, process, event.source, event.offset)
+    if client.kind == PRODUCER:
+        lose_produce_requests(kernel, topology, clients, process, event.source, event.offset)
+    elif client.kind == CONSUMER:
+        lose_fetch(kernel, topology, clients, process, event.source, event.offset)
 
 
 @inner_rule
@@ -92,6 +115,10 @@ def _operate(kernel: Kernel, topology: Topology, clients: Clients, event: Event)
         handle_operator_watch(kernel, topology, clients, event)
     elif event.kind == REQUEST_TIMES_OUT:
         handle_operator_times_out(kernel, topology, clients, event)
+    elif event.kind == DISCONNECTED:
+        handle_operator_disconnected(kernel, topology, clients, event)
+    elif event.kind == STEP_LOOKS:
+        handle_step_looks(kernel, topology, clients, event)
     else:
         handle_operator_answer(kernel, topology, clients, event)
 

@@ -167,6 +167,35 @@ def _reset(
 
 
 @inner_rule
+def lose_fetch(
+    kernel: Kernel,
+    topology: Topology,
+    clients: Clients,
+    process: int,
+    broker: int,
+    until_us: int,
+) -> None:
+    """The connection to a broker is gone: a fetch that was sent up to ``until_us`` has failed.
+
+    Source: Fetcher.sendFetches@2.4.0 (onFailure), ConsumerNetworkClient@2.4.0.
+    """
+    number = client_of(topology, process)
+    client = clients.clients[number]
+    connection = clients.connections[number * topology.sizes[0].brokers + broker]
+    timeout_us = client.request_timeout_ms * 1000
+    if connection.fetch == 0 or connection.deadline_us - timeout_us > until_us:
+        return
+    connection.fetch = 0
+    request_metadata(kernel, topology, clients, process)
+    if not connection.poll_timer:
+        connection.poll_timer = True
+        timer = new_event(kernel, process, process, CONSUMER_POLLS)
+        timer.broker = broker
+        backoff_us = client.retry_backoff_ms * 1000
+        set_timer(kernel, timer, kernel.context[0].time_us + backoff_us)
+
+
+@inner_rule
 def handle_fetch_times_out(
     kernel: Kernel, topology: Topology, clients: Clients, timer: Event
 ) -> None:

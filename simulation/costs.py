@@ -15,6 +15,8 @@ COST_NAMES = (
     *("request", "request_partition", "append", "become_leader", "become_follower"),
     *("zookeeper_read", "zookeeper_write", "zookeeper_pipelined_write"),
     *("controller_event", "controller_partition"),
+    *("broker_start", "log_load", "log_recovery", "log_recovery_mebibyte", "broker_stop"),
+    "controller_failover_partition",
 )
 REQUEST = code(int(NETWORK_TABLES) + 0)
 REQUEST_PARTITION = code(int(NETWORK_TABLES) + 1)
@@ -26,6 +28,12 @@ ZOOKEEPER_WRITE = code(int(NETWORK_TABLES) + 6)
 ZOOKEEPER_PIPELINED_WRITE = code(int(NETWORK_TABLES) + 7)
 CONTROLLER_EVENT_COST = code(int(NETWORK_TABLES) + 8)
 CONTROLLER_PARTITION_COST = code(int(NETWORK_TABLES) + 9)
+BROKER_START_COST = code(int(NETWORK_TABLES) + 10)
+LOG_LOAD = code(int(NETWORK_TABLES) + 11)
+LOG_RECOVERY = code(int(NETWORK_TABLES) + 12)
+LOG_RECOVERY_MEBIBYTE = code(int(NETWORK_TABLES) + 13)
+BROKER_STOP = code(int(NETWORK_TABLES) + 14)
+CONTROLLER_FAILOVER_PARTITION = code(int(NETWORK_TABLES) + 15)
 
 
 @inner_rule

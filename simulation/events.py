@@ -23,6 +23,7 @@ def new_event(kernel: Kernel, source: int, destination: int, kind: int) -> Event
     event.destination = destination
     event.source = source
     event.kind = kind
+    event.asked_us = context.time_us
     event.cause_process = context.cause_process
     event.cause_sequence = context.cause_sequence
     event.next = NONE
@@ -97,6 +98,70 @@ def _blank_item(item: PartitionData) -> None:
     item.version = UNDEFINED
     item.may_move = False
     item.continues = False
+
+
+@inner_rule
+def new_answer(kernel: Kernel, request: Event, kind: int) -> Event:
+    """A blank answer to a request, which its sender knows by number and ``value``."""
+    answer = new_event(kernel, request.destination, request.source, kind)
+    answer.asked_us = request.asked_us
+    answer.request = request.request
+    answer.value = request.value
+    return answer
+
+
+@inner_rule
+def copy_event(kernel: Kernel, event: Event) -> Event:
+    """A second event with the same body and chain, caused by what happens now."""
+    copy = new_event(kernel, event.source, event.destination, event.kind)
+    _copy_body(copy, event)
+    cursor = event.first_item
+    while cursor != NONE:
+        item = add_item(kernel, copy, kernel.items[cursor].partition)
+        _copy_item(item, kernel.items[cursor])
+        cursor = kernel.items[cursor].next
+    return copy
+
+
+@inner_rule
+def _copy_body(to: Event, event: Event) -> None:
+    to.request = event.request
+    to.partition = event.partition
+    to.broker = event.broker
+    to.controller_epoch = event.controller_epoch
+    to.version = event.version
+    to.offset = event.offset
+    to.count = event.count
+    to.acks = event.acks
+    to.wait_ms = event.wait_ms
+    to.min_bytes = event.min_bytes
+    to.partition_max_bytes = event.partition_max_bytes
+    to.max_bytes = event.max_bytes
+    to.error = event.error
+    to.znode = event.znode
+    to.value = event.value
+
+
+@inner_rule
+def _copy_item(to: PartitionData, item: PartitionData) -> None:
+    to.error = item.error
+    to.leader_epoch = item.leader_epoch
+    to.controller_epoch = item.controller_epoch
+    to.offset = item.offset
+    to.end_offset = item.end_offset
+    to.epoch = item.epoch
+    to.diverging_epoch = item.diverging_epoch
+    to.diverging_end_offset = item.diverging_end_offset
+    to.last_fetched_epoch = item.last_fetched_epoch
+    to.high_watermark = item.high_watermark
+    to.log_start_offset = item.log_start_offset
+    to.size_bytes = item.size_bytes
+    to.leader = item.leader
+    to.isr = item.isr
+    to.replicas = item.replicas
+    to.version = item.version
+    to.may_move = item.may_move
+    to.continues = item.continues
 
 
 @inner_rule

@@ -5,6 +5,9 @@ others learn of that row, so that whoever decides something because a peer was s
 say which fault was the reason (:func:`because_of`). This is bookkeeping beside the
 simulated cluster: no rule of Kafka reads it.
 
+What a process has to do when it dies or is started again is known to its own room
+(``actors/lifecycle.py``); here stands only whether it runs (:func:`dies`, :func:`lives`).
+
 **To add a fault**: a kind here and what it does in ``_apply``, its model in
 ``scenario_faults.py``.
 """
@@ -12,14 +15,22 @@ simulated cluster: no rule of Kafka reads it.
 from __future__ import annotations
 
 from tidegauge.replication.compiled import code, inner_rule
-from tidegauge.simulation.events import new_event, set_timer, stamp
+from tidegauge.simulation.events import free_all, new_answer, new_event, set_timer, stamp
 from tidegauge.simulation.kernel import Event, Kernel, Row
-from tidegauge.simulation.kinds import FAULT_BEGIN, FAULT_KNOWN, LINK_RELEASE
+from tidegauge.simulation.kinds import (
+    DISCONNECTED,
+    FAULT_BEGIN,
+    FAULT_KNOWN,
+    FIRST_REQUEST,
+    LAST_REQUEST,
+    LINK_RELEASE,
+)
 from tidegauge.simulation.links import (
     release_link,
     release_process,
     retransmission_us,
     route,
+    send,
     shortest_latency_us,
 )
 from tidegauge.simulation.row_kinds import FAULT_BEGAN, FAULT_ENDED
@@ -31,6 +42,10 @@ SLOW_DISK = code(1)
 SLOW_LINK = code(2)
 CUT_LINK = code(3)
 ZOOKEEPER_OUTAGE = code(4)
+CRASH = code(5)
+POWER_LOSS = code(6)
+RESTART = code(7)
+CONTROLLER_MOVE = code(8)
 
 _FIRST = code(1)
 _SECOND = code(2)
@@ -40,6 +55,12 @@ _SECOND = code(2)
 def is_between_processes(kind: int) -> bool:
     """Whether a fault of this kind hits links rather than processes."""
     return kind in (SLOW_LINK, CUT_LINK)
+
+
+@inner_rule
+def stops_process(kind: int) -> bool:
+    """Whether a fault of this kind keeps processes from running."""
+    return kind in (CRASH, POWER_LOSS, RESTART)
 
 
 @inner_rule
@@ -58,10 +79,13 @@ def handle_fault(kernel: Kernel, event: Event) -> bool:
     if begins:
         role.row_process = process
         role.row_sequence = row.sequence
-    elif kernel.faults[event.value].kind in (PAUSE, ZOOKEEPER_OUTAGE):
+    elif role.stops:
         role.went_on_us = kernel.context[0].time_us
     _apply(kernel, process, event.value, 1 if begins else -1)
-    if not is_between_processes(kernel.faults[event.value].kind):
+    if kernel.faults[event.value].kind == CONTROLLER_MOVE:
+        # It is over at once.
+        role.active = False
+    elif not is_between_processes(kernel.faults[event.value].kind):
         _announce(kernel, process, event.value, row, begins)
     return True
 
@@ -98,16 +122,105 @@ def handle_known_fault(kernel: Kernel, event: Event) -> None:
 @inner_rule
 def _apply(kernel: Kernel, process: int, number: int, sign: int) -> None:
     fault = kernel.faults[number]
+    state = kernel.processes[process]
     if fault.kind in (PAUSE, ZOOKEEPER_OUTAGE):
-        kernel.processes[process].paused += sign
-        if kernel.processes[process].paused == 0:
-            release_process(kernel, process)
+        _pause(kernel, process, number, sign > 0)
     elif fault.kind == SLOW_DISK:
-        kernel.processes[process].disk_delay_us += sign * fault.delay_us
-    else:
+        state.disk_delay_us += sign * fault.delay_us
+    elif stops_process(fault.kind):
+        state.held_down += sign
+        if fault.kind == POWER_LOSS:
+            state.without_power += sign
+    elif is_between_processes(fault.kind):
         for peer in range(kernel.context[0].process_count):
             if peer != process:
                 _apply_to_links(kernel, process, peer, number, sign)
+
+
+@inner_rule
+def _pause(kernel: Kernel, process: int, number: int, begins: bool) -> None:
+    """Stop a process that runs, or let it go on; one that has died meanwhile is another one."""
+    state = kernel.processes[process]
+    role = kernel.fault_roles[number * kernel.context[0].process_count + process]
+    if begins and state.alive:
+        role.stops = True
+        state.paused += 1
+    elif role.stops:
+        role.stops = False
+        state.paused -= 1
+        if state.paused == 0:
+            release_process(kernel, process)
+
+
+@inner_rule
+def dies(kernel: Kernel, process: int) -> None:
+    """A process is gone: nothing stops it any more, and nobody handles what it has missed."""
+    context = kernel.context[0]
+    state = kernel.processes[process]
+    state.alive = False
+    state.died_us = context.time_us
+    state.paused = 0
+    for number in range(len(kernel.faults)):
+        kernel.fault_roles[number * context.process_count + process].stops = False
+    free_all(kernel, state.held)
+
+
+@inner_rule
+def lives(kernel: Kernel, process: int) -> None:
+    """A process begins: what was sent before is not for it."""
+    state = kernel.processes[process]
+    state.alive = True
+    state.up_since_us = kernel.context[0].time_us
+
+
+@inner_rule
+def disconnect_all(kernel: Kernel, process: int) -> None:
+    """A process dies, and the operating system closes its connections: all others see it.
+
+    ``offset`` of the message says until when what was asked on them is lost.
+    """
+    context = kernel.context[0]
+    for other in range(context.process_count):
+        if other != process:
+            closed = new_event(kernel, process, other, DISCONNECTED)
+            closed.offset = context.time_us
+            send(kernel, closed, context.time_us)
+
+
+@inner_rule
+def reset_all(kernel: Kernel, process: int) -> None:
+    """A machine has its power back: it resets old connections, once TCP tries them again."""
+    context = kernel.context[0]
+    for other in range(context.process_count):
+        if other != process:
+            reset = new_event(kernel, process, other, DISCONNECTED)
+            reset.offset = context.time_us
+            delay_us = retransmission_us(kernel, other, process)
+            # Beside the stream of what the machine sends on new connections.
+            least_us = shortest_latency_us(kernel, process, other)
+            reset.time_us = context.time_us + delay_us + least_us
+            stamp(kernel, reset)
+            route(kernel, reset)
+
+
+@inner_rule
+def refuse(kernel: Kernel, event: Event) -> None:
+    """A message for a process that does not run, or did not yet: its sender may be told.
+
+    Who had sent it before the process died is told anyway, as all are.
+    """
+    state = kernel.processes[event.destination]
+    is_request = FIRST_REQUEST <= event.kind <= LAST_REQUEST
+    if is_request and state.without_power == 0 and event.asked_us > state.died_us:
+        refuse_connection(kernel, event)
+
+
+@inner_rule
+def refuse_connection(kernel: Kernel, event: Event) -> None:
+    """Nobody listens: the sender of a request sees its connection refused."""
+    refused = new_answer(kernel, event, DISCONNECTED)
+    refused.offset = event.asked_us
+    send(kernel, refused, kernel.context[0].time_us)
 
 
 @inner_rule

@@ -1,8 +1,9 @@
 """Frames: the messages that one group of processes hands to another at the end of a window.
 
 A frame is a header and rows: length, checksum, generation, window number, the sender's next
-event time, how many events and entries of partition data there are, and then these as they
-lie in memory, in the order in which they were sent. Indexes mean nothing to the receiver:
+event time, how many events, entries of partition data and changes of what all brokers are told
+(``metadata_log.py``) there are, and then these as they lie in memory, in the order in which
+they were sent. Indexes mean nothing to the receiver:
 chains are laid out in order, and each event says how many entries are its own.
 """
 
@@ -16,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.replication.compiled import rule
-from tidegauge.replication.records import Record, Records, dtype_of, i64, new_records
+from tidegauge.replication.records import Record, Records, i64, new_records
 from tidegauge.simulation.events import free_all, push
-from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kernel import NONE, Event, Kernel, MetadataChange, PartitionData
 
-_HEADER = struct.Struct("<QIIQqQQ")
+_HEADER = struct.Struct("<QIIQqQQQ")
 
 
 class FrameError(ValueError):
@@ -42,6 +43,7 @@ class FrameHeader(NamedTuple):
     next_event_us: int
     events: int
     items: int
+    changes: int
 
 
 class Frame(NamedTuple):
@@ -50,6 +52,7 @@ class Frame(NamedTuple):
     header: FrameHeader
     events: Records[Event]
     items: Records[PartitionData]
+    changes: Records[MetadataChange]
 
 
 @rule
@@ -144,10 +147,13 @@ def take_events(kernel: Kernel, events: Records[Event], items: Records[Partition
 
 
 def encode_frame(
-    header: FrameHeader, events: Records[Event], items: Records[PartitionData]
+    header: FrameHeader,
+    events: Records[Event],
+    items: Records[PartitionData],
+    changes: Records[MetadataChange],
 ) -> bytes:
     """A frame as bytes."""
-    rows = _bytes_of(events) + _bytes_of(items)
+    rows = _bytes_of(events) + _bytes_of(items) + _bytes_of(changes)
     return _HEADER.pack(len(rows), zlib.crc32(rows), *header) + rows
 
 
@@ -168,15 +174,21 @@ def decode_frame(data: bytes) -> Frame:
         raise FrameError(f"the checksum of the frame of window {header.window} does not match")
     events = new_records(Event, header.events)
     items = new_records(PartitionData, header.items)
-    boundary = header.events * dtype_of(Event).itemsize
-    _array_of(events).view(np.uint8)[:] = np.frombuffer(rows[:boundary], np.uint8)
-    _array_of(items).view(np.uint8)[:] = np.frombuffer(rows[boundary:], np.uint8)
-    return Frame(header, events, items)
+    changes = new_records(MetadataChange, header.changes)
+    first = 0
+    for table in (events, items, changes):
+        column = _array_of(table).view(np.uint8)
+        column[:] = np.frombuffer(rows, np.uint8, len(column), first)
+        first += len(column)
+    return Frame(header, events, items, changes)
 
 
-def _array_of(rows: Records[Event] | Records[PartitionData]) -> NDArray[np.void]:
+_Rows = Records[Event] | Records[PartitionData] | Records[MetadataChange]
+
+
+def _array_of(rows: _Rows) -> NDArray[np.void]:
     return np.asarray(rows).view(np.ndarray)
 
 
-def _bytes_of(rows: Records[Event] | Records[PartitionData]) -> bytes:
+def _bytes_of(rows: _Rows) -> bytes:
     return _array_of(rows).tobytes()

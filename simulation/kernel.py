@@ -67,6 +67,9 @@ class Event(Record):
     sequence: i64
     #: What it is (``kinds.py``).
     kind: i64
+    #: When its receiver asked for it, if it is an answer; else when it was sent. To a process
+    #: that was started later it means nothing.
+    asked_us: i64
     #: The canonical row that made the source send it, as (process, sequence).
     cause_process: i64
     cause_sequence: i64
@@ -191,6 +194,15 @@ class Process(Record):
     draws: i64
     #: How many other rows it has written since the last canonical one.
     minor: i64
+    #: It runs: not crashed, not stopped.
+    alive: flag
+    #: How many faults keep it from running.
+    held_down: i64
+    #: ... and how many of them have taken its machine's power.
+    without_power: i64
+    #: When it was started and when it died last.
+    up_since_us: i64
+    died_us: i64
     #: How many faults stop it now.
     paused: i64
     #: Added to each append by slow disks.
@@ -250,6 +262,16 @@ class Context(Record):
     trace_level: i64
     #: How many processes there are.
     process_count: i64
+    #: What brokers are told of the cluster (``metadata_log.py``): how much there is, and which
+    #: of it the other groups have not been sent.
+    metadata_changes: i64
+    first_unsent_change: i64
+    #: There are other groups to be told.
+    has_peers: flag
+    #: A broker has checkpoints to be written to files, or read from them.
+    files_due: flag
+    #: ... and that is to be done.
+    has_files: flag
     #: Slots that are kept free while a handler runs: of partition data, of rows of the
     #: trace, of all other tables.
     item_reserve: i64
@@ -300,11 +322,36 @@ class FaultRole(Record):
     side: i64
     #: The fault acts now, as far as the process knows.
     active: flag
+    #: It stops this process now: a pause of one that ran when it began, and has not died since.
+    stops: flag
     #: The canonical row with which the fault began.
     row_process: i64
     row_sequence: i64
     #: When this process, which the fault had stopped, went on; -1: never.
     went_on_us: i64
+
+
+class MetadataChange(Record):
+    """One partition or broker as a controller tells it to all brokers (``metadata_log.py``)."""
+
+    #: Number of a partition, or broker ``b`` as ``-1 - b``.
+    subject: i64
+    #: Leader's broker and leader epoch of a partition; of a broker whether it is alive.
+    leader: i64
+    leader_epoch: i64
+    #: Its place: the controller's epoch, and which of this controller's changes.
+    controller_epoch: i64
+    position: i64
+    #: The change of the same subject before it.
+    previous: i64
+    #: This group's own controller made it, so the other groups have to be told.
+    own: flag
+
+
+class MetadataHead(Record):
+    """The newest change of one subject: partitions, then brokers."""
+
+    change: i64
 
 
 class KindCount(Record):
@@ -330,3 +377,5 @@ class Kernel(Tables):
     #: What processes have to do with faults: at ``fault * process_count + process``.
     fault_roles: Records[FaultRole]
     kind_counts: Records[KindCount]
+    metadata_changes: Records[MetadataChange]
+    metadata_heads: Records[MetadataHead]

@@ -13,8 +13,13 @@ FAULT_BEGIN = code(0)
 FAULT_END = code(1)
 FAULT_KNOWN = code(2)
 LINK_RELEASE = code(3)
-#: The last kind that neither a pause nor a cut can hold back.
-LAST_FAULT_KIND = code(3)
+#: A supervisor starts a broker again that has exited by itself.
+SUPERVISOR_STARTS = code(4)
+#: The last kind that neither a pause nor a cut nor a death can hold back.
+LAST_FAULT_KIND = code(4)
+
+# Any process: a peer has closed its connections, or refuses one.
+DISCONNECTED = code(5)
 
 # A broker: requests that one of num.io.threads handles.
 PRODUCE = code(10)
@@ -24,13 +29,15 @@ LIST_OFFSETS = code(13)
 METADATA = code(14)
 LEADER_AND_ISR = code(15)
 UPDATE_METADATA = code(16)
+STOP_REPLICA = code(17)
 FIRST_REQUEST = PRODUCE
-LAST_REQUEST = UPDATE_METADATA
+LAST_REQUEST = STOP_REPLICA
 
 # A broker: answers to its own requests.
 FETCH_RESPONSE = code(20)
 EPOCH_RESPONSE = code(21)
 LIST_OFFSETS_RESPONSE = code(22)
+CONTROLLED_SHUTDOWN_RESPONSE = code(23)
 
 # A broker: timers.
 BROKER_START = code(30)
@@ -45,6 +52,12 @@ ISR_EXPIRATION = code(36)
 ISR_CHANGE_PROPAGATION = code(37)
 SESSION_PING = code(38)
 SAMPLE = code(39)
+LOGS_LOADED = code(41)
+HIGH_WATERMARK_CHECKPOINT = code(42)
+RECOVERY_POINT_CHECKPOINT = code(43)
+SHUTDOWN_RETRIES = code(44)
+SHUTDOWN_GIVES_UP = code(45)
+BROKER_STOPS = code(46)
 
 # ZooKeeper: requests, and its tick.
 ZK_CONNECT = code(50)
@@ -56,6 +69,9 @@ ZK_EXISTS = code(55)
 ZK_CHILDREN = code(56)
 ZK_DELETE = code(57)
 ZK_TICK = code(58)
+ZK_CLOSE = code(59)
+#: What no client can ask, but a test harness: whether everything has come to rest.
+ZK_IS_QUIESCENT = code(62)
 
 # Who uses ZooKeeper: its answers and events.
 ZK_RESPONSE = code(60)
@@ -66,6 +82,12 @@ CONTROLLER_START = code(70)
 CONTROLLER_WORKS = code(71)
 SESSION_LOST = code(72)
 CONTROL_RESPONSE = code(73)
+#: The broker of this controller is gone.
+BROKER_DIED = code(74)
+CONTROLLED_SHUTDOWN = code(75)
+CONTROL_RETRIES = code(76)
+CONTROL_GIVES_UP = code(77)
+AUTO_LEADER_REBALANCE = code(78)
 
 # A client.
 PRODUCE_RESPONSE = code(80)
@@ -78,6 +100,7 @@ REQUEST_TIMES_OUT = code(86)
 CONSUMER_POLLS = code(87)
 METADATA_REFRESH = code(88)
 STEP_DUE = code(89)
+STEP_LOOKS = code(90)
 
 #: One more than the largest kind.
 KINDS = 96

@@ -41,6 +41,8 @@ from tidegauge.simulation.kernel import (
     Kernel,
     KindCount,
     Link,
+    MetadataChange,
+    MetadataHead,
     PartitionData,
     Process,
     Row,
@@ -50,16 +52,24 @@ from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.random_streams import QUANTILES, Quantile
 from tidegauge.simulation.rows import TRACE_ALL, TRACE_TRANSITIONS
 from tidegauge.simulation.scenario_faults import (
+    ControllerMoveFault,
+    CrashFault,
     CutLinkFault,
+    FaultOfAnyKind,
     PauseFault,
+    PowerLossFault,
+    RestartFault,
     SlowDiskFault,
     SlowLinkFault,
     ZooKeeperOutageFault,
 )
 from tidegauge.simulation.scenario_steps import (
+    AskEpochStep,
     BeginFaultStep,
     FetchStep,
+    PreferredElectionStep,
     ProduceStep,
+    RequestStep,
     StepOfAnyKind,
 )
 from tidegauge.simulation.scenario_workload import ConsumerGroup, ProducerGroup
@@ -132,7 +142,10 @@ def new_kernel(
         faults=new_records(Fault, len(plan.scenario.faults)),
         fault_roles=new_records(FaultRole, len(plan.scenario.faults) * count),
         kind_counts=new_records(KindCount, int(KINDS)),
+        metadata_changes=new_records(MetadataChange, 0),
+        metadata_heads=new_records(MetadataHead, len(plan.partitions) + len(plan.brokers)),
     )
+    column(kernel.metadata_heads, "change")[:] = NONE
     empty_lists(kernel.links, "held")
     empty_lists(kernel.processes, "held")
     for field in ("ready", "outbox"):
@@ -140,6 +153,8 @@ def new_kernel(
     context = kernel.context[0]
     context.seed = plan.scenario.seed
     context.process_count = count
+    context.has_peers = len(set(hosted)) < count
+    context.has_files = plan.scenario.checkpoint_files
     context.reserve = reserve
     context.item_reserve = item_reserve
     context.trace_level = TRACE_ALL if plan.scenario.trace == "all" else TRACE_TRANSITIONS
@@ -172,6 +187,13 @@ def enlarge_kernel(kernel: Kernel, events: int, items: int) -> None:
         context.free_items += len(kernel.items) - count
 
 
+def enlarge_metadata(kernel: Kernel, changes: int) -> None:
+    """Enlarge the log of what brokers are told until there is room for so many changes more."""
+    count = int(kernel.context[0].metadata_changes)
+    if len(kernel.metadata_changes) - count < changes:
+        kernel.metadata_changes = grown(kernel.metadata_changes, 2 * count + 2 * changes)
+
+
 def empty_lists(rows: Records[R], field: str) -> None:
     """Make the lists of events under a field empty, in all rows."""
     for end in ("first", "last"):
@@ -193,6 +215,7 @@ def _processes(plan: ClusterPlan, hosted: Collection[int]) -> Records[Process]:
         process.host = planned.host
         process.rack = planned.rack
         process.hosted = number in hosted
+        process.alive = True
     return processes
 
 
@@ -223,8 +246,8 @@ def _plan_faults(plan: ClusterPlan, kernel: Kernel) -> None:
     for number, planned in enumerate(plan.scenario.faults):
         fault = kernel.faults[number]
         sides: tuple[list[int], list[int]] = ([], [])
-        if isinstance(planned, PauseFault):
-            fault.kind = faults.PAUSE
+        if isinstance(planned, PauseFault | CrashFault | PowerLossFault | RestartFault):
+            fault.kind = _OF_PROCESSES[type(planned)]
             hit = [
                 plan.broker_index(broker) for broker in plan.scenario.brokers_of(planned.brokers)
             ]
@@ -240,6 +263,9 @@ def _plan_faults(plan: ClusterPlan, kernel: Kernel) -> None:
             fault.kind = faults.ZOOKEEPER_OUTAGE
             fault.refreshes_sessions = planned.how == "restart"
             sides = ([zookeeper], [])
+        elif isinstance(planned, ControllerMoveFault):
+            fault.kind = faults.CONTROLLER_MOVE
+            sides = ([zookeeper], [])
         else:
             assert isinstance(planned, SlowLinkFault | CutLinkFault)
             fault.kind = faults.CUT_LINK if isinstance(planned, CutLinkFault) else faults.SLOW_LINK
@@ -253,6 +279,15 @@ def _plan_faults(plan: ClusterPlan, kernel: Kernel) -> None:
         for bit, processes in enumerate(sides):
             for process in processes:
                 kernel.fault_roles[number * count + process].side |= 1 << bit
+
+
+#: Faults that hit brokers with their controllers.
+_OF_PROCESSES: dict[type[FaultOfAnyKind], int] = {
+    PauseFault: faults.PAUSE,
+    CrashFault: faults.CRASH,
+    PowerLossFault: faults.POWER_LOSS,
+    RestartFault: faults.RESTART,
+}
 
 
 def new_clients(plan: ClusterPlan) -> Clients:
@@ -375,10 +410,26 @@ def _plan_step(plan: ClusterPlan, planned: StepOfAnyKind, step: Step, members: l
                 when.leader.topic, when.leader.partition
             )
             step.condition_leader = plan.broker_index(when.leader.leader)
+        elif when.controller is not None:
+            step.start = steps.WHEN_CONTROLLER
+            step.condition_leader = plan.broker_index(when.controller)
+        elif when.quiescent is not None:
+            step.start = steps.WHEN_QUIESCENT
+        elif when.unregistered is not None:
+            step.start = steps.WHEN_UNREGISTERED
+            members += [plan.broker_index(broker) for broker in when.unregistered]
         else:
             step.start = steps.WHEN_REGISTERED
             members += [plan.broker_index(broker) for broker in when.registered or ()]
     step.member_count = len(members) - step.first_member
+    _plan_action(plan, planned, step)
+
+
+def _plan_action(plan: ClusterPlan, planned: StepOfAnyKind, step: Step) -> None:
+    step.to = NONE
+    step.partition = NONE
+    if isinstance(planned, RequestStep) and planned.to is not None:
+        step.to = plan.broker_index(planned.to)
     if isinstance(planned, ProduceStep):
         step.action = steps.PRODUCES
         step.partition = plan.partition_number(planned.topic, planned.partition)
@@ -389,6 +440,15 @@ def _plan_step(plan: ClusterPlan, planned: StepOfAnyKind, step: Step, members: l
         step.action = steps.FETCHES
         step.partition = plan.partition_number(planned.topic, planned.partition)
         step.offset = planned.offset
+    elif isinstance(planned, AskEpochStep):
+        step.action = steps.ASKS_EPOCH
+        step.partition = plan.partition_number(planned.topic, planned.partition)
+        step.leader_epoch = planned.leader_epoch
+        step.to = plan.broker_index(planned.broker)
+    elif isinstance(planned, PreferredElectionStep):
+        step.action = steps.PREFERS
+        if planned.topic is not None and planned.partition is not None:
+            step.partition = plan.partition_number(planned.topic, planned.partition)
     else:
         is_begin = isinstance(planned, BeginFaultStep)
         step.action = steps.BEGINS_FAULT if is_begin else steps.ENDS_FAULT

@@ -31,6 +31,7 @@ from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import Topology
 
 _REQUEST_TIMED_OUT = code(errors.CODES["REQUEST_TIMED_OUT"])
+_NETWORK_EXCEPTION = code(errors.CODES["NETWORK_EXCEPTION"])
 
 
 @inner_rule
@@ -302,12 +303,54 @@ def handle_produce_times_out(
     request_metadata(kernel, topology, clients, process)
     while connection.flight_first != NONE:
         batch = clients.batches[connection.flight_first]
-        batch.in_flight = False
-        connection.in_flight -= 1
-        _take_out_of_flight(clients, connection, batch)
-        _retry_or_fail(kernel, topology, clients, process, batch, _REQUEST_TIMED_OUT)
-        _free_if_over(clients, batch)
+        _fail_attempt(kernel, topology, clients, process, connection, batch, _REQUEST_TIMED_OUT)
     _expire_waiting(kernel, clients, process, connection)
+
+
+@inner_rule
+def lose_produce_requests(
+    kernel: Kernel,
+    topology: Topology,
+    clients: Clients,
+    process: int,
+    broker: int,
+    until_us: int,
+) -> None:
+    """The connection to a broker is gone: what was sent on it up to ``until_us`` has failed.
+
+    Whether it was appended nobody knows.
+
+    Source: NetworkClient.processDisconnection@2.4.0, Sender.handleProduceResponse@2.4.0.
+    """
+    number = client_of(topology, process)
+    connection = clients.connections[number * topology.sizes[0].brokers + broker]
+    timeout_us = clients.clients[number].request_timeout_ms * 1000
+    while connection.flight_first != NONE:
+        batch = clients.batches[connection.flight_first]
+        if batch.deadline_us - timeout_us > until_us:
+            break
+        # What the broker had answered came before.
+        batch.unanswered -= 1
+        _fail_attempt(kernel, topology, clients, process, connection, batch, _NETWORK_EXCEPTION)
+    request_metadata(kernel, topology, clients, process)
+
+
+@inner_rule
+def _fail_attempt(
+    kernel: Kernel,
+    topology: Topology,
+    clients: Clients,
+    process: int,
+    connection: Connection,
+    batch: Batch,
+    error: int,
+) -> None:
+    """Nobody will answer an attempt that is in flight: the batch is tried again, or given up."""
+    batch.in_flight = False
+    connection.in_flight -= 1
+    _take_out_of_flight(clients, connection, batch)
+    _retry_or_fail(kernel, topology, clients, process, batch, error)
+    _free_if_over(clients, batch)
 
 
 @inner_rule
@@ -368,7 +411,7 @@ def _fail(
     row.values[2] = error
     row.values[3] = batch.attempts
     row.values[4] = batch.records
-    if error == _REQUEST_TIMED_OUT and batch.attempts > 0:
+    if error in (_REQUEST_TIMED_OUT, _NETWORK_EXCEPTION) and batch.attempts > 0:
         because_of(kernel, row, batch.broker)
     write_canonical(kernel, row)
     _free_if_over(clients, batch)

@@ -20,6 +20,7 @@ LATENCY = code(1)
 RETRANSMISSION = code(2)
 START = code(3)
 COST = code(4)
+POWER_LOSS = code(5)
 
 #: How many values a quantile table has.
 QUANTILES = 17

@@ -26,7 +26,7 @@ from typing import NamedTuple
 from tidegauge.replication.compiled import code
 
 #: Version of the schema.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class RowKind(NamedTuple):
@@ -58,11 +58,19 @@ LOG_END = code(13)
 REQUEST_REFUSED = code(14)
 NOTIFICATION_SENT = code(15)
 PARTITION_FAILED = code(16)
+BROKER_LOADING = code(17)
+CHECKPOINT_READ = code(18)
+LOG_LOST = code(19)
 SESSION_OPENED = code(20)
 SESSION_EXPIRED = code(21)
 ZNODE_CREATED = code(22)
 ZNODE_SET = code(23)
 ZNODE_DELETED = code(24)
+BROKER_STOPPED = code(25)
+SESSION_CLOSED = code(26)
+CONTROLLED_SHUTDOWN_SENT = code(27)
+CONTROLLED_SHUTDOWN_ANSWERED = code(28)
+REPLICA_STOPPED = code(29)
 CONTROLLER_ELECTED = code(30)
 CONTROLLER_EVENT = code(31)
 BROKER_FAILED = code(32)
@@ -71,13 +79,20 @@ LEADER_ELECTED = code(34)
 REMOVED_FROM_ISR = code(35)
 NOTIFICATION_READ = code(36)
 CONTROLLER_RESIGNED = code(37)
+CONTROLLER_EVENT_DONE = code(38)
+BROKER_SHUTS_DOWN = code(39)
 BATCH_FAILED = code(40)
 STEP_TAKEN = code(41)
 STEP_TIMED_OUT = code(42)
 BATCH_DUPLICATED = code(43)
 CONSUMER_RESET = code(44)
 CLIENT_TOTALS = code(45)
+STEP_ANSWERED = code(46)
+STEP_UNANSWERED = code(47)
+EPOCH_ANSWERED = code(49)
 SAMPLED = code(50)
+EPOCH_ASSIGNED = code(51)
+EPOCHS_CUT = code(52)
 APPENDED = code(60)
 FETCH_COUNTED = code(61)
 FETCH_ANSWERED = code(62)
@@ -85,6 +100,7 @@ HIGH_WATERMARK_MOVED = code(63)
 PRODUCE_ANSWERED = code(64)
 CONSUMED = code(65)
 MESSAGE = code(66)
+CHECKPOINT_WRITTEN = code(67)
 
 # fmt: off
 _CANONICAL = (
@@ -94,6 +110,29 @@ _CANONICAL = (
      "a fault of the scenario has ended in this process"),
     (BROKER_STARTED, "broker_started", "broker",
      "a broker has started; its periodic tasks count from here"),
+    (BROKER_LOADING, "broker_loading", "broker clean logs records_to_recover until_us",
+     "a broker's process has begun: it loads its logs, and reads again what may be torn"),
+    (CHECKPOINT_READ, "checkpoint_read",
+     "partition high_watermark recovery_point log_end_offset epoch_count",
+     "what a start has found on disk of a replica; -1: the checkpoint does not have it"),
+    (LOG_LOST, "log_lost", "partition end_offset old_end_offset",
+     "a loss of power has taken the end of a replica's log"),
+    (BROKER_STOPPED, "broker_stopped", "broker stop",
+     "a broker's process is gone; stop as in STOPS"),
+    (CONTROLLED_SHUTDOWN_SENT, "controlled_shutdown_sent", "broker to_process attempt",
+     "a broker that is to stop asks the controller to move its leaders away"),
+    (CONTROLLED_SHUTDOWN_ANSWERED, "controlled_shutdown_answered",
+     "broker attempt error remaining",
+     "... and is told how many partitions it still leads"),
+    (REPLICA_STOPPED, "replica_stopped", "partition leader_epoch",
+     "a replica does not fetch any more, as a StopReplica told it"),
+    (EPOCH_ANSWERED, "epoch_answered",
+     "partition to_process asked_epoch epoch end_offset error",
+     "a leader says where an epoch ended (OffsetsForLeaderEpoch)"),
+    (EPOCH_ASSIGNED, "epoch_assigned", "partition position epoch start_offset",
+     "an entry has come into a replica's leader-epoch cache; it is the last one now"),
+    (EPOCHS_CUT, "epochs_cut", "partition epoch_count",
+     "of a replica's leader-epoch cache only the first entries are left"),
     (BECAME_LEADER, "became_leader",
      "partition leader_epoch version isr log_end_offset high_watermark is_new_leader",
      "a broker leads a partition, as a LeaderAndIsr told it"),
@@ -129,6 +168,8 @@ _CANONICAL = (
      "ZooKeeper has opened a session of a broker"),
     (SESSION_EXPIRED, "session_expired", "broker session silent_us",
      "ZooKeeper has expired a session; silent_us is how long nothing came from the broker"),
+    (SESSION_CLOSED, "session_closed", "broker session",
+     "a broker has closed its session"),
     (ZNODE_CREATED, "znode_created",
      "znode writer leader leader_epoch controller_epoch isr sequence_number",
      "a znode was created"),
@@ -153,10 +194,18 @@ _CANONICAL = (
      "the controller has read an isr_change_notification and now tells the brokers"),
     (CONTROLLER_RESIGNED, "controller_resigned", "broker controller_epoch",
      "a broker is no longer controller"),
+    (CONTROLLER_EVENT_DONE, "controller_event_done", "event_kind processing_us",
+     "the controller is done with an event, processing_us after it has taken it"),
+    (BROKER_SHUTS_DOWN, "broker_shuts_down", "broker remaining",
+     "the controller has moved leaders away from a broker that is to stop"),
     (BATCH_FAILED, "batch_failed", "partition batch error attempts records",
      "a producer has given up a batch"),
     (STEP_TAKEN, "step_taken", "step", "a step of the scenario is taken"),
     (STEP_TIMED_OUT, "step_timed_out", "step", "the condition of a step did not come true in time"),
+    (STEP_ANSWERED, "step_answered", "step from_process error offset end_offset epoch",
+     "the request of a step is answered"),
+    (STEP_UNANSWERED, "step_unanswered", "step from_process",
+     "the request of a step is not answered"),
     (BATCH_DUPLICATED, "batch_duplicated", "partition batch records first_offset again_offset",
      "a batch was appended again by a retry of its producer"),
     (CONSUMER_RESET, "consumer_reset", "partition offset new_offset",
@@ -185,6 +234,8 @@ _DETAILS = (
      "a leader answers a produce request"),
     (CONSUMED, "consumed", "partition fetch_offset end_offset high_watermark error",
      "a consumer has taken an answer"),
+    (CHECKPOINT_WRITTEN, "checkpoint_written", "checkpoint partition_count",
+     "a broker has written a checkpoint; checkpoint as in CHECKPOINTS"),
     (MESSAGE, "message", "message_kind from_process partition offset error",
      "a message has reached its process"),
 )
@@ -221,8 +272,36 @@ MOMENT_FETCH = code(4)
 MOMENT_ANSWER = code(5)
 
 #: ``reason`` of a row about what a term has exposed and acknowledged, or a log holds.
-REASONS = {1: "ISR changed", 2: "end of term", 3: "end of run", 4: "truncation"}
+REASONS = {
+    1: "ISR changed",
+    2: "end of term",
+    3: "end of run",
+    4: "truncation",
+    5: "the process is gone",
+    6: "the process is back",
+}
 REASON_ISR = code(1)
 REASON_TERM = code(2)
 REASON_END = code(3)
 REASON_TRUNCATION = code(4)
+REASON_STOP = code(5)
+REASON_RETURN = code(6)
+
+#: ``stop``: how a broker's process has ended.
+STOPS = {
+    1: "killed",
+    2: "without power",
+    3: "stopped cleanly",
+    4: "exits: its registration is there already",
+    5: "exits: its log is out of range",
+}
+STOP_KILLED = code(1)
+STOP_POWER = code(2)
+STOP_CLEAN = code(3)
+STOP_REGISTERED_ALREADY = code(4)
+STOP_OUT_OF_RANGE = code(5)
+
+#: ``checkpoint``: which file.
+CHECKPOINTS = {1: "replication-offset-checkpoint", 2: "recovery-point-offset-checkpoint"}
+HIGH_WATERMARKS = code(1)
+RECOVERY_POINTS = code(2)

@@ -9,6 +9,8 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
+    PlainSerializer,
+    PlainValidator,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -16,7 +18,12 @@ from pydantic import (
 
 from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.replication.replica_list import SLOTS
-from tidegauge.simulation.durations import Duration
+from tidegauge.simulation.durations import (
+    Duration,
+    PositiveDuration,
+    format_duration,
+    parse_duration,
+)
 from tidegauge.simulation.scenario_errors import Problem, ProblemsError
 from tidegauge.simulation.scenario_parts import (
     BrokerId,
@@ -33,6 +40,8 @@ from tidegauge.simulation.scenario_settings import TOPIC_SETTINGS, ServerSetting
 
 #: The rack of all brokers where a scenario names none.
 DEFAULT_RACK = "default"
+#: Instead of a duration, where something may not happen at all.
+NEVER = "never"
 
 
 def _version_text(value: object) -> object:
@@ -41,6 +50,21 @@ def _version_text(value: object) -> object:
     return value
 
 
+def _duration_or_never(written: object) -> int | None:
+    if written == NEVER:
+        return None
+    try:
+        return parse_duration(written)
+    except ValueError as error:
+        raise ValueError(f"{error}; or {NEVER}") from error
+
+
+#: A duration, or None where the scenario says never.
+DurationOrNever = Annotated[
+    int | None,
+    PlainValidator(_duration_or_never),
+    PlainSerializer(format_duration, when_used="unless-none"),
+]
 #: A release in full: 2.6 is 2.6.3.
 ReleaseText = Annotated[
     str,
@@ -82,6 +106,19 @@ class Cluster(Part):
     )
     start_us: dict[BrokerKey, Duration] = Field(
         default_factory=dict, alias="start", description="... or at this one."
+    )
+    restart_after_exit_us: DurationOrNever = Field(
+        default=5_000_000,
+        alias="restart_after_exit",
+        description="A broker that exits by itself (it found its own registration in ZooKeeper, "
+        "or its log out of range in old releases) is started again by its supervisor so long "
+        "after, or never.",
+    )
+    write_back_us: PositiveDuration = Field(
+        default=30_000_000,
+        alias="write_back",
+        description="After how long the operating system has written to disk what a broker has "
+        "appended (Linux: dirty_expire_centisecs = 3000).",
     )
     settings: ServerSettings = Field(
         default_factory=dict, description="As in server.properties, for all brokers."

@@ -14,13 +14,19 @@ from tidegauge.simulation.scenario_errors import Path, Problem, did_you_mean
 from tidegauge.simulation.scenario_faults import (
     CLIENT_GROUP,
     RACK,
+    ControllerMoveFault,
+    CrashFault,
     CutLinkFault,
+    KeptLog,
     PauseFault,
+    PowerLossFault,
+    RestartFault,
     Selector,
     SlowDiskFault,
     SlowLinkFault,
 )
 from tidegauge.simulation.scenario_model import Scenario
+from tidegauge.simulation.scenario_parts import OfPartition
 from tidegauge.simulation.scenario_settings import (
     TOPIC_SETTINGS,
     broker_defaults,
@@ -30,13 +36,14 @@ from tidegauge.simulation.scenario_settings import (
 )
 from tidegauge.simulation.scenario_steps import (
     NO_LEADER,
+    AskEpochStep,
     BeginFaultStep,
+    Condition,
+    ConfigureStep,
     EndFaultStep,
-    FetchStep,
-    IsrIs,
-    LeaderIs,
-    OfPartition,
-    ProduceStep,
+    PreferredElectionStep,
+    RequestStep,
+    StepOfAnyKind,
 )
 
 
@@ -112,12 +119,8 @@ def _settings_that_kafka_refuses(scenario: Scenario) -> Iterator[Problem]:
 def _topics(scenario: Scenario) -> Iterator[Problem]:
     yield from _repeated_names("topics", (topic.name for topic in scenario.topics))
     brokers = set(scenario.broker_ids())
-    settings = broker_defaults(scenario.release)
-    known = {name: settings[name] for name in TOPIC_SETTINGS}
     for place, topic in enumerate(scenario.topics):
-        yield from problems_of_settings(
-            ("topics", place, "settings"), topic.settings, "topics", known
-        )
+        yield from _topic_settings(("topics", place, "settings"), topic.settings, scenario)
         factor = scenario.replication_factor(topic)
         if factor > len(brokers):
             yield Problem(
@@ -129,6 +132,14 @@ def _topics(scenario: Scenario) -> Iterator[Problem]:
                 if broker not in brokers:
                     path = ("topics", place, "assignment", partition, index)
                     yield Problem(path, scenario.cluster.no_such_broker(broker))
+
+
+def _topic_settings(
+    path: Path, settings: Mapping[str, int], scenario: Scenario
+) -> Iterator[Problem]:
+    defaults = broker_defaults(scenario.release)
+    known = {name: defaults[name] for name in TOPIC_SETTINGS}
+    yield from problems_of_settings(path, settings, "topics", known)
 
 
 def _workload(scenario: Scenario) -> Iterator[Problem]:
@@ -188,10 +199,40 @@ def _faults(scenario: Scenario) -> Iterator[Problem]:
             yield from _too_late((*path, "at"), fault.at_us, scenario)
         elif fault.name not in begun:
             yield Problem(path, "never begins: it needs `at`, or a name and a step begin_fault")
-        if isinstance(fault, PauseFault | SlowDiskFault):
+        if isinstance(fault, PauseFault | CrashFault | RestartFault | SlowDiskFault):
             yield from _selectors((*path, "brokers"), fault.brokers, scenario)
+        elif isinstance(fault, PowerLossFault):
+            problems = list(_selectors((*path, "brokers"), fault.brokers, scenario))
+            yield from problems or _kept_logs((*path, "keeps"), fault, scenario)
         elif isinstance(fault, SlowLinkFault | CutLinkFault):
             yield from _ends((*path, "between"), fault.between, scenario)
+
+
+def _kept_logs(path: Path, fault: PowerLossFault, scenario: Scenario) -> Iterator[Problem]:
+    """Whether there are these logs, each once, on brokers that lose power."""
+    pinned = set()
+    for place, kept in enumerate(fault.keeps):
+        problems = list(_of_partition((*path, place), kept, scenario))
+        yield from problems
+        if problems:
+            continue
+        message = _not_kept(kept, fault, scenario)
+        log = (kept.topic, kept.partition, kept.broker)
+        if message is None and log in pinned:
+            message = "the log of this partition on this broker is there twice"
+        if message is not None:
+            yield Problem((*path, place, "broker"), message)
+        pinned.add(log)
+
+
+def _not_kept(kept: KeptLog, fault: PowerLossFault, scenario: Scenario) -> str | None:
+    """What is wrong with the broker whose log of a partition that there is should be kept."""
+    hit = scenario.brokers_of(fault.brokers)
+    if kept.broker not in scenario.broker_ids():
+        return scenario.cluster.no_such_broker(kept.broker)
+    if kept.broker not in hit:
+        return f"broker {kept.broker} does not lose power here, only {hit}"
+    return _no_replica(kept, kept.broker, scenario)
 
 
 def _ends(
@@ -223,7 +264,6 @@ def _selectors(path: Path, selectors: Iterable[Selector], scenario: Scenario) ->
 
 
 def _steps(scenario: Scenario) -> Iterator[Problem]:
-    assignments = {topic.name: scenario.assignments(topic) for topic in scenario.topics}
     latest_us = 0
     for place, step in enumerate(scenario.steps):
         path = ("steps", place)
@@ -234,40 +274,81 @@ def _steps(scenario: Scenario) -> Iterator[Problem]:
                 yield Problem((*path, "at"), f"a step before this one waits until {before}")
             latest_us = max(latest_us, step.at_us)
         if step.when is not None:
-            when = (*path, "when")
-            for broker in step.when.registered or ():
-                if broker not in scenario.broker_ids():
-                    message = scenario.cluster.no_such_broker(broker)
-                    yield Problem((*when, "registered"), message)
-            for name, condition in (("isr", step.when.isr), ("leader", step.when.leader)):
-                if condition is not None:
-                    yield from _of_partition((*when, name), condition, assignments)
-        if isinstance(step, ProduceStep | FetchStep):
-            yield from _of_partition(path, step, assignments)
+            yield from _condition((*path, "when"), step.when, scenario)
+        yield from _action(path, step, scenario)
     yield from _steps_of_faults(scenario)
 
 
-def _of_partition(
-    path: Path, part: OfPartition, assignments: Mapping[str, list[list[int]]]
-) -> Iterator[Problem]:
-    """Whether there is this partition, and the brokers that a condition names hold it."""
-    if part.topic not in assignments:
-        yield Problem((*path, "topic"), _no_such("topic", part.topic, assignments))
-        return
-    partitions = assignments[part.topic]
-    if part.partition >= len(partitions):
-        last = len(partitions) - 1
-        yield Problem((*path, "partition"), f"the last partition of {part.topic} is {last}")
-        return
-    replicas = partitions[part.partition]
+def _action(path: Path, step: StepOfAnyKind, scenario: Scenario) -> Iterator[Problem]:
+    """Whether there is what a step acts on, unless that is a fault."""
+    if isinstance(step, RequestStep):
+        yield from _of_partition(path, step, scenario)
+        if step.to is not None:
+            yield from _broker((*path, "to"), step.to, scenario)
+    elif isinstance(step, AskEpochStep):
+        yield from _of_partition(path, step, scenario)
+        yield from _broker((*path, "broker"), step.broker, scenario)
+    elif isinstance(step, PreferredElectionStep):
+        if step.topic is not None and step.partition is not None:
+            yield from _partition(path, step.topic, step.partition, scenario)
+    elif isinstance(step, ConfigureStep):
+        yield from _topic((*path, "topic"), step.topic, scenario)
+        yield from _topic_settings((*path, "settings"), step.settings, scenario)
+
+
+def _condition(path: Path, condition: Condition, scenario: Scenario) -> Iterator[Problem]:
+    """Whether it can hold: there are the brokers and the partition, and these are its replicas."""
+    for broker in condition.registered or ():
+        yield from _broker((*path, "registered"), broker, scenario)
+    for broker in condition.unregistered or ():
+        yield from _broker((*path, "unregistered"), broker, scenario)
+    if condition.controller is not None:
+        yield from _broker((*path, "controller"), condition.controller, scenario)
     expected: tuple[int, ...] = ()
-    if isinstance(part, IsrIs):
-        expected = part.members
-    elif isinstance(part, LeaderIs) and part.leader != NO_LEADER:
-        expected = (part.leader,)
-    for broker in expected:
-        if broker not in replicas:
-            yield Problem((*path, "is"), f"broker {broker} is no replica of it, only {replicas}")
+    if condition.isr is not None:
+        expected = condition.isr.members
+    elif condition.leader is not None and condition.leader.leader != NO_LEADER:
+        expected = (condition.leader.leader,)
+    for name, part in (("isr", condition.isr), ("leader", condition.leader)):
+        if part is None:
+            continue
+        problems = list(_of_partition((*path, name), part, scenario))
+        yield from problems
+        for broker in () if problems else expected:
+            message = _no_replica(part, broker, scenario)
+            if message:
+                yield Problem((*path, name, "is"), message)
+
+
+def _broker(path: Path, broker: int, scenario: Scenario) -> Iterator[Problem]:
+    if broker not in scenario.broker_ids():
+        yield Problem(path, scenario.cluster.no_such_broker(broker))
+
+
+def _topic(path: Path, name: str, scenario: Scenario) -> Iterator[Problem]:
+    names = [topic.name for topic in scenario.topics]
+    if name not in names:
+        yield Problem(path, _no_such("topic", name, names))
+
+
+def _of_partition(path: Path, part: OfPartition, scenario: Scenario) -> Iterator[Problem]:
+    yield from _partition(path, part.topic, part.partition, scenario)
+
+
+def _partition(path: Path, topic: str, number: int, scenario: Scenario) -> Iterator[Problem]:
+    problems = list(_topic((*path, "topic"), topic, scenario))
+    yield from problems
+    if problems:
+        return
+    last = scenario.topic(topic).partition_count - 1
+    if number > last:
+        yield Problem((*path, "partition"), f"the last partition of {topic} is {last}")
+
+
+def _no_replica(part: OfPartition, broker: int, scenario: Scenario) -> str | None:
+    """What is wrong with a broker that should be a replica of a partition that there is."""
+    replicas = scenario.assignments(scenario.topic(part.topic))[part.partition]
+    return None if broker in replicas else f"broker {broker} is no replica of it, only {replicas}"
 
 
 def _steps_of_faults(scenario: Scenario) -> Iterator[Problem]:
@@ -280,7 +361,9 @@ def _steps_of_faults(scenario: Scenario) -> Iterator[Problem]:
         if step.fault not in faults:
             yield Problem(path, _no_such("fault", step.fault, faults))
         elif isinstance(step, EndFaultStep):
-            if step.fault not in begun:
+            if isinstance(faults[step.fault], ControllerMoveFault):
+                yield Problem(path, f"{step.fault} is a controller move: there is nothing to end")
+            elif step.fault not in begun:
                 yield Problem(path, f"{step.fault} has not begun: no step before begins it")
         elif faults[step.fault].at_us is not None:
             yield Problem(path, f"{step.fault} has `at`, so it begins by itself")

@@ -20,10 +20,26 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import AfterValidator, Discriminator, Field, PlainSerializer, PlainValidator
+from pydantic import (
+    AfterValidator,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    field_validator,
+)
 
 from tidegauge.simulation.durations import Duration, PositiveDuration
-from tidegauge.simulation.scenario_parts import Name, Part, Some, one_of
+from tidegauge.simulation.scenario_parts import (
+    BrokerId,
+    Listed,
+    Name,
+    Offset,
+    OfPartition,
+    Part,
+    Some,
+    one_of,
+)
 
 HOST = "host"
 BROKER = "broker"
@@ -129,6 +145,63 @@ class PauseFault(FaultOfAnyKind):
     brokers: Some[BrokerSelector] = Field(description="Which ones.")
 
 
+class CrashFault(FaultOfAnyKind):
+    """Brokers are killed, and their controllers with them; they start again when it ends.
+
+    This is SIGKILL. What a broker has written is in the page cache, and survives.
+    """
+
+    kind: Literal["crash"]
+    brokers: Some[BrokerSelector] = Field(description="Which ones.")
+
+
+class KeptLog(OfPartition):
+    """How much of a log survives a loss of power."""
+
+    broker: BrokerId = Field(description="Id of the broker whose log it is.")
+    offset: Offset = Field(
+        description="The log end offset it keeps: what it had below survives, nothing else does."
+    )
+
+
+class PowerLossFault(FaultOfAnyKind):
+    """Machines lose power; when it is back, their brokers start.
+
+    No connection is closed, and nobody is told. Of each log, what is younger than the cluster's
+    `write_back` may be lost, from a point on that is drawn for that log.
+    """
+
+    kind: Literal["power_loss"]
+    brokers: Some[BrokerSelector] = Field(description="Whose machines.")
+    keeps: Listed[KeptLog] = Field(
+        default=(), description="Logs whose point is not drawn, but this one."
+    )
+
+
+class RestartFault(FaultOfAnyKind):
+    """Brokers are stopped cleanly, and start when it ends.
+
+    This is SIGTERM: a controlled shutdown, then all is flushed and checkpointed. A broker that has
+    not stopped when the fault ends starts as soon as it has.
+    """
+
+    kind: Literal["restart"]
+    brokers: Some[BrokerSelector] = Field(description="Which ones.")
+
+
+class ControllerMoveFault(FaultOfAnyKind):
+    """/controller is deleted: the brokers elect a controller anew. It is over at once."""
+
+    kind: Literal["controller_move"]
+
+    @field_validator("for_us", mode="before")
+    @classmethod
+    def _is_over_at_once(cls, duration: object) -> object:
+        if duration is not None:
+            raise ValueError("a controller move is over at once, so it has no `for`")
+        return duration
+
+
 class SlowDiskFault(FaultOfAnyKind):
     """Disks are slow."""
 
@@ -171,7 +244,19 @@ class ZooKeeperOutageFault(FaultOfAnyKind):
 
 LinkFault = SlowLinkFault | CutLinkFault
 Fault = Annotated[
-    PauseFault | SlowDiskFault | SlowLinkFault | CutLinkFault | ZooKeeperOutageFault,
+    PauseFault
+    | CrashFault
+    | PowerLossFault
+    | RestartFault
+    | SlowDiskFault
+    | SlowLinkFault
+    | CutLinkFault
+    | ZooKeeperOutageFault
+    | ControllerMoveFault,
     Discriminator("kind"),
-    one_of("kind", "pause", "slow_disk", "slow_link", "cut_link", "zookeeper_outage"),
+    one_of(
+        "kind",
+        *("pause", "crash", "power_loss", "restart", "slow_disk", "slow_link", "cut_link"),
+        *("zookeeper_outage", "controller_move"),
+    ),
 ]

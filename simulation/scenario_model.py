@@ -19,6 +19,7 @@ from tidegauge.replication.releases import DEFAULT_RELEASE
 from tidegauge.simulation.durations import PositiveDuration, format_duration
 from tidegauge.simulation.replica_assignment import assign_replicas_to_brokers
 from tidegauge.simulation.scenario_cluster import (
+    NEVER,
     Cluster,
     ProtocolText,
     ReleaseText,
@@ -69,6 +70,11 @@ class Scenario(Part):
     )
     trace: Literal["transitions", "all"] = Field(
         default="transitions", description="all: single requests and appends, too."
+    )
+    checkpoint_files: bool = Field(
+        default=False,
+        description="Brokers' checkpoints are also written as real files in Kafka's format into "
+        "the run's folder, and read back at a restart.",
     )
     cluster: Cluster = Field(description="The brokers.")
     zookeeper: ZooKeeper = Field(default=ZooKeeper(), description="ZooKeeper.")
@@ -204,6 +210,8 @@ class Scenario(Part):
         written = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         written["protocol"] = self._protocol(self.release, self.protocol)
         written["cluster"] |= self._resolved_cluster()
+        # Never is None in the model, and None is left out, as if it were the default.
+        written["cluster"].setdefault("restart_after_exit", NEVER)
         for topic, said in zip(self.topics, written["topics"], strict=True):
             assignments = self.assignments(topic)
             said["partitions"] = len(assignments)

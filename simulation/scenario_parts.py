@@ -1,4 +1,4 @@
-"""What all parts of a scenario have in common: strictness, names, broker ids.
+"""What the parts of a scenario have in common: strictness, names, broker ids, partitions.
 
 A part knows the names of its fields and refuses others, and it takes no value for another
 kind of value: the text "5" is no number, and 1 is not true. In the file fields have plain
@@ -89,3 +89,12 @@ TopicName = Annotated[
 ]
 #: Name of a rack, a group of clients, a fault.
 Name = Annotated[str, Field(min_length=1)]
+#: An offset in a log.
+Offset = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class OfPartition(Part):
+    """What has to do with one partition."""
+
+    topic: str = Field(description="Name of the topic.")
+    partition: int = Field(ge=0, description="Number of the partition.")

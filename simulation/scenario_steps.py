@@ -9,11 +9,19 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, field_validator, model_validator
 
 from tidegauge.simulation.durations import Duration, PositiveDuration
-from tidegauge.simulation.scenario_parts import BrokerIds, Name, Part, one_of
-from tidegauge.simulation.scenario_settings import acks_number
+from tidegauge.simulation.scenario_parts import (
+    BrokerId,
+    BrokerIds,
+    Name,
+    Offset,
+    OfPartition,
+    Part,
+    one_of,
+)
+from tidegauge.simulation.scenario_settings import ServerSettings, acks_number
 
 #: In a condition on the leader: nobody leads.
 NO_LEADER = -1
@@ -23,16 +31,6 @@ def _acks(value: object) -> int:
     if isinstance(value, bool) or value not in ("all", "0", "1", "-1", 0, 1, -1):
         raise ValueError(f"must be all, 0 or 1, not {value!r}")
     return acks_number(value)
-
-
-Offset = Annotated[int, Field(ge=0, lt=2**63)]
-
-
-class OfPartition(Part):
-    """What has to do with one partition."""
-
-    topic: str = Field(description="Name of the topic.")
-    partition: int = Field(ge=0, description="Number of the partition.")
 
 
 class IsrIs(OfPartition):
@@ -53,11 +51,21 @@ class Condition(Part):
     isr: IsrIs | None = Field(default=None, description="The ISR of a partition.")
     leader: LeaderIs | None = Field(default=None, description="The leader of a partition.")
     registered: BrokerIds | None = Field(default=None, description="These brokers are, or more.")
+    unregistered: BrokerIds | None = Field(default=None, description="None of these brokers is.")
+    controller: BrokerId | None = Field(default=None, description="This broker is controller.")
+    quiescent: Literal[True] | None = Field(
+        default=None,
+        description="Every live leader's ISR has all live replicas, no notification is left, and "
+        "ZooKeeper has not been written to for a while (1.5 s).",
+    )
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
-        if sum(part is not None for part in (self.isr, self.leader, self.registered)) != 1:
-            raise ValueError("must be one condition: isr, leader or registered")
+        if sum(getattr(self, name) is not None for name in type(self).model_fields) != 1:
+            raise ValueError(
+                "must be one condition: isr, leader, registered, unregistered, controller or "
+                "quiescent"
+            )
         return self
 
 
@@ -84,8 +92,18 @@ class StepOfAnyKind(Part):
         return self
 
 
-class ProduceStep(OfPartition, StepOfAnyKind):
-    """Send one batch to the partition's leader, and wait for its answer."""
+class RequestStep(OfPartition, StepOfAnyKind):
+    """What a client asks of a partition's leader."""
+
+    to: BrokerId | None = Field(
+        default=None,
+        description="The broker that is asked, such as a former leader that does not know yet. "
+        "Default: whoever leads by ZooKeeper.",
+    )
+
+
+class ProduceStep(RequestStep):
+    """Send one batch, and wait for the answer."""
 
     do: Literal["produce"]
     records: int = Field(default=1, ge=1, lt=2**31, description="Records in the batch.")
@@ -97,11 +115,50 @@ class ProduceStep(OfPartition, StepOfAnyKind):
     )
 
 
-class FetchStep(OfPartition, StepOfAnyKind):
-    """Fetch once from the partition's leader, as a consumer does."""
+class FetchStep(RequestStep):
+    """Fetch once, as a consumer does."""
 
     do: Literal["fetch"]
     offset: Offset = Field(description="From which offset on.")
+
+
+class AskEpochStep(OfPartition, StepOfAnyKind):
+    """Ask a broker where a leader epoch ends, by OffsetsForLeaderEpoch."""
+
+    do: Literal["ask_epoch"]
+    broker: BrokerId = Field(description="Which broker.")
+    leader_epoch: int = Field(ge=0, lt=2**31, description="Which epoch.")
+
+
+class PreferredElectionStep(StepOfAnyKind):
+    """Ask the controller for a preferred election, by /admin/preferred_replica_election."""
+
+    do: Literal["preferred_election"]
+    topic: str | None = Field(default=None, description="Name of the topic. Default: all topics.")
+    partition: int | None = Field(
+        default=None, ge=0, description="Number of the partition. Default: all of them."
+    )
+
+    @model_validator(mode="after")
+    def _is_about_one_partition_or_all(self) -> Self:
+        if (self.topic is None) != (self.partition is None):
+            raise ValueError("topic and partition name one partition: both are there, or neither")
+        return self
+
+
+class ConfigureStep(StepOfAnyKind):
+    """Change settings of a topic: in ZooKeeper, and the brokers are told."""
+
+    do: Literal["configure"]
+    topic: str = Field(description="Name of the topic.")
+    settings: ServerSettings = Field(description="What changes; other settings stay.")
+
+    @field_validator("settings")
+    @classmethod
+    def _change_something(cls, settings: dict[str, int]) -> dict[str, int]:
+        if not settings:
+            raise ValueError("must have a setting to change")
+        return settings
 
 
 class BeginFaultStep(StepOfAnyKind):
@@ -119,7 +176,17 @@ class EndFaultStep(StepOfAnyKind):
 
 
 Step = Annotated[
-    ProduceStep | FetchStep | BeginFaultStep | EndFaultStep,
+    ProduceStep
+    | FetchStep
+    | AskEpochStep
+    | PreferredElectionStep
+    | ConfigureStep
+    | BeginFaultStep
+    | EndFaultStep,
     Discriminator("do"),
-    one_of("do", "produce", "fetch", "begin_fault", "end_fault"),
+    one_of(
+        "do",
+        *("produce", "fetch", "ask_epoch", "preferred_election", "configure"),
+        *("begin_fault", "end_fault"),
+    ),
 ]

@@ -13,26 +13,40 @@ from tidegauge.replication.replica_list import EMPTY, first, rest, size
 from tidegauge.simulation.client_metadata import client_of
 from tidegauge.simulation.client_state import Client, Clients, Step
 from tidegauge.simulation.events import add_item, new_event, set_timer
+from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     CONSUMER_RESPONSE,
+    EPOCH_RESPONSE,
     FAULT_BEGIN,
     FAULT_END,
     FETCH,
+    OFFSETS_FOR_LEADER_EPOCH,
     PRODUCE,
     PRODUCE_RESPONSE,
     REQUEST_TIMES_OUT,
     STEP_DUE,
+    STEP_LOOKS,
     ZK_CHILDREN,
     ZK_CREATE,
+    ZK_EXISTS,
     ZK_GET,
+    ZK_IS_QUIESCENT,
     ZK_RESPONSE,
 )
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import CONSUMED, STEP_TAKEN, STEP_TIMED_OUT
+from tidegauge.simulation.row_kinds import (
+    CONSUMED,
+    STEP_ANSWERED,
+    STEP_TAKEN,
+    STEP_TIMED_OUT,
+    STEP_UNANSWERED,
+)
 from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
+    CONTROLLER_ZNODE,
+    PREFERRED_ELECTION_ZNODE,
     Topology,
     broker_of,
     state_znode,
@@ -46,12 +60,17 @@ AFTER = code(1)
 WHEN_ISR = code(2)
 WHEN_LEADER = code(3)
 WHEN_REGISTERED = code(4)
+WHEN_UNREGISTERED = code(5)
+WHEN_CONTROLLER = code(6)
+WHEN_QUIESCENT = code(7)
 
 # Step.action
 PRODUCES = code(0)
 FETCHES = code(1)
 BEGINS_FAULT = code(2)
 ENDS_FAULT = code(3)
+ASKS_EPOCH = code(4)
+PREFERS = code(5)
 
 # Client.waiting
 _CONDITION = code(0)
@@ -62,6 +81,9 @@ _ANSWER = code(2)
 _OF_TOPICS = code(0)
 
 _FETCH_TIMEOUT_US = code(30_000_000)
+#: How often is looked for what cannot be watched.
+_LOOK_PERIOD_US = code(100_000)
+
 _FETCH_BYTES = code(50 * 1024 * 1024)
 
 
@@ -122,11 +144,26 @@ def wait_for_step(kernel: Kernel, topology: Topology, clients: Clients, process:
 def _look(kernel: Kernel, topology: Topology, client: Client, step: Step, process: int) -> None:
     """Read, and watch, what the condition is about."""
     client.question += 1
-    if step.start == WHEN_REGISTERED:
+    if step.start in (WHEN_REGISTERED, WHEN_UNREGISTERED):
         _ask(kernel, topology, process, ZK_CHILDREN, BROKER_IDS_ZNODE, client.question)
+    elif step.start == WHEN_CONTROLLER:
+        _ask(kernel, topology, process, ZK_EXISTS, CONTROLLER_ZNODE, client.question)
+    elif step.start == WHEN_QUIESCENT:
+        _ask(kernel, topology, process, ZK_IS_QUIESCENT, NONE, client.question)
+        timer = new_event(kernel, process, process, STEP_LOOKS)
+        timer.value = client.step
+        set_timer(kernel, timer, kernel.context[0].time_us + _LOOK_PERIOD_US)
     else:
         znode = state_znode(topology, step.condition_partition)
         _ask(kernel, topology, process, ZK_GET, znode, client.question)
+
+
+@inner_rule
+def handle_step_looks(kernel: Kernel, topology: Topology, clients: Clients, timer: Event) -> None:
+    """Look again at what cannot be watched."""
+    client = clients.clients[client_of(topology, timer.destination)]
+    if client.step == timer.value and client.waiting == _CONDITION:
+        _look(kernel, topology, client, clients.steps[client.step], timer.destination)
 
 
 @inner_rule
@@ -157,11 +194,18 @@ def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) ->
     row = new_row(kernel, process, STEP_TAKEN)
     row.values[0] = client.step
     write_canonical(kernel, row)
-    if step.action in (PRODUCES, FETCHES):
+    if step.action in (PRODUCES, FETCHES, ASKS_EPOCH):
+        if step.to != NONE:
+            _request_of(kernel, topology, clients, process, step.to)
+            return
         client.waiting = _LEADER
         client.question += 1
         znode = state_znode(topology, step.partition)
         _ask(kernel, topology, process, ZK_GET, znode, client.question)
+        return
+    if step.action == PREFERS:
+        _ask_for_preferred(kernel, topology, step, process)
+        _go_on(kernel, topology, clients, process)
         return
     kind = FAULT_BEGIN if step.action == BEGINS_FAULT else FAULT_END
     count = kernel.context[0].process_count
@@ -171,6 +215,21 @@ def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) ->
             event.value = step.fault
             send(kernel, event, kernel.context[0].time_us)
     _go_on(kernel, topology, clients, process)
+
+
+@inner_rule
+def _ask_for_preferred(kernel: Kernel, topology: Topology, step: Step, process: int) -> None:
+    """Write the partitions that are to be led by their preferred replicas.
+
+    Source: KafkaZkClient.createPreferredReplicaElection@2.4.0.
+    """
+    request = new_event(kernel, process, zookeeper_process(topology), ZK_CREATE)
+    request.znode = PREFERRED_ELECTION_ZNODE
+    request.request = NONE
+    for partition in range(topology.sizes[0].partitions):
+        if step.partition in (NONE, partition):
+            add_item(kernel, request, partition)
+    send(kernel, request, kernel.context[0].time_us)
 
 
 @inner_rule
@@ -215,12 +274,36 @@ def handle_operator_answer(
             _take(kernel, topology, clients, process)
     elif client.waiting == _LEADER:
         _request(kernel, topology, clients, process, answer)
-    elif client.waiting == _ANSWER and answer.kind in (PRODUCE_RESPONSE, CONSUMER_RESPONSE):
+    elif client.waiting == _ANSWER and answer.kind in (
+        PRODUCE_RESPONSE,
+        CONSUMER_RESPONSE,
+        EPOCH_RESPONSE,
+    ):
         if answer.kind == PRODUCE_RESPONSE:
             client.records_acknowledged += answer.count if answer.error == 0 else 0
         else:
             _trace_fetch(kernel, answer)
+        _write_answer(kernel, client, answer)
         _go_on(kernel, topology, clients, process)
+
+
+@inner_rule
+def _write_answer(kernel: Kernel, client: Client, answer: Event) -> None:
+    """Write down what a step's request was answered, of its one partition."""
+    row = new_row(kernel, answer.destination, STEP_ANSWERED)
+    row.values[0] = client.step
+    row.values[1] = answer.source
+    row.values[2] = answer.error
+    row.values[3] = answer.offset
+    row.values[4] = answer.offset + answer.count
+    row.values[5] = NONE
+    if answer.first_item != NONE:
+        item = kernel.items[answer.first_item]
+        row.values[2] = item.error
+        row.values[3] = item.offset
+        row.values[4] = item.end_offset
+        row.values[5] = item.epoch
+    write_canonical(kernel, row)
 
 
 @inner_rule
@@ -229,14 +312,18 @@ def _holds(
 ) -> bool:
     """Whether what a step waits for is so, by what ZooKeeper has just answered."""
     step = clients.steps[client.step]
-    if step.start == WHEN_REGISTERED:
+    if step.start in (WHEN_REGISTERED, WHEN_UNREGISTERED):
         found = 0
         cursor = answer.first_item
         while cursor != NONE:
             item = kernel.items[cursor]
             cursor = item.next
             found += 1 if _is_member(clients, step, item.partition) else 0
-        return found == step.member_count
+        return found == (step.member_count if step.start == WHEN_REGISTERED else 0)
+    if step.start == WHEN_CONTROLLER:
+        return answer.error == 0 and answer.broker == step.condition_leader
+    if step.start == WHEN_QUIESCENT:
+        return answer.error == 0
     if answer.first_item == NONE:
         return False
     item = kernel.items[answer.first_item]
@@ -272,8 +359,17 @@ def _request(
     if answer.first_item == NONE:
         return
     leader = broker_of(topology, step.partition, kernel.items[answer.first_item].leader)
-    if leader < 0:
-        return
+    if leader >= 0:
+        _request_of(kernel, topology, clients, process, leader)
+
+
+@inner_rule
+def _request_of(
+    kernel: Kernel, topology: Topology, clients: Clients, process: int, leader: int
+) -> None:
+    """Send a step's request to a broker."""
+    client = clients.clients[client_of(topology, process)]
+    step = clients.steps[client.step]
     client.waiting = _ANSWER
     client.question += 1
     timeout_us = step.timeout_us
@@ -284,6 +380,11 @@ def _request(
         request.acks = step.acks
         request.wait_ms = timeout_us // 1000
         client.records_sent += step.records
+    elif step.action == ASKS_EPOCH:
+        request = new_event(kernel, process, leader, OFFSETS_FOR_LEADER_EPOCH)
+        item = add_item(kernel, request, step.partition)
+        item.last_fetched_epoch = step.leader_epoch
+        timeout_us = _FETCH_TIMEOUT_US
     else:
         request = new_event(kernel, process, leader, FETCH)
         request.max_bytes = _FETCH_BYTES
@@ -293,6 +394,8 @@ def _request(
         timeout_us = _FETCH_TIMEOUT_US
     request.request = client.question
     now_us = kernel.context[0].time_us
+    client.asked = leader
+    client.asked_us = now_us
     send(kernel, request, now_us)
     timer = new_event(kernel, process, process, REQUEST_TIMES_OUT)
     timer.request = client.question
@@ -307,7 +410,30 @@ def handle_operator_times_out(
     """A step's request has got no answer: go on with the next step."""
     client = clients.clients[client_of(topology, timer.destination)]
     if client.waiting == _ANSWER and client.question == timer.request:
-        _go_on(kernel, topology, clients, timer.destination)
+        _give_up(kernel, topology, clients, client, timer.destination)
+
+
+@inner_rule
+def handle_operator_disconnected(
+    kernel: Kernel, topology: Topology, clients: Clients, event: Event
+) -> None:
+    """The broker that a step has asked is gone: go on with the next step."""
+    client = clients.clients[client_of(topology, event.destination)]
+    was_asked = client.waiting == _ANSWER and client.asked == event.source
+    if was_asked and client.asked_us <= event.offset:
+        _give_up(kernel, topology, clients, client, event.destination)
+
+
+@inner_rule
+def _give_up(
+    kernel: Kernel, topology: Topology, clients: Clients, client: Client, process: int
+) -> None:
+    row = new_row(kernel, process, STEP_UNANSWERED)
+    row.values[0] = client.step
+    row.values[1] = client.asked
+    because_of(kernel, row, client.asked)
+    write_canonical(kernel, row)
+    _go_on(kernel, topology, clients, process)
 
 
 @inner_rule

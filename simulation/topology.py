@@ -18,7 +18,8 @@ CONTROLLER_EPOCH_ZNODE = code(1)
 BROKER_IDS_ZNODE = code(2)
 TOPICS_ZNODE = code(3)
 NOTIFICATIONS_ZNODE = code(4)
-FIXED_ZNODES = code(5)
+PREFERRED_ELECTION_ZNODE = code(5)
+FIXED_ZNODES = code(6)
 
 
 class Sizes(Record):

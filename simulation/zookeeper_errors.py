@@ -9,6 +9,8 @@ NO_NODE = code(-101)
 BAD_VERSION = code(-103)
 NODE_EXISTS = code(-110)
 SESSION_EXPIRED = code(-112)
+#: A transaction has failed at its check of /controller_epoch: another is controller.
+CONTROLLER_MOVED = code(1)
 
 #: Name of each code.
 NAMES: dict[int, str] = {

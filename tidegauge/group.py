@@ -8,6 +8,7 @@ it theirs.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ from tidegauge.actors.new_tables import enlarge_brokers, new_brokers
 from tidegauge.actors.state import Brokers
 from tidegauge.controller.new_tables import enlarge_control_plane, new_control_plane
 from tidegauge.controller.state import ControlPlane
-from tidegauge.kernel import BUDGET, ROOM, close_process, next_event_us, run_until
+from tidegauge.kernel import BUDGET, FILES, ROOM, close_process, next_event_us, run_until
+from tidegauge.log_directories import LogDirectories
 from tidegauge.replication.compiled import COMPILED, rule
 from tidegauge.replication.records import Records, new_records
 from tidegauge.simulation.client_state import Clients
@@ -40,6 +42,7 @@ from tidegauge.simulation.kernel import (
     ZOOKEEPER,
     Event,
     Kernel,
+    MetadataChange,
     PartitionData,
     Row,
 )
@@ -50,9 +53,15 @@ from tidegauge.simulation.kinds import (
     FAULT_END,
     ZK_TICK,
 )
+from tidegauge.simulation.metadata_log import (
+    copy_unsent_changes,
+    count_unsent_changes,
+    take_changes,
+)
 from tidegauge.simulation.new_tables import (
     enlarge_clients,
     enlarge_kernel,
+    enlarge_metadata,
     new_clients,
     new_kernel,
     new_topology,
@@ -96,8 +105,12 @@ def plan_fault(
 class Group:
     """The processes in ``hosted``, of the cluster that ``plan`` describes."""
 
-    def __init__(self, plan: ClusterPlan, hosted: Collection[int]) -> None:
+    def __init__(
+        self, plan: ClusterPlan, hosted: Collection[int], folder: Path | None = None
+    ) -> None:
+        """Lay out the tables; checkpoints that are to be real files go to ``folder``."""
         self.plan = plan
+        self.log_directories = LogDirectories(plan, folder)
         self.hosted = sorted(hosted)
         self.reserve = reserve_of(plan)
         self.topology = new_topology(plan)
@@ -117,6 +130,9 @@ class Group:
             why = run_until(*self.views, horizon_us, _BUDGET)
             if why == ROOM:
                 self.make_room(sink)
+            elif why == FILES:
+                self.log_directories.exchange(self.brokers)
+                self.kernel.context[0].files_due = False
             elif why != BUDGET:
                 break
             if progress is not None:
@@ -160,11 +176,13 @@ class Group:
             table[process].group = group
         due_us = (self.next_event_us(), int(earliest_outgoing_us(self.views[0])))
         next_us = min((each for each in due_us if each >= 0), default=-1)
+        changes = new_records(MetadataChange, int(count_unsent_changes(self.views[0])))
+        copy_unsent_changes(self.views[0], changes)
         encoded = {}
         for group in groups:
             events, items = self._outgoing(table, group)
-            header = FrameHeader(0, window, next_us, len(events), len(items))
-            encoded[group] = encode_frame(header, events, items)
+            header = FrameHeader(0, window, next_us, len(events), len(items), len(changes))
+            encoded[group] = encode_frame(header, events, items, changes)
         forget_outgoing(self.views[0])
         return encoded
 
@@ -183,7 +201,9 @@ class Group:
         enlarge_kernel(
             self.kernel, self.reserve + len(frame.events), self.item_reserve + len(frame.items)
         )
+        enlarge_metadata(self.kernel, self.reserve + len(frame.changes))
         self.views = self._make_views()
+        take_changes(self.views[0], frame.changes)
         take_events(self.views[0], frame.events, frame.items)
 
     # Its tables.
@@ -204,7 +224,8 @@ class Group:
         self._size_rows()
         enlarge_kernel(self.kernel, self.reserve, self.item_reserve)
         enlarge_brokers(self.brokers, self.reserve)
-        enlarge_control_plane(self.plane)
+        enlarge_metadata(self.kernel, self.reserve)
+        enlarge_control_plane(self.plan, self.plane)
         enlarge_clients(self.clients)
         self.kernel.context[0].needs_room = False
         self.views = self._make_views()

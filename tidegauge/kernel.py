@@ -6,26 +6,37 @@ is reached or the driver is wanted: to drain rows, to enlarge tables, to show pr
 
 from __future__ import annotations
 
-from tidegauge.actors.broker import close_broker, handle_broker_event
+from tidegauge.actors.broker import close_broker, handle_broker_event, take_broker_fault
+from tidegauge.actors.lifecycle import handle_supervisor_starts
 from tidegauge.actors.state import Brokers
-from tidegauge.controller.controller import handle_controller_event
-from tidegauge.controller.sessions import check_sessions, refresh_sessions
+from tidegauge.controller.controller import handle_controller_event, take_controller_fault
 from tidegauge.controller.state import ControlPlane
-from tidegauge.controller.zookeeper import handle_zookeeper_event
+from tidegauge.controller.zookeeper import handle_zookeeper_event, take_zookeeper_fault
 from tidegauge.replication.compiled import code, inner_rule, rule
 from tidegauge.simulation.client_state import Clients
 from tidegauge.simulation.clients import close_client, handle_client_event
 from tidegauge.simulation.events import append_event, free_event, pop, take_first
-from tidegauge.simulation.faults import handle_fault, handle_known_fault, handle_link_release
+from tidegauge.simulation.faults import (
+    handle_fault,
+    handle_known_fault,
+    handle_link_release,
+    refuse,
+)
 from tidegauge.simulation.kernel import (
     BROKER,
     CLIENT,
+    CONTROLLER,
     NONE,
     ZOOKEEPER,
     Event,
     Kernel,
 )
-from tidegauge.simulation.kinds import FAULT_END, FAULT_KNOWN, LAST_FAULT_KIND, LINK_RELEASE
+from tidegauge.simulation.kinds import (
+    FAULT_KNOWN,
+    LAST_FAULT_KIND,
+    LINK_RELEASE,
+    SUPERVISOR_STARTS,
+)
 from tidegauge.simulation.links import arrives
 from tidegauge.simulation.row_kinds import MESSAGE
 from tidegauge.simulation.rows import new_row, traces_all, write_minor
@@ -35,6 +46,7 @@ from tidegauge.simulation.topology import Topology
 HORIZON = code(0)  #: no event is due before the horizon
 BUDGET = code(1)  #: it has handled as many as it was asked to
 ROOM = code(2)  #: tables have to be enlarged, or rows drained
+FILES = code(3)  #: checkpoints have to be written to files, or read from them
 
 
 @rule
@@ -52,6 +64,8 @@ def run_until(
     for _ in range(budget):
         if _needs_room(kernel, brokers):
             return ROOM
+        if context.files_due:
+            return FILES
         if context.ready.first != NONE:
             event = take_first(kernel, context.ready)
         elif context.heap_size > 0 and kernel.heap[0].time_us < horizon_us:
@@ -72,6 +86,7 @@ def _needs_room(kernel: Kernel, brokers: Brokers) -> bool:
         or context.free_events < context.reserve
         or context.free_items < context.item_reserve
         or len(kernel.rows) - context.row_count < context.row_reserve
+        or len(kernel.metadata_changes) - context.metadata_changes < context.reserve
         or brokers.pools[0].free_watches < context.reserve
     )
 
@@ -92,16 +107,21 @@ def _deliver(
     context.cause_process = event.cause_process
     context.cause_sequence = event.cause_sequence
     if event.kind <= LAST_FAULT_KIND:
-        _take_fault(kernel, topology, plane, event)
+        _take_fault(kernel, topology, brokers, plane, event)
         return
     if not arrives(kernel, event):
         return
-    if kernel.processes[process].paused > 0:
-        append_event(kernel, kernel.processes[process].held, event)
+    state = kernel.processes[process]
+    if not state.alive or event.asked_us < state.up_since_us:
+        refuse(kernel, event)
+        free_event(kernel, event)
+        return
+    if state.paused > 0:
+        append_event(kernel, state.held, event)
         return
     if traces_all(kernel) and event.source != process:
         _trace_message(kernel, event)
-    role = kernel.processes[process].role
+    role = state.role
     if role == BROKER:
         handle_broker_event(kernel, topology, brokers, event)
     elif role == CLIENT:
@@ -113,18 +133,24 @@ def _deliver(
 
 
 @inner_rule
-def _take_fault(kernel: Kernel, topology: Topology, plane: ControlPlane, event: Event) -> None:
+def _take_fault(
+    kernel: Kernel, topology: Topology, brokers: Brokers, plane: ControlPlane, event: Event
+) -> None:
+    """What nothing can hold back: faults, and what begins or is released after them."""
     if event.kind == LINK_RELEASE:
         handle_link_release(kernel, event)
     elif event.kind == FAULT_KNOWN:
         handle_known_fault(kernel, event)
+    elif event.kind == SUPERVISOR_STARTS:
+        handle_supervisor_starts(kernel, topology, brokers, event.destination)
     elif handle_fault(kernel, event):
-        process = kernel.processes[event.destination]
-        if event.kind == FAULT_END and process.role == ZOOKEEPER and process.paused == 0:
-            # Sessions come before the requests that have waited.
-            if kernel.faults[event.value].refreshes_sessions:
-                refresh_sessions(kernel, topology, plane)
-            check_sessions(kernel, topology, plane, event.destination)
+        role = kernel.processes[event.destination].role
+        if role == BROKER:
+            take_broker_fault(kernel, topology, brokers, event)
+        elif role == CONTROLLER:
+            take_controller_fault(kernel, topology, plane, event)
+        elif role == ZOOKEEPER:
+            take_zookeeper_fault(kernel, topology, plane, event)
     free_event(kernel, event)
 
 

@@ -59,7 +59,7 @@ def simulate(
     plan = ClusterPlan(scenario)
     (folder / TRACE).mkdir(parents=True, exist_ok=True)
     write_json_atomically(folder / MANIFEST, manifest_of(plan))
-    groups = [Group(plan, hosted) for hosted in grouping or [range(len(plan.processes))]]
+    groups = [Group(plan, hosted, folder) for hosted in grouping or [range(len(plan.processes))]]
     writers = [
         TraceWriter(folder / TRACE / f"group-{number}.msgpack") for number in range(len(groups))
     ]

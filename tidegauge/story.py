@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from string import Formatter
 from typing import Any
 
+from tidegauge.controller import phases
 from tidegauge.replication import errors, replica_list
 from tidegauge.run_folder import RunFolder, TraceRow
-from tidegauge.simulation import kinds
-from tidegauge.simulation.row_kinds import MOMENTS, REASONS
+from tidegauge.simulation import kinds, zookeeper_errors
+from tidegauge.simulation.row_kinds import CHECKPOINTS, MOMENTS, REASONS, STOPS
 from tidegauge.znode_paths import ZnodePaths
 
 # fmt: off
@@ -24,6 +25,25 @@ WORDS: dict[str, str] = {
     "fault_began": "{fault} begins",
     "fault_ended": "{fault} ends",
     "broker_started": "{broker} starts",
+    "broker_loading":
+        "{broker} begins: {clean}, {logs} log(s) to load until {until_us}, "
+        "{records_to_recover} record(s) to read again",
+    "checkpoint_read":
+        "finds on disk: high watermark {high_watermark}, recovery point {recovery_point}, "
+        "log end offset {log_end_offset}, {epoch_count} leader epoch(s)",
+    "log_lost": "its log loses what was not on disk: from {old_end_offset} to {end_offset}",
+    "broker_stopped": "{broker} is gone: {stop}",
+    "controlled_shutdown_sent":
+        "asks {to_process} to move its leaders away, attempt {attempt}",
+    "controlled_shutdown_answered":
+        "is answered, attempt {attempt}: {error}, {remaining} partition(s) still led here",
+    "replica_stopped": "stops to fetch in epoch {leader_epoch}, as StopReplica says",
+    "epoch_answered":
+        "tells {to_process}, which asks for epoch {asked_epoch}: epoch {epoch} ends at "
+        "{end_offset}: {error}",
+    "epoch_assigned":
+        "its leader epochs: entry {position} is epoch {epoch} from {start_offset} on",
+    "epochs_cut": "its leader epochs: only the first {epoch_count} are left",
     "became_leader":
         "{is_new_leader} in epoch {leader_epoch}: ISR {isr}, log end offset {log_end_offset}, "
         "high watermark {high_watermark}",
@@ -54,6 +74,7 @@ WORDS: dict[str, str] = {
         "gives up the partition in epoch {leader_epoch}, until the next LeaderAndIsr",
     "session_opened": "opens session {session} of {broker}, time-out {timeout_ms}",
     "session_expired": "expires session {session} of {broker}, silent for {silent_us}",
+    "session_closed": "closes session {session} of {broker}, as it asks",
     "znode_created": "{znode} is created by {writer}",
     "znode_set": "{znode} is written by {writer}: version {version}",
     "znode_deleted": "{znode} is deleted by {writer}",
@@ -70,11 +91,18 @@ WORDS: dict[str, str] = {
     "notification_read":
         "reads isr_change_notification {notification} about {partition_count} partition(s)",
     "controller_resigned": "{broker} is no longer controller, controller epoch {controller_epoch}",
+    "controller_event_done": "is done with event {event_kind} after {processing_us}",
+    "broker_shuts_down":
+        "has moved leaders away from {broker}, which still leads {remaining} partition(s)",
     "batch_failed":
         "producer gives up batch {batch} of {records} record(s) after {attempts} attempt(s): "
         "{error}",
     "step_taken": "step {step} of the scenario is taken",
     "step_timed_out": "the condition of step {step} did not come true in time",
+    "step_answered":
+        "step {step} is answered by {from_process}: {error}, offset {offset}, "
+        "end offset {end_offset}, epoch {epoch}",
+    "step_unanswered": "step {step} gets no answer from {from_process}",
     "batch_duplicated":
         "batch {batch} of {records} record(s) is there twice: at offset {first_offset} and, "
         "by a retry, at {again_offset}",
@@ -100,6 +128,7 @@ WORDS: dict[str, str] = {
     "consumed":
         "consumer has read offsets {fetch_offset} to before {end_offset}, "
         "high watermark {high_watermark}: {error}",
+    "checkpoint_written": "writes {checkpoint}, {partition_count} partition(s)",
     "message":
         "gets {message_kind} of {from_process}: {error} (offset {offset})",
 }
@@ -214,10 +243,14 @@ SPOKEN: dict[str, Callable[[Names, TraceRow, int], str]] = {
     "writer": _writer,
     "znode": _znode,
     "fault": lambda names, _row, fault: names.fault_text(fault),
-    "error": lambda _names, _row, error: errors.NAMES.get(error, f"error {error}"),
+    "error": _one_of(zookeeper_errors.NAMES | errors.NAMES),
     "acks": _one_of({-1: "all"}),
     "reason": _one_of(REASONS),
     "moment": _one_of(MOMENTS),
+    "event_kind": _one_of(phases.NAMES),
+    "stop": _one_of(STOPS),
+    "checkpoint": _one_of(CHECKPOINTS),
+    "clean": _one_of({0: "not stopped cleanly before", 1: "stopped cleanly before"}),
     "is_new_leader": _one_of({0: "stays leader", 1: "becomes leader"}),
     "unclean": _one_of({0: "clean", 1: "UNCLEAN"}),
     "leads": _one_of({0: "follower", 1: "leader"}),

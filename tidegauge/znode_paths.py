@@ -18,6 +18,7 @@ from tidegauge.simulation.topology import (
     CONTROLLER_ZNODE,
     FIXED_ZNODES,
     NOTIFICATIONS_ZNODE,
+    PREFERRED_ELECTION_ZNODE,
     TOPICS_ZNODE,
 )
 
@@ -28,6 +29,7 @@ FIXED_PATHS: dict[int, str] = {
     int(BROKER_IDS_ZNODE): "/brokers/ids",
     int(TOPICS_ZNODE): "/brokers/topics",
     int(NOTIFICATIONS_ZNODE): "/isr_change_notification",
+    int(PREFERRED_ELECTION_ZNODE): "/admin/preferred_replica_election",
 }
 
 _CHILD = f"{FIXED_PATHS[int(NOTIFICATIONS_ZNODE)]}/isr_change_"
@@ -39,6 +41,7 @@ class ZnodeSort(Enum):
     CONTROLLER = "the broker that is controller"
     CONTROLLER_EPOCH = "the newest controller epoch"
     PARENT = "nothing; it has children"
+    PREFERRED_ELECTION = "partitions that preferred replicas are to lead"
     BROKER = "one broker's registration"
     TOPIC = "one topic's assignment"
     STATE = "one partition's leader and ISR"
@@ -68,6 +71,8 @@ class ZnodePaths:
         if znode in {CONTROLLER_ZNODE, CONTROLLER_EPOCH_ZNODE}:
             is_epoch = znode == CONTROLLER_EPOCH_ZNODE
             return KnownZnode(ZnodeSort.CONTROLLER_EPOCH if is_epoch else ZnodeSort.CONTROLLER, 0)
+        if znode == PREFERRED_ELECTION_ZNODE:
+            return KnownZnode(ZnodeSort.PREFERRED_ELECTION, 0)
         if znode < FIXED_ZNODES:
             return KnownZnode(ZnodeSort.PARENT, znode)
         number = znode - int(FIXED_ZNODES)

@@ -55,7 +55,12 @@ def frame_of(chains: list[list[int]]) -> bytes:
         for offset in chain:
             items[taken].offset = offset
             taken += 1
-    return encode_frame(FrameHeader(3, 8, 500, len(events), len(items)), events, items)
+    return encode_frame(
+        FrameHeader(3, 8, 500, len(events), len(items), 0),
+        events,
+        items,
+        new_records(MetadataChange, 0),
+    )
 
 
 def chains_of(frame: Frame) -> list[list[int]]:
@@ -72,7 +77,7 @@ def chains_of(frame: Frame) -> list[list[int]]:
 def test_a_frame_brings_back_its_events_and_their_chains(chains: list[list[int]]) -> None:
     data = frame_of(chains)
     frame = decode_frame(data)
-    assert frame.header == FrameHeader(3, 8, 500, len(chains), sum(map(len, chains)))
+    assert frame.header == FrameHeader(3, 8, 500, len(chains), sum(map(len, chains)), 0)
     assert chains_of(frame) == chains
     assert [int(frame.events[place].time_us) for place in range(len(chains))] == [
         500 + number for number in range(len(chains))

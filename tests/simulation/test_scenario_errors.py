@@ -128,8 +128,8 @@ WRONG = [
     ("append: 20us", "append: 0us", "24: costs.append", "1us or more"),
     ("append: 20us", "append: 20", "24: costs.append", "such as 250ms, not 20"),
     # Faults.
-    ("kind: pause", "kind: crash", "26: faults[0].kind", "pause, slow_disk, slow_link"),
-    ("kind: pause, ", "", "26: faults[0].kind", "pause, slow_disk, slow_link"),
+    ("kind: pause", "kind: flood", "26: faults[0].kind", "pause, crash, power_loss, restart"),
+    ("kind: pause, ", "", "26: faults[0].kind", "pause, crash, power_loss, restart"),
     ("at: 30s", "at: 30", "26: faults[0].at", "such as 250ms, not 30"),
     ("at: 30s", "at: 60s", "26: faults[0].at", "1m is too late: the run ends at 1m"),
     ("for: 12s", "for: 0s", "26: faults[0].for", "longer than 0"),
@@ -149,7 +149,7 @@ WRONG = [
     ('["rack:b", zookeeper]', "['client:shp']", "28: faults[2].between[1][0]", "did you mean shop"),
     ("at: 1s, for: 5s}", "at: 1s, how: kill}", "29: faults[3].how", "'pause' or 'restart'"),
     # Steps.
-    ("do: produce", "do: make", "31: steps[0].do", "produce, fetch, begin_fault, end_fault"),
+    ("do: produce", "do: make", "31: steps[0].do", "produce, fetch, ask_epoch, preferred"),
     ("at: 5s, do", "do", "31: steps[0]", "must begin in one way"),
     ("at: 5s, do", "at: 5s, after: 1s, do", "31: steps[0]", "must begin in one way"),
     ("at: 5s, do", "at: 5s, within: 1s, do", "31: steps[0]", "both are there, or neither"),

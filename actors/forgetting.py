@@ -1,0 +1,119 @@
+"""What a broker forgets when its process ends: everything but what is on disk.
+
+The requests that it held are gone with their events, the fetchers and purgatories are empty,
+and no partition is hosted until the first LeaderAndIsr of the next process.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.fetcher_thread import stop_fetcher
+from tidegauge.actors.purgatory import forget_watches_of
+from tidegauge.actors.state import Brokers, HostedReplica
+from tidegauge.replication.compiled import inner_rule
+from tidegauge.replication.fetcher import NOT_FETCHED
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import EMPTY
+from tidegauge.simulation.events import free_all, free_event
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kinds import FIRST_REQUEST, LAST_REQUEST
+from tidegauge.simulation.metadata_log import forget_metadata
+from tidegauge.simulation.topology import Topology
+
+
+@inner_rule
+def forget_everything(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int
+) -> None:
+    """Leave a broker as one that has never run, but for its disk and its count of requests."""
+    _forget_requests(kernel, brokers, broker)
+    _forget_own(kernel, brokers, broker)
+    row = brokers.brokers[broker].first_hosted
+    while row != NONE:
+        _forget_replica(brokers, row)
+        forget_watches_of(brokers, row)
+        row = brokers.hosted[row].next_on_broker
+    room = len(brokers.fetchers) // topology.sizes[0].brokers
+    for index in range(broker * room, (broker + 1) * room):
+        stop_fetcher(brokers, index)
+        fetcher = brokers.fetchers[index]
+        fetcher.first_row = NONE
+        fetcher.last_row = NONE
+        fetcher.row_count = 0
+        fetcher.deadline_timer = False
+        fetcher.wake_timer = False
+        fetcher.asleep_until_us = 0
+
+
+@inner_rule
+def _forget_requests(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+    """Give back every request that a thread has taken, wherever it waits now."""
+    state = brokers.brokers[broker]
+    free_all(kernel, state.queue)
+    for index in range(len(kernel.events)):
+        event = kernel.events[index]
+        is_request = FIRST_REQUEST <= event.kind <= LAST_REQUEST
+        if is_request and event.destination == broker and event.thread != NONE:
+            free_event(kernel, event)
+    for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
+        brokers.threads[thread].free_us = 0
+
+
+@inner_rule
+def _forget_own(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+    state = brokers.brokers[broker]
+    state.session = UNDEFINED
+    state.broker_epoch = UNDEFINED
+    state.controller_epoch = UNDEFINED
+    state.loaded = False
+    state.serving = False
+    state.stopping = False
+    state.ends = False
+    state.shutdown_attempt = 0
+    state.shutdown_request = 0
+    state.handler_due_us = 0
+    state.produces_expire_us = 0
+    state.checkpoints_high_watermarks = False
+    state.expiring = False
+    state.expiring_row = NONE
+    state.first_changed = NONE
+    state.last_changed = NONE
+    state.changed_count = 0
+    state.propagating = 0
+    state.notification_lost = False
+    forget_metadata(brokers.metadata[broker])
+
+
+@inner_rule
+def _forget_replica(brokers: Brokers, row: int) -> None:
+    hosted = brokers.hosted[row]
+    hosted.exists = False
+    hosted.locked = False
+    hosted.waiting.first = NONE
+    hosted.waiting.last = NONE
+    hosted.waiting.length = 0
+    hosted.writing_request = NONE
+    hosted.write_lost = False
+    hosted.changed = False
+    hosted.changed_again = False
+    hosted.next_changed = NONE
+    hosted.fetcher = NONE
+    hosted.next_in_fetcher = NONE
+    _forget_acknowledged(hosted)
+    brokers.fetch_states[row].state = NOT_FETCHED
+    brokers.fetch_states[row].delayed = False
+    brokers.fetch_states[row].failed = False
+    partition = brokers.replicas[row]
+    partition.leader = UNDEFINED
+    partition.leader_epoch = UNDEFINED
+    partition.partition_epoch = UNDEFINED
+    partition.isr = EMPTY
+    partition.maximal_isr = EMPTY
+    partition.proposed_isr = EMPTY
+
+
+@inner_rule
+def _forget_acknowledged(hosted: HostedReplica) -> None:
+    hosted.acknowledged_all_first = 0
+    hosted.acknowledged_all_end = 0
+    hosted.acknowledged_leader_first = 0
+    hosted.acknowledged_leader_end = 0

@@ -1,0 +1,319 @@
+"""A broker's process: how it begins, how it ends, and what survives.
+
+==================  =====================================================================
+what ends it        what is left
+==================  =====================================================================
+crash (SIGKILL)     the log as it was, for the page cache is the machine's; checkpoints as
+                    they were written last; its connections are closed by the machine
+loss of power       of each log what had been written to disk, or a little more; nobody is
+                    told
+clean stop          everything is flushed and checkpointed, the session is closed
+an exit of its own  as a crash, but its supervisor starts it again after a while
+==================  =====================================================================
+
+A start opens a session, reads the checkpoints, loads the logs (after an unclean stop it reads
+again what lies behind the recovery points) and then registers. If the registration of its
+former session is still there it exits: no broker comes back before ZooKeeper has noticed that
+it was gone.
+
+Source: KafkaServer.startup and shutdown, LogManager.loadLogs, KafkaZkClient.registerBroker,
+all @2.6.3; ZkUtils.registerBrokerInZk@0.10.2.2.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.checkpoints import (
+    READ_DUE,
+    checkpoint_high_watermarks,
+    checkpoint_recovery_points,
+    note_cut_epochs,
+    schedule_recovery_points,
+    want_files,
+)
+from tidegauge.actors.forgetting import forget_everything
+from tidegauge.actors.isr_changes import schedule_expiration, schedule_propagation
+from tidegauge.actors.leader import close_account
+from tidegauge.actors.logs import write_log_runs
+from tidegauge.actors.state import Broker, Brokers, epochs_of, now_ms, runs_of
+from tidegauge.actors.write_back import offset_on_disk
+from tidegauge.actors.zookeeper_client import close_session, connect, ping_later, register
+from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.replication.leader_epoch_cache import truncate_from_end
+from tidegauge.replication.log import open_log
+from tidegauge.replication.partition import is_leader
+from tidegauge.simulation.costs import (
+    BROKER_START_COST,
+    LOG_LOAD,
+    LOG_RECOVERY,
+    LOG_RECOVERY_MEBIBYTE,
+    cost_us,
+)
+from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.faults import dies, disconnect_all, lives
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import BROKER_DIED, LOGS_LOADED, SAMPLE, SUPERVISOR_STARTS
+from tidegauge.simulation.links import send
+from tidegauge.simulation.random_streams import POWER_LOSS, draw
+from tidegauge.simulation.row_kinds import (
+    BROKER_LOADING,
+    BROKER_STARTED,
+    BROKER_STOPPED,
+    CHECKPOINT_READ,
+    LOG_LOST,
+    REASON_RETURN,
+    REASON_STOP,
+    REASON_TERM,
+    STOP_CLEAN,
+    STOP_POWER,
+)
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import Topology, controller_process
+
+#: How often the ends of logs are sampled.
+SAMPLE_PERIOD_US = code(1_000_000)
+
+_MEBIBYTE = 1024 * 1024
+
+
+@inner_rule
+def start(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Begin a broker's process. The first time there is nothing to load, and it is up at once.
+
+    Source: KafkaServer.startup@2.6.3.
+    """
+    lives(kernel, broker)
+    state = brokers.brokers[broker]
+    state.starts += 1
+    connect(kernel, topology, brokers, broker)
+    ping_later(kernel, brokers, broker)
+    if state.starts == 1:
+        _run(kernel, topology, brokers, broker)
+        return
+    # Rows are written when the files were read, if there are any: see ``handle_logs_loaded``.
+    want_files(kernel, state, READ_DUE)
+    until_us = kernel.context[0].time_us + _loading_us(kernel, topology, brokers, broker)
+    timer = new_event(kernel, broker, broker, LOGS_LOADED)
+    set_timer(kernel, timer, until_us)
+
+
+@inner_rule
+def _loading_us(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> int:
+    """How long a start takes, by its logs and by what has to be read again.
+
+    Source: LogManager.loadLogs@2.6.3, Log.recoverLog@2.6.3.
+    """
+    state = brokers.brokers[broker]
+    logs = 0
+    records = 0
+    size_bytes = 0
+    row = state.first_hosted
+    while row != NONE:
+        on_disk = brokers.on_disk[row]
+        if on_disk.exists:
+            logs += 1
+            if not state.was_clean:
+                end_offset = brokers.replicas[row].log_end_offset
+                behind = end_offset - min(max(0, on_disk.recovery_point_checkpoint), end_offset)
+                records += behind
+                partition = topology.partitions[brokers.hosted[row].partition]
+                size_bytes += behind * partition.record_bytes
+        row = brokers.hosted[row].next_on_broker
+    loading_us = cost_us(kernel, broker, BROKER_START_COST)
+    if state.was_clean:
+        loading_us += logs * cost_us(kernel, broker, LOG_LOAD)
+    else:
+        loading_us += logs * cost_us(kernel, broker, LOG_RECOVERY)
+        mebibyte_us = cost_us(kernel, broker, LOG_RECOVERY_MEBIBYTE)
+        loading_us += size_bytes * mebibyte_us // _MEBIBYTE
+    row_begun = new_row(kernel, broker, BROKER_LOADING)
+    row_begun.values[0] = broker
+    row_begun.values[1] = 1 if state.was_clean else 0
+    row_begun.values[2] = logs
+    row_begun.values[3] = records
+    row_begun.values[4] = kernel.context[0].time_us + loading_us
+    write_canonical(kernel, row_begun)
+    return loading_us
+
+
+@inner_rule
+def handle_logs_loaded(
+    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
+) -> None:
+    """The logs are loaded: take over what the checkpoints say, and register."""
+    broker = timer.destination
+    state = brokers.brokers[broker]
+    row = state.first_hosted
+    while row != NONE:
+        if brokers.on_disk[row].exists:
+            _load_log(kernel, brokers, row)
+        row = brokers.hosted[row].next_on_broker
+    _run(kernel, topology, brokers, broker)
+    if state.session != NONE:
+        register(kernel, topology, brokers, broker)
+
+
+@inner_rule
+def _load_log(kernel: Kernel, brokers: Brokers, row: int) -> None:
+    """Open one log: its epochs are trimmed to it, its high watermark is the checkpointed one.
+
+    Source: Log constructor@2.6.3, Partition.createLog@2.6.3.
+    """
+    hosted = brokers.hosted[row]
+    broker = brokers.brokers[hosted.broker]
+    rules = brokers.rules[hosted.broker]
+    partition = brokers.replicas[row]
+    on_disk = brokers.on_disk[row]
+    epochs = epochs_of(brokers, row)
+    count = partition.epoch_count
+    for index in range(count):
+        brokers.epochs_read[index].epoch = epochs[index].epoch
+        brokers.epochs_read[index].start_offset = epochs[index].start_offset
+    open_log(
+        rules, partition, brokers.epochs_read, count, epochs, max(0, on_disk.high_watermark)
+    )
+    on_disk.recovery_point = max(0, on_disk.recovery_point_checkpoint)
+    if broker.was_clean or rules.recovery_point_at_end_after_recovery:
+        on_disk.recovery_point = partition.log_end_offset
+    on_disk.recovery_point = min(on_disk.recovery_point, partition.log_end_offset)
+    written = new_row(kernel, hosted.broker, CHECKPOINT_READ)
+    written.values[0] = hosted.partition
+    written.values[1] = on_disk.high_watermark
+    written.values[2] = on_disk.recovery_point_checkpoint
+    written.values[3] = partition.log_end_offset
+    written.values[4] = count
+    write_canonical(kernel, written)
+    note_cut_epochs(kernel, brokers, row, count)
+    write_log_runs(kernel, brokers, row, REASON_RETURN)
+
+
+@inner_rule
+def _run(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Start the periodic tasks; they and the broker's clocks count from now.
+
+    Source: ReplicaManager.startup@2.6.3, LogManager.startup@2.6.3.
+    """
+    state = brokers.brokers[broker]
+    now_us = kernel.context[0].time_us
+    state.loaded = True
+    state.serving = True
+    state.was_clean = False
+    written = new_row(kernel, broker, BROKER_STARTED)
+    written.values[0] = broker
+    write_canonical(kernel, written)
+    state.last_isr_change_ms = now_ms(kernel.context[0])
+    state.last_isr_propagation_ms = state.last_isr_change_ms
+    schedule_expiration(kernel, brokers, broker, now_us)
+    if state.isr_change_batching:
+        schedule_propagation(kernel, brokers, broker, now_us)
+    schedule_recovery_points(kernel, brokers, broker)
+    set_timer(kernel, new_event(kernel, broker, broker, SAMPLE), now_us + SAMPLE_PERIOD_US)
+
+
+@inner_rule
+def exit_by_itself(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, stop: int
+) -> None:
+    """A broker ends its process on an error; its supervisor may start it again.
+
+    Source: Exit.exit and FatalExitError@0.10.2.0 to @2.0.0, Kafka.main@2.6.3.
+    """
+    close_session(kernel, topology, brokers, broker)
+    end(kernel, topology, brokers, broker, stop)
+    delay_us = brokers.brokers[broker].restart_after_exit_us
+    if delay_us >= 0:
+        timer = new_event(kernel, broker, broker, SUPERVISOR_STARTS)
+        set_timer(kernel, timer, kernel.context[0].time_us + delay_us)
+
+
+@inner_rule
+def handle_supervisor_starts(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int
+) -> None:
+    """Start a broker that has exited, unless a fault keeps it down or it runs by now."""
+    process = kernel.processes[broker]
+    if not process.alive and process.held_down == 0:
+        start(kernel, topology, brokers, broker)
+
+
+@inner_rule
+def end(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, stop: int) -> None:
+    """End a broker's process in the way that ``stop`` says."""
+    state = brokers.brokers[broker]
+    state.was_clean = stop == STOP_CLEAN
+    if stop == STOP_CLEAN:
+        _flush_all(brokers, broker)
+        checkpoint_high_watermarks(kernel, brokers, broker)
+        checkpoint_recovery_points(kernel, brokers, broker)
+    _close_accounts(kernel, brokers, broker)
+    written = new_row(kernel, broker, BROKER_STOPPED)
+    written.values[0] = broker
+    written.values[1] = stop
+    write_canonical(kernel, written)
+    dies(kernel, broker)
+    forget_everything(kernel, topology, brokers, broker)
+    if stop != STOP_POWER:
+        disconnect_all(kernel, broker)
+    died = new_event(kernel, broker, controller_process(topology, broker), BROKER_DIED)
+    send(kernel, died, kernel.context[0].time_us)
+
+
+@inner_rule
+def _flush_all(brokers: Brokers, broker: int) -> None:
+    row = brokers.brokers[broker].first_hosted
+    while row != NONE:
+        brokers.on_disk[row].recovery_point = brokers.replicas[row].log_end_offset
+        row = brokers.hosted[row].next_on_broker
+
+
+@inner_rule
+def _close_accounts(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+    """Write down what its leaders have promised, and what its logs held."""
+    row = brokers.brokers[broker].first_hosted
+    while row != NONE:
+        if is_leader(brokers.replicas[row]):
+            close_account(kernel, brokers, row, REASON_TERM)
+        if brokers.hosted[row].exists:
+            write_log_runs(kernel, brokers, row, REASON_STOP)
+        row = brokers.hosted[row].next_on_broker
+
+
+@inner_rule
+def lose_power(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, fault: int
+) -> None:
+    """The machine's power is gone, and its memory with it, whether the process ran or not.
+
+    Of each log what was not on disk is lost, up to a point that is drawn or pinned.
+    """
+    if kernel.processes[broker].alive:
+        end(kernel, topology, brokers, broker, STOP_POWER)
+    state = brokers.brokers[broker]
+    row = state.first_hosted
+    while row != NONE:
+        _cut_to_disk(kernel, brokers, state, row, fault)
+        row = brokers.hosted[row].next_on_broker
+    state.power_losses += 1
+
+
+@inner_rule
+def _cut_to_disk(kernel: Kernel, brokers: Brokers, state: Broker, row: int, fault: int) -> None:
+    partition = brokers.replicas[row]
+    before = partition.log_end_offset
+    kept = offset_on_disk(kernel.context[0], brokers, row)
+    uniform = draw(kernel.context[0].seed, POWER_LOSS, row, state.power_losses)
+    kept += ((before - kept + 1) * uniform) >> 32
+    for index in range(len(brokers.kept_logs)):
+        pinned = brokers.kept_logs[index]
+        if pinned.fault == fault and pinned.row == row:
+            kept = min(pinned.offset, before)
+    if kept >= before:
+        return
+    partition.log_end_offset = kept
+    partition.run_count = truncate_from_end(runs_of(brokers, row), partition.run_count, kept)
+    on_disk = brokers.on_disk[row]
+    on_disk.recovery_point = min(on_disk.recovery_point, kept)
+    written = new_row(kernel, brokers.hosted[row].broker, LOG_LOST)
+    written.values[0] = brokers.hosted[row].partition
+    written.values[1] = kept
+    written.values[2] = before
+    write_canonical(kernel, written)

@@ -1,0 +1,60 @@
+"""A controller's context: taken when it becomes controller, given back when it resigns."""
+
+from __future__ import annotations
+
+from tidegauge.controller.partition_state_machine import NEW_PARTITION
+from tidegauge.controller.replica_state_machine import NON_EXISTENT_REPLICA
+from tidegauge.controller.state import ControlPlane, broker_at, partition_at, replica_at
+from tidegauge.replication.compiled import inner_rule
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.topology import Topology
+
+
+@inner_rule
+def take_context(kernel: Kernel, plane: ControlPlane, controller: int) -> None:
+    """Take a context that is free; there is one, and will be one for the next."""
+    kernel.context[0].needs_room = True
+    for context in range(len(plane.contexts)):
+        if plane.contexts[context].controller == NONE:
+            plane.contexts[context].controller = controller
+            plane.controllers[controller].context = context
+            return
+
+
+@inner_rule
+def give_back_context(plane: ControlPlane, controller: int) -> None:
+    """Leave the context to the next controller."""
+    state = plane.controllers[controller]
+    plane.contexts[state.context].controller = NONE
+    state.context = NONE
+
+
+@inner_rule
+def forget_everything(topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Begin with an empty context."""
+    sizes = topology.sizes[0]
+    state = plane.controllers[controller]
+    state.told = 0
+    state.removing = NONE
+    state.strategy = 0
+    state.first_touched = NONE
+    state.last_touched = NONE
+    for partition in range(sizes.partitions):
+        known = partition_at(topology, plane, controller, partition)
+        known.known = False
+        known.has_state = False
+        known.state = NEW_PARTITION
+        known.touched = False
+        known.led_anew = False
+        known.selected = False
+        known.is_followed = False
+        known.unclean_enabled = topology.partitions[partition].unclean_leader_election
+    for row in range(len(topology.slots)):
+        replica_at(topology, plane, controller, row).state = NON_EXISTENT_REPLICA
+    for broker in range(sizes.brokers):
+        known_broker = broker_at(topology, plane, controller, broker)
+        known_broker.alive = False
+        known_broker.shutting_down = False
+        known_broker.told_alive = False
+        known_broker.deadline_timer = False
+        known_broker.in_flight = NONE

@@ -1,0 +1,213 @@
+"""What brokers know of the cluster: one log of changes, and a position in it for each broker.
+
+An UpdateMetadata tells every broker the same. So what a controller tells is written down
+once, as a list of *changes*: of a partition's leader, of a broker being alive. The request
+itself only says how far in the list its receiver may look. What a broker knows of a partition
+is the newest change of it up to that place, and a thousand brokers need no copy of a million
+partitions each.
+
+A place is (controller epoch, position). A broker that hears from another controller has not
+heard all that the one before had to say: the changes of the new epoch count up to its
+position in it, all others up to where the broker was before (its *base*).
+
+Groups of processes that run apart each have the log; frames bring what is new in it
+(``frames.py``). A change gets its place in the chain of its subject by its own place, so it
+does not matter when a group hears of it.
+
+Source of what is told: ``ControllerBrokerRequestBatch``, ``MetadataCache`` @2.4.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import inner_rule, rule
+from tidegauge.replication.records import Record, Records, i64
+from tidegauge.simulation.kernel import NONE, Kernel, MetadataChange
+
+
+class MetadataPosition(Record):
+    """How far a broker has read: -1 where it knows nothing."""
+
+    controller_epoch: i64
+    position: i64
+    #: Where it was when it heard of this controller.
+    base_epoch: i64
+    base_position: i64
+
+
+@inner_rule
+def log_change(
+    kernel: Kernel,
+    subject: int,
+    leader: int,
+    leader_epoch: int,
+    controller_epoch: int,
+    position: int,
+) -> None:
+    """Write down what this group's controller tells all brokers."""
+    context = kernel.context[0]
+    change = kernel.metadata_changes[context.metadata_changes]
+    change.subject = subject
+    change.leader = leader
+    change.leader_epoch = leader_epoch
+    change.controller_epoch = controller_epoch
+    change.position = position
+    change.own = True
+    _chain(kernel)
+
+
+@inner_rule
+def _chain(kernel: Kernel) -> None:
+    """Put the change behind the last one into the chain of its subject, newest first."""
+    context = kernel.context[0]
+    index = context.metadata_changes
+    context.metadata_changes += 1
+    change = kernel.metadata_changes[index]
+    head = kernel.metadata_heads[_head_of(kernel, change.subject)]
+    newer = NONE
+    older = head.change
+    while older != NONE and _is_after(
+        kernel.metadata_changes[older], change.controller_epoch, change.position
+    ):
+        newer = older
+        older = kernel.metadata_changes[older].previous
+    change.previous = older
+    if newer == NONE:
+        head.change = index
+    else:
+        kernel.metadata_changes[newer].previous = index
+
+
+@inner_rule
+def _head_of(kernel: Kernel, subject: int) -> int:
+    """Partitions come first, then brokers, the last of them first."""
+    return subject if subject >= 0 else len(kernel.metadata_heads) + subject
+
+
+@inner_rule
+def _is_after(change: MetadataChange, epoch: int, position: int) -> bool:
+    if change.controller_epoch != epoch:
+        return change.controller_epoch > epoch
+    return change.position > position
+
+
+@inner_rule
+def known_change(kernel: Kernel, known: MetadataPosition, subject: int) -> int:
+    """The newest change of a subject that a broker has been told of; NONE if there is none."""
+    index = kernel.metadata_heads[_head_of(kernel, subject)].change
+    while index != NONE:
+        change = kernel.metadata_changes[index]
+        if _is_known(change, known):
+            return index
+        index = change.previous
+    return NONE
+
+
+@inner_rule
+def _is_known(change: MetadataChange, known: MetadataPosition) -> bool:
+    if change.controller_epoch == known.controller_epoch:
+        return change.position <= known.position
+    return not _is_after(change, known.base_epoch, known.base_position)
+
+
+@inner_rule
+def broker_subject(broker: int) -> int:
+    """The subject of changes that say whether a broker is alive."""
+    return -1 - broker
+
+
+@inner_rule
+def is_known_alive(kernel: Kernel, known: MetadataPosition, broker: int) -> bool:
+    """Whether a broker is alive, as far as another one was told; nobody (-1) is not."""
+    if broker < 0:
+        return False
+    index = known_change(kernel, known, broker_subject(broker))
+    return index != NONE and kernel.metadata_changes[index].leader == 1
+
+
+@inner_rule
+def move_on(known: MetadataPosition, controller_epoch: int, position: int) -> None:
+    """A broker has been told everything up to this place."""
+    if controller_epoch != known.controller_epoch:
+        known.base_epoch = known.controller_epoch
+        known.base_position = known.position
+    known.controller_epoch = controller_epoch
+    known.position = position
+
+
+@inner_rule
+def forget_metadata(known: MetadataPosition) -> None:
+    """A process that begins knows nothing."""
+    known.controller_epoch = NONE
+    known.position = NONE
+    known.base_epoch = NONE
+    known.base_position = NONE
+
+
+@rule
+def count_unsent_changes(kernel: Kernel) -> int:
+    """How many changes the other groups have not been sent."""
+    context = kernel.context[0]
+    count = 0
+    for index in range(context.first_unsent_change, context.metadata_changes):
+        count += 1 if kernel.metadata_changes[index].own else 0
+    return count
+
+
+@rule
+def copy_unsent_changes(kernel: Kernel, changes: Records[MetadataChange]) -> None:
+    """Copy the changes that the other groups have not been sent; they count as sent now."""
+    context = kernel.context[0]
+    count = 0
+    for index in range(context.first_unsent_change, context.metadata_changes):
+        if kernel.metadata_changes[index].own:
+            changes[count] = kernel.metadata_changes[index]
+            count += 1
+    context.first_unsent_change = context.metadata_changes
+
+
+@rule
+def take_changes(kernel: Kernel, changes: Records[MetadataChange]) -> None:
+    """Take over the changes of another group; there is room for all of them."""
+    context = kernel.context[0]
+    for number in range(len(changes)):
+        index = context.metadata_changes
+        kernel.metadata_changes[index] = changes[number]
+        kernel.metadata_changes[index].own = False
+        _chain(kernel)
+
+
+@rule
+def compact_changes(kernel: Kernel, epoch: int, position: int) -> None:
+    """Drop the changes that nobody looks at whose place is (``epoch``, ``position``) or later.
+
+    Of each subject the newest one up to there stays, and all after it.
+    """
+    context = kernel.context[0]
+    for subject in range(len(kernel.metadata_heads)):
+        index = kernel.metadata_heads[subject].change
+        while index != NONE:
+            change = kernel.metadata_changes[index]
+            index = change.previous
+            if not _is_after(change, epoch, position):
+                change.previous = NONE
+                break
+        # What is behind it is marked, to be left out below.
+        while index != NONE:
+            dropped = kernel.metadata_changes[index]
+            index = dropped.previous
+            dropped.position = NONE
+    kept = 0
+    first_unsent = context.first_unsent_change
+    for subject in range(len(kernel.metadata_heads)):
+        kernel.metadata_heads[subject].change = NONE
+    count = context.metadata_changes
+    context.metadata_changes = 0
+    for index in range(count):
+        if index == first_unsent:
+            context.first_unsent_change = kept
+        if kernel.metadata_changes[index].position != NONE:
+            kernel.metadata_changes[kept] = kernel.metadata_changes[index]
+            kept += 1
+            _chain(kernel)
+    if first_unsent >= count:
+        context.first_unsent_change = kept

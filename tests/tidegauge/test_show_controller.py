@@ -1,0 +1,170 @@
+"""Who was controller, and what its queue held: ``tidegauge show --controller``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from night_story import (
+    CONTROLLER_1,
+    CONTROLLER_2,
+    FIRST,
+    SECOND,
+    THIRD,
+    a_night,
+    folder_of,
+    line_with,
+    shown,
+    the_evening,
+    the_stop,
+)
+from tidegauge.commands.story_lines import duration_text
+from tidegauge.controller_history import (
+    EVENT,
+    EVENT_DONE,
+    QueueEvent,
+    by_kind,
+    durations,
+    queue_events,
+)
+from tidegauge.run_folder import RunFolder
+from written_rows import S, WrittenRows
+
+
+@pytest.fixture
+def night(tmp_path: Path) -> Path:
+    return folder_of(a_night(), tmp_path / "night")
+
+
+def test_terms_end_in_zookeeper_before_the_controller_knows_it(night: Path) -> None:
+    lines = shown(night, "--controller").splitlines()
+    assert lines[1].split() == ["1", "1", "2.000s", "16.000s", "30.000s"]
+    assert lines[2].split() == ["2", "2", "17.000s", "-", "-"]
+
+
+def test_an_event_is_told_with_how_long_it_waited(night: Path) -> None:
+    story = shown(night, "--controller")
+    line = line_with("more in the queue", story)
+    assert line.endswith("BrokerChange: waited 250.00 ms, took 2.00 s, 3 more in the queue")
+    assert line_with("BrokerChange  ", story).split() == [
+        "BrokerChange", "1", *(["250.00", "ms"] * 3), *(["2.00", "s"] * 3),
+    ]  # fmt: skip
+
+
+def test_what_the_controller_saw_and_decided_is_told(night: Path) -> None:
+    story = shown(night, "--controller")
+    assert "sees that broker 1 is gone" in story
+    assert "5 leaders elected, 1 UNCLEAN" in story
+    assert "expires session 1 of broker 1" in story
+    assert "/controller is deleted by the end of its session" in story
+
+
+def test_only_faults_that_hit_a_controller_in_office_are_told(tmp_path: Path) -> None:
+    rows = WrittenRows()
+    rows.write("fault_began", 500_000, CONTROLLER_2, fault=1, kind=5)
+    the_evening(rows)
+    the_stop(rows)
+    story = shown(folder_of(rows, tmp_path / "run"), "--controller")
+    assert line_with("begins", story).split()[1:5] == ["controller", "of", "broker", "1"]
+    assert "crash" not in story
+
+
+def test_a_controller_that_does_not_know_that_it_is_none_is_told_as_that(night: Path) -> None:
+    state = shown(night, "--controller", "--at", "20s")
+    assert state.startswith("Broker 2 is controller, in epoch 2 (elected at 17.000s), at 20.000s")
+    assert "still believes to be:  broker 1, epoch 1" in state
+    assert "/controller names:     broker 2" in state
+    assert "still believes" not in shown(night, "--controller", "--at", "30s")
+
+
+def test_it_knows_as_alive_who_was_registered_and_has_not_gone_since(night: Path) -> None:
+    assert "knows as alive:        1, 2, 3\n" in shown(night, "--controller", "--at", "10s")
+    # Broker 1 was not registered any more when broker 2 became controller.
+    assert "knows as alive:        2, 3\n" in shown(night, "--controller", "--at", "17s")
+
+
+def test_it_knows_as_alive_who_registers_later(tmp_path: Path) -> None:
+    rows = a_night()
+    rows.write("broker_registered", 32 * S, CONTROLLER_2, broker=FIRST)
+    rows.write("broker_failed", 33 * S, CONTROLLER_1, broker=SECOND)  # another's view
+    folder = folder_of(rows, tmp_path / "run")
+    assert "knows as alive:        1, 2, 3\n" in shown(folder, "--controller", "--at", "33s")
+
+
+def test_who_fails_later_is_not_known_as_alive(tmp_path: Path) -> None:
+    rows = a_night()
+    rows.write("broker_failed", 47 * S, CONTROLLER_2, broker=THIRD)
+    folder = folder_of(rows, tmp_path / "run")
+    assert "knows as alive:        2, 3\n" in shown(folder, "--controller", "--at", "46s")
+    assert "knows as alive:        2\n" in shown(folder, "--controller", "--at", "47s")
+
+
+def test_partitions_whose_leader_is_dead_are_without_one(night: Path) -> None:
+    state = shown(night, "--controller", "--at", "20s")
+    assert "without a leader:      1 partitions" in state
+    assert "broker 1 leads in epoch 0, it is not alive: orders-5" in state
+    early = shown(night, "--controller", "--at", "2s")
+    assert "no leader was ever elected: orders-0, orders-1" in early
+
+
+def test_a_time_without_a_controller_is_told_as_that(night: Path) -> None:
+    state = shown(night, "--controller", "--at", "1s")
+    assert state.startswith("Nobody is controller at 1.000s")
+    assert "/controller names:     nobody" in state
+
+
+def events_of(folder: Path, *rows: tuple[str, int, int, int]) -> list[QueueEvent]:
+    """Events that begin or end: each with kind of row, process, kind of event and duration."""
+    written = WrittenRows()
+    for place, (kind, process, event_kind, duration_us) in enumerate(rows):
+        if kind == EVENT:
+            written.write(kind, place * S, process, event_kind=event_kind, queued_us=duration_us)
+        else:
+            written.write(
+                kind, place * S, process, event_kind=event_kind, processing_us=duration_us
+            )
+    return queue_events(RunFolder(folder_of(written, folder)))
+
+
+def test_an_event_took_as_long_as_the_row_of_its_end_says(tmp_path: Path) -> None:
+    events = events_of(
+        tmp_path / "run",
+        (EVENT, CONTROLLER_1, 1, 10),
+        (EVENT, CONTROLLER_2, 3, 20),
+        (EVENT_DONE, CONTROLLER_2, 3, 900),
+        (EVENT_DONE, CONTROLLER_1, 1, 700),
+        (EVENT, CONTROLLER_1, 2, 30),  # its controller resigned: it was never done
+        (EVENT, CONTROLLER_1, 1, 40),
+        (EVENT_DONE, CONTROLLER_1, 1, 800),
+        (EVENT, CONTROLLER_1, 2, 50),
+        (EVENT_DONE, CONTROLLER_1, 0, 600),  # of one that was taken before the term
+    )
+    assert [each.processing_us for each in events] == [700, 900, None, 800, None]
+
+
+def test_an_event_that_never_ends_has_only_waited(tmp_path: Path) -> None:
+    events_of(tmp_path / "run", (EVENT, CONTROLLER_1, 1, 10))
+    story = shown(tmp_path / "run", "--controller")
+    assert line_with("waited 10", story).endswith("BrokerChange: waited 10 us")
+    assert "took" not in story
+
+
+def test_percentiles_are_durations_that_occurred() -> None:
+    assert durations([5]) == (5, 5, 5)
+    assert durations([4, 1, 3, 2]) == (2, 4, 4)
+    assert durations(range(1, 201)) == (100, 198, 200)
+
+
+def test_the_most_frequent_kind_of_event_is_first(tmp_path: Path) -> None:
+    begun = [(EVENT, CONTROLLER_1, kind, 0) for kind in (1, 3, 3, 99)]
+    groups = by_kind(events_of(tmp_path / "run", *begun))
+    assert list(groups) == ["IsrChange", "BrokerChange", "event 99"]
+
+
+@pytest.mark.parametrize(
+    ("duration_us", "text"),
+    [(0, "0 us"), (999, "999 us"), (6_175, "6.17 ms"), (999_999, "1000.00 ms"), (S, "1.00 s")],
+)
+def test_durations_have_the_unit_that_suits_them(duration_us: int, text: str) -> None:
+    assert duration_text(duration_us) == text

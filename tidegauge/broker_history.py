@@ -1,0 +1,269 @@
+"""What happened to one broker, and its state at a time, as far as rows say.
+
+A broker's history is every row of its own process and every row elsewhere that names it: its
+sessions and its registration in ZooKeeper, what the controllers saw of it, the partitions that
+they gave to it or took from it. What its terms had acknowledged and exposed, and what its
+logs hold, belongs to the stories of the partitions and is left out.
+
+Its state is what it believes itself: a broker that was cut off goes on leading until somebody
+tells it. Where the newest state of the cluster says otherwise, a note does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from tidegauge.partition_history import PartitionState, last_states
+from tidegauge.row_selection import Mask, is_about_broker, selected
+from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.simulation.trace_file import Table, TraceKind
+from tidegauge.story import Names
+from tidegauge.znode_paths import ZnodeSort
+
+#: Rows that are the accounts of a partition rather than what a broker does.
+ACCOUNTS = frozenset(
+    {"acknowledged", "exposed", "log_end", "epoch_answered", "epoch_assigned", "epochs_cut"}
+)
+
+#: How many brokers are listed at most if somebody names one that there is not.
+LISTED = 40
+
+#: Where a broker's process begins: it has its logs, and no roles.
+BEGINNINGS = frozenset({"broker_loading", "broker_started"})
+
+#: The role that a row gives to a replica.
+ROLES = {
+    "became_leader": "leader",
+    "became_follower": "follower",
+    "partition_failed": "given up",
+    "replica_stopped": "stopped",
+}
+ISRS = frozenset({"became_leader", "isr_shrunk", "isr_expanded"})
+#: The kinds that tell a replica's log end offset in a column of another name.
+LOG_ENDS = dict.fromkeys(("truncated", "appended", "log_lost"), "end_offset")
+
+
+class ReplicaState(NamedTuple):
+    """One replica on the broker, as the broker believes."""
+
+    partition: int
+    #: As in :data:`ROLES`, or ``-`` while no LeaderAndIsr has come.
+    role: str
+    leader_epoch: int | None
+    #: A replica list: the leader's own, or the cluster's newest; None if no row tells it.
+    isr: int | None
+    log_end_offset: int | None
+    high_watermark: int | None
+    #: When the row or sample of these ends was written.
+    told_us: int | None
+    #: What the cluster knows otherwise; empty if nothing.
+    note: str
+
+
+class BrokerState(NamedTuple):
+    """A broker at a time: of each the last row that tells it, or None."""
+
+    #: Its own ``broker_started``, ``broker_loading`` or ``broker_stopped``.
+    life: TraceRow | None
+    session: TraceRow | None
+    registration: TraceRow | None
+    #: What a controller saw of it.
+    seen: TraceRow | None
+    #: The faults that have begun in its process and not ended.
+    faults: list[TraceRow]
+    replicas: list[ReplicaState]
+
+
+def broker_index(name: str, names: Names) -> int:
+    """Index of a broker within the cluster, by its id as a user writes it.
+
+    Raises:
+        ValueError: there is none; the message has those there are.
+    """
+    ids = _ids(names)
+    for index, broker in enumerate(ids):
+        if name == str(broker):
+            return index
+    listed = ", ".join(map(str, ids[:LISTED])) + (" ..." if len(ids) > LISTED else "")
+    raise ValueError(f"--broker {name}: no such broker; there are: {listed}")
+
+
+def _ids(names: Names) -> list[int]:
+    ids: list[int] = []
+    while (broker := names.broker_id(len(ids))) is not None:
+        ids.append(broker)
+    return ids
+
+
+def broker_rows(
+    run: RunFolder, names: Names, broker: int, *, details: bool = False
+) -> list[TraceRow]:
+    """The rows of a broker's history, in their total order.
+
+    Args:
+        run: the run.
+        names: its names.
+        broker: index of the broker within the cluster.
+        details: rows that are not canonical, and the accounts of partitions, too.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+
+    def wanted(kind: TraceKind, table: Table) -> Mask | None:
+        if not details and (not kind.canonical or kind.name in ACCOUNTS):
+            return None
+        return (
+            _is_own(table, names, broker)
+            | is_about_broker(table, broker)
+            | _is_registration(table, names, broker)
+        )
+
+    return selected(run, wanted)
+
+
+def _is_own(table: Table, names: Names, broker: int) -> Mask:
+    processes = [
+        process
+        for process in np.unique(table["process"]).tolist()
+        if names.broker_of_process(process) == broker
+    ]
+    return np.isin(table["process"], processes)
+
+
+def _is_registration(table: Table, names: Names, broker: int) -> Mask:
+    """Which rows are about /brokers/ids/<id>."""
+    if "znode" not in table:
+        return np.zeros(len(table["process"]), np.bool_)
+    numbers = [
+        znode
+        for znode in np.unique(table["znode"]).tolist()
+        if names.znodes.known(znode) == (ZnodeSort.BROKER, broker)
+    ]
+    return np.isin(table["znode"], numbers)
+
+
+def broker_state(
+    run: RunFolder, names: Names, broker: int, until_us: int | None = None
+) -> BrokerState:
+    """A broker's state at a time (by default the end of the run).
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    rows = [
+        row
+        for row in broker_rows(run, names, broker, details=True)
+        if until_us is None or row["time_us"] <= until_us
+    ]
+    own = [row for row in rows if names.broker_of_process(row["process"]) == broker]
+    return BrokerState(
+        life=_last(row for row in own if row.kind.startswith("broker_")),
+        session=_last(row for row in rows if row.kind.startswith("session_")),
+        registration=_last(row for row in rows if "znode" in row.columns),
+        seen=_last(row for row in rows if row.kind in {"broker_failed", "broker_registered"}),
+        faults=_active_faults(own),
+        replicas=_replicas(own, names, broker, last_states(run, names, until_us)),
+    )
+
+
+def _last(rows: Iterable[TraceRow]) -> TraceRow | None:
+    return max(rows, key=lambda row: row.place, default=None)
+
+
+def _active_faults(own: Iterable[TraceRow]) -> list[TraceRow]:
+    active: dict[int, TraceRow] = {}
+    for row in own:
+        if row.kind == "fault_began":
+            active[row["fault"]] = row
+        elif row.kind == "fault_ended":
+            active.pop(row["fault"], None)
+    return list(active.values())
+
+
+class _Replica:
+    """What the broker's own rows say of one replica, row by row."""
+
+    def __init__(self) -> None:
+        self.role = "-"
+        self.leader_epoch: int | None = None
+        self.isr: int | None = None
+        self.log_end_offset: int | None = None
+        self.high_watermark: int | None = None
+        self.told_us: int | None = None
+
+    def take(self, row: TraceRow) -> None:
+        if row.kind in ROLES:
+            self.role, self.leader_epoch = ROLES[row.kind], row["leader_epoch"]
+            self.isr = None
+        if row.kind in ISRS:
+            self.isr = row["isr"]
+        # With a ``replica``, a row is about what a leader keeps of a follower.
+        log_end_offset = row.columns.get(LOG_ENDS.get(row.kind, "log_end_offset"))
+        if log_end_offset is not None and "replica" not in row.columns:
+            self.log_end_offset, self.told_us = log_end_offset, row["time_us"]
+            self.high_watermark = row.columns.get("high_watermark", self.high_watermark)
+        elif row.kind == "high_watermark_moved":
+            self.high_watermark, self.told_us = row["high_watermark"], row["time_us"]
+
+    def forget_role(self) -> None:
+        """A process that begins has to be told."""
+        self.role, self.leader_epoch, self.isr = "-", None, None
+
+
+def _replicas(
+    own: Iterable[TraceRow], names: Names, broker: int, states: dict[int, PartitionState]
+) -> list[ReplicaState]:
+    identity = names.broker_id(broker)
+    replicas = {
+        partition: _Replica()
+        for partition in names.partitions.values()
+        if identity in names.replicas(partition)
+    }
+    for row in own:
+        if row.kind in BEGINNINGS:
+            for replica in replicas.values():
+                replica.forget_role()
+        replica_of_row = replicas.get(row.columns.get("partition", -1))
+        if replica_of_row is not None:
+            replica_of_row.take(row)
+    return [
+        _replica_state(partition, replica, names, broker, states.get(partition))
+        for partition, replica in replicas.items()
+    ]
+
+
+def _replica_state(
+    partition: int, replica: _Replica, names: Names, broker: int, state: PartitionState | None
+) -> ReplicaState:
+    isr = replica.isr
+    if isr is None and state is not None:
+        isr = state.isr
+    return ReplicaState(
+        partition,
+        replica.role,
+        replica.leader_epoch,
+        isr,
+        replica.log_end_offset,
+        replica.high_watermark,
+        replica.told_us,
+        "" if state is None else _note(partition, replica, names, broker, state),
+    )
+
+
+def _note(
+    partition: int, replica: _Replica, names: Names, broker: int, state: PartitionState
+) -> str:
+    """What the newest state of the cluster says otherwise than the broker believes."""
+    leads = replica.role == "leader"
+    if leads and state.leader != broker:
+        leader = names.broker_id(state.leader)
+        who = "nobody leads" if leader is None else f"broker {leader} leads"
+        return f"{who} in epoch {state.leader_epoch}"
+    if state.leader == broker and not (leads and state.leader_epoch == replica.leader_epoch):
+        return f"elected leader in epoch {state.leader_epoch}, does not know it"
+    in_sync = names.brokers_in(state.isr, partition)
+    return "" if names.broker_id(broker) in in_sync else "not in the ISR"

@@ -1,0 +1,101 @@
+"""The causes of one row, back to where they begin.
+
+Every row has at most two links to earlier canonical rows. Its *cause* is the row in whose course
+it was written, or the last one of the process whose message or timer led to it. Its *because* is
+there if it was decided since something did not arrive: a fault, or the last that was known of
+the peer. Both are followed: first from cause to cause, then each reason that was met.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import NamedTuple
+
+from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.story import Names
+
+#: No more digits than an integer of a trace has room for.
+_HANDLE = re.compile(r"([0-9]{1,18}):([0-9]{1,18})")
+
+
+class Strand(NamedTuple):
+    """A row, its cause, the cause of that, and so on."""
+
+    #: The row whose reason this begins with; None for the first strand.
+    reason_of: TraceRow | None
+    rows: list[TraceRow]
+    #: The row of a strand before, if this one leads into it; None if its beginning is told.
+    joins: TraceRow | None
+
+
+def handle_of(row: TraceRow) -> str:
+    """What ``--cause`` takes for a row: ``PROCESS:SEQUENCE``; empty for a row without number."""
+    return f"{row['process']}:{row['sequence']}" if row["minor"] == 0 else ""
+
+
+def row_of_handle(handle: str, run: RunFolder, names: Names) -> TraceRow:
+    """The row that a handle is of.
+
+    Raises:
+        ValueError: it is no handle, or there is no such row; the message has what there is.
+        TraceError: a trace file is damaged.
+    """
+    numbers = _HANDLE.fullmatch(handle)
+    if numbers is None:
+        raise ValueError(
+            f"--cause {handle}: must be PROCESS:SEQUENCE, such as 0:12; --handles shows them"
+        )
+    process, sequence = map(int, numbers.groups())
+    row = run.canonical_row(process, sequence)
+    if row is not None:
+        return row
+    processes = [each["process"] for each in run.manifest["processes"]]
+    if process not in processes:
+        raise ValueError(
+            f"--cause {handle}: no such process; there are {min(processes)} "
+            f"({names.process(min(processes))}) to {max(processes)} "
+            f"({names.process(max(processes))})"
+        )
+    last = _last_sequence(run, process)
+    there_is = "no rows" if last is None else f"rows {process}:0 to {process}:{last}"
+    raise ValueError(f"--cause {handle}: no such row; {names.process(process)} has {there_is}")
+
+
+def _last_sequence(run: RunFolder, process: int) -> int | None:
+    sequences = [
+        int(table["sequence"][mine].max())
+        for kind in run.kinds.values()
+        if kind.canonical
+        for table in (run.table(kind.name),)
+        for mine in (table["process"] == process,)
+        if mine.any()
+    ]
+    return max(sequences, default=None)
+
+
+def cause_strands(run: RunFolder, row: TraceRow) -> list[Strand]:
+    """The row and its causes; then the same for each reason that a row told before has.
+
+    No row is told twice, so this ends even if a trace had a loop.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    strands: list[Strand] = []
+    told: set[tuple[int, int]] = set()
+    beginnings: deque[tuple[TraceRow | None, TraceRow]] = deque([(None, row)])
+    while beginnings:
+        rows: list[TraceRow] = []
+        reason_of, beginning = beginnings.popleft()
+        now: TraceRow | None = beginning
+        while now is not None and (now["process"], now["sequence"]) not in told:
+            told.add((now["process"], now["sequence"]))
+            rows.append(now)
+            reason = run.canonical_row(now["because_process"], now["because_sequence"])
+            if reason is not None:
+                beginnings.append((now, reason))
+            now = run.canonical_row(now["cause_process"], now["cause_sequence"])
+        if rows:
+            strands.append(Strand(reason_of, rows, now))
+    return strands

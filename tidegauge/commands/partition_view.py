@@ -1,0 +1,107 @@
+"""``tidegauge show --partition``: one partition's story; and without it, which are worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tidegauge.commands.story_lines import LISTED, Span, StoryOptions, moment_line, print_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tidegauge.run_folder import RunFolder
+    from tidegauge.story import Names
+
+#: How many near names are offered.
+NEAREST = 3
+
+
+def partition_number(name: str, names: Names) -> int:
+    """Number of a partition within the cluster, by its name such as ``orders-0``.
+
+    Raises:
+        ValueError: there is none of this name; the message has the nearest names.
+    """
+    from difflib import get_close_matches
+
+    if name in names.partitions:
+        return names.partitions[name]
+    near = get_close_matches(name, names.partitions, n=NEAREST, cutoff=0.5)
+    some = near or list(names.partitions)[:NEAREST]
+    hint = "nearest" if near else "there are"
+    raise ValueError(f"--partition {name}: no such partition; {hint}: {', '.join(some)}")
+
+
+def show_partitions(out: Console, run: RunFolder, names: Names) -> None:
+    """Print which partitions are worth a look, and why."""
+    from rich.text import Text
+
+    from tidegauge.partition_history import overview
+
+    partitions = overview(run, names)
+    striking = [partition for partition in partitions if partition.reasons]
+    out.print(f"{len(partitions)} partitions, {len(striking)} of them worth a look")
+    width = max(map(len, names.partitions), default=0)
+    out.print(f"\n{'partition':{width}}  ISR changes  terms  worth a look", style="bold")
+    for partition in partitions[:LISTED]:
+        line = Text(
+            f"{names.partition(partition.partition):{width}}"
+            f"  {partition.isr_changes:11}  {partition.terms:5}  "
+        )
+        line.append(", ".join(partition.reasons), style="red")
+        line.rstrip()
+        out.print(line, soft_wrap=True)
+    if len(partitions) > LISTED:
+        out.print(f"... and {len(partitions) - LISTED} more")
+    if partitions:
+        first = names.partition(partitions[0].partition)
+        out.print(f"\nIts story:   tidegauge show {run.path} --partition {first}", soft_wrap=True)
+
+
+def show_partition(
+    out: Console, run: RunFolder, names: Names, partition: int, options: StoryOptions
+) -> None:
+    """Print a partition's last state, then its story."""
+    from tidegauge.moments import moments
+    from tidegauge.partition_history import history
+    from tidegauge.story import told
+
+    _show_state(out, run, names, partition, options.span)
+    rows = history(run, partition, details=options.details)
+    lines = [
+        moment_line(moment, run, names, lambda told_rows, names: told(told_rows[0], names))
+        for moment in moments(
+            (row for row in rows if row["time_us"] in options.span), one_by_one=True
+        )
+    ]
+    print_lines(out, lines, handles=options.handles)
+    if not lines:
+        out.print("Nothing happened to it in this time.")
+
+
+def _show_state(out: Console, run: RunFolder, names: Names, partition: int, span: Span) -> None:
+    """The last state, in the manner of ``kafka-topics --describe``."""
+    from tidegauge.partition_history import last_states
+    from tidegauge.story import time_text
+
+    topic, number = names.topic_and_partition(partition)
+    state = last_states(run, names, span.end_us).get(partition)
+    leader, isr = "unknown", "unknown"
+    if state is not None:
+        broker = names.broker_id(state.leader)
+        leader = "none" if broker is None else str(broker)
+        isr = listed(names.brokers_in(state.isr, partition))
+    when = "At the end" if span.end_us is None else f"At {time_text(span.end_us)}"
+    out.print(
+        f"Topic: {topic}  Partition: {number}  Leader: {leader}"
+        f"  Replicas: {listed(names.replicas(partition))}  Isr: {isr}",
+        style="bold",
+        soft_wrap=True,
+    )
+    out.print(f"({when}{'' if state is None else f', in leader epoch {state.leader_epoch}'})\n")
+
+
+def listed(brokers: Iterable[int | None]) -> str:
+    """Ids of brokers as ``kafka-topics`` lists them."""
+    return ",".join("?" if broker is None else str(broker) for broker in brokers)

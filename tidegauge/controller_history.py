@@ -1,0 +1,296 @@
+"""Who was controller when, what its queue held and for how long, and what it knew.
+
+A controller deals with one event after the other. While one is long in the works the others
+wait, and with them every election: ``queued_us`` of a ``controller_event`` is how long. If the
+run has rows that say how long an event took (``controller_event_done``), they go with it.
+
+A broker that loses its session stays controller in its own eyes until it hears of it. So a term
+has two ends: /controller is gone in ZooKeeper, and the broker has resigned.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tidegauge.controller import phases
+from tidegauge.partition_history import last_states
+from tidegauge.row_selection import Mask, processes_with_role, selected
+from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.simulation.trace_file import Table, TraceKind
+from tidegauge.story import Names
+from tidegauge.znode_paths import ZnodePaths, ZnodeSort
+
+EVENT = "controller_event"
+EVENT_DONE = "controller_event_done"
+FAULTS = frozenset({"fault_began", "fault_ended"})
+
+
+class Term(NamedTuple):
+    """One broker as controller, in one controller epoch."""
+
+    #: Index of the broker.
+    broker: int
+    #: The process of its controller.
+    process: int
+    epoch: int
+    elected_us: int
+    #: When /controller was deleted; None if it never was.
+    znode_gone_us: int | None
+    #: When the broker itself found out; None if it never did.
+    resigned_us: int | None
+
+    def is_active(self, time_us: int) -> bool:
+        """Whether the broker takes itself for the controller at a time."""
+        return self.elected_us <= time_us and (
+            self.resigned_us is None or time_us < self.resigned_us
+        )
+
+
+class QueueEvent(NamedTuple):
+    """One event that a controller took from its queue."""
+
+    row: TraceRow
+    #: How long it took; None if the run does not say, or if it was never done.
+    processing_us: int | None
+
+    @property
+    def name(self) -> str:
+        """What Kafka calls an event of this kind."""
+        return event_name(self.row["event_kind"])
+
+
+class Durations(NamedTuple):
+    """Some durations in a few numbers; each is one that occurred."""
+
+    p50_us: int
+    p99_us: int
+    max_us: int
+
+
+class Knowledge(NamedTuple):
+    """What is known of the controller at a time, and what it knows."""
+
+    #: The terms whose brokers take themselves for the controller, the newest one first.
+    terms: list[Term]
+    #: Index of the broker that /controller names; None if the znode is not there.
+    znode: int | None
+    #: Indexes of the brokers that the newest of them knows as alive.
+    alive: list[int]
+    #: Partitions without a leader that is alive, and why.
+    leaderless: dict[int, str]
+
+
+def event_name(kind: int) -> str:
+    """What Kafka calls an event of this kind."""
+    return phases.NAMES.get(kind, f"event {kind}")
+
+
+def controller_rows(run: RunFolder, *, details: bool = False) -> list[TraceRow]:
+    """The rows of the controllers, what made and unmade them, and faults that hit them.
+
+    Of brokers that are not controller, and of links to them, faults are left out.
+
+    Args:
+        run: the run.
+        details: rows that are not canonical, too.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    controllers = processes_with_role(run, "controller")
+    zookeepers = processes_with_role(run, "zookeeper")
+
+    def wanted(kind: TraceKind, table: Table) -> Mask | None:
+        if kind.name == EVENT_DONE or not (details or kind.canonical):
+            return None
+        mask: Mask = np.isin(table["process"], controllers)
+        if kind.name in FAULTS or kind.name == "session_expired":
+            mask |= np.isin(table["process"], zookeepers)
+        return mask | _is_controller_znode(run, table)
+
+    all_terms = terms(run)
+    return [
+        row
+        for row in selected(run, wanted)
+        if row.kind not in FAULTS
+        or row["process"] in zookeepers
+        or any(
+            term.process == row["process"] and term.is_active(row["time_us"]) for term in all_terms
+        )
+    ]
+
+
+def _is_controller_znode(run: RunFolder, table: Table) -> Mask:
+    """Which rows are about /controller."""
+    if "znode" not in table:
+        return np.zeros(len(table["process"]), np.bool_)
+    paths = ZnodePaths(run.manifest)
+    numbers = [
+        znode
+        for znode in np.unique(table["znode"]).tolist()
+        if paths.known(znode).sort is ZnodeSort.CONTROLLER
+    ]
+    return np.isin(table["znode"], numbers)
+
+
+def terms(run: RunFolder) -> list[Term]:
+    """Every term of a controller, in order.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    found: list[Term] = []
+    for row in selected(run, lambda kind, table: _makes_terms(run, kind, table)):
+        time_us = row["time_us"]
+        if row.kind == "controller_elected":
+            found.append(
+                Term(row["broker"], row["process"], row["controller_epoch"], time_us, None, None)
+            )
+        elif row.kind == "znode_deleted" and found and found[-1].znode_gone_us is None:
+            found[-1] = found[-1]._replace(znode_gone_us=time_us)
+        elif row.kind == "controller_resigned":
+            found = [_resigned(term, row) for term in found]
+    return found
+
+
+def _makes_terms(run: RunFolder, kind: TraceKind, table: Table) -> Mask | None:
+    if kind.name in {"controller_elected", "controller_resigned"}:
+        return np.ones(len(table["process"]), np.bool_)
+    return _is_controller_znode(run, table) if kind.name == "znode_deleted" else None
+
+
+def _resigned(term: Term, row: TraceRow) -> Term:
+    is_its = (term.process, term.epoch) == (row["process"], row["controller_epoch"])
+    return term._replace(resigned_us=row["time_us"]) if is_its else term
+
+
+def queue_events(run: RunFolder) -> list[QueueEvent]:
+    """Every event that a controller took from its queue, in order.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    names = frozenset({EVENT, EVENT_DONE})
+    events: list[QueueEvent] = []
+    #: Of each process, the place of the event that it is at.
+    current: dict[int, int] = {}
+    for row in run.all_rows(wanted=lambda kind: kind.name in names):
+        process = row["process"]
+        if row.kind == EVENT:
+            current[process] = len(events)
+            events.append(QueueEvent(row, None))
+            continue
+        place = current.pop(process, None)
+        if place is not None and events[place].row["event_kind"] == row["event_kind"]:
+            events[place] = events[place]._replace(processing_us=row["processing_us"])
+    return events
+
+
+def by_kind(events: Iterable[QueueEvent]) -> dict[str, list[QueueEvent]]:
+    """Events by the name of their kind, the most frequent kind first."""
+    groups: defaultdict[str, list[QueueEvent]] = defaultdict(list)
+    for event in events:
+        groups[event.name].append(event)
+    return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
+
+
+def durations(times_us: Sequence[int]) -> Durations:
+    """The percentiles of some durations, by nearest rank; there is at least one."""
+    ordered = sorted(times_us)
+
+    def ranked(percent: int) -> int:
+        return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
+
+    return Durations(ranked(50), ranked(99), ordered[-1])
+
+
+def knowledge(run: RunFolder, names: Names, until_us: int | None = None) -> Knowledge:
+    """Who is controller at a time (by default the end of the run), and what it knows.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    active = [
+        term
+        for term in terms(run)
+        if until_us is None or term.elected_us <= until_us
+        if term.resigned_us is None or (until_us is not None and until_us < term.resigned_us)
+    ]
+    active.reverse()
+    rows = [
+        row
+        for row in selected(run, lambda kind, table: _tells_of_brokers(run, kind, table))
+        if until_us is None or row["time_us"] <= until_us
+    ]
+    paths = ZnodePaths(run.manifest)
+    alive = _alive(rows, active[0], paths) if active else set()
+    leaderless = _leaderless(run, names, until_us, alive) if active else {}
+    return Knowledge(active, _holder(rows, paths), sorted(alive), leaderless)
+
+
+def _tells_of_brokers(run: RunFolder, kind: TraceKind, table: Table) -> Mask | None:
+    if kind.name in {"broker_failed", "broker_registered", "controller_elected"}:
+        return np.ones(len(table["process"]), np.bool_)
+    if kind.name not in {"znode_created", "znode_deleted"}:
+        return None
+    paths = ZnodePaths(run.manifest)
+    numbers = [
+        znode
+        for znode in np.unique(table["znode"]).tolist()
+        if paths.known(znode).sort in {ZnodeSort.BROKER, ZnodeSort.CONTROLLER}
+    ]
+    return np.isin(table["znode"], numbers)
+
+
+def _holder(rows: Iterable[TraceRow], paths: ZnodePaths) -> int | None:
+    holder = None
+    for row in rows:
+        if "znode" in row.columns and paths.known(row["znode"]).sort is ZnodeSort.CONTROLLER:
+            holder = row["writer"] if row.kind == "znode_created" else None
+    return holder
+
+
+def _alive(rows: Iterable[TraceRow], term: Term, paths: ZnodePaths) -> set[int]:
+    """Which brokers the controller of a term knows as alive.
+
+    It begins with those that are registered when it is elected (its list comes a round trip
+    later: a broker that registers within it is missed here), then come the changes that it saw.
+    """
+    alive: set[int] = set()
+    registered: set[int] = set()
+    for row in rows:
+        if "znode" in row.columns:
+            sort, broker = paths.known(row["znode"])
+            if sort is ZnodeSort.BROKER:
+                (registered.add if row.kind == "znode_created" else registered.discard)(broker)
+        elif row["process"] != term.process or row["time_us"] < term.elected_us:
+            continue
+        elif row.kind == "controller_elected":
+            alive = set(registered)
+        elif row.kind == "broker_registered":
+            alive.add(row["broker"])
+        else:
+            alive.discard(row["broker"])
+    return alive
+
+
+def _leaderless(
+    run: RunFolder, names: Names, until_us: int | None, alive: set[int]
+) -> dict[int, str]:
+    """Partitions that nobody who is alive leads, and why."""
+    states = last_states(run, names, until_us)
+    why: dict[int, str] = {}
+    for partition in names.partitions.values():
+        state = states.get(partition)
+        if state is None:
+            why[partition] = "no leader was ever elected"
+        elif state.leader < 0:
+            why[partition] = f"no leader in epoch {state.leader_epoch}"
+        elif state.leader not in alive:
+            leader = names.broker_id(state.leader)
+            why[partition] = f"broker {leader} leads in epoch {state.leader_epoch}, it is not alive"
+    return why
