@@ -187,6 +187,10 @@ def _take_timer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Eve
         handle_fetcher_gives_up(kernel, brokers, event)
     elif kind in (SHUTDOWN_RETRIES, SHUTDOWN_GIVES_UP, BROKER_STOPS):
         _go_on_stopping(kernel, topology, brokers, event)
+    elif kind in (BROKER_START, LOGS_LOADED):
+        _go_on_starting(kernel, topology, brokers, event)
+    elif kind == SESSION_PING:
+        handle_session_ping(kernel, topology, brokers, event)
     else:
         _take_periodic(kernel, topology, brokers, event)
 
@@ -200,18 +204,20 @@ def _take_periodic(kernel: Kernel, topology: Topology, brokers: Brokers, event: 
     elif kind == ISR_CHANGE_PROPAGATION:
         if not brokers.brokers[event.destination].ends:
             handle_isr_change_propagation(kernel, topology, brokers, event)
-    elif kind == SESSION_PING:
-        handle_session_ping(kernel, topology, brokers, event)
     elif kind == HIGH_WATERMARK_CHECKPOINT:
         handle_high_watermark_checkpoint(kernel, brokers, event)
     elif kind == RECOVERY_POINT_CHECKPOINT:
         handle_recovery_point_checkpoint(kernel, brokers, event)
     elif kind == SAMPLE:
         _sample(kernel, brokers, event.destination)
-    elif kind == LOGS_LOADED:
-        handle_logs_loaded(kernel, topology, brokers, event)
-    elif kind == BROKER_START:
+
+
+@inner_rule
+def _go_on_starting(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+    if event.kind == BROKER_START:
         start(kernel, topology, brokers, event.destination)
+    else:
+        handle_logs_loaded(kernel, topology, brokers, event)
 
 
 @inner_rule
@@ -275,12 +281,21 @@ def _take_zookeeper_answer(
         unlock(kernel, topology, brokers, row)
     elif asked == ZK_GET:
         ask_controller(kernel, topology, brokers, broker, answer)
-    elif asked == ZK_CREATE and answer.znode == NOTIFICATIONS_ZNODE:
-        take_notification_answer(kernel, topology, brokers, broker)
-    elif asked == ZK_CREATE and answer.error == NODE_EXISTS:
-        exit_by_itself(kernel, topology, brokers, broker, STOP_REGISTERED_ALREADY)
     elif asked == ZK_CREATE:
-        state.broker_epoch = answer.offset
+        _take_created(kernel, topology, brokers, broker, answer)
+
+
+@inner_rule
+def _take_created(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, answer: Event
+) -> None:
+    """A notification is written; or the broker is registered, or finds that it is already."""
+    if answer.znode == NOTIFICATIONS_ZNODE:
+        take_notification_answer(kernel, topology, brokers, broker)
+    elif answer.error == NODE_EXISTS:
+        exit_by_itself(kernel, topology, brokers, broker, STOP_REGISTERED_ALREADY)
+    else:
+        brokers.brokers[broker].broker_epoch = answer.offset
         _tell_controller(kernel, topology, brokers, broker, CONTROLLER_START)
 
 

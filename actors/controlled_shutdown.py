@@ -185,9 +185,7 @@ def _stop(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> 
 
 
 @inner_rule
-def handle_broker_stops(
-    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
-) -> None:
+def handle_broker_stops(kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event) -> None:
     """Everything is on disk: close the session, and be gone."""
     broker = timer.destination
     close_session(kernel, topology, brokers, broker)

@@ -8,8 +8,8 @@ leader, and who waited for the old role is told.
 
 from __future__ import annotations
 
-from tidegauge.actors.delayed_operations import wake_fetches, wake_produces
 from tidegauge.actors.checkpoints import note_epoch, start_high_watermark_checkpoints
+from tidegauge.actors.delayed_operations import wake_fetches, wake_produces
 from tidegauge.actors.fetcher_thread import (
     add_to_fetcher,
     fetcher_for,

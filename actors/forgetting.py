@@ -21,12 +21,10 @@ from tidegauge.simulation.topology import Topology
 
 
 @inner_rule
-def forget_everything(
-    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int
-) -> None:
+def forget_everything(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     """Leave a broker as one that has never run, but for its disk and its count of requests."""
     _forget_requests(kernel, brokers, broker)
-    _forget_own(kernel, brokers, broker)
+    _forget_own(brokers, broker)
     row = brokers.brokers[broker].first_hosted
     while row != NONE:
         _forget_replica(brokers, row)
@@ -59,7 +57,7 @@ def _forget_requests(kernel: Kernel, brokers: Brokers, broker: int) -> None:
 
 
 @inner_rule
-def _forget_own(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+def _forget_own(brokers: Brokers, broker: int) -> None:
     state = brokers.brokers[broker]
     state.session = UNDEFINED
     state.broker_epoch = UNDEFINED

@@ -87,7 +87,7 @@ def start(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> 
     connect(kernel, topology, brokers, broker)
     ping_later(kernel, brokers, broker)
     if state.starts == 1:
-        _run(kernel, topology, brokers, broker)
+        _run(kernel, brokers, broker)
         return
     # Rows are written when the files were read, if there are any: see ``handle_logs_loaded``.
     want_files(kernel, state, READ_DUE)
@@ -136,9 +136,7 @@ def _loading_us(kernel: Kernel, topology: Topology, brokers: Brokers, broker: in
 
 
 @inner_rule
-def handle_logs_loaded(
-    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
-) -> None:
+def handle_logs_loaded(kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event) -> None:
     """The logs are loaded: take over what the checkpoints say, and register."""
     broker = timer.destination
     state = brokers.brokers[broker]
@@ -147,7 +145,7 @@ def handle_logs_loaded(
         if brokers.on_disk[row].exists:
             _load_log(kernel, brokers, row)
         row = brokers.hosted[row].next_on_broker
-    _run(kernel, topology, brokers, broker)
+    _run(kernel, brokers, broker)
     if state.session != NONE:
         register(kernel, topology, brokers, broker)
 
@@ -168,9 +166,7 @@ def _load_log(kernel: Kernel, brokers: Brokers, row: int) -> None:
     for index in range(count):
         brokers.epochs_read[index].epoch = epochs[index].epoch
         brokers.epochs_read[index].start_offset = epochs[index].start_offset
-    open_log(
-        rules, partition, brokers.epochs_read, count, epochs, max(0, on_disk.high_watermark)
-    )
+    open_log(rules, partition, brokers.epochs_read, count, epochs, max(0, on_disk.high_watermark))
     on_disk.recovery_point = max(0, on_disk.recovery_point_checkpoint)
     if broker.was_clean or rules.recovery_point_at_end_after_recovery:
         on_disk.recovery_point = partition.log_end_offset
@@ -187,7 +183,7 @@ def _load_log(kernel: Kernel, brokers: Brokers, row: int) -> None:
 
 
 @inner_rule
-def _run(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+def _run(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     """Start the periodic tasks; they and the broker's clocks count from now.
 
     Source: ReplicaManager.startup@2.6.3, LogManager.startup@2.6.3.

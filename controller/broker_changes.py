@@ -98,8 +98,10 @@ def _compare(kernel: Kernel, topology: Topology, plane: ControlPlane, controller
             known.change = _GONE
         elif is_listed and not known.alive:
             known.change = _APPEARED
-        elif is_listed and known.listed_epoch > known.broker_epoch and (
-            plane.rules[controller].bounced_brokers_detected
+        elif (
+            is_listed
+            and known.listed_epoch > known.broker_epoch
+            and (plane.rules[controller].bounced_brokers_detected)
         ):
             known.change = _BOUNCED
         if known.change != _UNCHANGED:

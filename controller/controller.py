@@ -153,14 +153,21 @@ def _take_other(
         lose_session(kernel, topology, plane, controller)
     elif event.kind == BROKER_DIED:
         die(kernel, topology, plane, controller)
-    elif state.context == NONE:
-        return
-    elif event.kind == CONTROL_RESPONSE:
+    elif state.context != NONE:
+        _use_channel(kernel, topology, plane, controller, event)
+
+
+@inner_rule
+def _use_channel(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, event: Event
+) -> None:
+    """What concerns the sending of requests to brokers."""
+    if event.kind == CONTROL_RESPONSE:
         take_control_response(kernel, topology, plane, controller, event)
     elif event.kind == DISCONNECTED:
         if event.source < topology.sizes[0].brokers:
             lose_channel(kernel, topology, plane, controller, event.source, event.offset)
-    elif event.value == state.generation:
+    elif event.value == plane.controllers[controller].generation:
         if event.kind == CONTROL_RETRIES:
             handle_control_retries(kernel, topology, plane, controller, event)
         elif event.kind == CONTROL_GIVES_UP:

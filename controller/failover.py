@@ -156,9 +156,7 @@ def _advance_failover(
         send_requests(kernel, topology, plane, controller)
     elif phase < _FIRST_BROKER + brokers:
         if plane.rules[controller].failover_removes_dead_replicas:
-            take_replicas_offline(
-                kernel, topology, plane, controller, phase - _FIRST_BROKER
-            )
+            take_replicas_offline(kernel, topology, plane, controller, phase - _FIRST_BROKER)
     elif phase == _FIRST_BROKER + brokers:
         send_requests(kernel, topology, plane, controller)
         _start_partitions(topology, plane, controller)

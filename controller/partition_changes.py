@@ -189,9 +189,7 @@ def _elect(topology: Topology, plane: ControlPlane, controller: int, partition: 
             shutting_down_replicas(topology, plane, controller, partition),
         )
     else:
-        outcome = offline_partition_leader_election(
-            proposal, replicas, live, known.unclean_enabled
-        )
+        outcome = offline_partition_leader_election(proposal, replicas, live, known.unclean_enabled)
     known.unclean = outcome == ELECTED_UNCLEAN
     return outcome != NOBODY_ELECTED and may_enter(known.state, ONLINE_PARTITION)
 

@@ -51,9 +51,7 @@ def advance_preferred_election(
     phase = state.phase
     state.phase += 1
     if phase == _READ:
-        issue_read(
-            kernel, topology, plane, controller, ZK_GET, PREFERRED_ELECTION_ZNODE, _TRUE
-        )
+        issue_read(kernel, topology, plane, controller, ZK_GET, PREFERRED_ELECTION_ZNODE, _TRUE)
     elif phase == _ELECT:
         elect_selected(kernel, topology, plane, controller, PREFERRED)
     elif phase == _TELL:
@@ -63,9 +61,7 @@ def advance_preferred_election(
         issue(kernel, plane, controller, request)
     elif phase == _DELETE:
         # Watch for the next one.
-        issue_read(
-            kernel, topology, plane, controller, ZK_EXISTS, PREFERRED_ELECTION_ZNODE, _TRUE
-        )
+        issue_read(kernel, topology, plane, controller, ZK_EXISTS, PREFERRED_ELECTION_ZNODE, _TRUE)
     else:
         state.event = NONE
 

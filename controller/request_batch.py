@@ -27,8 +27,6 @@ from tidegauge.simulation.metadata_log import broker_subject, log_change
 from tidegauge.simulation.topology import Topology, broker_of, controller_process
 
 
-
-
 @inner_rule
 def touch(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> None:
     """Brokers have to be told of a partition, for their metadata."""

@@ -167,7 +167,21 @@ def _handle_request(
     departure_us = _write_us(kernel, plane, request.destination)
     if _is_fenced(topology, plane, request):
         answer.error = CONTROLLER_MOVED
-    elif request.kind == ZK_CLOSE:
+    else:
+        _do_write(kernel, topology, plane, request, answer, departure_us)
+    return departure_us
+
+
+@inner_rule
+def _do_write(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    request: Event,
+    answer: Event,
+    departure_us: int,
+) -> None:
+    if request.kind == ZK_CLOSE:
         close_session(kernel, topology, plane, request, departure_us)
     elif request.kind == ZK_CREATE and request.znode == CONTROLLER_ZNODE:
         _create_controller(kernel, topology, plane, request, answer, departure_us)
@@ -175,20 +189,18 @@ def _handle_request(
         _create(kernel, topology, plane, request, answer, departure_us)
     elif request.kind == ZK_SET:
         _set(kernel, plane, request, answer, departure_us)
-    elif request.kind == ZK_DELETE:
-        if _is_there(topology, plane, request):
-            delete_znode(
-                kernel,
-                topology,
-                plane,
-                request.destination,
-                request.znode,
-                request.broker,
-                departure_us,
-            )
-        else:
-            answer.error = NO_NODE
-    return departure_us
+    elif _is_there(topology, plane, request):
+        delete_znode(
+            kernel,
+            topology,
+            plane,
+            request.destination,
+            request.znode,
+            request.broker,
+            departure_us,
+        )
+    else:
+        answer.error = NO_NODE
 
 
 @inner_rule

@@ -312,25 +312,37 @@ def _holds(
 ) -> bool:
     """Whether what a step waits for is so, by what ZooKeeper has just answered."""
     step = clients.steps[client.step]
-    if step.start in (WHEN_REGISTERED, WHEN_UNREGISTERED):
-        found = 0
-        cursor = answer.first_item
-        while cursor != NONE:
-            item = kernel.items[cursor]
-            cursor = item.next
-            found += 1 if _is_member(clients, step, item.partition) else 0
-        return found == (step.member_count if step.start == WHEN_REGISTERED else 0)
-    if step.start == WHEN_CONTROLLER:
-        return answer.error == 0 and answer.broker == step.condition_leader
     if step.start == WHEN_QUIESCENT:
         return answer.error == 0
+    if step.start == WHEN_CONTROLLER:
+        return answer.error == 0 and answer.broker == step.condition_leader
+    if step.start in (WHEN_REGISTERED, WHEN_UNREGISTERED):
+        found = _count_members(kernel, clients, step, answer)
+        return found == (step.member_count if step.start == WHEN_REGISTERED else 0)
     if answer.first_item == NONE:
         return False
     item = kernel.items[answer.first_item]
     if step.start == WHEN_LEADER:
         leader = broker_of(topology, step.condition_partition, item.leader)
         return leader == step.condition_leader
-    members = item.isr
+    return _is_isr(topology, clients, step, item.isr)
+
+
+@inner_rule
+def _count_members(kernel: Kernel, clients: Clients, step: Step, answer: Event) -> int:
+    """How many of a step's brokers are among those that are registered."""
+    found = 0
+    cursor = answer.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        found += 1 if _is_member(clients, step, item.partition) else 0
+    return found
+
+
+@inner_rule
+def _is_isr(topology: Topology, clients: Clients, step: Step, members: int) -> bool:
+    """Whether an ISR has a step's brokers as its members, in any order."""
     if size(members) != step.member_count:
         return False
     while members != EMPTY:

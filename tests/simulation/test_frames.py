@@ -22,7 +22,7 @@ from tidegauge.simulation.frames import (
     decode_frame,
     encode_frame,
 )
-from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kernel import NONE, Event, Kernel, MetadataChange, PartitionData
 from tidegauge.simulation.kinds import FETCH
 from tidegauge.simulation.links import send
 
