@@ -34,6 +34,7 @@ from tidegauge.actors.controlled_shutdown import (
     handle_controlled_shutdown_response,
     handle_shutdown_gives_up,
     handle_shutdown_retries,
+    look_for_controller,
     lose_controller,
     stop_cleanly,
 )
@@ -61,6 +62,7 @@ from tidegauge.actors.lifecycle import (
     SAMPLE_PERIOD_US,
     end,
     exit_by_itself,
+    handle_loading_begins,
     handle_logs_loaded,
     lose_power,
     start,
@@ -99,6 +101,7 @@ from tidegauge.simulation.kinds import (
     ISR_EXPIRATION,
     LAST_REQUEST,
     LIST_OFFSETS_RESPONSE,
+    LOADING_BEGINS,
     LOGS_LOADED,
     PRODUCE_EXPIRES,
     RECOVERY_POINT_CHECKPOINT,
@@ -187,7 +190,7 @@ def _take_timer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Eve
         handle_fetcher_gives_up(kernel, brokers, event)
     elif kind in (SHUTDOWN_RETRIES, SHUTDOWN_GIVES_UP, BROKER_STOPS):
         _go_on_stopping(kernel, topology, brokers, event)
-    elif kind in (BROKER_START, LOGS_LOADED):
+    elif kind in (BROKER_START, LOADING_BEGINS, LOGS_LOADED):
         _go_on_starting(kernel, topology, brokers, event)
     elif kind == SESSION_PING:
         handle_session_ping(kernel, topology, brokers, event)
@@ -216,6 +219,8 @@ def _take_periodic(kernel: Kernel, topology: Topology, brokers: Brokers, event: 
 def _go_on_starting(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
     if event.kind == BROKER_START:
         start(kernel, topology, brokers, event.destination)
+    elif event.kind == LOADING_BEGINS:
+        handle_loading_begins(kernel, topology, brokers, event)
     else:
         handle_logs_loaded(kernel, topology, brokers, event)
 
@@ -325,6 +330,8 @@ def _note_lost_write(topology: Topology, brokers: Brokers, answer: Event) -> Non
         brokers.hosted[row].write_lost = True
     elif answer.value == ZK_CREATE and answer.znode == NOTIFICATIONS_ZNODE:
         brokers.brokers[answer.destination].notification_lost = True
+    elif answer.value == ZK_GET:
+        brokers.brokers[answer.destination].look_lost = True
 
 
 @inner_rule
@@ -337,6 +344,9 @@ def _send_lost_writes(kernel: Kernel, topology: Topology, brokers: Brokers, brok
             hosted.write_lost = False
             send_isr(kernel, topology, brokers, row)
         row = hosted.next_on_broker
+    if state.look_lost:
+        state.look_lost = False
+        look_for_controller(kernel, topology, brokers, broker)
     if state.notification_lost:
         state.notification_lost = False
         send_notification(kernel, topology, brokers, broker)

@@ -58,8 +58,13 @@ def stop_cleanly(kernel: Kernel, topology: Topology, brokers: Brokers, broker: i
 
 @inner_rule
 def _attempt(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
-    """Look who is controller; what follows is ``ask_controller``."""
     brokers.brokers[broker].shutdown_attempt += 1
+    look_for_controller(kernel, topology, brokers, broker)
+
+
+@inner_rule
+def look_for_controller(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Look who is controller; what follows is ``ask_controller``."""
     request = zookeeper_request(kernel, topology, brokers, broker, ZK_GET)
     request.znode = CONTROLLER_ZNODE
     send(kernel, request, kernel.context[0].time_us)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from tidegauge.actors.fetch_read import answer_fetch, read_partition, row_on
 from tidegauge.actors.purgatory import expire_later, expired_request, unwatch, watch
-from tidegauge.actors.state import Brokers
+from tidegauge.actors.state import Brokers, runs_of
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.replication.leader_epoch_cache import entry_for_offset
 from tidegauge.replication.min_insync_replicas import ACKS_ALL, check_enough_replicas_reach_offset
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
@@ -301,7 +302,11 @@ def _note_acknowledgement(
 
 @inner_rule
 def write_acknowledged(kernel: Kernel, brokers: Brokers, row: int, acks: int, reason: int) -> None:
-    """Write down what was acknowledged since the last such row, if anything was."""
+    """Write down what was acknowledged since the last such row, if anything was.
+
+    A row for each epoch in which the records were written: this term's, or that of an earlier
+    one of the same leader.
+    """
     hosted = brokers.hosted[row]
     first_offset = hosted.acknowledged_leader_first
     end_offset = hosted.acknowledged_leader_end
@@ -311,13 +316,19 @@ def write_acknowledged(kernel: Kernel, brokers: Brokers, row: int, acks: int, re
         hosted.acknowledged_all_first = end_offset
     else:
         hosted.acknowledged_leader_first = end_offset
-    if end_offset <= first_offset:
-        return
-    written = new_row(kernel, hosted.broker, ACKNOWLEDGED)
-    written.values[0] = hosted.partition
-    written.values[1] = brokers.replicas[row].leader_epoch
-    written.values[2] = acks
-    written.values[3] = first_offset
-    written.values[4] = end_offset
-    written.values[5] = reason
-    write_canonical(kernel, written)
+    partition = brokers.replicas[row]
+    runs = runs_of(brokers, row)
+    while first_offset < end_offset:
+        run = entry_for_offset(runs, partition.run_count, first_offset)
+        run_end = end_offset
+        if run + 1 < partition.run_count:
+            run_end = min(run_end, runs[run + 1].start_offset)
+        written = new_row(kernel, hosted.broker, ACKNOWLEDGED)
+        written.values[0] = hosted.partition
+        written.values[1] = runs[run].epoch
+        written.values[2] = acks
+        written.values[3] = first_offset
+        written.values[4] = run_end
+        written.values[5] = reason
+        write_canonical(kernel, written)
+        first_offset = run_end

@@ -68,6 +68,7 @@ def _forget_own(brokers: Brokers, broker: int) -> None:
     state.ends = False
     state.shutdown_attempt = 0
     state.shutdown_request = 0
+    state.look_lost = False
     state.handler_due_us = 0
     state.produces_expire_us = 0
     state.checkpoints_high_watermarks = False

@@ -51,7 +51,13 @@ from tidegauge.simulation.costs import (
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import dies, disconnect_all, lives
 from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import BROKER_DIED, LOGS_LOADED, SAMPLE, SUPERVISOR_STARTS
+from tidegauge.simulation.kinds import (
+    BROKER_DIED,
+    LOADING_BEGINS,
+    LOGS_LOADED,
+    SAMPLE,
+    SUPERVISOR_STARTS,
+)
 from tidegauge.simulation.links import send
 from tidegauge.simulation.random_streams import POWER_LOSS, draw
 from tidegauge.simulation.row_kinds import (
@@ -89,11 +95,20 @@ def start(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> 
     if state.starts == 1:
         _run(kernel, brokers, broker)
         return
-    # Rows are written when the files were read, if there are any: see ``handle_logs_loaded``.
+    # Real files, if there are any, are read between this event and the next.
     want_files(kernel, state, READ_DUE)
+    timer = new_event(kernel, broker, broker, LOADING_BEGINS)
+    set_timer(kernel, timer, kernel.context[0].time_us)
+
+
+@inner_rule
+def handle_loading_begins(
+    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
+) -> None:
+    """The checkpoints are read: load the logs, which takes its time."""
+    broker = timer.destination
     until_us = kernel.context[0].time_us + _loading_us(kernel, topology, brokers, broker)
-    timer = new_event(kernel, broker, broker, LOGS_LOADED)
-    set_timer(kernel, timer, until_us)
+    set_timer(kernel, new_event(kernel, broker, broker, LOGS_LOADED), until_us)
 
 
 @inner_rule

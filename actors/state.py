@@ -85,6 +85,8 @@ class Broker(Record):
     #: It has been told to stop, and is: only its session and its end are left.
     ends: flag
     shutdown_attempt: i64
+    #: It has to look again who is controller: the session was gone when it did.
+    look_lost: flag
     #: The request to the controller that is in flight, and when it was sent; 0: none.
     shutdown_request: i64
     shutdown_sent_us: i64

@@ -48,6 +48,8 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
         proposal=new_records(LeaderAndIsr, 1),
     )
     ensemble = plane.ensemble[0]
+    # People count sessions from 1.
+    ensemble.sessions = 1
     ensemble.tick_us = plan.scenario.zookeeper.tick_ms * 1000
     for field in (
         *("first_notification", "last_notification", "free_notification", "free_watch"),

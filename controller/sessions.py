@@ -37,6 +37,7 @@ def open_session(kernel: Kernel, plane: ControlPlane, request: Event) -> int:
     session = plane.sessions[number]
     session.broker = request.broker
     session.open = True
+    session.opened_us = kernel.context[0].time_us
     session.timeout_ms = request.wait_ms
     session.next = NONE
     if ensemble.last_session == NONE:
@@ -156,16 +157,20 @@ def _take_out(plane: ControlPlane, number: int) -> None:
 
 
 @inner_rule
-def lose_connections(plane: ControlPlane, broker: int) -> None:
+def lose_connections(plane: ControlPlane, broker: int, until_us: int) -> None:
     """The process of a broker is gone: its watches go with its connection, not its session.
+
+    That may come late, when its next process has a session: only those count that were opened
+    up to ``until_us``.
 
     Source: NIOServerCnxn.close, DataTree.removeCnxn, ZooKeeper 3.5.
     """
     number = plane.ensemble[0].first_session
     while number != NONE:
-        if plane.sessions[number].broker == broker:
+        session = plane.sessions[number]
+        if session.broker == broker and session.opened_us <= until_us:
             forget_watches(plane, number)
-        number = plane.sessions[number].next
+        number = session.next
 
 
 @inner_rule

@@ -61,6 +61,7 @@ class Session(Record):
     #: Index of the broker that has opened it.
     broker: i64
     open: flag
+    opened_us: i64
     timeout_ms: i64
     #: When something last came from it, and the tick at which it expires if nothing more does.
     heard_us: i64

@@ -96,7 +96,7 @@ def handle_zookeeper_event(
         free_event(kernel, event)
         return
     if event.kind == DISCONNECTED:
-        lose_connections(plane, event.source)
+        lose_connections(plane, event.source, event.offset)
         free_event(kernel, event)
         return
     answer = new_answer(kernel, event, ZK_RESPONSE)

@@ -152,7 +152,7 @@ _CANONICAL = (
     (EXPOSED, "exposed", "partition leader_epoch high_watermark reason",
      "the highest high watermark that consumers could read so far in this leader's term"),
     (ACKNOWLEDGED, "acknowledged", "partition leader_epoch acks first_offset end_offset reason",
-     "offsets acknowledged since the last such row of the term"),
+     "offsets of one epoch acknowledged since the last such row of the leader"),
     (TRUNCATED, "truncated", "partition end_offset old_end_offset leader_epoch high_watermark",
      "a follower has cut its log"),
     (LOG_END, "log_end", "partition epoch start_offset end_offset reason",

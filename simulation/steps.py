@@ -295,7 +295,7 @@ def _write_answer(kernel: Kernel, client: Client, answer: Event) -> None:
     row.values[1] = answer.source
     row.values[2] = answer.error
     row.values[3] = answer.offset
-    row.values[4] = answer.offset + answer.count
+    row.values[4] = NONE if answer.offset == NONE else answer.offset + answer.count
     row.values[5] = NONE
     if answer.first_item != NONE:
         item = kernel.items[answer.first_item]

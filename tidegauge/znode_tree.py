@@ -141,6 +141,9 @@ class _Tree:
         if sort is ZnodeSort.NOTIFICATION:
             sent = self._sent.get(row["writer"])
             return None if sent is None else _json(self._notification(sent))
+        if sort is ZnodeSort.PREFERRED_ELECTION:
+            # Rows about znodes do not say which partitions it names.
+            return None
         if sort is ZnodeSort.CONTROLLER:
             broker = self._id(row["writer"])
             return _json({"version": 1, "brokerid": broker, "timestamp": _timestamp(row)})

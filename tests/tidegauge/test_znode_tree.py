@@ -131,7 +131,10 @@ def test_the_tree_after_the_start_is_as_kafka_writes_it(run: RunFolder) -> None:
         ("/controller_epoch", "1"),
         ("/isr_change_notification", None),
     ]
-    assert {node.version for node in tree} == {0}
+    # /controller_epoch is made with epoch 0, and raised by the first controller.
+    raised = {node.path for node in tree if node.version == 1}
+    assert raised == {"/controller_epoch"}
+    assert {node.version for node in tree} == {0, 1}
 
 
 def test_controller_and_brokers_belong_to_sessions(run: RunFolder) -> None:
@@ -140,11 +143,12 @@ def test_controller_and_brokers_belong_to_sessions(run: RunFolder) -> None:
     timestamp = created["/controller"] // 1000
     assert tree["/controller"].data == f'{{"version":1,"brokerid":3,"timestamp":"{timestamp}"}}'
     assert tree["/controller"].owner == Owner(broker=3, session=1)
-    for broker, rack in ((1, "a"), (2, "a"), (3, "b")):
+    # The sessions are numbered as they were opened: broker 3's was the first.
+    for broker, rack, session in ((1, "a", 2), (2, "a", 3), (3, "b", 1)):
         registered = tree[f"/brokers/ids/{broker}"]
         timestamp = created[registered.path] // 1000
         assert data(registered) == {"rack": rack, "timestamp": str(timestamp), "version": 4}
-        assert registered.owner == Owner(broker, session=1)
+        assert registered.owner == Owner(broker, session)
     ephemeral = {path for path, node in tree.items() if node.owner is not None}
     assert ephemeral == {"/controller", *(f"/brokers/ids/{broker}" for broker in (1, 2, 3))}
 
@@ -155,9 +159,9 @@ def test_what_a_session_owned_goes_with_it_and_comes_with_the_next(run: RunFolde
     assert before.keys() - after.keys() == {"/brokers/ids/3", "/controller"}
     assert not after.keys() - before.keys()
     end = at(run)
-    assert end["/brokers/ids/3"].owner == Owner(broker=3, session=2)
+    assert end["/brokers/ids/3"].owner == Owner(broker=3, session=4)
     assert end["/controller_epoch"].data == "2"
-    assert end["/controller_epoch"].version == 1
+    assert end["/controller_epoch"].version == 2
     controller = end["/controller"].owner
     assert controller is not None
     assert controller.broker in {1, 2}
@@ -238,8 +242,8 @@ def test_versions_of_the_json_are_those_of_the_release(
 ) -> None:
     """KIP-455 came with 2.4, KIP-584 with 2.7."""
     rows = WrittenRows()
-    rows.write("znode_created", 1 * S, ZOOKEEPER, znode=5, writer=0)
-    rows.write("znode_created", 1 * S, ZOOKEEPER, znode=8, writer=-1)
+    rows.write("znode_created", 1 * S, ZOOKEEPER, znode=6, writer=0)
+    rows.write("znode_created", 1 * S, ZOOKEEPER, znode=9, writer=-1)
     tree = at(by_hand(tmp_path / "run", rows, release))
     assert data(tree["/brokers/ids/1"])["version"] == broker
     written = data(tree["/brokers/topics/orders"])
@@ -251,9 +255,9 @@ def test_a_partition_without_leader_says_so_and_keeps_the_order_of_its_isr(
     tmp_path: Path,
 ) -> None:
     rows = WrittenRows()
-    rows.write("znode_created", 1 * S, ZOOKEEPER, znode=10, writer=BROKER_2, isr=0x321)
+    rows.write("znode_created", 1 * S, ZOOKEEPER, znode=11, writer=BROKER_2, isr=0x321)
     rows.write(
-        "znode_set", 2 * S, ZOOKEEPER, znode=10, writer=BROKER_2, controller_epoch=3, leader=-1,
+        "znode_set", 2 * S, ZOOKEEPER, znode=11, writer=BROKER_2, controller_epoch=3, leader=-1,
         leader_epoch=7, isr=0x13, version=1,
     )  # fmt: skip
     node = at(by_hand(tmp_path / "run", rows))["/brokers/topics/orders/partitions/1/state"]
@@ -273,10 +277,10 @@ def test_a_change_in_several_terms_is_named_once_and_anew_after_the_next(tmp_pat
     rows.write("isr_shrunk", 1 * S, 0, partition=0, isr=0x21)
     rows.write("notification_sent", 2 * S, BROKER_2, partition_count=2)
     rows.write("isr_shrunk", 3 * S, BROKER_2, partition=1, isr=0x21)
-    rows.write("znode_created", 4 * S, ZOOKEEPER, znode=11, writer=BROKER_2, sequence_number=5)
-    rows.write("znode_deleted", 5 * S, ZOOKEEPER, znode=11, writer=0)
+    rows.write("znode_created", 4 * S, ZOOKEEPER, znode=12, writer=BROKER_2, sequence_number=5)
+    rows.write("znode_deleted", 5 * S, ZOOKEEPER, znode=12, writer=0)
     rows.write("notification_sent", 5 * S, BROKER_2, partition_count=1)
-    rows.write("znode_created", 6 * S, ZOOKEEPER, znode=11, writer=BROKER_2, sequence_number=6)
+    rows.write("znode_created", 6 * S, ZOOKEEPER, znode=12, writer=BROKER_2, sequence_number=6)
     run = by_hand(tmp_path / "run", rows)
     (first,) = [node for node in znode_tree(run, 4 * S) if node.path.endswith("_0000000005")]
     assert data(first)["partitions"] == [
@@ -290,15 +294,15 @@ def test_a_change_in_several_terms_is_named_once_and_anew_after_the_next(tmp_pat
 
 @pytest.mark.parametrize(("row", "words"), [
     (
-        ("znode_created", {"znode": 11, "writer": 1, "sequence_number": 3}),
+        ("znode_created", {"znode": 12, "writer": 1, "sequence_number": 3}),
         "/isr_change_notification/isr_change_0000000003 is created by broker 2",
     ),
     (
-        ("znode_created", {"znode": 8, "writer": -1, "sequence_number": 0}),
+        ("znode_created", {"znode": 9, "writer": -1, "sequence_number": 0}),
         "/brokers/topics/orders is created by the operator",
     ),
     (
-        ("znode_set", {"znode": 9, "writer": 2, "version": 4}),
+        ("znode_set", {"znode": 10, "writer": 2, "version": 4}),
         "/brokers/topics/orders/partitions/0/state is written by broker 3: version 4",
     ),
     (
@@ -306,7 +310,7 @@ def test_a_change_in_several_terms_is_named_once_and_anew_after_the_next(tmp_pat
         "/controller is deleted by the end of its session",
     ),
     (
-        ("znode_deleted", {"znode": 12, "writer": 0}),
+        ("znode_deleted", {"znode": 13, "writer": 0}),
         "/isr_change_notification/isr_change_* is deleted by broker 1",
     ),
 ])  # fmt: skip
@@ -337,14 +341,14 @@ def test_show_lists_the_tree_a_line_for_each_znode(run: RunFolder) -> None:
 def test_show_lists_the_end_of_the_run_if_no_time_is_given(run: RunFolder) -> None:
     head, *lines = show(run.path, "--zookeeper").stdout.splitlines()
     assert head == f"ZooKeeper at the end: {len(lines)} znodes"
-    assert "/controller_epoch 2 dataVersion=1" in lines
+    assert "/controller_epoch 2 dataVersion=2" in lines
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    (["--zookeeper", "--partition", "orders-0"], "--zookeeper and --partition exclude each other"),
+    (["--zookeeper", "--partition", "orders-0"], "--partition and --zookeeper exclude each other"),
     (["--at", "3s"], "--at needs --zookeeper"),
     (["--zookeeper", "--at", "3"], "--at: must be a duration"),
-    (["--zookeeper", "--from", "3s"], "--from, --to and --all need a --partition"),
+    (["--zookeeper", "--from", "3s"], "--from, --to, --all and --handles need a --partition"),
 ])  # fmt: skip
 def test_options_that_do_not_go_together_are_named(
     run: RunFolder, options: list[str], message: str
