@@ -18,6 +18,7 @@ isr-change-propagation
 KafkaZkClient, its session      ``zookeeper_client.py``
 KafkaServer.startup, crashes    ``lifecycle.py``, ``forgetting.py``
 KafkaServer.controlledShutdown  ``controlled_shutdown.py``
+TopicConfigHandler              ``topic_configs.py``
 Log, LogManager, checkpoints    ``logs.py``, ``checkpoints.py``, ``write_back.py``
 ==============================  =========================================================
 """
@@ -75,6 +76,7 @@ from tidegauge.actors.request_handlers import (
     unlock,
 )
 from tidegauge.actors.state import Brokers
+from tidegauge.actors.topic_configs import take_configs
 from tidegauge.actors.zookeeper_client import connect, handle_session_ping, register
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.partition import is_leader
@@ -84,6 +86,7 @@ from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     BROKER_START,
     BROKER_STOPS,
+    CONFIG_CHANGED,
     CONTROLLED_SHUTDOWN_RESPONSE,
     CONTROLLER_START,
     DISCONNECTED,
@@ -146,6 +149,9 @@ def handle_broker_event(kernel: Kernel, topology: Topology, brokers: Brokers, ev
         _take_other_answer(kernel, topology, brokers, event)
     elif kind == DISCONNECTED:
         _lose_connection(kernel, topology, brokers, event)
+    elif kind == CONFIG_CHANGED:
+        if event.value == brokers.brokers[event.destination].session:
+            take_configs(kernel, topology, brokers, event)
     else:
         _take_timer(kernel, topology, brokers, event)
     free_event(kernel, event)
@@ -271,6 +277,7 @@ def _take_zookeeper_answer(
     if asked == ZK_CONNECT:
         if answer.request == state.connects:
             state.session = answer.count
+            take_configs(kernel, topology, brokers, answer)
             if state.loaded:
                 register(kernel, topology, brokers, broker)
             _send_lost_writes(kernel, topology, brokers, broker)

@@ -20,6 +20,7 @@ from tidegauge.actors.follower import next_round
 from tidegauge.actors.leader import close_account, keep_room_for_epochs, try_high_watermark
 from tidegauge.actors.locks import wait_for_lock
 from tidegauge.actors.state import Broker, Brokers, epochs_of, now_ms
+from tidegauge.actors.topic_configs import topic_config
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.controller_requests import (
@@ -164,8 +165,9 @@ def _host(topology: Topology, brokers: Brokers, broker: int, item: PartitionData
     hosted = brokers.hosted[row]
     hosted.exists = True
     width = topology.sizes[0].width
+    config = topic_config(topology, brokers, broker, item.partition)
     initialize_partition(
-        brokers.replicas[row], slot, item.replicas, row * width, facts.min_insync_replicas
+        brokers.replicas[row], slot, item.replicas, row * width, config.min_insync_replicas
     )
     for other in range(facts.slot_count):
         initialize_follower(
@@ -333,5 +335,6 @@ def handle_update_metadata(kernel: Kernel, brokers: Brokers, request: Event) -> 
     )
     if request.error == errors.NONE:
         broker.controller_epoch = request.controller_epoch
-        move_on(brokers.metadata[request.destination], request.controller_epoch, request.offset)
+        known = brokers.metadata[request.destination]
+        move_on(known, request.controller_epoch, request.offset, request.value == 1)
     answer_controller(kernel, request)

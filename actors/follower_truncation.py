@@ -15,6 +15,7 @@ from tidegauge.actors.fetcher_thread import (
 from tidegauge.actors.lifecycle import exit_by_itself
 from tidegauge.actors.logs import cut_log, empty_log
 from tidegauge.actors.state import Brokers, epochs_of
+from tidegauge.actors.topic_configs import topic_config
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.fetcher import (
     STOP_BROKER,
@@ -162,7 +163,9 @@ def leave_range(
         partition.log_end_offset,
         item.log_start_offset,
         item.end_offset,
-        topology.partitions[item.partition].unclean_leader_election,
+        topic_config(
+            topology, brokers, brokers.hosted[row].broker, item.partition
+        ).unclean_leader_election,
     )
     if action == STOP_BROKER:
         exit_by_itself(kernel, topology, brokers, brokers.hosted[row].broker, STOP_OUT_OF_RANGE)

@@ -189,6 +189,13 @@ class HostedReplica(Record):
     acknowledged_leader_end: i64
 
 
+class BrokerTopic(Record):
+    """The settings of a topic as a broker has read them last."""
+
+    min_insync_replicas: i64
+    unclean_leader_election: flag
+
+
 class LogOnDisk(Record):
     """What of a replica outlives its broker's process beside the log itself.
 
@@ -312,6 +319,8 @@ class Brokers(Tables):
     delayed_produces: Records[WatchList]
     #: How far each broker has read what controllers tell all brokers (``metadata_log.py``).
     metadata: Records[MetadataPosition]
+    #: At ``broker * topic_count + topic``.
+    topics: Records[BrokerTopic]
     on_disk: Records[LogOnDisk]
     #: Of replica ``row``: from ``row * MARKS`` on; none if nobody loses power.
     marks: Records[AppendMark]

@@ -35,6 +35,7 @@ def forget_everything(topology: Topology, plane: ControlPlane, controller: int) 
     sizes = topology.sizes[0]
     state = plane.controllers[controller]
     state.told = 0
+    state.tells_all = False
     state.removing = NONE
     state.strategy = 0
     state.first_touched = NONE
@@ -48,7 +49,7 @@ def forget_everything(topology: Topology, plane: ControlPlane, controller: int) 
         known.led_anew = False
         known.selected = False
         known.is_followed = False
-        known.unclean_enabled = topology.partitions[partition].unclean_leader_election
+        known.unclean_enabled = False
     for row in range(len(topology.slots)):
         replica_at(topology, plane, controller, row).state = NON_EXISTENT_REPLICA
     for broker in range(sizes.brokers):

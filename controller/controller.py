@@ -21,6 +21,7 @@ SHUT_DOWN_BROKER     move leaders away from a broker that is to stop, and take i
                      ISRs (``broker_shutdowns.py``)
 PREFERRED_ELECTION   let preferred replicas lead, as somebody asks
 AUTO_REBALANCE       ... or as too many are led by others (``preferred_elections.py``)
+ELECT_UNCLEANLY      elect where there is no leader, as a topic now allows it
 ===================  =================================================================
 """
 
@@ -37,6 +38,7 @@ from tidegauge.controller.channels import (
 from tidegauge.controller.failover import (
     advance_election,
     advance_topic_change,
+    advance_unclean_election,
     give_up_context,
     resign,
 )
@@ -46,6 +48,7 @@ from tidegauge.controller.phases import (
     AUTO_REBALANCE,
     BROKER_CHANGE,
     ELECT,
+    ELECT_UNCLEANLY,
     ISR_CHANGE,
     PREFERRED_ELECTION,
     SHUT_DOWN_BROKER,
@@ -83,6 +86,7 @@ from tidegauge.simulation.kinds import (
     DISCONNECTED,
     FAULT_BEGIN,
     SESSION_LOST,
+    UNCLEAN_ELECTION_ENABLED,
     ZK_CHILDREN,
     ZK_RESPONSE,
     ZK_WATCH,
@@ -127,6 +131,8 @@ def handle_controller_event(
             _enqueue(kernel, topology, plane, controller, event, AUTO_REBALANCE)
         else:
             free_event(kernel, event)
+    elif kind == UNCLEAN_ELECTION_ENABLED:
+        _enqueue(kernel, topology, plane, controller, event, ELECT_UNCLEANLY)
     else:
         _take_other(kernel, topology, plane, controller, event)
         free_event(kernel, event)
@@ -296,6 +302,8 @@ def _advance_other(
         advance_isr_change(kernel, topology, plane, controller)
     elif event == PREFERRED_ELECTION:
         advance_preferred_election(kernel, topology, plane, controller)
+    elif event == ELECT_UNCLEANLY:
+        advance_unclean_election(kernel, topology, plane, controller)
     else:
         advance_auto_rebalance(kernel, topology, plane, controller)
 

@@ -153,6 +153,7 @@ def _advance_failover(
         # Who is alive first: brokers follow only a leader that they know as alive.
         send_metadata(kernel, topology, plane, controller)
         _start_replicas(topology, plane, controller)
+        state.tells_all = True
         send_requests(kernel, topology, plane, controller)
     elif phase < _FIRST_BROKER + brokers:
         if plane.rules[controller].failover_removes_dead_replicas:
@@ -324,3 +325,21 @@ def _start_new_replicas(topology: Topology, plane: ControlPlane, controller: int
         known = partition_at(topology, plane, controller, topology.slots[row].partition)
         if known.known and not known.has_state:
             bring_replica_online(topology, plane, controller, row)
+
+
+@inner_rule
+def advance_unclean_election(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    """One phase after unclean election was switched on for a topic.
+
+    Source: KafkaController.processTopicUncleanLeaderElectionEnable@2.1.0.
+    """
+    state = plane.controllers[controller]
+    phase = state.phase
+    state.phase += 1
+    if phase == 0:
+        bring_online(kernel, topology, plane, controller)
+    else:
+        send_requests(kernel, topology, plane, controller)
+        state.event = NONE

@@ -14,6 +14,7 @@ from tidegauge.controller.state import (
     ControlPlane,
     Ensemble,
     Session,
+    TopicConfig,
     Znode,
     ZnodeWatch,
 )
@@ -37,6 +38,7 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
         ensemble=new_records(Ensemble, 1),
         znodes=new_records(Znode, fixed),
         znode_watches=new_records(ZnodeWatch, 0),
+        topic_configs=new_records(TopicConfig, len(plan.scenario.topics)),
         sessions=new_records(Session, 0),
         controllers=new_records(Controller, brokers),
         rules=new_rules(plan),
@@ -57,6 +59,10 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
     ):
         setattr(ensemble, field, NONE)
     _blank_znodes(plane.znodes, 0)
+    for partition in plan.partitions:
+        config = plane.topic_configs[partition.topic_number]
+        config.min_insync_replicas = partition.min_insync_replicas
+        config.unclean_leader_election = partition.unclean_leader_election
     _set_controllers(plan, plane)
     enlarge_control_plane(plan, plane)
     for parent in range(2, int(NOTIFICATIONS_ZNODE) + 1):

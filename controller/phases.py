@@ -11,6 +11,7 @@ ISR_CHANGE = code(3)
 SHUT_DOWN_BROKER = code(4)
 PREFERRED_ELECTION = code(5)
 AUTO_REBALANCE = code(6)
+ELECT_UNCLEANLY = code(7)
 
 #: What people call each: Kafka's ControllerState where there is one.
 NAMES: dict[int, str] = {
@@ -21,4 +22,5 @@ NAMES: dict[int, str] = {
     4: "ControlledShutdown",
     5: "ManualLeaderBalance",
     6: "AutoLeaderBalance",
+    7: "TopicUncleanLeaderElectionEnable",
 }

@@ -151,11 +151,23 @@ def _select_if_imbalanced(
         slot = _preferred(topology, partition)
         if not known.known or broker_of(topology, partition, slot) != broker:
             continue
-        # Source: KafkaController.canPreferredReplicaBeLeader@2.6.3.
-        state = state_at(topology, plane, controller, partition)
-        live = live_replicas(topology, plane, controller, partition)
-        could_lead = contains(live, slot) and contains(state.isr, slot)
-        known.selected = could_lead and _is_elsewhere(topology, plane, controller, partition)
+        known.selected = _could_lead(
+            topology, plane, controller, partition, slot
+        ) and _is_elsewhere(topology, plane, controller, partition)
+
+
+@inner_rule
+def _could_lead(
+    topology: Topology, plane: ControlPlane, controller: int, partition: int, slot: int
+) -> bool:
+    """Whether it is worth while to try: before 2.6 only whether the replica is live.
+
+    Source: KafkaController.canPreferredReplicaBeLeader@2.6.3.
+    """
+    if not contains(live_replicas(topology, plane, controller, partition), slot):
+        return False
+    state = state_at(topology, plane, controller, partition)
+    return not plane.rules[controller].rebalance_asks_known_isr or contains(state.isr, slot)
 
 
 @inner_rule

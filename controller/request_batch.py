@@ -167,7 +167,9 @@ def send_metadata(kernel: Kernel, topology: Topology, plane: ControlPlane, contr
             )
             request.offset = plane.controllers[controller].told
             request.count = partitions
+            request.value = 1 if plane.controllers[controller].tells_all else 0
             queue_request(kernel, topology, plane, controller, broker, request.index)
+    plane.controllers[controller].tells_all = False
 
 
 @inner_rule

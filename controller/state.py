@@ -46,6 +46,13 @@ class Znode(Record):
     item_count: i64
 
 
+class TopicConfig(Record):
+    """/config/topics/<topic>, with the brokers' defaults where it says nothing."""
+
+    min_insync_replicas: i64
+    unclean_leader_election: flag
+
+
 class ZnodeWatch(Record):
     """A one-shot watch of one process on one znode."""
 
@@ -106,6 +113,8 @@ class Controller(Record):
     epoch_version: i64
     #: How many changes it has told all brokers (``metadata_log.py``).
     told: i64
+    #: What it tells them next is about every partition.
+    tells_all: flag
     # Settings.
     auto_leader_rebalance_enable: flag
     leader_imbalance_check_interval_seconds: i64
@@ -232,6 +241,7 @@ class ControlPlane(Tables):
     ensemble: Records[Ensemble]
     znodes: Records[Znode]
     znode_watches: Records[ZnodeWatch]
+    topic_configs: Records[TopicConfig]
     sessions: Records[Session]
     controllers: Records[Controller]
     rules: Records[ReleaseRules]

@@ -20,6 +20,7 @@ from tidegauge.controller.sessions import (
     touch_session,
 )
 from tidegauge.controller.state import ControlPlane, Znode
+from tidegauge.controller.topic_configs import add_all_configs, configure_topic
 from tidegauge.controller.znodes import (
     add_watch,
     delete_znode,
@@ -46,6 +47,7 @@ from tidegauge.simulation.kinds import (
     FAULT_BEGIN,
     ZK_CHILDREN,
     ZK_CLOSE,
+    ZK_CONFIGURE,
     ZK_CONNECT,
     ZK_CREATE,
     ZK_DELETE,
@@ -110,6 +112,7 @@ def handle_zookeeper_event(
     if event.kind == ZK_CONNECT:
         departure_us = _write_us(kernel, plane, event.destination)
         answer.count = open_session(kernel, plane, event)
+        add_all_configs(kernel, topology, plane, answer)
     elif has_session and is_expired(plane, event.value):
         departure_us = _read_us(kernel, event.destination)
         answer.error = SESSION_EXPIRED
@@ -183,6 +186,8 @@ def _do_write(
 ) -> None:
     if request.kind == ZK_CLOSE:
         close_session(kernel, topology, plane, request, departure_us)
+    elif request.kind == ZK_CONFIGURE:
+        configure_topic(kernel, plane, request, departure_us)
     elif request.kind == ZK_CREATE and request.znode == CONTROLLER_ZNODE:
         _create_controller(kernel, topology, plane, request, answer, departure_us)
     elif request.kind == ZK_CREATE:
@@ -205,7 +210,7 @@ def _do_write(
 
 @inner_rule
 def _is_write(kind: int) -> bool:
-    return kind in (ZK_CREATE, ZK_SET, ZK_DELETE, ZK_CLOSE)
+    return kind in (ZK_CREATE, ZK_SET, ZK_DELETE, ZK_CLOSE, ZK_CONFIGURE)
 
 
 @inner_rule
@@ -431,7 +436,8 @@ def _read(
     item.version = node.version
     if request.partition != UNDEFINED:
         # The topic's unclean.leader.election.enable, which Kafka reads beside it.
-        item.may_move = topology.partitions[request.partition].unclean_leader_election
+        topic = topology.partitions[request.partition].topic
+        item.may_move = plane.topic_configs[topic].unclean_leader_election
 
 
 @inner_rule

@@ -200,5 +200,9 @@ class ReleaseRules(Record):
     bounced_brokers_detected: flag
     #: A new controller takes dead replicas out of ISRs before it elects leaders.
     failover_removes_dead_replicas: flag
+    #: A topic in which unclean election is switched on elects leaders where it has none.
+    unclean_switch_elects: flag
+    #: The automatic rebalance leaves preferred replicas alone that are not in the ISR, as known.
+    rebalance_asks_known_isr: flag
     #: A log that was recovered is taken to be on disk up to its end.
     recovery_point_at_end_after_recovery: flag

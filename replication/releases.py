@@ -384,6 +384,15 @@ RULE_CELLS: Table = {
         Cell("0.10.2.0", False, "ReplicaStateMachine.startup@0.10.2.0"),
         Cell("2.3.0", True, "KAFKA-3143, ReplicaStateMachine.startup@2.3.0"),
     ),
+    "unclean_switch_elects": (
+        Cell("0.10.2.0", False, "ConfigHandler.TopicConfigHandler@2.0.1"),
+        Cell("2.1.0", True,
+             "KIP-375, KafkaController.processTopicUncleanLeaderElectionEnable@2.1.0"),
+    ),
+    "rebalance_asks_known_isr": (
+        Cell("0.10.2.0", False, "KafkaController.checkAndTriggerPartitionRebalance@0.10.2.0"),
+        Cell("2.6.0", True, "KAFKA-9866, KafkaController.canPreferredReplicaBeLeader@2.6.0"),
+    ),
     "recovery_point_at_end_after_recovery": (
         Cell("0.10.2.0", False, "Log.recoverLog@0.10.2.0"),
         Cell("1.0.0", True, "Log.recoverLog@1.0.2"),

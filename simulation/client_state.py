@@ -163,6 +163,10 @@ class Step(Record):
     offset: i64
     timeout_us: i64
     fault: i64
+    #: The topic whose settings change; -1: this one stays.
+    topic: i64
+    min_insync_replicas: i64
+    unclean: i64
 
 
 class Member(Record):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.events import free_all, new_answer, new_event, set_timer, stamp
-from tidegauge.simulation.kernel import Event, Kernel, Row
+from tidegauge.simulation.kernel import NONE, Event, Kernel, Row
 from tidegauge.simulation.kinds import (
     DISCONNECTED,
     FAULT_BEGIN,
@@ -233,7 +233,8 @@ def _apply_to_links(kernel: Kernel, process: int, peer: int, number: int, sign: 
     elif fault.kind == CUT_LINK and _hits(kernel, number, peer, process):
         link = kernel.links[peer * count + process]
         link.cut += sign
-        if link.cut == 0:
+        if link.cut == 0 and link.held.first != NONE:
+            # Only what was sent meanwhile has to be sent again, and all that follows waits.
             link.stalled = True
             release = new_event(kernel, process, process, LINK_RELEASE)
             release.value = peer

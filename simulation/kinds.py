@@ -59,6 +59,8 @@ RECOVERY_POINT_CHECKPOINT = code(43)
 SHUTDOWN_RETRIES = code(44)
 SHUTDOWN_GIVES_UP = code(45)
 BROKER_STOPS = code(46)
+# A broker: news of ZooKeeper.
+CONFIG_CHANGED = code(48)
 
 # ZooKeeper: requests, and its tick.
 ZK_CONNECT = code(50)
@@ -73,6 +75,8 @@ ZK_TICK = code(58)
 ZK_CLOSE = code(59)
 #: What no client can ask, but a test harness: whether everything has come to rest.
 ZK_IS_QUIESCENT = code(62)
+#: A topic's settings are written, and all brokers that watch are told.
+ZK_CONFIGURE = code(63)
 
 # Who uses ZooKeeper: its answers and events.
 ZK_RESPONSE = code(60)
@@ -89,6 +93,7 @@ CONTROLLED_SHUTDOWN = code(75)
 CONTROL_RETRIES = code(76)
 CONTROL_GIVES_UP = code(77)
 AUTO_LEADER_REBALANCE = code(78)
+UNCLEAN_ELECTION_ENABLED = code(79)
 
 # A client.
 PRODUCE_RESPONSE = code(80)

@@ -8,7 +8,8 @@ partitions each.
 
 A place is (controller epoch, position). A broker that hears from another controller has not
 heard all that the one before had to say: the changes of the new epoch count up to its
-position in it, all others up to where the broker was before (its *base*).
+position in it, all others up to where the broker was before (its *base*), until that
+controller has told it of every partition.
 
 Groups of processes that run apart each have the log; frames bring what is new in it
 (``frames.py``). A change gets its place in the chain of its subject by its own place, so it
@@ -125,9 +126,12 @@ def is_known_alive(kernel: Kernel, known: MetadataPosition, broker: int) -> bool
 
 
 @inner_rule
-def move_on(known: MetadataPosition, controller_epoch: int, position: int) -> None:
-    """A broker has been told everything up to this place."""
-    if controller_epoch != known.controller_epoch:
+def move_on(known: MetadataPosition, controller_epoch: int, position: int, names_all: bool) -> None:
+    """A broker has been told everything up to this place; ``names_all``: of every partition."""
+    if names_all:
+        known.base_epoch = NONE
+        known.base_position = NONE
+    elif controller_epoch != known.controller_epoch:
         known.base_epoch = known.controller_epoch
         known.base_position = known.position
     known.controller_epoch = controller_epoch
@@ -141,6 +145,13 @@ def forget_metadata(known: MetadataPosition) -> None:
     known.position = NONE
     known.base_epoch = NONE
     known.base_position = NONE
+
+
+def needed_from(known: MetadataPosition) -> tuple[int, int]:
+    """The place at which a broker looks; of each subject it needs the newest change up to it."""
+    if known.base_epoch != NONE:
+        return int(known.base_epoch), int(known.base_position)
+    return int(known.controller_epoch), int(known.position)
 
 
 @rule

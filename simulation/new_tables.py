@@ -66,6 +66,7 @@ from tidegauge.simulation.scenario_faults import (
 from tidegauge.simulation.scenario_steps import (
     AskEpochStep,
     BeginFaultStep,
+    ConfigureStep,
     FetchStep,
     PreferredElectionStep,
     ProduceStep,
@@ -95,8 +96,6 @@ def new_topology(plan: ClusterPlan) -> Topology:
         partition.first_slot = first_slot
         partition.slot_count = len(planned.replicas)
         partition.replicas = pack(range(len(planned.replicas)))
-        partition.min_insync_replicas = planned.min_insync_replicas
-        partition.unclean_leader_election = planned.unclean_leader_election
         partition.fetcher_hash = fetcher_hash(planned.topic, planned.number)
         partition.record_bytes = planned.record_bytes
         for slot, broker in enumerate(planned.replicas):
@@ -449,8 +448,14 @@ def _plan_action(plan: ClusterPlan, planned: StepOfAnyKind, step: Step) -> None:
         step.action = steps.PREFERS
         if planned.topic is not None and planned.partition is not None:
             step.partition = plan.partition_number(planned.topic, planned.partition)
+    elif isinstance(planned, ConfigureStep):
+        step.action = steps.CONFIGURES
+        names = [topic.name for topic in plan.scenario.topics]
+        step.topic = names.index(planned.topic)
+        step.min_insync_replicas = planned.settings.get("min.insync.replicas", -1)
+        step.unclean = planned.settings.get("unclean.leader.election.enable", -1)
     else:
         is_begin = isinstance(planned, BeginFaultStep)
         step.action = steps.BEGINS_FAULT if is_begin else steps.ENDS_FAULT
-        names = [fault.name for fault in plan.scenario.faults]
-        step.fault = names.index(planned.fault)  # type: ignore[attr-defined]  # or EndFaultStep
+        known = [fault.name for fault in plan.scenario.faults]
+        step.fault = known.index(planned.fault)  # type: ignore[attr-defined]  # or EndFaultStep

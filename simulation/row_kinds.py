@@ -71,6 +71,7 @@ SESSION_CLOSED = code(26)
 CONTROLLED_SHUTDOWN_SENT = code(27)
 CONTROLLED_SHUTDOWN_ANSWERED = code(28)
 REPLICA_STOPPED = code(29)
+TOPIC_CONFIGURED = code(48)
 CONTROLLER_ELECTED = code(30)
 CONTROLLER_EVENT = code(31)
 BROKER_FAILED = code(32)
@@ -177,6 +178,8 @@ _CANONICAL = (
      "a znode was written"),
     (ZNODE_DELETED, "znode_deleted", "znode writer",
      "a znode was deleted, by writer, or (-1) with its session"),
+    (TOPIC_CONFIGURED, "topic_configured", "topic min_insync_replicas unclean_enabled",
+     "the settings of a topic were written"),
     (CONTROLLER_ELECTED, "controller_elected", "broker controller_epoch",
      "a broker has become controller"),
     (CONTROLLER_EVENT, "controller_event", "event_kind queue_length queued_us",

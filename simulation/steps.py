@@ -28,6 +28,7 @@ from tidegauge.simulation.kinds import (
     STEP_DUE,
     STEP_LOOKS,
     ZK_CHILDREN,
+    ZK_CONFIGURE,
     ZK_CREATE,
     ZK_EXISTS,
     ZK_GET,
@@ -71,6 +72,7 @@ BEGINS_FAULT = code(2)
 ENDS_FAULT = code(3)
 ASKS_EPOCH = code(4)
 PREFERS = code(5)
+CONFIGURES = code(6)
 
 # Client.waiting
 _CONDITION = code(0)
@@ -203,8 +205,11 @@ def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) ->
         znode = state_znode(topology, step.partition)
         _ask(kernel, topology, process, ZK_GET, znode, client.question)
         return
-    if step.action == PREFERS:
-        _ask_for_preferred(kernel, topology, step, process)
+    if step.action in (PREFERS, CONFIGURES):
+        if step.action == PREFERS:
+            _ask_for_preferred(kernel, topology, step, process)
+        else:
+            _configure(kernel, topology, step, process)
         _go_on(kernel, topology, clients, process)
         return
     kind = FAULT_BEGIN if step.action == BEGINS_FAULT else FAULT_END
@@ -229,6 +234,17 @@ def _ask_for_preferred(kernel: Kernel, topology: Topology, step: Step, process: 
     for partition in range(topology.sizes[0].partitions):
         if step.partition in (NONE, partition):
             add_item(kernel, request, partition)
+    send(kernel, request, kernel.context[0].time_us)
+
+
+@inner_rule
+def _configure(kernel: Kernel, topology: Topology, step: Step, process: int) -> None:
+    """Write a topic's settings: -1 for what stays."""
+    request = new_event(kernel, process, zookeeper_process(topology), ZK_CONFIGURE)
+    request.request = NONE
+    request.offset = step.topic
+    request.count = step.min_insync_replicas
+    request.acks = step.unclean
     send(kernel, request, kernel.context[0].time_us)
 
 

@@ -9,7 +9,7 @@ per broker, per topic and per partition, then room for notifications.
 from __future__ import annotations
 
 from tidegauge.replication.compiled import Tables, code, inner_rule, rule
-from tidegauge.replication.records import Record, Records, flag, i64
+from tidegauge.replication.records import Record, Records, i64
 from tidegauge.replication.replica_list import NO_REPLICA
 
 # The fixed znodes.
@@ -42,8 +42,6 @@ class TopicPartition(Record):
     slot_count: i64
     #: Its assignment; a replica list.
     replicas: i64
-    min_insync_replicas: i64
-    unclean_leader_election: flag
     #: ``31 * topic.hashCode + partition``, which chooses the fetcher thread.
     fetcher_hash: i64
     #: Bytes of one record.

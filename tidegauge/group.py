@@ -54,8 +54,10 @@ from tidegauge.simulation.kinds import (
     ZK_TICK,
 )
 from tidegauge.simulation.metadata_log import (
+    compact_changes,
     copy_unsent_changes,
     count_unsent_changes,
+    needed_from,
     take_changes,
 )
 from tidegauge.simulation.new_tables import (
@@ -71,6 +73,9 @@ from tidegauge.simulation.topology import Topology
 
 #: Events between two looks at the clock: some 20 ms.
 _BUDGET = 20_000 if COMPILED else 200
+
+#: Later than any controller epoch.
+_LAST_EPOCH = 2**62
 
 #: A client asks for metadata so long before it begins.
 _METADATA_LEAD_US = 1_000_000
@@ -224,11 +229,26 @@ class Group:
         self._size_rows()
         enlarge_kernel(self.kernel, self.reserve, self.item_reserve)
         enlarge_brokers(self.brokers, self.reserve)
-        enlarge_metadata(self.kernel, self.reserve)
+        self._make_room_for_metadata()
         enlarge_control_plane(self.plan, self.plane)
         enlarge_clients(self.clients)
         self.kernel.context[0].needs_room = False
         self.views = self._make_views()
+
+    def _make_room_for_metadata(self) -> None:
+        """Drop what no broker here looks at any more, and enlarge the log if that is too little."""
+        kernel = self.kernel
+        if len(kernel.metadata_changes) - kernel.context[0].metadata_changes >= self.reserve:
+            return
+        known = [
+            self.brokers.metadata[process]
+            for process in self.hosted
+            if self.plan.processes[process].role == BROKER and kernel.processes[process].alive
+        ]
+        if all(position.controller_epoch >= 0 for position in known):
+            places = [needed_from(position) for position in known]
+            compact_changes(kernel.view, *min(places, default=(_LAST_EPOCH, 0)))
+        enlarge_metadata(kernel, self.reserve)
 
     def _check_reserves(self) -> None:
         """End a run rather than go on with tables that an event has overrun."""
@@ -300,21 +320,22 @@ def reserve_of(plan: ClusterPlan) -> int:
 def item_reserve_of(plan: ClusterPlan) -> int:
     """How many entries of partition data a single event can need at most.
 
-    The largest is a controller's failover: a LeaderAndIsr entry for each replica, and an
-    UpdateMetadata entry for each broker and partition, told to each broker.
+    The largest are a controller's failover, with a LeaderAndIsr entry for each replica and a copy
+    of it that is sent, and the answers to all fetches that wait at a broker, of followers and
+    of groups of consumers, with a few runs of records in each entry.
     """
-    brokers, partitions = len(plan.brokers), len(plan.partitions)
-    return 256 + (2 * brokers + plan.width) * (partitions + brokers)
+    groups = len(plan.scenario.workload.consumers)
+    return 1024 + 8 * (plan.width + groups) * len(plan.partitions)
 
 
 def row_reserve_of(plan: ClusterPlan, epoch_room: int) -> int:
     """How many rows a single event can write at most.
 
-    What a broker's logs hold, a row per epoch; a refusal for each produce in flight; with all
-    requests traced, what each fetch that waits is answered.
+    What a broker's logs hold and have promised, some rows per epoch; a refusal for each produce
+    in flight; with all requests traced, what each fetch that waits is answered.
     """
     partitions = len(plan.partitions)
-    rows = reserve_of(plan) + partitions * (epoch_room + 3) + 64 * len(plan.clients)
+    rows = reserve_of(plan) + partitions * (epoch_room + 8) + 64 * len(plan.clients)
     if plan.scenario.trace == "all":
         rows += 4 * partitions * (plan.width + len(plan.clients))
     return rows

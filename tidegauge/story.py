@@ -78,6 +78,9 @@ WORDS: dict[str, str] = {
     "znode_created": "{znode} is created by {writer}",
     "znode_set": "{znode} is written by {writer}: version {version}",
     "znode_deleted": "{znode} is deleted by {writer}",
+    "topic_configured":
+        "{topic} now has min.insync.replicas={min_insync_replicas}, unclean election "
+        "{unclean_enabled}",
     "controller_elected": "{broker} becomes controller, controller epoch {controller_epoch}",
     "controller_event":
         "takes event {event_kind} from its queue after {queued_us}, {queue_length} in the queue",
@@ -253,6 +256,8 @@ SPOKEN: dict[str, Callable[[Names, TraceRow, int], str]] = {
     "clean": _one_of({0: "not stopped cleanly before", 1: "stopped cleanly before"}),
     "is_new_leader": _one_of({0: "stays leader", 1: "becomes leader"}),
     "unclean": _one_of({0: "clean", 1: "UNCLEAN"}),
+    "topic": lambda names, _row, topic: f"topic {names.znodes.topics[topic]}",
+    "unclean_enabled": _one_of({0: "off", 1: "on"}),
     "leads": _one_of({0: "follower", 1: "leader"}),
     "waited": _one_of({0: "at once", 1: "after a wait in the purgatory"}),
 }

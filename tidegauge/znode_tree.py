@@ -138,12 +138,11 @@ class _Tree:
         sort, number = self._paths.known(row["znode"])
         if sort is ZnodeSort.CONTROLLER_EPOCH:
             return str(row["controller_epoch"])
-        if sort is ZnodeSort.NOTIFICATION:
-            sent = self._sent.get(row["writer"])
+        if sort in {ZnodeSort.NOTIFICATION, ZnodeSort.PREFERRED_ELECTION}:
+            # Rows about znodes do not say which partitions the latter names.
+            is_notification = sort is ZnodeSort.NOTIFICATION
+            sent = self._sent.get(row["writer"]) if is_notification else None
             return None if sent is None else _json(self._notification(sent))
-        if sort is ZnodeSort.PREFERRED_ELECTION:
-            # Rows about znodes do not say which partitions it names.
-            return None
         if sort is ZnodeSort.CONTROLLER:
             broker = self._id(row["writer"])
             return _json({"version": 1, "brokerid": broker, "timestamp": _timestamp(row)})

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from isr_stories import ms, process_named, retold
+from isr_stories import as_written, ms, process_named, retold
 from partition_fates import (
     NO_LEADER,
     Answer,
@@ -190,3 +190,31 @@ def test_the_first_that_died_leads_if_it_returns_first(tmp_path: Path) -> None:
     assert cuts == [(1, 7, 4), (2, 9, 4)]
     held = [Records(0, 0, 4), Records(6, 4, 6)]
     assert [log_of(run, broker) for broker in (1, 2, 3)] == [held] * 3
+
+
+# Unclean elections are switched on while the partitions are offline.
+
+
+@pytest.mark.parametrize(("release", "elects"), [("2.6", True), ("2.1", True), ("2.0", False)])
+def test_switching_unclean_election_on_elects_at_once_from_2_1_on(
+    release: str, elects: bool, tmp_path: Path
+) -> None:
+    """Real brokers, f3: `2 [2] e3`; before 2.1 the controller looks only at its next event."""
+    before = as_written("17-all-of-isr-down")["steps"][:6]
+    switched_on = {
+        # By then broker 2 is up, and the controller is done with it.
+        "after": "3s",
+        "do": "configure",
+        "topic": "story",
+        "settings": {"unclean.leader.election.enable": True},
+    }
+    returns = {"after": "5s", "do": "end_fault", "fault": "death-of-1"}
+    story = retold("17-all-of-isr-down", release=release, steps=[*before, switched_on, returns])
+    run = run_of(story, tmp_path / "run")
+    (configured,) = run.rows("topic_configured")
+    leader, isr = (2, [2]) if elects else (1, [1])
+    for partition in PARTITIONS:
+        _, back_ms = offline_ms(run, partition)
+        assert (back_ms - ms(configured) < 100) == elects
+        assert state_writes(run, partition)[3] == StateWrite(3, leader, isr, 3, 3)
+        assert bool(lost(run, ALL, leader, partition)) == elects

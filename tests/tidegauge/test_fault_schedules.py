@@ -1,0 +1,141 @@
+"""Generated fault schedules: nothing hangs, everything heals, and no promise breaks unexplained.
+
+The schedules of ``fault_schedules.py`` under release 2.6: whatever overlaps, in the end every
+ISR is full, all logs of a partition are equal, and of what was acknowledged only that is lost
+which the producer or a setting had given up, or a loss of power has taken.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from fault_schedules import schedule
+from tidegauge.replication.min_insync_replicas import ACKS_ALL
+from tidegauge.replication.replica_list import size
+from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.simulate import simulate
+from tidegauge.simulation.row_kinds import REASON_END
+from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
+from tidegauge.znode_paths import ZnodePaths, ZnodeSort
+
+#: In pytest's parameters ten schedules are one test, so that a failure names few.
+TENS = range(10)
+
+Run = tuple[int, int, int]
+
+
+class Fate(NamedTuple):
+    """What the rows of a run say of one partition."""
+
+    #: Broker's index -> its log at the end: (epoch, first offset, end offset), in order.
+    logs: dict[int, list[Run]]
+    #: (acks, epoch, first offset, end offset) of what was acknowledged.
+    acknowledged: list[tuple[int, int, int, int]]
+    #: Why acknowledged records may be lost.
+    excuses: set[str]
+    #: The last write of its state.
+    state: list[TraceRow]
+
+
+def fates_of(run: RunFolder) -> list[Fate]:
+    """What became of each partition."""
+    known = ZnodePaths(run.manifest).known
+    fates = [Fate(defaultdict(list), [], set(), []) for _ in run.manifest["partitions"]]
+    for row in run.all_rows():
+        if row.kind in {"znode_created", "znode_set"}:
+            sort, partition = known(row["znode"])
+            if sort is ZnodeSort.STATE:
+                fates[partition].state[:] = [row]
+        elif row.kind == "log_end" and row["reason"] == REASON_END:
+            runs = fates[row["partition"]].logs[row["process"]]
+            runs.append((row["epoch"], row["start_offset"], row["end_offset"]))
+        elif row.kind == "acknowledged":
+            promised = (row["acks"], row["leader_epoch"], row["first_offset"], row["end_offset"])
+            fates[row["partition"]].acknowledged.append(promised)
+        elif row.kind == "leader_elected" and row["unclean"]:
+            fates[row["partition"]].excuses.add("unclean election")
+        elif row.kind == "log_lost":
+            fates[row["partition"]].excuses.add("loss of power")
+    return fates
+
+
+def lost_in(log: list[Run], epoch: int, first_offset: int, end_offset: int) -> int:
+    """How many of these records are not in a log."""
+    held = sum(
+        max(0, min(end_offset, end) - max(first_offset, start))
+        for run_epoch, start, end in log
+        if run_epoch == epoch
+    )
+    return end_offset - first_offset - held
+
+
+def losses(run: RunFolder) -> dict[str, int]:
+    """Acknowledged records that the last leaders do not have, by the reason that permits it."""
+    found: defaultdict[str, int] = defaultdict(int)
+    for partition, fate in enumerate(fates_of(run)):
+        brokers = [
+            run.manifest["brokers"].index(broker)
+            for broker in run.manifest["partitions"][partition]["replicas"]
+        ]
+        log = fate.logs[brokers[fate.state[0]["leader"]]]
+        for acks, epoch, first_offset, end_offset in fate.acknowledged:
+            count = lost_in(log, epoch, first_offset, end_offset)
+            excuses = fate.excuses | ({"acks=1"} if acks != ACKS_ALL else set())
+            if count:
+                found[" or ".join(sorted(excuses)) or "nothing permits it"] += count
+    return dict(found)
+
+
+def run_of(scenario: Scenario, folder: Path) -> RunFolder:
+    return simulate(scenario, folder)
+
+
+def assert_all_is_well(run: RunFolder) -> None:
+    """Every partition is led, written to, in sync and equal on all its replicas."""
+    assert not list(run.rows("step_timed_out"))
+    assert not list(run.rows("step_unanswered"))
+    answers = list(run.rows("step_answered"))
+    assert [row["error"] for row in answers] == [0] * len(run.manifest["partitions"])
+    for partition, fate in enumerate(fates_of(run)):
+        replicas = run.manifest["partitions"][partition]["replicas"]
+        assert fate.state[0]["leader"] >= 0
+        assert size(fate.state[0]["isr"]) == len(replicas)
+        first, *others = (fate.logs[run.manifest["brokers"].index(broker)] for broker in replicas)
+        assert first
+        assert all(log == first for log in others), f"partition {partition}"
+
+
+@pytest.mark.parametrize("ten", TENS)
+def test_after_any_schedule_of_faults_all_is_well(ten: int, tmp_path: Path) -> None:
+    """100 schedules of 3 to 9 faults on 3 to 5 brokers and up to 12 partitions, release 2.6."""
+    for seed in range(10 * ten, 10 * ten + 10):
+        run = run_of(schedule(seed), tmp_path / f"schedule-{seed}")
+        try:
+            assert_all_is_well(run)
+            assert "nothing permits it" not in losses(run)
+        except AssertionError as error:
+            raise AssertionError(f"fault_schedules.schedule({seed})") from error
+
+
+def test_losses_are_found_and_the_reason_is_named(tmp_path: Path) -> None:
+    """Of the same schedules some lose records: by acks=1, unclean election, loss of power."""
+    found: defaultdict[str, int] = defaultdict(int)
+    for seed in range(40):
+        for reason, count in losses(run_of(schedule(seed), tmp_path / str(seed))).items():
+            found[reason] += count
+    named = {part for reason in found for part in reason.split(" or ")}
+    assert named == {"acks=1", "unclean election", "loss of power"}
+    assert all(count > 0 for count in found.values())
+
+
+def test_without_leader_epochs_schedules_lose_what_nothing_permits(tmp_path: Path) -> None:
+    """KIP-101: protocol 0.10.2 truncates to the high watermark, and clean elections lose."""
+    found: set[str] = set()
+    for seed in range(60):
+        scenario = scenario_from_mapping(schedule(seed).resolved() | {"protocol": "0.10.2"}, "old")
+        found |= losses(run_of(scenario, tmp_path / str(seed))).keys()
+    assert "nothing permits it" in found
