@@ -1,8 +1,9 @@
 """A broker: its request handlers, its threads and its periodic tasks, over the rules.
 
 ``broker.py`` is the door, and says where everything of Kafka's broker is found; ``state.py``
-is all that a broker remembers, ``new_tables.py`` its beginning. ``log_directory.py`` writes
-and reads the checkpoint files.
+is all that a broker remembers, ``new_tables.py`` its beginning. ``lifecycle.py`` says how its
+process begins and ends and what survives, ``forgetting.py`` what does not. ``log_directory.py``
+writes and reads checkpoints as files.
 
 One record's way from produce to high watermark: ``request_handlers.take_request`` gives the
 request a thread, ``produce.handle_produce`` checks and appends (``leader.append_to_leader``),

@@ -6,18 +6,23 @@ Where to look for what Kafka calls:
 Kafka                                       here
 ==========================================  ================================================
 KafkaController, ControllerEventManager     ``controller.py``
-onControllerFailover, processTopicChange    ``failover.py``
+onControllerFailover, onControllerResign... ``failover.py``, ``context.py``
 processBrokerChange, onBrokerFailure        ``broker_changes.py``
 processIsrChangeNotification                ``notification_changes.py``
 doElectLeaderForPartitions,                 ``partition_changes.py``
 removeReplicasFromIsr                       (what is written), ``elections.py`` (who leads),
 ..                                          ``leader_and_isr.py`` (leader, epoch, ISR)
+doControlledShutdown                        ``broker_shutdowns.py``
+checkAndTriggerAutoLeaderRebalance,         ``preferred_elections.py``
+processZkPreferredReplicaLeaderElection
 Election, PartitionLeaderElectionAlgorithms ``elections.py``
 PartitionStateMachine                       ``partition_state_machine.py``
-ReplicaStateMachine                         ``replica_state_machine.py``
+ReplicaStateMachine                         ``replica_state_machine.py``, ``replica_states.py``
+ControllerBrokerRequestBatch                ``request_batch.py``
 ControllerChannelManager                    ``channels.py``
 KafkaZkClient (the controller's side)       ``zookeeper_requests.py``
 ZooKeeper's server                          ``zookeeper.py``, ``znodes.py``, ``sessions.py``
+/config/topics, /config/changes             ``topic_configs.py``
 ==========================================  ================================================
 
 ``state.py`` is all that ZooKeeper and the controllers remember, ``new_tables.py`` its

@@ -7,7 +7,8 @@ all state of the kernel        ``kernel.py``: records and tables; ``new_tables.p
                                them out, ``cluster_plan.py`` numbers what a scenario names
 events and their order         ``events.py``; ``kinds.py`` lists the kinds
 messages between processes     ``links.py``; between groups ``frames.py``
-what goes wrong                ``faults.py``
+what all brokers are told      ``metadata_log.py``
+what goes wrong, who is alive  ``faults.py``
 random draws, the cost model   ``random_streams.py``, ``costs.py``
 rows of the trace, their hash  ``row_kinds.py`` (the schema), ``rows.py`` (written and
                                folded), ``trace_file.py`` (files), ``trace_hash.py``
@@ -20,7 +21,9 @@ scenario files                 ``scenario.py`` reads one; a part of it in each
 
 **To add** a kind of event: a line in ``kinds.py`` and a branch where its process handles it.
 A kind of row: a line in ``row_kinds.py``, and its words in ``tidegauge/story.py``. A fault:
-its model in ``scenario_faults.py``, what it does in ``faults.py``. A cost: its field in
+its model in ``scenario_faults.py``, what it does in ``faults.py``, and in the process that it hits
+what follows (``actors/lifecycle.py``). A step: its model in ``scenario_steps.py``, what it does in
+``steps.py``. A cost: its field in
 ``scenario_costs.py`` and its place in ``costs.py``.
 
 What runs inside the loop is compiled: ``@inner_rule`` functions over tables, which only other

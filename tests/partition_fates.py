@@ -69,12 +69,18 @@ def answers(run: RunFolder) -> list[Answer | None]:
     ]
 
 
-def state_writes(run: RunFolder, partition: int = 0) -> list[StateWrite]:
-    """All writes of a partition's state, in order."""
+def state_writes(
+    run: RunFolder, partition: int = 0, before_us: int | None = None
+) -> list[StateWrite]:
+    """All writes of a partition's state, in order, or those before a time."""
     state = KnownZnode(ZnodeSort.STATE, partition)
     known = ZnodePaths(run.manifest).known
     written = run.all_rows(wanted=lambda kind: kind.name in {"znode_created", "znode_set"})
-    return [_state_write(run, partition, row) for row in written if known(row["znode"]) == state]
+    return [
+        _state_write(run, partition, row)
+        for row in written
+        if known(row["znode"]) == state and (before_us is None or row["time_us"] < before_us)
+    ]
 
 
 def _state_write(run: RunFolder, partition: int, row: TraceRow) -> StateWrite:

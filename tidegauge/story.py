@@ -229,6 +229,11 @@ def _writer(names: Names, row: TraceRow, index: int) -> str:
     return "the end of its session" if row.kind == "znode_deleted" else "the operator"
 
 
+def _topic(names: Names, _row: TraceRow, number: int) -> str:
+    topics = names.znodes.topics
+    return f"topic {topics[number] if 0 <= number < len(topics) else number}"
+
+
 def _znode(names: Names, row: TraceRow, znode: int) -> str:
     return names.znodes.path(znode, row.columns.get("sequence_number"))
 
@@ -256,7 +261,7 @@ SPOKEN: dict[str, Callable[[Names, TraceRow, int], str]] = {
     "clean": _one_of({0: "not stopped cleanly before", 1: "stopped cleanly before"}),
     "is_new_leader": _one_of({0: "stays leader", 1: "becomes leader"}),
     "unclean": _one_of({0: "clean", 1: "UNCLEAN"}),
-    "topic": lambda names, _row, topic: f"topic {names.znodes.topics[topic]}",
+    "topic": _topic,
     "unclean_enabled": _one_of({0: "off", 1: "on"}),
     "leads": _one_of({0: "follower", 1: "leader"}),
     "waited": _one_of({0: "at once", 1: "after a wait in the purgatory"}),

@@ -35,6 +35,7 @@ TERMS = st.lists(
 
 @rule
 def log_one(kernel: Kernel, partition: int, leader: int, epoch: int, position: int) -> None:
+    """A controller tells of one partition."""
     log_change(kernel, partition, leader, 0, epoch, position)
 
 
@@ -47,11 +48,13 @@ def leader_known(kernel: Kernel, known: MetadataPosition, partition: int) -> int
 
 @rule
 def told(known: MetadataPosition, epoch: int, position: int, names_all: bool) -> None:
+    """A broker hears of everything up to this place."""
     move_on(known, epoch, position, names_all)
 
 
 @rule
 def begun(known: MetadataPosition) -> None:
+    """A broker begins."""
     forget_metadata(known)
 
 
