@@ -16,7 +16,7 @@ from tidegauge.actors.fetcher_thread import (
     remove_from_fetcher,
     stop_idle_fetchers,
 )
-from tidegauge.actors.follower import next_round
+from tidegauge.actors.follower import start_fetchers
 from tidegauge.actors.leader import close_account, keep_room_for_epochs, try_high_watermark
 from tidegauge.actors.locks import wait_for_lock
 from tidegauge.actors.state import Broker, Brokers, epochs_of, now_ms
@@ -112,6 +112,8 @@ def handle_leader_and_isr(
         request.phase += 1
         request.cursor = request.first_item
     stop_idle_fetchers(topology, brokers, request.destination)
+    # Not before: what one LeaderAndIsr gives to a fetcher is fetched together from the start.
+    start_fetchers(kernel, topology, brokers, request.destination)
     answer_controller(kernel, request)
     return True
 
@@ -314,7 +316,6 @@ def _follow(
     add_partition(rules, brokers.fetch_states[row], offset, partition.leader_epoch, epoch)
     fetcher = fetcher_for(topology, brokers, row, leader)
     add_to_fetcher(brokers, row, fetcher)
-    next_round(kernel, brokers, fetcher, kernel.context[0].time_us)
 
 
 @inner_rule

@@ -72,6 +72,17 @@ def next_round(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) 
 
 
 @inner_rule
+def start_fetchers(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Let all fetchers of a broker go on that have nothing under way.
+
+    Source: ReplicaManager.makeFollowers and AbstractFetcherManager.addFetcherForPartitions@2.4.0.
+    """
+    room = len(brokers.fetchers) // topology.sizes[0].brokers
+    for index in range(broker * room, (broker + 1) * room):
+        next_round(kernel, brokers, index, kernel.context[0].time_us)
+
+
+@inner_rule
 def _end_delays(kernel: Kernel, brokers: Brokers, fetcher: Fetcher) -> None:
     row = fetcher.first_row
     while row != NONE:

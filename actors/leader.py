@@ -119,7 +119,8 @@ def append_to_log(kernel: Kernel, brokers: Brokers, row: int, epoch: int, record
     base_offset = append(
         brokers.rules[broker], partition, runs_of(brokers, row), epochs, epoch, record_count
     )
-    note_epoch(kernel, brokers, row, epoch_count, last_epoch)
+    if epoch != last_epoch:
+        note_epoch(kernel, brokers, row, epoch_count, last_epoch)
     note_append(kernel.context[0], brokers, row, base_offset)
     flush_if_due(brokers, row)
     keep_room_for_epochs(kernel, brokers, row)

@@ -19,6 +19,9 @@ from tidegauge.simulation.kernel import Context
 MARKS = code(8)
 _SPANS = code(6)
 
+#: Kafka's default of log.flush.interval.messages.
+_NEVER = code(2**63 - 1)
+
 
 @inner_rule
 def note_append(context: Context, brokers: Brokers, row: int, base_offset: int) -> None:
@@ -59,8 +62,10 @@ def flush_if_due(brokers: Brokers, row: int) -> None:
 
     Source: Log.append and unflushedMessages@0.10.2.0 and @2.4.0.
     """
+    interval = brokers.brokers[brokers.hosted[row].broker].log_flush_interval_messages
+    if interval == _NEVER:
+        return
     on_disk = brokers.on_disk[row]
     end_offset = brokers.replicas[row].log_end_offset
-    interval = brokers.brokers[brokers.hosted[row].broker].log_flush_interval_messages
     if end_offset - on_disk.recovery_point >= interval:
         on_disk.recovery_point = end_offset

@@ -173,6 +173,7 @@ def _take_over(kernel: Kernel, topology: Topology, plane: ControlPlane, controll
     """Be controller: watch and list what there is."""
     state = plane.controllers[controller]
     state.active = True
+    state.failovers += 1
     state.epoch_version = state.answer_version
     written = new_row(kernel, controller_process(topology, controller), CONTROLLER_ELECTED)
     written.values[0] = controller

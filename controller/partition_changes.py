@@ -321,6 +321,10 @@ def _write_election(
     old_leader: int,
 ) -> None:
     state = state_at(topology, plane, controller, partition)
+    unclean = partition_at(topology, plane, controller, partition).unclean
+    counted = plane.controllers[controller]
+    counted.leader_elections += 1 if state.leader != old_leader else 0
+    counted.unclean_elections += 1 if unclean else 0
     written = new_row(kernel, controller_process(topology, controller), LEADER_ELECTED)
     written.values[0] = partition
     written.values[1] = broker_of(topology, partition, state.leader)
@@ -328,7 +332,7 @@ def _write_election(
     written.values[3] = state.isr
     written.values[4] = state.partition_epoch
     written.values[5] = broker_of(topology, partition, old_leader)
-    written.values[6] = 1 if partition_at(topology, plane, controller, partition).unclean else 0
+    written.values[6] = 1 if unclean else 0
     write_canonical(kernel, written)
 
 

@@ -160,6 +160,12 @@ class Controller(Record):
     first_touched: i64
     last_touched: i64
 
+    # Counted.
+    #: How often it became controller, gave a partition another leader, and uncleanly so.
+    failovers: i64
+    leader_elections: i64
+    unclean_elections: i64
+
 
 class ControllerBroker(Record):
     """What a controller knows of one broker."""

@@ -20,6 +20,7 @@ from tidegauge.simulation.kernel import NONE, Event, Kernel, Row
 from tidegauge.simulation.kinds import (
     DISCONNECTED,
     FAULT_BEGIN,
+    FAULT_END,
     FAULT_KNOWN,
     FIRST_REQUEST,
     LAST_REQUEST,
@@ -71,6 +72,11 @@ def handle_fault(kernel: Kernel, event: Event) -> bool:
     role = kernel.fault_roles[event.value * kernel.context[0].process_count + process]
     if role.active == begins:
         return False
+    lasts_us = kernel.faults[event.value].lasts_us
+    if begins and lasts_us != NONE:
+        end = new_event(kernel, process, process, FAULT_END)
+        end.value = event.value
+        set_timer(kernel, end, kernel.context[0].time_us + lasts_us)
     row = new_row(kernel, process, FAULT_BEGAN if begins else FAULT_ENDED)
     row.values[0] = event.value
     row.values[1] = kernel.faults[event.value].kind

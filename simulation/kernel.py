@@ -313,6 +313,8 @@ class Fault(Record):
     one_way: flag
     #: ZooKeeper gives all sessions a fresh time-out when it is back.
     refreshes_sessions: flag
+    #: How long it lasts from when a step begins it; -1: its end is planned, or a step ends it.
+    lasts_us: i64
 
 
 class FaultRole(Record):

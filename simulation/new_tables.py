@@ -244,6 +244,9 @@ def _plan_faults(plan: ClusterPlan, kernel: Kernel) -> None:
     zookeeper = 2 * len(plan.brokers)
     for number, planned in enumerate(plan.scenario.faults):
         fault = kernel.faults[number]
+        fault.lasts_us = NONE
+        if planned.at_us is None and planned.for_us is not None:
+            fault.lasts_us = planned.for_us
         sides: tuple[list[int], list[int]] = ([], [])
         if isinstance(planned, PauseFault | CrashFault | PowerLossFault | RestartFault):
             fault.kind = _OF_PROCESSES[type(planned)]

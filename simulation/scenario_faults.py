@@ -13,7 +13,7 @@ selectors:
 ``client:shop``      the clients of the group shop
 ===================  ====================================================================
 
-A fault without ``at`` waits for a step that begins it.
+A fault without ``at`` waits for a step that begins it, and its ``for`` counts from then.
 """
 
 from __future__ import annotations

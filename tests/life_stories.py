@@ -39,7 +39,7 @@ def story(
     cluster: Mapping[str, Any] | None = None,
     **parts: Any,
 ) -> Scenario:
-    """Brokers 1, 2 and 3, of which ``controller`` is the controller; partitions by their replicas."""
+    """Brokers 1, 2 and 3; partitions by their replicas. The first controller is ``controller``."""
     start = {1: "500ms", 2: "500ms", 3: "500ms", controller: "0s"}
     own = zookeeper_stories.settings() | SETTINGS | dict(settings or {})
     return zookeeper_stories.cluster(
@@ -96,9 +96,9 @@ def once(within: str = "30s", **condition: Any) -> dict[str, Any]:
     return {"when": condition, "within": within}
 
 
-def once_in_sync(partition: int, *brokers: int) -> dict[str, Any]:
+def once_in_sync(partition: int, *brokers: int, within: str = "30s") -> dict[str, Any]:
     """As soon as a partition's ISR is these brokers."""
-    return once(isr=at(partition) | {"is": list(brokers)})
+    return once(within, isr=at(partition) | {"is": list(brokers)})
 
 
 def all_writes(run: RunFolder, before_us: int | None = None) -> list[list[tuple[Any, ...]]]:

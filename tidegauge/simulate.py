@@ -210,6 +210,7 @@ def summary_of(plan: ClusterPlan, groups: Sequence[Group], figures: LoopFigures)
         "process_hashes": [[process, *hashes[process]] for process in sorted(hashes)],
         "virtual_seconds": virtual_seconds,
         **_broker_counts(groups),
+        **_controller_counts(groups),
         **_client_counts(groups),
         "loop": {
             "events": figures.events,
@@ -222,12 +223,25 @@ def summary_of(plan: ClusterPlan, groups: Sequence[Group], figures: LoopFigures)
 
 def _broker_counts(groups: Sequence[Group]) -> dict[str, int]:
     """Counted by brokers, as JMX counts."""
-    fields = ("isr_shrinks", "isr_expands", "failed_isr_updates", "notifications")
+    fields = ("isr_shrinks", "isr_expands", "failed_isr_updates", "notifications", "starts")
     return {
         field: sum(
             int(getattr(group.brokers.brokers[broker], field))
             for group in groups
             for broker in range(len(group.brokers.brokers))
+        )
+        for field in fields
+    }
+
+
+def _controller_counts(groups: Sequence[Group]) -> dict[str, int]:
+    """Of all brokers that have been controller."""
+    fields = ("failovers", "leader_elections", "unclean_elections")
+    return {
+        field: sum(
+            int(getattr(group.plane.controllers[controller], field))
+            for group in groups
+            for controller in range(len(group.plane.controllers))
         )
         for field in fields
     }

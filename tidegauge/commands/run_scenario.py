@@ -43,6 +43,7 @@ def run_scenario(
     """
     if not inline:
         fail("runs on Ray come with a later release: add --inline")
+    from tidegauge.replication.checkpoint_files import CheckpointError
     from tidegauge.simulate import simulate
     from tidegauge.simulation.scenario import ScenarioError
 
@@ -59,7 +60,7 @@ def run_scenario(
     try:
         with _progress_bar(loaded.duration_us) as progress:
             run = simulate(loaded, out, progress=progress)
-    except (FileExistsError, ScenarioError) as error:
+    except (CheckpointError, FileExistsError, ScenarioError) as error:
         fail(str(error))
     except OSError as error:
         fail(f"{out}: cannot be written to: {error.strerror}")
@@ -136,6 +137,11 @@ def _print_summary(summary: dict[str, Any], out: Path) -> None:
     typer.echo(
         f"ISR: {summary['isr_shrinks']} shrinks and {summary['isr_expands']} expands by leaders, "
         f"{summary['notifications']} notifications"
+    )
+    typer.echo(
+        f"controllers: {summary['failovers']}; leaders elected: {summary['leader_elections']}, "
+        f"{summary['unclean_elections']} of them uncleanly; brokers started: {summary['starts']} "
+        "times"
     )
     typer.echo(f"trace_sha256 {summary['trace_sha256']}")
     typer.echo(f"Next: tidegauge show {out}")
