@@ -344,13 +344,13 @@ def _note_lost_write(topology: Topology, brokers: Brokers, answer: Event) -> Non
 @inner_rule
 def _send_lost_writes(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     state = brokers.brokers[broker]
-    row = state.first_hosted
+    row = state.first_log
     while row != NONE:
         hosted = brokers.hosted[row]
         if hosted.write_lost:
             hosted.write_lost = False
             send_isr(kernel, topology, brokers, row)
-        row = hosted.next_on_broker
+        row = hosted.next_log
     if state.look_lost:
         state.look_lost = False
         look_for_controller(kernel, topology, brokers, broker)
@@ -362,7 +362,7 @@ def _send_lost_writes(kernel: Kernel, topology: Topology, brokers: Brokers, brok
 @inner_rule
 def _sample(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     """Record the ends of all logs that the broker hosts."""
-    row = brokers.brokers[broker].first_hosted
+    row = brokers.brokers[broker].first_log
     while row != NONE:
         partition = brokers.replicas[row]
         if brokers.hosted[row].exists:
@@ -372,7 +372,7 @@ def _sample(kernel: Kernel, brokers: Brokers, broker: int) -> None:
             sampled.values[2] = partition.log_end_offset
             sampled.values[3] = partition.high_watermark
             write_minor(kernel, sampled)
-        row = brokers.hosted[row].next_on_broker
+        row = brokers.hosted[row].next_log
     due_us = kernel.context[0].time_us + SAMPLE_PERIOD_US
     set_timer(kernel, new_event(kernel, broker, broker, SAMPLE), due_us)
 
@@ -380,9 +380,9 @@ def _sample(kernel: Kernel, brokers: Brokers, broker: int) -> None:
 @inner_rule
 def close_broker(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     """Write down, at the end of a run, what its leaders have promised and its logs hold."""
-    row = brokers.brokers[broker].first_hosted
+    row = brokers.brokers[broker].first_log
     while row != NONE:
         if is_leader(brokers.replicas[row]):
             close_account(kernel, brokers, row, REASON_END)
         write_log_runs(kernel, brokers, row, REASON_END)
-        row = brokers.hosted[row].next_on_broker
+        row = brokers.hosted[row].next_log

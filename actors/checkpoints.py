@@ -70,20 +70,34 @@ def handle_high_watermark_checkpoint(kernel: Kernel, brokers: Brokers, timer: Ev
 def checkpoint_high_watermarks(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     """Write replication-offset-checkpoint: what the broker has not been told to host is missing.
 
+    A broker that hosts nothing leaves the file as it is.
+
     Source: ReplicaManager.checkpointHighWatermarks@0.10.2.0 and @2.4.0.
     """
     state = brokers.brokers[broker]
+    if not _hosts_anything(brokers, broker):
+        return
     count = 0
-    row = state.first_hosted
+    row = state.first_log
     while row != NONE:
         hosted = brokers.hosted[row]
         brokers.on_disk[row].high_watermark = UNDEFINED
         if hosted.exists:
             brokers.on_disk[row].high_watermark = brokers.replicas[row].high_watermark
             count += 1
-        row = hosted.next_on_broker
+        row = hosted.next_log
     _trace_checkpoint(kernel, broker, HIGH_WATERMARKS, count)
     want_files(kernel, state, HIGH_WATERMARKS_DUE)
+
+
+@inner_rule
+def _hosts_anything(brokers: Brokers, broker: int) -> bool:
+    row = brokers.brokers[broker].first_log
+    while row != NONE:
+        if brokers.hosted[row].exists:
+            return True
+        row = brokers.hosted[row].next_log
+    return False
 
 
 @inner_rule
@@ -116,13 +130,13 @@ def checkpoint_recovery_points(kernel: Kernel, brokers: Brokers, broker: int) ->
     """
     state = brokers.brokers[broker]
     count = 0
-    row = state.first_hosted
+    row = state.first_log
     while row != NONE:
         on_disk = brokers.on_disk[row]
         if on_disk.exists:
             on_disk.recovery_point_checkpoint = on_disk.recovery_point
             count += 1
-        row = brokers.hosted[row].next_on_broker
+        row = brokers.hosted[row].next_log
     _trace_checkpoint(kernel, broker, RECOVERY_POINTS, count)
     want_files(kernel, state, RECOVERY_POINTS_DUE)
 

@@ -9,7 +9,7 @@ Source: KafkaServer.shutdown and controlledShutdown@2.6.3.
 
 from __future__ import annotations
 
-from tidegauge.actors.fetcher_thread import remove_from_fetcher, stop_idle_fetchers
+from tidegauge.actors.forgetting import drop_requests, empty_fetchers
 from tidegauge.actors.lifecycle import end, start
 from tidegauge.actors.state import Brokers
 from tidegauge.actors.zookeeper_client import close_session, zookeeper_request
@@ -17,6 +17,7 @@ from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.costs import BROKER_STOP, cost_us
 from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.faults import disconnect_all
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     BROKER_STOPS,
@@ -41,12 +42,14 @@ _NO_ANSWER = code(errors.CODES["NETWORK_EXCEPTION"])
 
 @inner_rule
 def stop_cleanly(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
-    """Begin to stop. A broker that is still starting up cannot: it ends as it is."""
+    """Begin to stop. A broker that is still starting up cannot: it ends as it is.
+
+    Source: KafkaServerStartable.shutdown@2.6.3, which halts in this case.
+    """
     state = brokers.brokers[broker]
     if state.stopping:
         return
     if not state.serving or state.broker_epoch == NONE:
-        close_session(kernel, topology, brokers, broker)
         end(kernel, topology, brokers, broker, STOP_KILLED)
         return
     state.stopping = True
@@ -176,14 +179,16 @@ def handle_shutdown_retries(
 
 @inner_rule
 def _stop(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
-    """Take no request any more, fetch nothing; the end comes when everything is on disk."""
-    state = brokers.brokers[broker]
-    state.ends = True
-    row = state.first_hosted
-    while row != NONE:
-        remove_from_fetcher(brokers, row)
-        row = brokers.hosted[row].next_on_broker
-    stop_idle_fetchers(topology, brokers, broker)
+    """Take no request any more, fetch nothing; the end comes when everything is on disk.
+
+    Connections are closed, whatever was asked on them.
+
+    Source: SocketServer.stopProcessingRequests@2.6.3.
+    """
+    brokers.brokers[broker].ends = True
+    drop_requests(kernel, brokers, broker)
+    empty_fetchers(topology, brokers, broker)
+    disconnect_all(kernel, broker)
     timer = new_event(kernel, broker, broker, BROKER_STOPS)
     stop_us = cost_us(kernel, broker, BROKER_STOP)
     set_timer(kernel, timer, kernel.context[0].time_us + stop_us)

@@ -9,7 +9,11 @@ leader, and who waited for the old role is told.
 from __future__ import annotations
 
 from tidegauge.actors.checkpoints import note_epoch, start_high_watermark_checkpoints
-from tidegauge.actors.delayed_operations import wake_fetches, wake_produces
+from tidegauge.actors.delayed_operations import (
+    forget_acknowledged,
+    wake_fetches,
+    wake_produces,
+)
 from tidegauge.actors.fetcher_thread import (
     add_to_fetcher,
     fetcher_for,
@@ -88,7 +92,6 @@ def handle_leader_and_isr(
             answer_controller(kernel, request)
             return True
         broker.controller_epoch = request.controller_epoch
-        start_high_watermark_checkpoints(kernel, brokers, request.destination)
         request.phase = _LEADERS
         request.cursor = request.first_item
     while request.phase <= _FOLLOWERS:
@@ -111,8 +114,10 @@ def handle_leader_and_isr(
                 request.cursor = item.next
         request.phase += 1
         request.cursor = request.first_item
+    # Not before everything is hosted: the file names what is.
+    start_high_watermark_checkpoints(kernel, brokers, request.destination)
     stop_idle_fetchers(topology, brokers, request.destination)
-    # Not before: what one LeaderAndIsr gives to a fetcher is fetched together from the start.
+    # Nor this: what one LeaderAndIsr gives to a fetcher is fetched together from the start.
     start_fetchers(kernel, topology, brokers, request.destination)
     answer_controller(kernel, request)
     return True
@@ -184,11 +189,11 @@ def _host(topology: Topology, brokers: Brokers, broker: int, item: PartitionData
 @inner_rule
 def _list(state: Broker, brokers: Brokers, row: int) -> None:
     """A new log: it is the broker's from now on, whether it runs or not."""
-    if state.last_hosted == NONE:
-        state.first_hosted = row
+    if state.last_log == NONE:
+        state.first_log = row
     else:
-        brokers.hosted[state.last_hosted].next_on_broker = row
-    state.last_hosted = row
+        brokers.hosted[state.last_log].next_log = row
+    state.last_log = row
 
 
 @inner_rule
@@ -273,11 +278,7 @@ def _lead(
 @inner_rule
 def _forget_accounts(topology: Topology, brokers: Brokers, row: int) -> None:
     """Begin a term: nothing is acknowledged, and no follower has a fetch session yet."""
-    hosted = brokers.hosted[row]
-    hosted.acknowledged_all_first = 0
-    hosted.acknowledged_all_end = 0
-    hosted.acknowledged_leader_first = 0
-    hosted.acknowledged_leader_end = 0
+    forget_acknowledged(brokers.hosted[row])
     width = topology.sizes[0].width
     for replica in range(width):
         told = brokers.follower_fetches[row * width + replica]

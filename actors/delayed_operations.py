@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tidegauge.actors.fetch_read import answer_fetch, read_partition, row_on
 from tidegauge.actors.purgatory import expire_later, expired_request, unwatch, watch
-from tidegauge.actors.state import Brokers, runs_of
+from tidegauge.actors.state import Brokers, HostedReplica, runs_of
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
@@ -201,7 +201,7 @@ def handle_produce_expires(
         return
     state.produces_expire_us = 0
     next_us = 0
-    row = state.first_hosted
+    row = state.first_log
     while row != NONE:
         index = brokers.delayed_produces[row].first
         while index != NONE:
@@ -212,7 +212,7 @@ def handle_produce_expires(
                 complete_produce(kernel, topology, brokers, row, request)
             elif next_us == 0 or request.deadline_us < next_us:
                 next_us = request.deadline_us
-        row = brokers.hosted[row].next_on_broker
+        row = brokers.hosted[row].next_log
     if next_us > 0:
         _expire_produces_at(kernel, brokers, timer.destination, next_us)
 
@@ -230,6 +230,7 @@ def answer_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request
     if traces_all(kernel):
         _trace_answer(kernel, request)
     answer = new_answer(kernel, request, PRODUCE_RESPONSE)
+    answer.version = request.version
     answer.partition = request.partition
     answer.offset = request.offset
     answer.count = request.count
@@ -332,3 +333,12 @@ def write_acknowledged(kernel: Kernel, brokers: Brokers, row: int, acks: int, re
         written.values[5] = reason
         write_canonical(kernel, written)
         first_offset = run_end
+
+
+@inner_rule
+def forget_acknowledged(hosted: HostedReplica) -> None:
+    """Begin a term, or a process, in which nothing is acknowledged yet."""
+    hosted.acknowledged_all_first = 0
+    hosted.acknowledged_all_end = 0
+    hosted.acknowledged_leader_first = 0
+    hosted.acknowledged_leader_end = 0

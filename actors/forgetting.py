@@ -6,11 +6,11 @@ and no partition is hosted until the first LeaderAndIsr of the next process.
 
 from __future__ import annotations
 
-from tidegauge.actors.fetcher_thread import stop_fetcher
+from tidegauge.actors.delayed_operations import forget_acknowledged
+from tidegauge.actors.fetcher_thread import remove_from_fetcher, stop_idle_fetchers
 from tidegauge.actors.purgatory import forget_watches_of
-from tidegauge.actors.state import Brokers, HostedReplica
+from tidegauge.actors.state import Brokers
 from tidegauge.replication.compiled import inner_rule
-from tidegauge.replication.fetcher import NOT_FETCHED
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.events import free_all, free_event
@@ -23,37 +23,52 @@ from tidegauge.simulation.topology import Topology
 @inner_rule
 def forget_everything(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     """Leave a broker as one that has never run, but for its disk and its count of requests."""
-    _forget_requests(kernel, brokers, broker)
+    drop_requests(kernel, brokers, broker)
+    empty_fetchers(topology, brokers, broker)
     _forget_own(brokers, broker)
-    row = brokers.brokers[broker].first_hosted
+    row = brokers.brokers[broker].first_log
     while row != NONE:
         _forget_replica(brokers, row)
-        forget_watches_of(brokers, row)
-        row = brokers.hosted[row].next_on_broker
+        row = brokers.hosted[row].next_log
     room = len(brokers.fetchers) // topology.sizes[0].brokers
     for index in range(broker * room, (broker + 1) * room):
-        stop_fetcher(brokers, index)
-        fetcher = brokers.fetchers[index]
-        fetcher.first_row = NONE
-        fetcher.last_row = NONE
-        fetcher.row_count = 0
-        fetcher.deadline_timer = False
-        fetcher.wake_timer = False
-        fetcher.asleep_until_us = 0
+        # Timers of this process mean nothing to the next one.
+        brokers.fetchers[index].deadline_timer = False
+        brokers.fetchers[index].wake_timer = False
 
 
 @inner_rule
-def _forget_requests(kernel: Kernel, brokers: Brokers, broker: int) -> None:
-    """Give back every request that a thread has taken, wherever it waits now."""
+def empty_fetchers(topology: Topology, brokers: Brokers, broker: int) -> None:
+    """End all fetcher threads of a broker: it follows nobody any more."""
+    row = brokers.brokers[broker].first_log
+    while row != NONE:
+        remove_from_fetcher(brokers, row)
+        row = brokers.hosted[row].next_log
+    stop_idle_fetchers(topology, brokers, broker)
+
+
+@inner_rule
+def drop_requests(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+    """Give back every request that a broker has, wherever it waits; nobody will answer it."""
     state = brokers.brokers[broker]
     free_all(kernel, state.queue)
     for index in range(len(kernel.events)):
         event = kernel.events[index]
         is_request = FIRST_REQUEST <= event.kind <= LAST_REQUEST
+        # Those that a thread has taken; the others are on their way.
         if is_request and event.destination == broker and event.thread != NONE:
             free_event(kernel, event)
     for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
         brokers.threads[thread].free_us = 0
+    row = state.first_log
+    while row != NONE:
+        hosted = brokers.hosted[row]
+        hosted.waiting.first = NONE
+        hosted.waiting.last = NONE
+        hosted.waiting.length = 0
+        hosted.writing_request = NONE
+        forget_watches_of(brokers, row)
+        row = hosted.next_log
 
 
 @inner_rule
@@ -87,18 +102,11 @@ def _forget_replica(brokers: Brokers, row: int) -> None:
     hosted = brokers.hosted[row]
     hosted.exists = False
     hosted.locked = False
-    hosted.waiting.first = NONE
-    hosted.waiting.last = NONE
-    hosted.waiting.length = 0
-    hosted.writing_request = NONE
     hosted.write_lost = False
     hosted.changed = False
     hosted.changed_again = False
     hosted.next_changed = NONE
-    hosted.fetcher = NONE
-    hosted.next_in_fetcher = NONE
-    _forget_acknowledged(hosted)
-    brokers.fetch_states[row].state = NOT_FETCHED
+    forget_acknowledged(hosted)
     brokers.fetch_states[row].delayed = False
     brokers.fetch_states[row].failed = False
     partition = brokers.replicas[row]
@@ -108,11 +116,3 @@ def _forget_replica(brokers: Brokers, row: int) -> None:
     partition.isr = EMPTY
     partition.maximal_isr = EMPTY
     partition.proposed_isr = EMPTY
-
-
-@inner_rule
-def _forget_acknowledged(hosted: HostedReplica) -> None:
-    hosted.acknowledged_all_first = 0
-    hosted.acknowledged_all_end = 0
-    hosted.acknowledged_leader_first = 0
-    hosted.acknowledged_leader_end = 0

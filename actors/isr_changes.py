@@ -72,7 +72,7 @@ def handle_isr_expiration(
     """
     broker = brokers.brokers[timer.destination]
     broker.expiring = True
-    broker.expiring_row = broker.first_hosted
+    broker.expiring_row = broker.first_log
     continue_expiration(kernel, topology, brokers, timer.destination)
 
 
@@ -103,7 +103,7 @@ def continue_expiration(kernel: Kernel, topology: Topology, brokers: Brokers, br
                 isr = shrunk_isr(partition, out_of_sync)
                 _write_isr(kernel, topology, brokers, row, isr, out_of_sync)
                 return
-        state.expiring_row = hosted.next_on_broker
+        state.expiring_row = hosted.next_log
     state.expiring = False
     period_us = state.replica_lag_time_max_ms * 1000 // 2
     schedule_expiration(kernel, brokers, broker, state.expiration_due_us + period_us)

@@ -8,7 +8,8 @@ crash (SIGKILL)     the log as it was, for the page cache is the machine's; chec
 loss of power       of each log what had been written to disk, or a little more; nobody is
                     told
 clean stop          everything is flushed and checkpointed, the session is closed
-an exit of its own  as a crash, but its supervisor starts it again after a while
+an exit of its own  that of a clean stop if it was still starting up, else that of a crash; its
+                    supervisor starts it again after a while
 ==================  =====================================================================
 
 A start opens a session, reads the checkpoints, loads the logs (after an unclean stop it reads
@@ -71,6 +72,7 @@ from tidegauge.simulation.row_kinds import (
     REASON_TERM,
     STOP_CLEAN,
     STOP_POWER,
+    STOP_REGISTERED_ALREADY,
 )
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import Topology, controller_process
@@ -121,7 +123,7 @@ def _loading_us(kernel: Kernel, topology: Topology, brokers: Brokers, broker: in
     logs = 0
     records = 0
     size_bytes = 0
-    row = state.first_hosted
+    row = state.first_log
     while row != NONE:
         on_disk = brokers.on_disk[row]
         if on_disk.exists:
@@ -132,7 +134,7 @@ def _loading_us(kernel: Kernel, topology: Topology, brokers: Brokers, broker: in
                 records += behind
                 partition = topology.partitions[brokers.hosted[row].partition]
                 size_bytes += behind * partition.record_bytes
-        row = brokers.hosted[row].next_on_broker
+        row = brokers.hosted[row].next_log
     loading_us = cost_us(kernel, broker, BROKER_START_COST)
     if state.was_clean:
         loading_us += logs * cost_us(kernel, broker, LOG_LOAD)
@@ -155,11 +157,11 @@ def handle_logs_loaded(kernel: Kernel, topology: Topology, brokers: Brokers, tim
     """The logs are loaded: take over what the checkpoints say, and register."""
     broker = timer.destination
     state = brokers.brokers[broker]
-    row = state.first_hosted
+    row = state.first_log
     while row != NONE:
         if brokers.on_disk[row].exists:
             _load_log(kernel, brokers, row)
-        row = brokers.hosted[row].next_on_broker
+        row = brokers.hosted[row].next_log
     _run(kernel, brokers, broker)
     if state.session != NONE:
         register(kernel, topology, brokers, broker)
@@ -233,16 +235,19 @@ def exit_by_itself(
     delay_us = brokers.brokers[broker].restart_after_exit_us
     if delay_us >= 0:
         timer = new_event(kernel, broker, broker, SUPERVISOR_STARTS)
+        timer.value = brokers.brokers[broker].starts
         set_timer(kernel, timer, kernel.context[0].time_us + delay_us)
 
 
 @inner_rule
 def handle_supervisor_starts(
-    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int
+    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
 ) -> None:
-    """Start a broker that has exited, unless a fault keeps it down or it runs by now."""
+    """Start a broker that has exited, unless a fault keeps it down or it was started since."""
+    broker = timer.destination
     process = kernel.processes[broker]
-    if not process.alive and process.held_down == 0:
+    is_the_same = brokers.brokers[broker].starts == timer.value
+    if is_the_same and not process.alive and process.held_down == 0:
         start(kernel, topology, brokers, broker)
 
 
@@ -250,8 +255,9 @@ def handle_supervisor_starts(
 def end(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, stop: int) -> None:
     """End a broker's process in the way that ``stop`` says."""
     state = brokers.brokers[broker]
-    state.was_clean = stop == STOP_CLEAN
-    if stop == STOP_CLEAN:
+    # A start that fails ends in KafkaServer.shutdown, too.
+    state.was_clean = stop in (STOP_CLEAN, STOP_REGISTERED_ALREADY)
+    if state.was_clean:
         _flush_all(brokers, broker)
         checkpoint_high_watermarks(kernel, brokers, broker)
         checkpoint_recovery_points(kernel, brokers, broker)
@@ -270,22 +276,22 @@ def end(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, stop:
 
 @inner_rule
 def _flush_all(brokers: Brokers, broker: int) -> None:
-    row = brokers.brokers[broker].first_hosted
+    row = brokers.brokers[broker].first_log
     while row != NONE:
         brokers.on_disk[row].recovery_point = brokers.replicas[row].log_end_offset
-        row = brokers.hosted[row].next_on_broker
+        row = brokers.hosted[row].next_log
 
 
 @inner_rule
 def _close_accounts(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     """Write down what its leaders have promised, and what its logs held."""
-    row = brokers.brokers[broker].first_hosted
+    row = brokers.brokers[broker].first_log
     while row != NONE:
         if is_leader(brokers.replicas[row]):
             close_account(kernel, brokers, row, REASON_TERM)
         if brokers.hosted[row].exists:
             write_log_runs(kernel, brokers, row, REASON_STOP)
-        row = brokers.hosted[row].next_on_broker
+        row = brokers.hosted[row].next_log
 
 
 @inner_rule
@@ -299,10 +305,10 @@ def lose_power(
     if kernel.processes[broker].alive:
         end(kernel, topology, brokers, broker, STOP_POWER)
     state = brokers.brokers[broker]
-    row = state.first_hosted
+    row = state.first_log
     while row != NONE:
         _cut_to_disk(kernel, brokers, state, row, fault)
-        row = brokers.hosted[row].next_on_broker
+        row = brokers.hosted[row].next_log
     state.power_losses += 1
 
 

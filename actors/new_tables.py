@@ -96,11 +96,11 @@ def _blank(brokers: Brokers) -> None:
     absent: dict[str, tuple[str, ...]] = {
         "brokers": (
             *("session", "broker_epoch", "controller_epoch"),
-            *("first_hosted", "last_hosted"),
+            *("first_log", "last_log"),
             *("first_changed", "last_changed"),
         ),
         "hosted": (
-            *("next_on_broker", "writing_request"),
+            *("next_log", "writing_request"),
             *("next_changed", "fetcher", "next_in_fetcher"),
         ),
         "follower_fetches": ("session_high_watermark", "session_log_start_offset"),
@@ -194,11 +194,17 @@ def enlarge_brokers(brokers: Brokers, reserve: int) -> None:
         int(column(brokers.replicas, "epoch_count").max(initial=0)),
     )
     if used + EPOCH_MARGIN > room:
-        brokers.runs = _with_room(brokers.runs, room)
-        brokers.epochs = _with_room(brokers.epochs, room)
-        brokers.epochs_read = new_records(EpochEntry, 2 * room)
-        brokers.pools[0].epoch_room = 2 * room
+        widen_epochs(brokers)
     enlarge_watches(brokers, reserve)
+
+
+def widen_epochs(brokers: Brokers) -> None:
+    """Give every replica room for twice as many epochs."""
+    room = int(brokers.pools[0].epoch_room)
+    brokers.runs = _with_room(brokers.runs, room)
+    brokers.epochs = _with_room(brokers.epochs, room)
+    brokers.epochs_read = new_records(EpochEntry, 2 * room)
+    brokers.pools[0].epoch_room = 2 * room
 
 
 def _with_room(entries: Records[EpochEntry], room: int) -> Records[EpochEntry]:

@@ -46,12 +46,11 @@ from tidegauge.simulation.topology import Topology
 def take_request(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
     """Handle a request now if a thread is free and none waits, else let it wait.
 
-    A broker that is starting up does not listen yet; one that stops does not read any more.
+    A broker that is starting up does not listen yet, one that stops not any more.
     """
     broker = brokers.brokers[request.destination]
     if not broker.serving or broker.ends:
-        if not broker.ends:
-            refuse_connection(kernel, request)
+        refuse_connection(kernel, request)
         free_event(kernel, request)
         return
     thread = free_thread(kernel, brokers, broker)
@@ -186,6 +185,6 @@ def unlock(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> No
     if state.expiring:
         if writer == NONE and state.expiring_row == row:
             # Written or refused: the run goes on to the next partition either way.
-            state.expiring_row = hosted.next_on_broker
+            state.expiring_row = hosted.next_log
         continue_expiration(kernel, topology, brokers, broker)
     _wake_when_free(kernel, brokers, broker)

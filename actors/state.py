@@ -106,9 +106,9 @@ class Broker(Record):
     broker_epoch: i64
     #: Epoch of the controller that it obeys.
     controller_epoch: i64
-    #: First and last of the replicas that it hosts.
-    first_hosted: i64
-    last_hosted: i64
+    #: First and last of the logs that it has on disk, whether it hosts their partitions now or not.
+    first_log: i64
+    last_log: i64
 
     # Request handlers.
     #: Requests that wait for one.
@@ -156,8 +156,8 @@ class HostedReplica(Record):
     exists: flag
     broker: i64
     partition: i64
-    #: The next replica that the broker hosts.
-    next_on_broker: i64
+    #: The next log of the broker.
+    next_log: i64
 
     # The partition's lock: an ISR write is made inside it.
     #: Requests that wait for the lock.

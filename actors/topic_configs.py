@@ -9,7 +9,7 @@ from tidegauge.actors.state import Brokers, BrokerTopic
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import UNCLEAN_ELECTION_ENABLED
+from tidegauge.simulation.kinds import CONFIG_CHANGED, UNCLEAN_ELECTION_ENABLED
 from tidegauge.simulation.links import send
 from tidegauge.simulation.topology import Topology, controller_process
 
@@ -30,24 +30,26 @@ def take_configs(kernel: Kernel, topology: Topology, brokers: Brokers, news: Eve
         item = kernel.items[cursor]
         cursor = item.next
         known = brokers.topics[broker * topology.sizes[0].topics + item.partition]
-        was_enabled = known.unclean_leader_election
         known.min_insync_replicas = item.offset
         known.unclean_leader_election = item.may_move
-        if item.may_move and not was_enabled:
-            _tell_controller(kernel, topology, brokers, broker)
-    row = brokers.brokers[broker].first_hosted
+        if item.may_move and news.kind == CONFIG_CHANGED:
+            _tell_controller(kernel, topology, brokers, broker, item.partition)
+    row = brokers.brokers[broker].first_log
     while row != NONE:
         hosted = brokers.hosted[row]
         if hosted.exists:
             config = topic_config(topology, brokers, broker, hosted.partition)
             brokers.replicas[row].min_insync_replicas = config.min_insync_replicas
-        row = hosted.next_on_broker
+        row = hosted.next_log
 
 
 @inner_rule
-def _tell_controller(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
-    """A controller elects at once where unclean election is switched on, from 2.1 on."""
+def _tell_controller(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, topic: int
+) -> None:
+    """A controller elects at once in a topic that allows unclean election, from 2.1 on."""
     if brokers.rules[broker].unclean_switch_elects and brokers.brokers[broker].broker_epoch >= 0:
         controller = controller_process(topology, broker)
         enabled = new_event(kernel, broker, controller, UNCLEAN_ELECTION_ENABLED)
+        enabled.offset = topic
         send(kernel, enabled, kernel.context[0].time_us)

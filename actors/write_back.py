@@ -52,7 +52,7 @@ def offset_on_disk(context: Context, brokers: Brokers, row: int) -> int:
     for back in range(1, min(on_disk.marks, MARKS) + 1):
         mark = brokers.marks[row * MARKS + (on_disk.marks - back) % MARKS]
         if mark.time_us + span_us + broker.write_back_us > context.time_us:
-            written = min(mark.offset, log_end_offset)
+            written = min(written, mark.offset)
     return max(written, min(on_disk.recovery_point, log_end_offset))
 
 

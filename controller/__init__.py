@@ -12,6 +12,7 @@ processIsrChangeNotification                ``notification_changes.py``
 doElectLeaderForPartitions,                 ``partition_changes.py``
 removeReplicasFromIsr                       (what is written), ``elections.py`` (who leads),
 ..                                          ``leader_and_isr.py`` (leader, epoch, ISR)
+processTopicChange,                         ``topic_changes.py``
 doControlledShutdown                        ``broker_shutdowns.py``
 checkAndTriggerAutoLeaderRebalance,         ``preferred_elections.py``
 processZkPreferredReplicaLeaderElection

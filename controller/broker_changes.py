@@ -9,11 +9,10 @@ once, then broker by broker the ISRs that they are still in.
 from __future__ import annotations
 
 from tidegauge.controller.channels import close_channel
-from tidegauge.controller.failover import take_replicas_offline
 from tidegauge.controller.leader_and_isr import failure_takes_offline
 from tidegauge.controller.partition_changes import bring_online, live_replicas
 from tidegauge.controller.partition_state_machine import OFFLINE_PARTITION, may_enter
-from tidegauge.controller.replica_states import bring_replica_online
+from tidegauge.controller.replica_states import bring_replica_online, take_replicas_offline
 from tidegauge.controller.request_batch import send_metadata, send_requests, tell_replica
 from tidegauge.controller.state import ControlPlane, broker_at, partition_at, state_at
 from tidegauge.controller.zookeeper_requests import issue_read
@@ -38,7 +37,6 @@ _COMPARE = code(1)
 _FIRST_STAGE = code(2)
 
 # Steps of a stage that starts brokers up.
-_START = code(0)
 _STARTED = code(1)
 _START_STEPS = code(2)
 # Steps of a stage that deals with failures; from the third on one per broker, then the end.
@@ -154,7 +152,7 @@ def _start_up(
         if partition_at(topology, plane, controller, partition).known:
             _tell_new_replicas(kernel, topology, plane, controller, partition, change)
     send_requests(kernel, topology, plane, controller)
-    bring_online(kernel, topology, plane, controller)
+    bring_online(kernel, topology, plane, controller, NONE)
 
 
 @inner_rule
@@ -199,7 +197,7 @@ def _fail(
                 known.alive = False
                 known.shutting_down = False
         state.leaders_lost = _take_offline(topology, plane, controller, change)
-        bring_online(kernel, topology, plane, controller)
+        bring_online(kernel, topology, plane, controller, NONE)
     elif step == _FAILED:
         send_requests(kernel, topology, plane, controller)
     elif step < _FIRST_BROKER + brokers:

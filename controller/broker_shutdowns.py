@@ -30,7 +30,6 @@ from tidegauge.simulation.topology import Topology, broker_of, controller_proces
 _ELECT = code(0)
 _STOP = code(1)
 
-_NOT_CONTROLLER = code(errors.CODES["NOT_CONTROLLER"])
 _BROKER_NOT_AVAILABLE = code(errors.CODES["BROKER_NOT_AVAILABLE"])
 _STALE_BROKER_EPOCH = code(errors.CODES["STALE_BROKER_EPOCH"])
 
@@ -48,7 +47,7 @@ def advance_broker_shutdown(
     if phase == _ELECT:
         error = _error_of(topology, plane, controller, request)
         if error != errors.NONE:
-            _answer(kernel, plane, controller, request, error, UNDEFINED)
+            _end(kernel, plane, controller, error, UNDEFINED)
             return
         broker_at(topology, plane, controller, broker).shutting_down = True
         _select_led(topology, plane, controller, broker)
@@ -63,39 +62,38 @@ def advance_broker_shutdown(
         written.values[0] = broker
         written.values[1] = remaining
         write_canonical(kernel, written)
-        _answer(kernel, plane, controller, request, errors.NONE, remaining)
+        _end(kernel, plane, controller, errors.NONE, remaining)
 
 
 @inner_rule
 def _error_of(topology: Topology, plane: ControlPlane, controller: int, request: Event) -> int:
     if not plane.controllers[controller].active:
-        return _NOT_CONTROLLER
+        return errors.STALE_CONTROLLER_EPOCH
     known = broker_at(topology, plane, controller, request.broker)
-    if not known.alive:
-        return _BROKER_NOT_AVAILABLE
     is_fenced = plane.rules[controller].broker_epoch_fenced
     if is_fenced and request.version < known.broker_epoch:
         return _STALE_BROKER_EPOCH
+    if not known.alive:
+        return _BROKER_NOT_AVAILABLE
     return errors.NONE
 
 
 @inner_rule
-def _answer(
-    kernel: Kernel,
-    plane: ControlPlane,
-    controller: int,
-    request: Event,
-    error: int,
-    remaining: int,
-) -> None:
+def _end(kernel: Kernel, plane: ControlPlane, controller: int, error: int, remaining: int) -> None:
+    state = plane.controllers[controller]
+    answer_shutdown(kernel, kernel.events[state.shutdown_request], error, remaining)
+    state.shutdown_request = NONE
+    state.event = NONE
+
+
+@inner_rule
+def answer_shutdown(kernel: Kernel, request: Event, error: int, remaining: int) -> None:
+    """Tell a broker how many partitions it still leads, or why that is not known."""
     answer = new_answer(kernel, request, CONTROLLED_SHUTDOWN_RESPONSE)
     answer.error = error
     answer.count = remaining
     send(kernel, answer, kernel.context[0].time_us)
-    state = plane.controllers[controller]
     free_event(kernel, request)
-    state.shutdown_request = NONE
-    state.event = NONE
 
 
 @inner_rule
@@ -141,6 +139,7 @@ def _stop_followed(
             known.is_followed = False
             row = topology.partitions[partition].first_slot + slot_of(topology, partition, broker)
             if enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA):
+                stop_replica(kernel, topology, plane, controller, partition, broker)
                 remove_from_isr(kernel, topology, plane, controller, partition, broker)
 
 

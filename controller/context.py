@@ -56,6 +56,6 @@ def forget_everything(topology: Topology, plane: ControlPlane, controller: int) 
         known_broker = broker_at(topology, plane, controller, broker)
         known_broker.alive = False
         known_broker.shutting_down = False
-        known_broker.told_alive = False
+        known_broker.told_alive = NONE
         known_broker.deadline_timer = False
         known_broker.in_flight = NONE

@@ -28,20 +28,14 @@ ELECT_UNCLEANLY      elect where there is no leader, as a topic now allows it
 from __future__ import annotations
 
 from tidegauge.controller.broker_changes import advance_broker_change
-from tidegauge.controller.broker_shutdowns import advance_broker_shutdown
+from tidegauge.controller.broker_shutdowns import advance_broker_shutdown, answer_shutdown
 from tidegauge.controller.channels import (
     handle_control_gives_up,
     handle_control_retries,
     lose_channel,
     take_control_response,
 )
-from tidegauge.controller.failover import (
-    advance_election,
-    advance_topic_change,
-    advance_unclean_election,
-    give_up_context,
-    resign,
-)
+from tidegauge.controller.failover import advance_election, give_up_context, resign
 from tidegauge.controller.notification_changes import advance_isr_change, note_notification
 from tidegauge.controller.partition_changes import take_state_answer
 from tidegauge.controller.phases import (
@@ -60,13 +54,14 @@ from tidegauge.controller.preferred_elections import (
     note_preferred_election,
 )
 from tidegauge.controller.state import Controller, ControlPlane, broker_at, partition_at
+from tidegauge.controller.topic_changes import advance_topic_change, advance_unclean_election
 from tidegauge.controller.zookeeper_requests import issue_next, new_request
+from tidegauge.replication import errors
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.costs import CONTROLLER_EVENT_COST, CONTROLLER_PARTITION_COST, cost_us
 from tidegauge.simulation.events import (
     append_event,
-    free_all,
     free_event,
     new_event,
     set_timer,
@@ -249,6 +244,8 @@ def _begin_next(kernel: Kernel, topology: Topology, plane: ControlPlane, control
     elif event.kind == CONTROLLED_SHUTDOWN:
         state.shutdown_request = event.index
     else:
+        if event.kind == UNCLEAN_ELECTION_ENABLED:
+            state.topic = event.offset
         free_event(kernel, event)
     process = controller_process(topology, controller)
     _work(kernel, plane, controller, process, cost_us(kernel, process, CONTROLLER_EVENT_COST))
@@ -325,8 +322,10 @@ def _end_event(kernel: Kernel, plane: ControlPlane, controller: int) -> None:
     state.work_us = 0
     _forget_listing(kernel, state)
     if state.shutdown_request != NONE:
-        free_event(kernel, kernel.events[state.shutdown_request])
+        # Whoever resigns says so; a process that has died says nothing.
+        request = kernel.events[state.shutdown_request]
         state.shutdown_request = NONE
+        _give_up_shutdown(kernel, state, request)
 
 
 @inner_rule
@@ -442,8 +441,8 @@ def lose_session(kernel: Kernel, topology: Topology, plane: ControlPlane, contro
 @inner_rule
 def die(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
     """The process is gone, and all that it knew as a controller."""
-    _void(kernel, topology, plane, controller)
     plane.controllers[controller].running = False
+    _void(kernel, topology, plane, controller)
 
 
 @inner_rule
@@ -456,7 +455,21 @@ def _void(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: i
     state.answers = 0
     give_up_context(kernel, topology, plane, controller)
     _end_event(kernel, plane, controller)
-    free_all(kernel, state.queue)
+    while state.queue.first != NONE:
+        event = take_first(kernel, state.queue)
+        if event.kind == CONTROLLED_SHUTDOWN:
+            _give_up_shutdown(kernel, state, event)
+        else:
+            free_event(kernel, event)
+
+
+@inner_rule
+def _give_up_shutdown(kernel: Kernel, state: Controller, request: Event) -> None:
+    """Source: ControllerEventManager.clearAndPut@2.6.3 with its preemption."""
+    if state.running:
+        answer_shutdown(kernel, request, errors.STALE_CONTROLLER_EPOCH, UNDEFINED)
+    else:
+        free_event(kernel, request)
 
 
 @inner_rule

@@ -1,4 +1,4 @@
-"""Becoming controller, ceasing to be, and topics that are new.
+"""Becoming controller, and ceasing to be.
 
 The broker that creates /controller first is controller. It takes the next controller epoch
 (from 2.1 on in the same transaction), watches what it has to know and reads everything. Then
@@ -12,18 +12,18 @@ from __future__ import annotations
 from tidegauge.controller.channels import close_channel
 from tidegauge.controller.context import forget_everything, give_back_context, take_context
 from tidegauge.controller.notification_changes import issue_for_notifications
-from tidegauge.controller.partition_changes import bring_online, read_state, remove_from_isr
+from tidegauge.controller.partition_changes import bring_online, read_state
 from tidegauge.controller.partition_state_machine import (
     OFFLINE_PARTITION,
     ONLINE_PARTITION,
 )
+from tidegauge.controller.phases import PREFERRED_ELECTION
 from tidegauge.controller.preferred_elections import rebalance_later
 from tidegauge.controller.replica_state_machine import (
-    OFFLINE_REPLICA,
     ONLINE_REPLICA,
     REPLICA_DELETION_INELIGIBLE,
 )
-from tidegauge.controller.replica_states import bring_replica_online, enter_replica_state
+from tidegauge.controller.replica_states import take_replicas_offline
 from tidegauge.controller.request_batch import lead_anew, send_metadata, send_requests
 from tidegauge.controller.state import (
     ControlPlane,
@@ -161,11 +161,14 @@ def _advance_failover(
     elif phase == _FIRST_BROKER + brokers:
         send_requests(kernel, topology, plane, controller)
         _start_partitions(topology, plane, controller)
-        bring_online(kernel, topology, plane, controller)
+        bring_online(kernel, topology, plane, controller, NONE)
     else:
         send_requests(kernel, topology, plane, controller)
         rebalance_later(kernel, topology, plane, controller, _TRUE)
         state.event = NONE
+        if state.election_pending:
+            state.event = PREFERRED_ELECTION
+            state.phase = 0
 
 
 @inner_rule
@@ -196,6 +199,8 @@ def _read_everything(
     """
     sizes = topology.sizes[0]
     state = plane.controllers[controller]
+    # The last of the answers is that about /admin/preferred_replica_election.
+    state.election_pending = state.answer_error == OK
     for broker in range(sizes.brokers):
         known = broker_at(topology, plane, controller, broker)
         known.alive = known.listed_epoch != UNDEFINED
@@ -227,27 +232,6 @@ def _start_replicas(topology: Topology, plane: ControlPlane, controller: int) ->
                 replica.state = ONLINE_REPLICA
         if known.has_state:
             lead_anew(topology, plane, controller, partition)
-
-
-@inner_rule
-def take_replicas_offline(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, broker: int
-) -> None:
-    """All replicas of a broker that is dead go offline, and leave the ISRs that they are in.
-
-    Source: ReplicaStateMachine.doHandleStateChanges@2.4.0.
-    """
-    if broker_at(topology, plane, controller, broker).alive:
-        return
-    for row in range(len(topology.slots)):
-        partition = topology.slots[row].partition
-        known = partition_at(topology, plane, controller, partition)
-        if topology.slots[row].broker != broker or not known.known:
-            continue
-        if enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA) and (
-            known.has_state
-        ):
-            remove_from_isr(kernel, topology, plane, controller, partition, broker)
 
 
 @inner_rule
@@ -296,51 +280,3 @@ def give_up_context(
     state.active = False
     state.moved = False
     free_all(kernel, state.unsent)
-
-
-@inner_rule
-def advance_topic_change(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
-    """One phase of a topic change: list the topics, give new partitions a state.
-
-    Source: KafkaController.processTopicChange and onNewPartitionCreation@2.4.0.
-    """
-    state = plane.controllers[controller]
-    phase = state.phase
-    state.phase += 1
-    if phase == 0:
-        issue_read(kernel, topology, plane, controller, ZK_CHILDREN, TOPICS_ZNODE, _TRUE)
-    elif phase == 1:
-        _start_new_replicas(topology, plane, controller)
-        bring_online(kernel, topology, plane, controller)
-    else:
-        send_requests(kernel, topology, plane, controller)
-        state.event = NONE
-
-
-@inner_rule
-def _start_new_replicas(topology: Topology, plane: ControlPlane, controller: int) -> None:
-    """Replicas of new partitions are online, whether their brokers are alive or not."""
-    for row in range(len(topology.slots)):
-        known = partition_at(topology, plane, controller, topology.slots[row].partition)
-        if known.known and not known.has_state:
-            bring_replica_online(topology, plane, controller, row)
-
-
-@inner_rule
-def advance_unclean_election(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
-    """One phase after unclean election was switched on for a topic.
-
-    Source: KafkaController.processTopicUncleanLeaderElectionEnable@2.1.0.
-    """
-    state = plane.controllers[controller]
-    phase = state.phase
-    state.phase += 1
-    if phase == 0:
-        bring_online(kernel, topology, plane, controller)
-    else:
-        send_requests(kernel, topology, plane, controller)
-        state.event = NONE

@@ -91,8 +91,12 @@ def _live_or_shutting_down(
 
 
 @inner_rule
-def bring_online(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def bring_online(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, topic: int
+) -> None:
     """Create the state of new partitions, and elect leaders for those that are offline.
+
+    Of one topic, or (-1) of all.
 
     Source: PartitionStateMachine.triggerOnlinePartitionStateChange@2.4.0.
     """
@@ -100,7 +104,8 @@ def bring_online(kernel: Kernel, topology: Topology, plane: ControlPlane, contro
     plane.controllers[controller].strategy = OFFLINE
     for partition in range(topology.sizes[0].partitions):
         known = partition_at(topology, plane, controller, partition)
-        if known.known and known.state in (NEW_PARTITION, OFFLINE_PARTITION):
+        is_asked_for = topic in (NONE, topology.partitions[partition].topic)
+        if is_asked_for and known.known and known.state in (NEW_PARTITION, OFFLINE_PARTITION):
             if known.has_state:
                 _read_and_decide(kernel, topology, plane, controller, partition)
             else:

@@ -2,8 +2,8 @@
 
 Who wants it writes the partitions to /admin/preferred_replica_election, which the controller
 watches, reads, carries out and deletes, whatever came of it. And every
-leader.imbalance.check.interval.seconds (5 s after it has become controller for the first time)
-the controller looks, broker by broker, whether more than leader.imbalance.per.broker.percentage
+leader.imbalance.check.interval.seconds, and first 5 s after it has become controller, the
+controller looks, broker by broker, whether more than leader.imbalance.per.broker.percentage
 of the partitions that a broker should lead are led by others.
 
 Source: KafkaController.processZkPreferredReplicaLeaderElection, onReplicaElection,
@@ -28,6 +28,7 @@ from tidegauge.simulation.topology import (
     broker_of,
     controller_process,
 )
+from tidegauge.simulation.zookeeper_errors import OK
 
 #: After its election a controller first looks so long after.
 _FIRST_REBALANCE_US = code(5_000_000)
@@ -50,18 +51,20 @@ def advance_preferred_election(
     state = plane.controllers[controller]
     phase = state.phase
     state.phase += 1
+    znode = PREFERRED_ELECTION_ZNODE
     if phase == _READ:
-        issue_read(kernel, topology, plane, controller, ZK_GET, PREFERRED_ELECTION_ZNODE, _TRUE)
+        issue_read(kernel, topology, plane, controller, ZK_GET, znode, _FALSE)
     elif phase == _ELECT:
         elect_selected(kernel, topology, plane, controller, PREFERRED)
     elif phase == _TELL:
         send_requests(kernel, topology, plane, controller)
-        znode = PREFERRED_ELECTION_ZNODE
         request = new_request(kernel, topology, plane, controller, ZK_DELETE, znode)
         issue(kernel, plane, controller, request)
     elif phase == _DELETE:
-        # Watch for the next one.
-        issue_read(kernel, topology, plane, controller, ZK_EXISTS, PREFERRED_ELECTION_ZNODE, _TRUE)
+        # Watch for the next one, which may be there already.
+        issue_read(kernel, topology, plane, controller, ZK_EXISTS, znode, _TRUE)
+    elif state.answer_error == OK:
+        state.phase = _READ
     else:
         state.event = NONE
 

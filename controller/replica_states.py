@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from tidegauge.controller.partition_changes import remove_from_isr
 from tidegauge.controller.replica_state_machine import (
     NEW_REPLICA,
     NON_EXISTENT_REPLICA,
+    OFFLINE_REPLICA,
     ONLINE_REPLICA,
     may_enter,
 )
-from tidegauge.controller.state import ControlPlane, replica_at
+from tidegauge.controller.state import ControlPlane, broker_at, partition_at, replica_at
 from tidegauge.replication.compiled import inner_rule
+from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.topology import Topology
 
 
@@ -39,3 +42,24 @@ def bring_replica_online(
     if replica_at(topology, plane, controller, row).state == NON_EXISTENT_REPLICA:
         enter_replica_state(topology, plane, controller, row, NEW_REPLICA)
     return enter_replica_state(topology, plane, controller, row, ONLINE_REPLICA)
+
+
+@inner_rule
+def take_replicas_offline(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, broker: int
+) -> None:
+    """All replicas of a broker that is dead go offline, and leave the ISRs that they are in.
+
+    Source: ReplicaStateMachine.doHandleStateChanges@2.4.0.
+    """
+    if broker_at(topology, plane, controller, broker).alive:
+        return
+    for row in range(len(topology.slots)):
+        partition = topology.slots[row].partition
+        known = partition_at(topology, plane, controller, partition)
+        if topology.slots[row].broker != broker or not known.known:
+            continue
+        if enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA) and (
+            known.has_state
+        ):
+            remove_from_isr(kernel, topology, plane, controller, partition, broker)

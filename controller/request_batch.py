@@ -191,10 +191,10 @@ def _write_down(kernel: Kernel, topology: Topology, plane: ControlPlane, control
     state.last_touched = NONE
     for broker in range(topology.sizes[0].brokers):
         told = broker_at(topology, plane, controller, broker)
-        if told.alive != told.told_alive:
-            told.told_alive = told.alive
+        alive = 1 if told.alive else 0
+        if alive != told.told_alive:
+            told.told_alive = alive
             subject = broker_subject(broker)
-            alive = 1 if told.alive else 0
             _write_change(kernel, plane, controller, subject, alive, UNDEFINED)
     return count
 

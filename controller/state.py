@@ -152,8 +152,12 @@ class Controller(Record):
     removing: i64
     #: In the event being processed partitions have lost their leaders.
     leaders_lost: flag
+    #: When it took over a preferred election had been asked for, and nobody had done it yet.
+    election_pending: flag
     #: Another controller has taken over: a write was refused for its epoch.
     moved: flag
+    #: The topic whose settings allow unclean election now: the event being processed is about it.
+    topic: i64
     #: The ControlledShutdown being processed: an event; -1 none.
     shutdown_request: i64
     #: Partitions of which brokers have to be told: a list.
@@ -174,8 +178,8 @@ class ControllerBroker(Record):
     alive: flag
     #: It has asked for a controlled shutdown.
     shutting_down: flag
-    #: All brokers were told last that it is alive.
-    told_alive: flag
+    #: What all brokers were told last: 1 that it is alive, 0 that it is not, -1 nothing.
+    told_alive: i64
     #: czxid of its registration, as last read.
     broker_epoch: i64
     #: What the broker change being processed says of it: APPEARED, BOUNCED or GONE.
@@ -237,7 +241,6 @@ class ContextOwner(Record):
     """
 
     #: Index of the controller's broker; -1: it is free.
-
     controller: i64
 
 

@@ -266,8 +266,6 @@ class Context(Record):
     #: of it the other groups have not been sent.
     metadata_changes: i64
     first_unsent_change: i64
-    #: There are other groups to be told.
-    has_peers: flag
     #: A broker has checkpoints to be written to files, or read from them.
     files_due: flag
     #: ... and that is to be done.

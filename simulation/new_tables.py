@@ -152,7 +152,6 @@ def new_kernel(
     context = kernel.context[0]
     context.seed = plan.scenario.seed
     context.process_count = count
-    context.has_peers = len(set(hosted)) < count
     context.has_files = plan.scenario.checkpoint_files
     context.reserve = reserve
     context.item_reserve = item_reserve

@@ -126,6 +126,7 @@ def _send_now(
     request.wait_ms = client.request_timeout_ms
     request.request = batch.index
     request.value = batch.attempts
+    request.version = batch.number
     now_us = kernel.context[0].time_us
     send(kernel, request, now_us)
     if client.acks == 0:
@@ -133,6 +134,8 @@ def _send_now(
         connection.in_flight -= 1
         batch.in_flight = False
         batch.done = True
+        batch.unanswered = 0
+        _free_if_over(clients, batch)
         return
     batch.deadline_us = now_us + client.request_timeout_ms * 1000
     batch.next = NONE
@@ -181,13 +184,18 @@ def handle_produce_response(
     kernel: Kernel, topology: Topology, clients: Clients, answer: Event
 ) -> None:
     """Take the outcome of a batch; one that comes late only tells what was appended."""
+    if answer.acks == 0:
+        if answer.error != errors.NONE:
+            # The broker has closed the connection, which is all that a producer sees of it.
+            request_metadata(kernel, topology, clients, answer.destination)
+        return
     batch = clients.batches[answer.request]
+    if batch.number != answer.version:
+        # The broker has come back after all, and the batch was given up with its connection.
+        return
     batch.unanswered -= 1
     if answer.offset >= 0:
         _note_append(kernel, clients, answer, batch)
-    if answer.acks == 0 and answer.error != errors.NONE:
-        # The broker has closed the connection, which is all that a producer sees of it.
-        request_metadata(kernel, topology, clients, answer.destination)
     if batch.in_flight and answer.value == batch.attempts:
         _leave_connection(kernel, topology, clients, answer.destination, batch)
         if answer.error == errors.NONE:
@@ -332,7 +340,19 @@ def lose_produce_requests(
         # What the broker had answered came before.
         batch.unanswered -= 1
         _fail_attempt(kernel, topology, clients, process, connection, batch, _NETWORK_EXCEPTION)
+    _forget_late_answers(clients, number, broker)
     request_metadata(kernel, topology, clients, process)
+
+
+@inner_rule
+def _forget_late_answers(clients: Clients, number: int, broker: int) -> None:
+    """Attempts that were given up before, but could still have been answered, never will be."""
+    for index in range(len(clients.batches)):
+        batch = clients.batches[index]
+        is_its = batch.client == number and batch.broker == broker and batch.number != NONE
+        if is_its and not batch.in_flight:
+            batch.unanswered = 0
+            _free_if_over(clients, batch)
 
 
 @inner_rule

@@ -124,7 +124,7 @@ _CANONICAL = (
      "a broker that is to stop asks the controller to move its leaders away"),
     (CONTROLLED_SHUTDOWN_ANSWERED, "controlled_shutdown_answered",
      "broker attempt error remaining",
-     "... and is told how many partitions it still leads"),
+     "a broker that is to stop is told how many partitions it still leads"),
     (REPLICA_STOPPED, "replica_stopped", "partition leader_epoch",
      "a replica does not fetch any more, as a StopReplica told it"),
     (EPOCH_ANSWERED, "epoch_answered",

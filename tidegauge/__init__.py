@@ -1,7 +1,7 @@
 """Tidegauge: the replication of a whole Kafka cluster, to be simulated in virtual time.
 
-So far it has the rules of that replication, release by release; the simulation is being
-built on them.
+A scenario says what the cluster is, what it has to do and what goes wrong; a run leaves a trace
+that tells what was lost, for how long, and why.
 
 The package is a house of rooms, each built on the ones below it: ``replication`` (the rules
 of one replica), ``controller`` and ``actors`` (the processes that apply them), and this one,

@@ -138,6 +138,7 @@ class Group:
             elif why == FILES:
                 self.log_directories.exchange(self.brokers)
                 self.kernel.context[0].files_due = False
+                self.views = self._make_views()
             elif why != BUDGET:
                 break
             if progress is not None:

@@ -142,7 +142,7 @@ def _take_fault(
     elif event.kind == FAULT_KNOWN:
         handle_known_fault(kernel, event)
     elif event.kind == SUPERVISOR_STARTS:
-        handle_supervisor_starts(kernel, topology, brokers, event.destination)
+        handle_supervisor_starts(kernel, topology, brokers, event)
     elif handle_fault(kernel, event):
         role = kernel.processes[event.destination].role
         if role == BROKER:

@@ -19,7 +19,8 @@ from tidegauge.actors.checkpoints import (
     RECOVERY_POINTS_DUE,
 )
 from tidegauge.actors.log_directory import read_checkpoint, write_checkpoint
-from tidegauge.actors.state import Brokers
+from tidegauge.actors.new_tables import widen_epochs
+from tidegauge.actors.state import EPOCH_MARGIN, Brokers
 from tidegauge.replication.checkpoint_files import (
     LEADER_EPOCH_CHECKPOINT,
     RECOVERY_POINT_OFFSET_CHECKPOINT,
@@ -119,7 +120,10 @@ class LogDirectories:
         for row in rows:
             file = self._epoch_file(brokers, row, directory)
             content = read_checkpoint(file) if file.parent.is_dir() else b""
-            entries = parse_leader_epochs(content, reader, str(file))[:room]
+            entries = parse_leader_epochs(content, reader, str(file))
+            while len(entries) + EPOCH_MARGIN > room:
+                widen_epochs(brokers)
+                room = int(brokers.pools[0].epoch_room)
             brokers.replicas[row].epoch_count = len(entries)
             for place, entry in enumerate(entries):
                 brokers.epochs[row * room + place].epoch = entry.epoch
@@ -135,9 +139,9 @@ def _field_of(file: Path) -> str:
 def _rows_of(brokers: Brokers, broker: int) -> list[int]:
     """The replicas of which a broker has a log."""
     rows = []
-    row = int(brokers.brokers[broker].first_hosted)
+    row = int(brokers.brokers[broker].first_log)
     while row >= 0:
         if brokers.on_disk[row].exists:
             rows.append(row)
-        row = int(brokers.hosted[row].next_on_broker)
+        row = int(brokers.hosted[row].next_log)
     return rows
