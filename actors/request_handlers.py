@@ -162,7 +162,9 @@ def _handle_small(kernel: Kernel, topology: Topology, brokers: Brokers, request:
 def handle_handler_goes_on(
     kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
 ) -> None:
-    """Go on with a request that takes its time."""
+    """Go on with a request that takes its time, unless the broker has dropped all to stop."""
+    if brokers.brokers[timer.destination].ends:
+        return
     request = kernel.events[timer.value]
     handle(kernel, topology, brokers, request)
     _wake_when_free(kernel, brokers, timer.destination)

@@ -103,6 +103,30 @@ def test_a_request_can_name_one_partition(tmp_path: Path) -> None:
     assert_each_request_is_deleted(run, 1)
 
 
+@pytest.mark.parametrize("release", ["2.6", "0.10.2"])
+def test_a_new_controller_does_what_the_dead_one_was_asked_for(
+    release: str, tmp_path: Path
+) -> None:
+    """The controller dies 3 ms after somebody has asked, before it has elected anybody."""
+    steps = [
+        begins("restart"),
+        ends("restart", once(unregistered=[1])),
+        [once_in_sync(1, 1, 2, 3) | {"do": "preferred_election"}],
+        begins("crash", {"after": "3ms"}),
+    ]
+    faults = [fault("crash", 3), fault("restart", 1)]
+    scenario = story([[1, 2, 3]] * 2, steps, faults=faults, release=release, duration="18s")
+    run = run_of(scenario, tmp_path / "run")
+    given_back = rows_of(run, "leader_elected", leader=0)[2:]
+    assert [row["partition"] for row in given_back] == [0, 1]
+    (created, _), (deleted, removal) = [(row.kind, row) for _, row in writes(run, ADMIN)]
+    assert (created, deleted) == ("znode_created", "znode_deleted")
+    first, second = run.rows("controller_elected")
+    assert {row["process"] for row in given_back} == {second["process"]}
+    assert removal["writer"] == second["broker"] != first["broker"]
+    assert [row["time_us"] < removal["time_us"] for row in given_back] == [True, True]
+
+
 # Automatically.
 
 #: Broker 3 is controller from the start on, and looks after 5, 15 and 25 s.
