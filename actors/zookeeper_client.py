@@ -56,10 +56,13 @@ def close_session(kernel: Kernel, topology: Topology, brokers: Brokers, broker: 
 def register(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     """Create /brokers/ids/<id>, which lives as long as the session.
 
-    Source: KafkaZkClient.registerBroker@2.4.0.
+    From 2.2 on it is set in the same transaction, whose answer tells its czxid, the broker epoch.
+
+    Source: KafkaZkClient.registerBroker@2.4.0 (KIP-380).
     """
     request = zookeeper_request(kernel, topology, brokers, broker, ZK_CREATE)
     request.znode = broker_znode(broker)
+    request.count = 1 if brokers.rules[broker].bounced_brokers_detected else 0
     send(kernel, request, kernel.context[0].time_us)
 
 

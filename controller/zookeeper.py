@@ -354,6 +354,9 @@ def _create(
     answer.version = 0
     _write_znode_row(kernel, plane, request, znode, ZNODE_CREATED)
     parent = parent_of(topology, znode)
+    if parent == BROKER_IDS_ZNODE and request.count == 1:
+        node.version = 1
+        _write_znode_row(kernel, plane, request, znode, ZNODE_SET)
     fire_watches(kernel, plane, request.destination, znode, departure_us)
     fire_child_watches(kernel, plane, request.destination, parent, departure_us)
 

@@ -16,7 +16,8 @@ from life_stories import all_writes, at, batches, begins, ends, fault, of_broker
 from partition_fates import NO_LEADER, Records, log_of
 from scenario_runs import rows_of, run_of
 from tidegauge.replication.errors import NONE
-from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.run_folder import RunFolder
+from tidegauge.simulation.kinds import DISCONNECTED
 from tidegauge.simulation.row_kinds import (
     STOP_CLEAN,
     STOP_KILLED,
@@ -111,13 +112,15 @@ def test_without_a_supervisor_it_stays_down(tmp_path: Path) -> None:
 # Loss of power.
 
 
-def power_lost(after: str, *, seed: int = 1, settings: Any = None, **others: Any) -> Any:
+def power_lost(
+    after: str, *, seed: int = 1, settings: Any = None, others: dict[str, Any] | None = None
+) -> Any:
     """Broker 1 has ten records that nobody else has, and loses power so long after."""
     steps = [batches([0], 10), begins("power_loss", {"after": after})]
     return story(
         [[1]],
         steps,
-        faults=[fault("power_loss", 1, **others)],
+        faults=[fault("power_loss", 1, **(others or {}))],
         cluster={"write_back": "6s"},
         settings=settings,
         duration="14s",
@@ -154,8 +157,8 @@ def test_what_was_flushed_is_on_disk(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("offset", [0, 7, 10])
 def test_what_a_log_keeps_can_be_pinned(offset: int, tmp_path: Path) -> None:
-    keeps = [at(0) | {"broker": 1, "offset": offset}]
-    run = run_of(power_lost("1s", keeps=keeps, **{"for": "2s"}), tmp_path / "run")
+    kept_log = at(0) | {"broker": 1, "offset": offset}
+    run = run_of(power_lost("1s", others={"keeps": [kept_log], "for": "2s"}), tmp_path / "run")
     assert kept(run) == offset
     read = of_broker(run, "checkpoint_read", 1)[0]
     assert read["log_end_offset"] == offset
@@ -227,10 +230,6 @@ def test_a_broker_that_was_paused_when_it_was_killed_starts_unpaused(tmp_path: P
 # What others notice.
 
 
-def failed_batches(run: RunFolder) -> list[TraceRow]:
-    return [row for row in run.rows("batch_failed") if row["time_us"] < 16 * SECOND]
-
-
 def unheard(kind: str) -> Any:
     """Broker 1 leads the only replica that a producer writes to, and is gone for good."""
     producers = {
@@ -245,8 +244,8 @@ def unheard(kind: str) -> Any:
         [[1], [1, 2]],
         [[{"at": "5100ms", "do": "produce", "to": 1, "timeout": "3s"} | at(0)]],
         faults=[fault(kind, 1, at="5s")],
-        workload={"producers": [producers]},
-        settings={"replica.socket.timeout.ms": 3000},
+        workload={"producers": [producers], "consumers": [{"name": "billing", "topics": ["t0"]}]},
+        trace="all",
         duration="20s",
     )
 
@@ -258,9 +257,18 @@ def unanswered_after_us(run: RunFolder) -> int:
     return int(unanswered["time_us"] - taken["time_us"])
 
 
+def disconnected_us(run: RunFolder, group: str) -> list[int]:
+    """When the one client of a group has seen a connection to broker 1 closed."""
+    client = process_named(run, f"client {group}-0")
+    seen = rows_of(run, "message", process=client, message_kind=int(DISCONNECTED), from_process=0)
+    return [row["time_us"] for row in seen]
+
+
 def test_a_killed_brokers_connections_are_closed_at_once(tmp_path: Path) -> None:
     """Its machine lives, and refuses new ones: clients try again after each back-off of 100 ms."""
     run = run_of(unheard("crash"), tmp_path / "run")
+    for client in ("shop", "billing"):
+        assert 0 < disconnected_us(run, client)[0] - 5 * SECOND < 10_000
     assert unanswered_after_us(run) < 10_000
     attempts = [row["attempts"] for row in run.rows("batch_failed")]
     assert max(attempts) > 20
@@ -269,6 +277,8 @@ def test_a_killed_brokers_connections_are_closed_at_once(tmp_path: Path) -> None
 def test_a_broker_without_power_is_given_up_after_time_outs(tmp_path: Path) -> None:
     """Nobody closes its connections: each attempt costs request.timeout.ms."""
     run = run_of(unheard("power_loss"), tmp_path / "run")
+    for client in ("shop", "billing"):
+        assert disconnected_us(run, client) == []
     assert unanswered_after_us(run) >= 3 * SECOND
     attempts = [row["attempts"] for row in run.rows("batch_failed")]
     assert 1 <= max(attempts) <= 3
@@ -347,3 +357,19 @@ def test_a_replica_starts_at_its_checkpointed_high_watermark(
     assert last["high_watermark"] == 5
     assert not list(run.rows("truncated"))
     assert [row["error"] for row in run.rows("step_answered")] == [NONE]
+
+
+def test_a_broker_that_returns_fetches_all_its_partitions_from_the_start(tmp_path: Path) -> None:
+    """One LeaderAndIsr, one first fetch: no ISR waits for a fetch of others to come back.
+
+    Source: ReplicaManager.makeFollowers@2.6.3. Real brokers add them 6 to 200 ms apart.
+    """
+    steps = [begins("crash"), ends("crash", once(unregistered=[2]))]
+    waits = {"replica.fetch.wait.max.ms": 4000}
+    scenario = story(
+        [[1, 2]] * 5, steps, faults=[fault("crash", 2)], settings=waits, duration="18s"
+    )
+    run = run_of(scenario, tmp_path / "run")
+    expanded = [row["time_us"] for row in run.rows("isr_expanded")]
+    assert len(expanded) == 5
+    assert max(expanded) - min(expanded) < 200_000

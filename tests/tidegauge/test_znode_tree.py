@@ -131,9 +131,10 @@ def test_the_tree_after_the_start_is_as_kafka_writes_it(run: RunFolder) -> None:
         ("/controller_epoch", "1"),
         ("/isr_change_notification", None),
     ]
-    # /controller_epoch is made with epoch 0, and raised by the first controller.
+    # /controller_epoch is made with epoch 0, and raised by the first controller; a registration is
+    # created and set in one transaction (KIP-380).
     raised = {node.path for node in tree if node.version == 1}
-    assert raised == {"/controller_epoch"}
+    assert raised == {"/controller_epoch", *(f"/brokers/ids/{broker}" for broker in (1, 2, 3))}
     assert {node.version for node in tree} == {0, 1}
 
 
@@ -334,7 +335,7 @@ def test_show_lists_the_tree_a_line_for_each_znode(run: RunFolder) -> None:
         state,
     )
     (broker,) = [line for line in lines if line.startswith("/brokers/ids/3 ")]
-    assert broker.endswith(" dataVersion=0 ephemeralOwner=session 1 of broker 3")
+    assert broker.endswith(" dataVersion=1 ephemeralOwner=session 1 of broker 3")
     assert "/isr_change_notification null dataVersion=0" in lines
 
 
