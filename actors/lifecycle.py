@@ -255,12 +255,15 @@ def handle_supervisor_starts(
 def end(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, stop: int) -> None:
     """End a broker's process in the way that ``stop`` says."""
     state = brokers.brokers[broker]
-    # A start that fails ends in KafkaServer.shutdown, too.
-    state.was_clean = stop in (STOP_CLEAN, STOP_REGISTERED_ALREADY)
-    if state.was_clean:
-        _flush_all(brokers, broker)
-        checkpoint_high_watermarks(kernel, brokers, broker)
-        checkpoint_recovery_points(kernel, brokers, broker)
+    if state.loaded:
+        # A start that fails ends in KafkaServer.shutdown, too.
+        state.was_clean = stop in (STOP_CLEAN, STOP_REGISTERED_ALREADY)
+        if state.was_clean:
+            _flush_all(brokers, broker)
+            checkpoint_high_watermarks(kernel, brokers, broker)
+            checkpoint_recovery_points(kernel, brokers, broker)
+    elif brokers.rules[broker].clean_marker_deleted_before_loading:
+        state.was_clean = False
     _close_accounts(kernel, brokers, broker)
     written = new_row(kernel, broker, BROKER_STOPPED)
     written.values[0] = broker

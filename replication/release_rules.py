@@ -206,3 +206,5 @@ class ReleaseRules(Record):
     rebalance_asks_known_isr: flag
     #: A log that was recovered is taken to be on disk up to its end.
     recovery_point_at_end_after_recovery: flag
+    #: A broker that dies while it loads its logs has not stopped cleanly.
+    clean_marker_deleted_before_loading: flag

@@ -284,6 +284,23 @@ def test_a_broker_without_power_is_given_up_after_time_outs(tmp_path: Path) -> N
     assert 1 <= max(attempts) <= 3
 
 
+def test_a_stopping_broker_closes_its_connections_before_it_flushes(tmp_path: Path) -> None:
+    """KafkaServer.shutdown: the socket server goes first, so that nobody waits for the rest."""
+    run = run_of(unheard("restart"), tmp_path / "run")
+    (answered,) = run.rows("controlled_shutdown_answered")
+    (stopped,) = of_broker(run, "broker_stopped", 1)
+    assert stopped["time_us"] - answered["time_us"] >= STOP_US
+    # The offset of such a message is when it was asked what is now in vain.
+    client = process_named(run, "client shop-0")
+    refused = [
+        (row["offset"], row["time_us"])
+        for row in rows_of(run, "message", process=client, message_kind=int(DISCONNECTED))
+        if answered["time_us"] < row["offset"] < stopped["time_us"] - 10_000
+    ]
+    assert len(refused) > 10
+    assert all(time_us - asked_us < 10_000 for asked_us, time_us in refused)
+
+
 # Starting up.
 
 

@@ -297,3 +297,19 @@ def test_a_controller_that_does_not_answer_is_asked_again_after_its_time_out(
     ]
     first, second = (row["time_us"] for row in run.rows("controlled_shutdown_sent"))
     assert second - first == pytest.approx(2 * SECOND, abs=20_000)
+
+
+def test_a_controller_that_is_none_any_more_says_so(tmp_path: Path) -> None:
+    """KafkaController.processControlledShutdown: its session ended while it was paused.
+
+    It answers when it comes to the request, long before the broker would give it up after 30 s.
+    """
+    steps = [begins("pause"), begins("restart", {"after": "100ms"})]
+    faults = [fault("restart", 1), fault("pause", 3, **{"for": "8s"})]
+    run = run_of(story(C1_REPLICAS, steps, faults=faults, duration="40s"), tmp_path / "run")
+    (_, *refused), (_, *moved) = attempts(run)
+    assert refused == [1, errors.CODES["STALE_CONTROLLER_EPOCH"], -1]
+    assert moved == [2, errors.NONE, 0]
+    (ended,) = rows_of(run, "fault_ended", process=process_named(run, "controller of broker 3"))
+    answered, _ = run.rows("controlled_shutdown_answered")
+    assert 0 < answered["time_us"] - ended["time_us"] < 20_000

@@ -26,9 +26,11 @@ from small_clusters import (
     times_us,
     topic_of,
 )
+from tidegauge.group import Group
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.run_folder import RunFolder
+from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kinds import PRODUCE, PRODUCE_RESPONSE
 
 REQUEST_TIMED_OUT = errors.CODES["REQUEST_TIMED_OUT"]
@@ -99,6 +101,22 @@ def test_with_acks_0_a_batch_is_done_as_soon_as_it_is_sent(tmp_path: Path) -> No
     run = run_with(tmp_path, producers_of(10, "3s", "4s", acks=0), faults=[gone])
     assert counts_of(run) == (10, 0, 0, 0)
     assert log_end_offset(run, BROKER_1) == 5
+
+
+def test_batches_to_a_broker_without_power_are_given_back(tmp_path: Path) -> None:
+    """With acks=0 nothing says that they are lost, but their memory is used again."""
+    dark = {"kind": "power_loss", "at": "4s", "for": "4s", "brokers": [1]}
+    scenario = cluster_of(
+        topics=[topic_of([1])],
+        workload={"producers": [producers_of(50, "3s", "30s", acks=0)]},
+        faults=[dark],
+        duration="35s",
+    )
+    plan = ClusterPlan(scenario)
+    group = Group(plan, range(len(plan.processes)), tmp_path)
+    group.run(35 * SECOND, lambda _: None)
+    assert group.views[2].replicas[0].log_end_offset > 300
+    assert len(group.clients.batches) - group.clients.pool[0].free_batches == 0
 
 
 def test_what_acks_all_acknowledged_is_below_the_high_watermark_in_the_end(
