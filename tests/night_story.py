@@ -54,9 +54,8 @@ def the_evening(rows: WrittenRows) -> None:
     for broker in (FIRST, SECOND, THIRD):
         rows.write("broker_started", 1 * S, broker, broker=broker)
         rows.write("session_opened", 1 * S, ZOOKEEPER, broker=broker, session=1, timeout_ms=6000)
-        rows.write(
-            "znode_created", 1 * S, ZOOKEEPER, znode=FIRST_BROKER_ZNODE + broker, writer=broker
-        )
+        for kind in ("znode_created", "znode_set"):  # one transaction since 2.2
+            rows.write(kind, 1 * S, ZOOKEEPER, znode=FIRST_BROKER_ZNODE + broker, writer=broker)
     rows.write("znode_created", 2 * S, ZOOKEEPER, znode=int(CONTROLLER_ZNODE), writer=FIRST)
     rows.write("controller_elected", 2 * S, CONTROLLER_1, broker=FIRST, controller_epoch=1)
     for partition in range(PARTITIONS):

@@ -119,7 +119,7 @@ def broker_rows(
         return (
             _is_own(table, names, broker)
             | is_about_broker(table, broker)
-            | _is_registration(table, names, broker)
+            | (kind.name != "znode_set" and _is_registration(table, names, broker))
         )
 
     return selected(run, wanted)
@@ -135,7 +135,10 @@ def _is_own(table: Table, names: Names, broker: int) -> Mask:
 
 
 def _is_registration(table: Table, names: Names, broker: int) -> Mask:
-    """Which rows are about /brokers/ids/<id>."""
+    """Which rows are about /brokers/ids/<id>.
+
+    It is written only in the transaction that creates it.
+    """
     if "znode" not in table:
         return np.zeros(len(table["process"]), np.bool_)
     numbers = [

@@ -135,6 +135,7 @@ def test_a_broker_that_is_paused_leads_in_its_own_eyes_only(night: Path) -> None
 
 def test_the_state_is_that_of_the_time_that_is_asked_for(night: Path) -> None:
     before = shown(night, "--broker", "1", "--at", "8s")
+    assert "registered:  yes, since 1.000s" in before
     assert "leads 6, follows 0\n" in before
     assert "hit by" not in before
     assert line_with("orders-0", before).split()[-3:] == ["10", "9", "3.000s"]
