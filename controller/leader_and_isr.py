@@ -14,8 +14,6 @@ from tidegauge.replication.replica_list import EMPTY, contains, first, only, sin
 
 #: ``leader`` of a partition that nobody leads.
 NO_LEADER = code(-1)
-#: ``leader`` of a partition whose topic is being deleted.
-LEADER_DURING_DELETE = code(-2)
 
 #: Leader epoch of a new partition.
 INITIAL_LEADER_EPOCH = code(0)
