@@ -156,6 +156,8 @@ class Step(Record):
     action: i64
     #: The broker that is asked; -1: whoever leads.
     to: i64
+    #: The answer is not waited for.
+    unattended: flag
     leader_epoch: i64
     partition: i64
     records: i64
@@ -163,7 +165,7 @@ class Step(Record):
     offset: i64
     timeout_us: i64
     fault: i64
-    #: The topic whose settings change; -1: this one stays.
+    #: The topic that is created, or whose settings change; of these, -1: this one stays.
     topic: i64
     min_insync_replicas: i64
     unclean: i64

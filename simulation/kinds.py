@@ -15,11 +15,13 @@ FAULT_KNOWN = code(2)
 LINK_RELEASE = code(3)
 #: A supervisor starts a broker again that has exited by itself.
 SUPERVISOR_STARTS = code(4)
+#: What is on a broker's disk and in its memory is written down, as a test harness sees it.
+OBSERVE = code(5)
 #: The last kind that neither a pause nor a cut nor a death can hold back.
-LAST_FAULT_KIND = code(4)
+LAST_FAULT_KIND = code(5)
 
 # Any process: a peer has closed its connections, or refuses one.
-DISCONNECTED = code(5)
+DISCONNECTED = code(6)
 
 # A broker: requests that one of num.io.threads handles.
 PRODUCE = code(10)

@@ -14,7 +14,7 @@ from tidegauge.replication.records import R, Records, column, grown, new_records
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
-from tidegauge.simulation import faults, steps
+from tidegauge.simulation import faults
 from tidegauge.simulation.client_state import (
     CONSUMER,
     FEW_BATCHES,
@@ -26,7 +26,6 @@ from tidegauge.simulation.client_state import (
     Clients,
     Connection,
     Member,
-    Step,
     Target,
 )
 from tidegauge.simulation.cluster_plan import ClusterPlan, PlannedClient
@@ -49,6 +48,7 @@ from tidegauge.simulation.kernel import (
 )
 from tidegauge.simulation.kinds import KINDS
 from tidegauge.simulation.links import NETWORK_TABLES
+from tidegauge.simulation.new_steps import new_steps
 from tidegauge.simulation.random_streams import QUANTILES, Quantile
 from tidegauge.simulation.rows import TRACE_ALL, TRACE_TRANSITIONS
 from tidegauge.simulation.scenario_faults import (
@@ -62,16 +62,6 @@ from tidegauge.simulation.scenario_faults import (
     SlowDiskFault,
     SlowLinkFault,
     ZooKeeperOutageFault,
-)
-from tidegauge.simulation.scenario_steps import (
-    AskEpochStep,
-    BeginFaultStep,
-    ConfigureStep,
-    FetchStep,
-    PreferredElectionStep,
-    ProduceStep,
-    RequestStep,
-    StepOfAnyKind,
 )
 from tidegauge.simulation.scenario_workload import ConsumerGroup, ProducerGroup
 from tidegauge.simulation.topology import Sizes, Slot, TopicPartition, Topology
@@ -295,9 +285,7 @@ def new_clients(plan: ClusterPlan) -> Clients:
     """Clients that have not begun."""
     targets = [plan.partitions_of(client) for client in plan.clients]
     members: list[int] = []
-    step_rows = new_records(Step, len(plan.scenario.steps))
-    for number, step in enumerate(plan.scenario.steps):
-        _plan_step(plan, step, step_rows[number], members)
+    step_rows = new_steps(plan, members)
     clients = Clients(
         pool=new_records(BatchPool, 1),
         clients=new_records(Client, len(plan.clients)),
@@ -388,76 +376,3 @@ def _plan_consumer(plan: ClusterPlan, group: ConsumerGroup, client: Client) -> N
     client.resets_to_latest = settings["auto.offset.reset"] == "latest"
     if group.records_per_second is not None:
         client.record_ns = round(1_000_000_000 * group.clients / group.records_per_second)
-
-
-def _plan_step(plan: ClusterPlan, planned: StepOfAnyKind, step: Step, members: list[int]) -> None:
-    step.first_member = len(members)
-    when = planned.when
-    if planned.at_us is not None:
-        step.start = steps.AT
-        step.time_us = planned.at_us
-    elif planned.after_us is not None:
-        step.start = steps.AFTER
-        step.time_us = planned.after_us
-    elif when is not None:
-        step.within_us = planned.within_us or 0
-        if when.isr is not None:
-            step.start = steps.WHEN_ISR
-            step.condition_partition = plan.partition_number(when.isr.topic, when.isr.partition)
-            members += [plan.broker_index(broker) for broker in when.isr.members]
-        elif when.leader is not None:
-            step.start = steps.WHEN_LEADER
-            step.condition_partition = plan.partition_number(
-                when.leader.topic, when.leader.partition
-            )
-            step.condition_leader = plan.broker_index(when.leader.leader)
-        elif when.controller is not None:
-            step.start = steps.WHEN_CONTROLLER
-            step.condition_leader = plan.broker_index(when.controller)
-        elif when.quiescent is not None:
-            step.start = steps.WHEN_QUIESCENT
-        elif when.unregistered is not None:
-            step.start = steps.WHEN_UNREGISTERED
-            members += [plan.broker_index(broker) for broker in when.unregistered]
-        else:
-            step.start = steps.WHEN_REGISTERED
-            members += [plan.broker_index(broker) for broker in when.registered or ()]
-    step.member_count = len(members) - step.first_member
-    _plan_action(plan, planned, step)
-
-
-def _plan_action(plan: ClusterPlan, planned: StepOfAnyKind, step: Step) -> None:
-    step.to = NONE
-    step.partition = NONE
-    if isinstance(planned, RequestStep) and planned.to is not None:
-        step.to = plan.broker_index(planned.to)
-    if isinstance(planned, ProduceStep):
-        step.action = steps.PRODUCES
-        step.partition = plan.partition_number(planned.topic, planned.partition)
-        step.records = planned.records
-        step.acks = planned.acks
-        step.timeout_us = planned.timeout_us
-    elif isinstance(planned, FetchStep):
-        step.action = steps.FETCHES
-        step.partition = plan.partition_number(planned.topic, planned.partition)
-        step.offset = planned.offset
-    elif isinstance(planned, AskEpochStep):
-        step.action = steps.ASKS_EPOCH
-        step.partition = plan.partition_number(planned.topic, planned.partition)
-        step.leader_epoch = planned.leader_epoch
-        step.to = plan.broker_index(planned.broker)
-    elif isinstance(planned, PreferredElectionStep):
-        step.action = steps.PREFERS
-        if planned.topic is not None and planned.partition is not None:
-            step.partition = plan.partition_number(planned.topic, planned.partition)
-    elif isinstance(planned, ConfigureStep):
-        step.action = steps.CONFIGURES
-        names = [topic.name for topic in plan.scenario.topics]
-        step.topic = names.index(planned.topic)
-        step.min_insync_replicas = planned.settings.get("min.insync.replicas", -1)
-        step.unclean = planned.settings.get("unclean.leader.election.enable", -1)
-    else:
-        is_begin = isinstance(planned, BeginFaultStep)
-        step.action = steps.BEGINS_FAULT if is_begin else steps.ENDS_FAULT
-        known = [fault.name for fault in plan.scenario.faults]
-        step.fault = known.index(planned.fault)  # type: ignore[attr-defined]  # or EndFaultStep

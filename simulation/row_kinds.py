@@ -94,6 +94,8 @@ EPOCH_ANSWERED = code(49)
 SAMPLED = code(50)
 EPOCH_ASSIGNED = code(51)
 EPOCHS_CUT = code(52)
+OBSERVED = code(53)
+EPOCH_OBSERVED = code(54)
 APPENDED = code(60)
 FETCH_COUNTED = code(61)
 FETCH_ANSWERED = code(62)
@@ -205,10 +207,16 @@ _CANONICAL = (
      "a producer has given up a batch"),
     (STEP_TAKEN, "step_taken", "step", "a step of the scenario is taken"),
     (STEP_TIMED_OUT, "step_timed_out", "step", "the condition of a step did not come true in time"),
-    (STEP_ANSWERED, "step_answered", "step from_process error offset end_offset epoch",
+    (STEP_ANSWERED, "step_answered",
+     "step from_process error offset end_offset epoch high_watermark",
      "the request of a step is answered"),
     (STEP_UNANSWERED, "step_unanswered", "step from_process",
      "the request of a step is not answered"),
+    (OBSERVED, "observed",
+     "step partition log_end_offset high_watermark checkpointed recovery_point epoch_count",
+     "a replica as a step sees it, dead or alive; high_watermark may be one of UNSEEN"),
+    (EPOCH_OBSERVED, "epoch_observed", "step partition epoch start_offset",
+     "one of its leader epochs"),
     (BATCH_DUPLICATED, "batch_duplicated", "partition batch records first_offset again_offset",
      "a batch was appended again by a retry of its producer"),
     (CONSUMER_RESET, "consumer_reset", "partition offset new_offset",
@@ -282,6 +290,7 @@ REASONS = {
     4: "truncation",
     5: "the process is gone",
     6: "the process is back",
+    7: "observed",
 }
 REASON_ISR = code(1)
 REASON_TERM = code(2)
@@ -289,6 +298,17 @@ REASON_END = code(3)
 REASON_TRUNCATION = code(4)
 REASON_STOP = code(5)
 REASON_RETURN = code(6)
+REASON_OBSERVED = code(7)
+
+#: ``high_watermark`` of a replica that a step sees: why it cannot be told.
+UNSEEN = {
+    -1: "the broker is not up",
+    -2: "the broker has not been told to host it",
+    -3: "the partition is blocked by a write of its ISR",
+}
+NOT_UP = code(-1)
+NOT_HOSTED = code(-2)
+NO_ANSWER = code(-3)
 
 #: ``stop``: how a broker's process has ended.
 STOPS = {

@@ -241,19 +241,17 @@ class Topic(Part):
             raise ProblemsError(
                 [Problem(("assignment",), f"must name partitions {expected}, each of them once")]
             )
-        sizes = {len(replicas) for replicas in self.assignment.values()}
-        if self.replication_factor is not None:
-            sizes.add(self.replication_factor)
-        if len(sizes) > 1 or max(sizes) > SLOTS:
-            raise ProblemsError(
-                [
-                    Problem(
-                        ("assignment",),
-                        "must give each partition equally many replicas, at most "
-                        f"{SLOTS}, as many as replication_factor if there is one",
-                    )
-                ]
-            )
+        for number, replicas in self.assignment.items():
+            if self.replication_factor not in (None, len(replicas)) or len(replicas) > SLOTS:
+                raise ProblemsError(
+                    [
+                        Problem(
+                            ("assignment", number),
+                            f"must have at most {SLOTS} replicas, and as many as "
+                            "replication_factor if there is one",
+                        )
+                    ]
+                )
         return self
 
     @property

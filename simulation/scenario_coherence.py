@@ -40,6 +40,7 @@ from tidegauge.simulation.scenario_steps import (
     BeginFaultStep,
     Condition,
     ConfigureStep,
+    CreateTopicStep,
     EndFaultStep,
     PreferredElectionStep,
     RequestStep,
@@ -287,10 +288,13 @@ def _action(path: Path, step: StepOfAnyKind, scenario: Scenario) -> Iterator[Pro
             yield from _broker((*path, "to"), step.to, scenario)
     elif isinstance(step, AskEpochStep):
         yield from _of_partition(path, step, scenario)
-        yield from _broker((*path, "broker"), step.broker, scenario)
+        if step.broker is not None:
+            yield from _broker((*path, "broker"), step.broker, scenario)
     elif isinstance(step, PreferredElectionStep):
         if step.topic is not None and step.partition is not None:
             yield from _partition(path, step.topic, step.partition, scenario)
+    elif isinstance(step, CreateTopicStep):
+        yield from _topic((*path, "topic"), step.topic, scenario)
     elif isinstance(step, ConfigureStep):
         yield from _topic((*path, "topic"), step.topic, scenario)
         yield from _topic_settings((*path, "settings"), step.settings, scenario)
@@ -308,7 +312,8 @@ def _condition(path: Path, condition: Condition, scenario: Scenario) -> Iterator
     if condition.isr is not None:
         expected = condition.isr.members
     elif condition.leader is not None and condition.leader.leader != NO_LEADER:
-        expected = (condition.leader.leader,)
+        named = condition.leader.former or condition.leader.leader
+        expected = () if named is None else (named,)
     for name, part in (("isr", condition.isr), ("leader", condition.leader)):
         if part is None:
             continue

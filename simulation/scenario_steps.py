@@ -40,9 +40,20 @@ class IsrIs(OfPartition):
 
 
 class LeaderIs(OfPartition):
-    """The leader in ZooKeeper is this broker."""
+    """The leader in ZooKeeper is this broker, or is any other."""
 
-    leader: int = Field(alias="is", ge=NO_LEADER, description="Id of a broker, -1 for nobody.")
+    leader: int | None = Field(
+        default=None, alias="is", ge=NO_LEADER, description="Id of a broker, -1 for nobody."
+    )
+    former: BrokerId | None = Field(
+        default=None, alias="is_not", description="Id of a broker: somebody else, or nobody, leads."
+    )
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if (self.leader is None) == (self.former is None):
+            raise ValueError("must say who it `is`, or who it `is_not`")
+        return self
 
 
 class Condition(Part):
@@ -98,7 +109,7 @@ class RequestStep(OfPartition, StepOfAnyKind):
     to: BrokerId | None = Field(
         default=None,
         description="The broker that is asked, such as a former leader that does not know yet. "
-        "Default: whoever leads by ZooKeeper.",
+        "Default: whoever leads by ZooKeeper; if nobody does, the step is over.",
     )
 
 
@@ -113,6 +124,11 @@ class ProduceStep(RequestStep):
     timeout_us: PositiveDuration = Field(
         default=30_000_000, alias="timeout", description="How long the answer may take."
     )
+    wait: bool = Field(
+        default=True,
+        description="Go on when the answer is there. Else go on at once; the answer is written "
+        "down when it comes.",
+    )
 
 
 class FetchStep(RequestStep):
@@ -126,8 +142,10 @@ class AskEpochStep(OfPartition, StepOfAnyKind):
     """Ask a broker where a leader epoch ends, by OffsetsForLeaderEpoch."""
 
     do: Literal["ask_epoch"]
-    broker: BrokerId = Field(description="Which broker.")
-    leader_epoch: int = Field(ge=0, lt=2**31, description="Which epoch.")
+    broker: BrokerId | None = Field(
+        default=None, description="Which broker. Default: whoever leads by ZooKeeper."
+    )
+    leader_epoch: int = Field(ge=-1, lt=2**31, description="Which epoch; -1: none.")
 
 
 class PreferredElectionStep(StepOfAnyKind):
@@ -161,6 +179,25 @@ class ConfigureStep(StepOfAnyKind):
         return settings
 
 
+class CreateTopicStep(StepOfAnyKind):
+    """Create a topic; it is not there before."""
+
+    do: Literal["create_topic"]
+    topic: str = Field(description="Name of the topic, one of `topics`.")
+
+
+class ObserveStep(StepOfAnyKind):
+    """Write down what every replica has in its log and files, and its high watermark."""
+
+    do: Literal["observe"]
+
+
+class WaitStep(StepOfAnyKind):
+    """Do nothing but wait."""
+
+    do: Literal["wait"]
+
+
 class BeginFaultStep(StepOfAnyKind):
     """Begin a fault that has no `at`."""
 
@@ -181,12 +218,15 @@ Step = Annotated[
     | AskEpochStep
     | PreferredElectionStep
     | ConfigureStep
+    | CreateTopicStep
+    | ObserveStep
+    | WaitStep
     | BeginFaultStep
     | EndFaultStep,
     Discriminator("do"),
     one_of(
         "do",
         *("produce", "fetch", "ask_epoch", "preferred_election", "configure"),
-        *("begin_fault", "end_fault"),
+        *("create_topic", "observe", "wait", "begin_fault", "end_fault"),
     ),
 ]

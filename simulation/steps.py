@@ -8,6 +8,7 @@ ends reach the processes that they hit as messages.
 
 from __future__ import annotations
 
+from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.replica_list import EMPTY, first, rest, size
 from tidegauge.simulation.client_metadata import client_of
@@ -21,6 +22,7 @@ from tidegauge.simulation.kinds import (
     FAULT_BEGIN,
     FAULT_END,
     FETCH,
+    OBSERVE,
     OFFSETS_FOR_LEADER_EPOCH,
     PRODUCE,
     PRODUCE_RESPONSE,
@@ -64,6 +66,7 @@ WHEN_REGISTERED = code(4)
 WHEN_UNREGISTERED = code(5)
 WHEN_CONTROLLER = code(6)
 WHEN_QUIESCENT = code(7)
+WHEN_LEADER_IS_NOT = code(8)
 
 # Step.action
 PRODUCES = code(0)
@@ -73,6 +76,9 @@ ENDS_FAULT = code(3)
 ASKS_EPOCH = code(4)
 PREFERS = code(5)
 CONFIGURES = code(6)
+CREATES_TOPIC = code(7)
+OBSERVES = code(8)
+WAITS = code(9)
 
 # Client.waiting
 _CONDITION = code(0)
@@ -81,8 +87,14 @@ _ANSWER = code(2)
 
 #: Number of the question whether all brokers are there, for the topics.
 _OF_TOPICS = code(0)
+#: Number of the request of the first step, if its answer is not waited for; then downwards.
+_UNATTENDED = code(-2)
+
+_LEADER_NOT_AVAILABLE = code(errors.CODES["LEADER_NOT_AVAILABLE"])
 
 _FETCH_TIMEOUT_US = code(30_000_000)
+#: How much longer than the broker the operator waits for an answer.
+_PATIENCE_US = code(3_000_000)
 #: How often is looked for what cannot be watched.
 _LOOK_PERIOD_US = code(100_000)
 
@@ -107,17 +119,34 @@ def _ask(
 
 
 @inner_rule
-def _create_topics(kernel: Kernel, topology: Topology, client: Client, answer: Event) -> None:
-    """Source: AdminUtils.createTopic@0.10.2.0, AdminZkClient.createTopicWithAssignment@2.4.0."""
+def _create_topics(
+    kernel: Kernel, topology: Topology, clients: Clients, client: Client, answer: Event
+) -> None:
+    """Create the topics that no step creates, as soon as all brokers are registered."""
     if answer.item_count < topology.sizes[0].brokers:
         return
     client.topics_created = True
     for topic in range(topology.sizes[0].topics):
-        process = answer.destination
-        request = new_event(kernel, process, zookeeper_process(topology), ZK_CREATE)
-        request.znode = topic_znode(topology, topic)
-        request.request = NONE
-        send(kernel, request, kernel.context[0].time_us)
+        if not _a_step_creates(clients, topic):
+            _create_topic(kernel, topology, topic, answer.destination)
+
+
+@inner_rule
+def _a_step_creates(clients: Clients, topic: int) -> bool:
+    for number in range(clients.pool[0].steps):
+        step = clients.steps[number]
+        if step.action == CREATES_TOPIC and step.topic == topic:
+            return True
+    return False
+
+
+@inner_rule
+def _create_topic(kernel: Kernel, topology: Topology, topic: int, process: int) -> None:
+    """Source: AdminUtils.createTopic@0.10.2.0, AdminZkClient.createTopicWithAssignment@2.4.0."""
+    request = new_event(kernel, process, zookeeper_process(topology), ZK_CREATE)
+    request.znode = topic_znode(topology, topic)
+    request.request = NONE
+    send(kernel, request, kernel.context[0].time_us)
 
 
 @inner_rule
@@ -205,13 +234,21 @@ def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) ->
         znode = state_znode(topology, step.partition)
         _ask(kernel, topology, process, ZK_GET, znode, client.question)
         return
-    if step.action in (PREFERS, CONFIGURES):
-        if step.action == PREFERS:
-            _ask_for_preferred(kernel, topology, step, process)
-        else:
-            _configure(kernel, topology, step, process)
-        _go_on(kernel, topology, clients, process)
-        return
+    if step.action == PREFERS:
+        _ask_for_preferred(kernel, topology, step, process)
+    elif step.action == CONFIGURES:
+        _configure(kernel, topology, step, process)
+    elif step.action == CREATES_TOPIC:
+        _create_topic(kernel, topology, step.topic, process)
+    elif step.action == OBSERVES:
+        _observe(kernel, topology, client.step, process)
+    elif step.action != WAITS:
+        _tell_of_fault(kernel, step, process)
+    _go_on(kernel, topology, clients, process)
+
+
+@inner_rule
+def _tell_of_fault(kernel: Kernel, step: Step, process: int) -> None:
     kind = FAULT_BEGIN if step.action == BEGINS_FAULT else FAULT_END
     count = kernel.context[0].process_count
     for hit in range(count):
@@ -219,7 +256,14 @@ def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) ->
             event = new_event(kernel, process, hit, kind)
             event.value = step.fault
             send(kernel, event, kernel.context[0].time_us)
-    _go_on(kernel, topology, clients, process)
+
+
+@inner_rule
+def _observe(kernel: Kernel, topology: Topology, number: int, process: int) -> None:
+    for broker in range(topology.sizes[0].brokers):
+        event = new_event(kernel, process, broker, OBSERVE)
+        event.value = number
+        send(kernel, event, kernel.context[0].time_us)
 
 
 @inner_rule
@@ -266,10 +310,6 @@ def handle_operator_watch(
         begin_operating(kernel, topology, process)
     if client.waiting == _CONDITION:
         _look(kernel, topology, client, clients.steps[client.step], process)
-    elif client.waiting == _LEADER:
-        client.question += 1
-        znode = state_znode(topology, clients.steps[client.step].partition)
-        _ask(kernel, topology, process, ZK_GET, znode, client.question)
 
 
 @inner_rule
@@ -281,7 +321,10 @@ def handle_operator_answer(
     client = clients.clients[client_of(topology, process)]
     if answer.kind == ZK_RESPONSE and answer.value == ZK_CHILDREN and answer.request == _OF_TOPICS:
         if not client.topics_created:
-            _create_topics(kernel, topology, client, answer)
+            _create_topics(kernel, topology, clients, client, answer)
+        return
+    if answer.request <= _UNATTENDED:
+        _take_answer(kernel, client, answer, _UNATTENDED - answer.request)
         return
     if answer.request != client.question:
         return
@@ -295,30 +338,32 @@ def handle_operator_answer(
         CONSUMER_RESPONSE,
         EPOCH_RESPONSE,
     ):
-        if answer.kind == PRODUCE_RESPONSE:
-            client.records_acknowledged += answer.count if answer.error == 0 else 0
-        else:
-            _trace_fetch(kernel, answer)
-        _write_answer(kernel, client, answer)
+        _take_answer(kernel, client, answer, client.step)
         _go_on(kernel, topology, clients, process)
 
 
 @inner_rule
-def _write_answer(kernel: Kernel, client: Client, answer: Event) -> None:
+def _take_answer(kernel: Kernel, client: Client, answer: Event, step: int) -> None:
     """Write down what a step's request was answered, of its one partition."""
+    if answer.kind == PRODUCE_RESPONSE:
+        client.records_acknowledged += answer.count if answer.error == 0 else 0
+    else:
+        _trace_fetch(kernel, answer)
     row = new_row(kernel, answer.destination, STEP_ANSWERED)
-    row.values[0] = client.step
+    row.values[0] = step
     row.values[1] = answer.source
     row.values[2] = answer.error
     row.values[3] = answer.offset
     row.values[4] = NONE if answer.offset == NONE else answer.offset + answer.count
     row.values[5] = NONE
+    row.values[6] = NONE
     if answer.first_item != NONE:
         item = kernel.items[answer.first_item]
         row.values[2] = item.error
         row.values[3] = item.offset
         row.values[4] = item.end_offset
         row.values[5] = item.epoch
+        row.values[6] = item.high_watermark
     write_canonical(kernel, row)
 
 
@@ -338,9 +383,9 @@ def _holds(
     if answer.first_item == NONE:
         return False
     item = kernel.items[answer.first_item]
-    if step.start == WHEN_LEADER:
+    if step.start in (WHEN_LEADER, WHEN_LEADER_IS_NOT):
         leader = broker_of(topology, step.condition_partition, item.leader)
-        return leader == step.condition_leader
+        return (leader == step.condition_leader) == (step.start == WHEN_LEADER)
     return _is_isr(topology, clients, step, item.isr)
 
 
@@ -381,14 +426,23 @@ def _is_member(clients: Clients, step: Step, broker: int) -> bool:
 def _request(
     kernel: Kernel, topology: Topology, clients: Clients, process: int, answer: Event
 ) -> None:
-    """Send a step's request to the leader that ZooKeeper names; wait if there is none."""
+    """Send a step's request to the leader that ZooKeeper names; give it up if there is none."""
     client = clients.clients[client_of(topology, process)]
     step = clients.steps[client.step]
-    if answer.first_item == NONE:
-        return
-    leader = broker_of(topology, step.partition, kernel.items[answer.first_item].leader)
+    leader = NONE
+    if answer.first_item != NONE:
+        leader = broker_of(topology, step.partition, kernel.items[answer.first_item].leader)
     if leader >= 0:
         _request_of(kernel, topology, clients, process, leader)
+        return
+    row = new_row(kernel, process, STEP_ANSWERED)
+    row.values[0] = client.step
+    row.values[1] = NONE
+    row.values[2] = _LEADER_NOT_AVAILABLE
+    for column in range(3, 7):
+        row.values[column] = NONE
+    write_canonical(kernel, row)
+    _go_on(kernel, topology, clients, process)
 
 
 @inner_rule
@@ -420,15 +474,20 @@ def _request_of(
         item = add_item(kernel, request, step.partition)
         item.offset = step.offset
         timeout_us = _FETCH_TIMEOUT_US
-    request.request = client.question
     now_us = kernel.context[0].time_us
+    if step.unattended:
+        request.request = _UNATTENDED - client.step
+        send(kernel, request, now_us)
+        _go_on(kernel, topology, clients, process)
+        return
+    request.request = client.question
     client.asked = leader
     client.asked_us = now_us
     send(kernel, request, now_us)
     timer = new_event(kernel, process, process, REQUEST_TIMES_OUT)
     timer.request = client.question
-    # A broker answers at its time-out; a little later nothing more will come.
-    set_timer(kernel, timer, now_us + timeout_us + 1_000_000)
+    # A broker answers at its time-out; some time later nothing more will come.
+    set_timer(kernel, timer, now_us + timeout_us + _PATIENCE_US)
 
 
 @inner_rule

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tidegauge.actors.broker import close_broker, handle_broker_event, take_broker_fault
 from tidegauge.actors.lifecycle import handle_supervisor_starts
+from tidegauge.actors.observation import observe
 from tidegauge.actors.state import Brokers
 from tidegauge.controller.controller import handle_controller_event, take_controller_fault
 from tidegauge.controller.state import ControlPlane
@@ -35,6 +36,7 @@ from tidegauge.simulation.kinds import (
     FAULT_KNOWN,
     LAST_FAULT_KIND,
     LINK_RELEASE,
+    OBSERVE,
     SUPERVISOR_STARTS,
 )
 from tidegauge.simulation.links import arrives
@@ -143,6 +145,8 @@ def _take_fault(
         handle_known_fault(kernel, event)
     elif event.kind == SUPERVISOR_STARTS:
         handle_supervisor_starts(kernel, topology, brokers, event)
+    elif event.kind == OBSERVE:
+        observe(kernel, brokers, event)
     elif handle_fault(kernel, event):
         role = kernel.processes[event.destination].role
         if role == BROKER:

@@ -62,7 +62,7 @@ def znode_tree(run: RunFolder, at_us: int | None = None) -> list[TreeNode]:
     Raises:
         TraceError: a trace file is damaged.
     """
-    tree = _Tree(run.manifest)
+    tree = ZnodeTree(run.manifest)
     for row in run.all_rows(wanted=lambda kind: kind.name in _ROWS):
         if at_us is not None and row["time_us"] > at_us:
             break
@@ -78,7 +78,7 @@ def _place(path: str) -> list[tuple[bool, int, str]]:
     ]
 
 
-class _Tree:
+class ZnodeTree:
     """The tree, row by row."""
 
     def __init__(self, manifest: Mapping[str, Any]) -> None:

@@ -1,0 +1,127 @@
+"""The steps of a scenario as records: when each is due, and what it does."""
+
+from __future__ import annotations
+
+from tidegauge.replication.records import Records, new_records
+from tidegauge.simulation import steps
+from tidegauge.simulation.client_state import Step
+from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.scenario_steps import (
+    AskEpochStep,
+    BeginFaultStep,
+    Condition,
+    ConfigureStep,
+    CreateTopicStep,
+    EndFaultStep,
+    FetchStep,
+    LeaderIs,
+    ObserveStep,
+    PreferredElectionStep,
+    ProduceStep,
+    StepOfAnyKind,
+)
+
+
+def new_steps(plan: ClusterPlan, members: list[int]) -> Records[Step]:
+    """All steps; the brokers that their conditions name are added to ``members``."""
+    rows = new_records(Step, len(plan.scenario.steps))
+    for number, planned in enumerate(plan.scenario.steps):
+        _plan_start(plan, planned, rows[number], members)
+        _plan_action(plan, planned, rows[number])
+    return rows
+
+
+def _plan_start(plan: ClusterPlan, planned: StepOfAnyKind, step: Step, members: list[int]) -> None:
+    step.first_member = len(members)
+    if planned.at_us is not None:
+        step.start = steps.AT
+        step.time_us = planned.at_us
+    elif planned.after_us is not None:
+        step.start = steps.AFTER
+        step.time_us = planned.after_us
+    elif planned.when is not None:
+        step.within_us = planned.within_us or 0
+        _plan_condition(plan, planned.when, step, members)
+    step.member_count = len(members) - step.first_member
+
+
+def _plan_condition(plan: ClusterPlan, when: Condition, step: Step, members: list[int]) -> None:
+    if when.isr is not None:
+        step.start = steps.WHEN_ISR
+        step.condition_partition = plan.partition_number(when.isr.topic, when.isr.partition)
+        members += [plan.broker_index(broker) for broker in when.isr.members]
+    elif when.leader is not None:
+        _plan_leader(plan, when.leader, step)
+    elif when.controller is not None:
+        step.start = steps.WHEN_CONTROLLER
+        step.condition_leader = plan.broker_index(when.controller)
+    elif when.quiescent is not None:
+        step.start = steps.WHEN_QUIESCENT
+    elif when.unregistered is not None:
+        step.start = steps.WHEN_UNREGISTERED
+        members += [plan.broker_index(broker) for broker in when.unregistered]
+    else:
+        step.start = steps.WHEN_REGISTERED
+        members += [plan.broker_index(broker) for broker in when.registered or ()]
+
+
+def _plan_leader(plan: ClusterPlan, leader: LeaderIs, step: Step) -> None:
+    step.condition_partition = plan.partition_number(leader.topic, leader.partition)
+    if leader.leader is not None:
+        step.start = steps.WHEN_LEADER
+        step.condition_leader = plan.broker_index(leader.leader)
+    elif leader.former is not None:
+        step.start = steps.WHEN_LEADER_IS_NOT
+        step.condition_leader = plan.broker_index(leader.former)
+
+
+def _plan_action(plan: ClusterPlan, planned: StepOfAnyKind, step: Step) -> None:
+    step.to = NONE
+    step.partition = NONE
+    if isinstance(planned, ProduceStep | FetchStep | AskEpochStep):
+        _plan_request(plan, planned, step)
+    elif isinstance(planned, PreferredElectionStep):
+        step.action = steps.PREFERS
+        if planned.topic is not None and planned.partition is not None:
+            step.partition = plan.partition_number(planned.topic, planned.partition)
+    elif isinstance(planned, ConfigureStep):
+        step.action = steps.CONFIGURES
+        step.topic = _topic_number(plan, planned.topic)
+        step.min_insync_replicas = planned.settings.get("min.insync.replicas", -1)
+        step.unclean = planned.settings.get("unclean.leader.election.enable", -1)
+    elif isinstance(planned, CreateTopicStep):
+        step.action = steps.CREATES_TOPIC
+        step.topic = _topic_number(plan, planned.topic)
+    elif isinstance(planned, BeginFaultStep | EndFaultStep):
+        step.action = (
+            steps.BEGINS_FAULT if isinstance(planned, BeginFaultStep) else steps.ENDS_FAULT
+        )
+        step.fault = [fault.name for fault in plan.scenario.faults].index(planned.fault)
+    else:
+        step.action = steps.OBSERVES if isinstance(planned, ObserveStep) else steps.WAITS
+
+
+def _plan_request(
+    plan: ClusterPlan, planned: ProduceStep | FetchStep | AskEpochStep, step: Step
+) -> None:
+    step.partition = plan.partition_number(planned.topic, planned.partition)
+    to = planned.broker if isinstance(planned, AskEpochStep) else planned.to
+    if to is not None:
+        step.to = plan.broker_index(to)
+    if isinstance(planned, ProduceStep):
+        step.action = steps.PRODUCES
+        step.records = planned.records
+        step.acks = planned.acks
+        step.timeout_us = planned.timeout_us
+        step.unattended = not planned.wait
+    elif isinstance(planned, FetchStep):
+        step.action = steps.FETCHES
+        step.offset = planned.offset
+    else:
+        step.action = steps.ASKS_EPOCH
+        step.leader_epoch = planned.leader_epoch
+
+
+def _topic_number(plan: ClusterPlan, name: str) -> int:
+    return [topic.name for topic in plan.scenario.topics].index(name)

@@ -1,0 +1,354 @@
+"""What a run of a translated schedule shows, step by step, in the shape of a recording."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tidegauge.conformance.recorded_schedule import Tree
+from tidegauge.conformance.translation import PlayedStep, Translation
+from tidegauge.replication import errors
+from tidegauge.replication.releases import rules_of
+from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.simulation.row_kinds import NO_ANSWER, NOT_HOSTED, NOT_UP, REASON_OBSERVED
+from tidegauge.story import Names
+from tidegauge.znode_paths import ZnodeSort
+from tidegauge.znode_tree import ZnodeTree
+
+_NAMES_OF_ERRORS = {code: name for name, code in errors.CODES.items()}
+#: What clients of the recorded releases called it.
+_NAMES_OF_ERRORS[errors.CODES["NOT_LEADER_OR_FOLLOWER"]] = "NOT_LEADER_FOR_PARTITION"
+
+_UNSEEN = {
+    int(NOT_UP): None,
+    int(NOT_HOSTED): "UNKNOWN_TOPIC_OR_PARTITION",
+    int(NO_ANSWER): "NO_RESPONSE(TimeoutError)",
+}
+_ZNODES = {"znode_created", "znode_set", "znode_deleted", "session_opened"}
+_UP, _PAUSED, _DOWN = "up", "paused", "down"
+
+
+@dataclass
+class StateWrite:
+    """A write of a partition's state: the columns of a recording, and when."""
+
+    columns: list[Any]
+    time_us: int
+
+
+@dataclass
+class StepOutcome:
+    """What came of one recorded step in the run."""
+
+    begin_us: int = 0
+    observed: Tree = field(default_factory=dict)
+    result: Tree = field(default_factory=dict)
+    #: By partition.
+    state_writes: dict[str, list[StateWrite]] = field(default_factory=lambda: defaultdict(list))
+    #: Milliseconds since the step began, by path as in a recording.
+    times_ms: dict[str, float] = field(default_factory=dict)
+
+
+def outcomes_of(translation: Translation, run: RunFolder) -> tuple[list[StepOutcome], str | None]:
+    """What came of each step; and what went wrong, if the run did not get to the end."""
+    reader = _Reader(translation, run)
+    for row in run.all_rows():
+        reader.take(row)
+    return reader.outcomes, reader.stuck
+
+
+class _Reader:
+    """Follows a run, row by row."""
+
+    def __init__(self, translation: Translation, run: RunFolder) -> None:
+        self.names = Names(run.manifest)
+        self.tree = ZnodeTree(run.manifest)
+        self.steps = translation.steps
+        self._faults = [fault["kind"] for fault in run.manifest["faults"]]
+        self.outcomes = [StepOutcome() for _ in translation.steps]
+        self.stuck: str | None = None
+        schedule = translation.schedule
+        self.keeps_epochs = rules_of(schedule.release, schedule.protocol).records_carry_epoch
+        self.brokers = schedule.brokers
+        self.topics: list[str] = []
+        #: Index of the recorded step that is being played; -1: before the first.
+        self.now = -1
+        self._place = {
+            number: index
+            for index, step in enumerate(self.steps)
+            for number in range(step.first, step.end)
+        }
+        self._requests = {
+            number: (step, name, epoch)
+            for step in self.steps
+            for number, name, epoch in step.requests
+        }
+        self._observations = {
+            step.observation: index
+            for index, step in enumerate(self.steps)
+            if step.observation is not None
+        }
+        self._taken_us: dict[int, int] = {}
+        self._up: dict[int, bool] = dict.fromkeys(self.brokers, False)
+        self._paused: dict[int, set[int]] = defaultdict(set)
+        self._epochs: dict[tuple[int, int], int] = {}
+        #: Batches that were appended: partition, epoch, first offset -> records, tag.
+        self._batches: dict[tuple[str, int, int], tuple[int, str]] = {}
+        self._observing: dict[int, int] = {}
+
+    def take(self, row: TraceRow) -> None:
+        """Let one row tell what it has to tell."""
+        if row.kind in _ZNODES:
+            self._take_znode(row)
+        elif row.kind == "step_taken":
+            self._take_step(row)
+        elif row.kind in {"step_answered", "step_unanswered"}:
+            self._take_answer(row)
+        elif row.kind == "step_timed_out":
+            self._give_up(row)
+        elif row.kind in {"observed", "epoch_observed", "log_end"}:
+            self._take_observation(row)
+        elif row.kind == "became_leader":
+            self._epochs[row["process"], row["partition"]] = row["leader_epoch"]
+        elif row.kind in {"broker_started", "broker_loading", "broker_stopped"}:
+            self._take_life(row)
+        elif row.kind in {"fault_began", "fault_ended"}:
+            self._take_fault(row)
+
+    # Steps.
+
+    def _take_step(self, row: TraceRow) -> None:
+        number = row["step"]
+        self._taken_us[number] = row["time_us"]
+        index = self._place.get(number)
+        if index is None:
+            return
+        if index != self.now:
+            self.now = index
+            self.outcomes[index].begin_us = row["time_us"]
+            created = self.steps[index].recorded.step
+            if created["op"] == "create":
+                self.topics.append(created["topic"])
+        if number == self.steps[index].end - 1:
+            self._end_of_step(index, row["time_us"])
+        if number in self._observations:
+            self.outcomes[index].observed = self._observe_cluster()
+
+    def _end_of_step(self, index: int, time_us: int) -> None:
+        outcome = self.outcomes[index]
+        recorded = self.steps[index].recorded
+        outcome.result.setdefault("quiesce", {})
+        if recorded.op == "wait":
+            outcome.result["ok"] = True
+        if recorded.op in {"wait", "wait_reg", "wait_unreg"}:
+            outcome.times_ms["waited_ms"] = (time_us - outcome.begin_us) / 1000
+
+    def _give_up(self, row: TraceRow) -> None:
+        index = self._place.get(row["step"], 0)
+        self.stuck = f"step {self.steps[index].recorded.number} did not come to an end in time"
+
+    def _take_answer(self, row: TraceRow) -> None:
+        if row["step"] not in self._requests:
+            return
+        step, name, epoch = self._requests[row["step"]]
+        outcome = self.outcomes[self.steps.index(step)]
+        if row.kind == "step_unanswered":
+            answer: Tree = {"error": "NO_RESPONSE(TimeoutError)", "to": self._id(row)}
+        elif row["from_process"] < 0:
+            answer = {"error": "NO_LEADER"}
+        else:
+            answer = self._answer(step, row, name)
+        if step.recorded.op == "produce":
+            results = outcome.result.setdefault("results", {}).setdefault(name, [])
+            path = f"results.{name}.{len(results)}.ms"
+            results.append(answer)
+            taken_us = self._taken_us[row["step"]]
+            outcome.times_ms[path] = (row["time_us"] - taken_us) / 1000
+        elif step.recorded.op == "epochs":
+            outcome.result.setdefault("answers", {})[str(epoch)] = answer
+        elif step.recorded.op == "fetch":
+            outcome.result["fetch"] = answer
+        else:
+            # The answer to what was sent is collected later.
+            later = self.steps.index(step) + 1
+            for other in range(later, len(self.steps)):
+                if self.steps[other].recorded.op == "collect":
+                    answer.pop("to", None)
+                    self.outcomes[other].result["result"] = answer
+                    break
+
+    def _answer(self, step: PlayedStep, row: TraceRow, name: str) -> Tree:
+        error = _NAMES_OF_ERRORS[row["error"]]
+        if step.recorded.op == "epochs":
+            answer: Tree = {"error": error, "end_offset": row["end_offset"]}
+            answer["leader_epoch"] = row["epoch"]
+            return answer
+        if step.recorded.op == "fetch":
+            return {
+                "error": error,
+                "hw": row["high_watermark"],
+                "last_offset_returned": row["end_offset"] - 1,
+            }
+        self._note_batch(step, row, name)
+        if step.recorded.step["acks"] == 0:
+            return {"error": "SENT_NO_REPLY", "to": self._id(row)}
+        return {"base_offset": row["offset"], "error": error, "to": self._id(row)}
+
+    def _note_batch(self, step: PlayedStep, row: TraceRow, name: str) -> None:
+        epoch = self._epochs.get((row["from_process"], self.names.partitions[name]), -1)
+        tag = step.recorded.step.get("tag", "")
+        if row["offset"] >= 0:
+            records = step.recorded.step["n"]
+            self._batches[name, epoch, row["offset"]] = (records, tag)
+
+    def _id(self, row: TraceRow) -> int:
+        return self.brokers[row["from_process"]]
+
+    # ZooKeeper.
+
+    def _take_znode(self, row: TraceRow) -> None:
+        self.tree.take(row)
+        if row.kind == "session_opened" or self.now < 0:
+            return
+        known = self.names.znodes.known(row["znode"])
+        if known.sort is not ZnodeSort.STATE or row.kind == "znode_deleted":
+            return
+        node = self.tree.znodes[row["znode"]]
+        state = json.loads(node.data or "{}")
+        columns = [
+            f"b{self.brokers[row['writer'] % len(self.brokers)]}",
+            *(state[each] for each in ("leader", "isr", "leader_epoch", "controller_epoch")),
+            node.version,
+        ]
+        name = self.names.partition(known.number)
+        self.outcomes[self.now].state_writes[name].append(StateWrite(columns, row["time_us"]))
+
+    def _observe_cluster(self) -> Tree:
+        """What ZooKeeper and the operating system say; what brokers say comes in other rows."""
+        nodes = {node.path: node for node in self.tree.znodes.values()}
+        controller = nodes.get("/controller")
+        epoch = nodes.get("/controller_epoch")
+        children = [path for path in nodes if path.startswith("/isr_change_notification/")]
+        registered = [broker for broker in self.brokers if f"/brokers/ids/{broker}" in nodes]
+        tree: Tree = {
+            "controller": json.loads(controller.data or "{}")["brokerid"] if controller else None,
+            "controller_epoch": int(epoch.data or 0) if epoch else None,
+            "isr_change_notifications": len(children),
+            "registered": registered,
+            "process": {str(broker): self._process(broker) for broker in self.brokers},
+            "partitions": {},
+        }
+        for number in self.names.partitions.values():
+            topic, partition = self.names.topic_and_partition(number)
+            if topic not in self.topics:
+                continue
+            node = nodes.get(f"/brokers/topics/{topic}/partitions/{partition}/state")
+            state = None
+            if node is not None:
+                state = json.loads(node.data or "{}") | {"version": node.version}
+            tree["partitions"][f"{topic}-{partition}"] = {
+                "replicas_assigned": self.names.replicas(number),
+                "zk": state,
+                "logs": {},
+            }
+        return tree
+
+    # Brokers.
+
+    def _process(self, broker: int) -> str:
+        if not self._up[broker]:
+            return _DOWN
+        return _PAUSED if self._paused[broker] else _UP
+
+    def _take_life(self, row: TraceRow) -> None:
+        broker = self.brokers[row["broker"]]
+        self._up[broker] = row.kind != "broker_stopped"
+        if self.now < 0:
+            return
+        outcome = self.outcomes[self.now]
+        if row.kind == "broker_started":
+            outcome.result["attempts"] = outcome.result.get("attempts", 0) + 1
+        elif row.kind == "broker_stopped":
+            outcome.times_ms.setdefault("shutdown_ms", (row["time_us"] - outcome.begin_us) / 1000)
+
+    def _take_fault(self, row: TraceRow) -> None:
+        broker = self.names.broker_of_process(row["process"])
+        if broker < 0 or self._faults[row["fault"]] != "pause":
+            return
+        paused = self._paused[self.brokers[broker]]
+        if row.kind == "fault_began":
+            paused.add(row["fault"])
+        else:
+            paused.discard(row["fault"])
+
+    def _take_observation(self, row: TraceRow) -> None:
+        process = row["process"]
+        if row.kind == "log_end" and row["reason"] != REASON_OBSERVED:
+            return
+        if row.kind != "log_end":
+            self._observing[process] = row["step"]
+        index = self._observations.get(self._observing.get(process, -1))
+        if index is None:
+            return
+        name = self.names.partition(row["partition"])
+        partition = self.outcomes[index].observed["partitions"].get(name)
+        if partition is None:
+            return
+        broker = str(self.brokers[process])
+        if row.kind == "observed":
+            partition["logs"][broker] = self._log(row)
+            return
+        log = partition["logs"][broker]
+        if row.kind == "epoch_observed":
+            log["epoch_ckpt"].append([row["epoch"], row["start_offset"]])
+            return
+        self._add_run(log["runs"], row)
+        self._add_values(index, name, broker, row)
+
+    def _log(self, row: TraceRow) -> Tree:
+        recovery_point = row["recovery_point"]
+        return {
+            "leo": row["log_end_offset"],
+            "hw_live": _UNSEEN.get(row["high_watermark"], row["high_watermark"]),
+            "hw_ckpt": max(0, row["checkpointed"]),
+            "recovery_point": None if recovery_point < 0 else recovery_point,
+            "epoch_ckpt": [] if self.keeps_epochs else None,
+            "runs": [],
+        }
+
+    def _add_run(self, runs: list[list[int]], row: TraceRow) -> None:
+        """One epoch's records; where messages have no epochs, all are one run."""
+        start_offset, end_offset = row["start_offset"], row["end_offset"]
+        if end_offset <= start_offset:
+            return
+        epoch = row["epoch"] if self.keeps_epochs else -1
+        if runs and runs[-1][0] == epoch:
+            runs[-1][2] = end_offset
+        else:
+            runs.append([epoch, start_offset, end_offset])
+
+    def _add_values(self, index: int, name: str, broker: str, row: TraceRow) -> None:
+        """The batches of one epoch that a log holds, each with its tag."""
+        if self.steps[index].recorded.op != "values":
+            return
+        values = self.outcomes[index].result.setdefault("values", {}).setdefault(broker, [])
+        values.extend(
+            value
+            for offset in range(row["start_offset"], row["end_offset"])
+            for value in self._values_at(name, row["epoch"], offset, row["end_offset"])
+        )
+
+    def _values_at(self, name: str, epoch: int, offset: int, end: int) -> Iterable[list[Any]]:
+        batch = self._batches.get((name, epoch, offset))
+        if batch is None:
+            return
+        records, tag = batch
+        records = min(records, end - offset)
+        if self.keeps_epochs:
+            yield [offset, records, tag]
+        else:
+            # The old message format has no batches: each record stands by itself.
+            yield from ([offset + record, 1, tag] for record in range(records))

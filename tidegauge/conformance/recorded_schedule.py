@@ -1,0 +1,146 @@
+"""The file of a schedule that was played on a real cluster, once or several times.
+
+A schedule is a list of steps (kill a broker, produce, cut a link, ...), and after each what
+was observed: znodes, logs, checkpoints. Of several repeats, ``exact`` holds what was equal in
+all of them and ``varies`` the values of each.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+#: A tree of observed values by name.
+Tree = dict[str, Any]
+
+#: What a repeat did not show where others had a value.
+ABSENT = "ABSENT"
+
+
+class RecordingError(ValueError):
+    """A file that is no recorded schedule; the message is one line."""
+
+
+def _span(value: object) -> object:
+    """The times of a span; a time that was seen once is both ends."""
+    return value if isinstance(value, list) else [value, value]
+
+
+Span = Annotated[tuple[float, float], BeforeValidator(_span)]
+
+
+class Part(BaseModel):
+    """A part of the file; what is not read here may stand in it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+
+class Merged(Part):
+    """What several repeats showed."""
+
+    exact: Tree = {}
+    #: By path, with dots: one value for each repeat.
+    varies: dict[str, list[Any]] = {}
+    #: By path: the shortest and the longest time in milliseconds.
+    ranges_ms: dict[str, Span] = {}
+
+
+class StateWrites(Part):
+    """The writes of one partition's state during a step."""
+
+    exact: bool
+    #: [writer, leader, ISR, leader epoch, controller epoch, version], if all repeats agree.
+    writes: list[list[Any]] = []
+    times_ms: list[Span] = Field(default=[], alias="t_ms")
+    writes_by_repeat: list[list[list[Any]]] = []
+
+
+class RecordedStep(Part):
+    """A step and what came of it."""
+
+    number: int = Field(alias="i")
+    #: ``op`` and its arguments.
+    step: dict[str, Any]
+    result: Merged = Merged()
+    #: None: nothing was observed after it.
+    observed: Merged | None = Field(default=None, alias="obs")
+    state_writes: dict[str, StateWrites] = {}
+
+    @property
+    def op(self) -> str:
+        """What was done."""
+        return str(self.step["op"])
+
+    @property
+    def quiet_ms(self) -> float | None:
+        """How long it took until all was quiet, in the middle of what was seen; None: no wait."""
+        span = self.result.ranges_ms.get("quiesce.quiesced_after_ms")
+        if span is None:
+            return 0.0 if "quiesce" in self.result.exact else None
+        return (span[0] + span[1]) / 2
+
+
+class RecordedSchedule(Part):
+    """A whole file."""
+
+    name: str
+    about: str = ""
+    release: str
+    protocol: str = Field(alias="ibp")
+    brokers: list[int]
+    first_controller: int
+    settings: dict[str, Any] = {}
+    per_broker: dict[int, dict[str, Any]] = {}
+    zookeeper: dict[str, Any] = {}
+    steps: list[RecordedStep]
+
+
+def load_schedule(path: Path) -> RecordedSchedule:
+    """Read a file.
+
+    Raises:
+        RecordingError: it cannot be read, or is no recorded schedule.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RecordingError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise RecordingError(f"{path}: is not JSON: {error}") from error
+    try:
+        return RecordedSchedule.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the whole file"
+        raise RecordingError(f"{path}: {place}: {first['msg']}") from error
+
+
+def recorded_files(paths: list[Path]) -> list[Path]:
+    """The files of schedules among these files, and in these folders.
+
+    Raises:
+        RecordingError: there is none, or one of the paths does not exist.
+    """
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            files += [each for each in sorted(path.glob("*.json")) if _has_steps(each)]
+        elif path.exists():
+            files.append(path)
+        else:
+            raise RecordingError(f"{path}: no such file or folder")
+    if not files:
+        raise RecordingError(f"{paths[0]}: no recorded schedule is in it")
+    return files
+
+
+def _has_steps(path: Path) -> bool:
+    """Whether a file of a folder is a schedule; others (an index, costs) lie beside them."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return True
+    return isinstance(data, dict) and "steps" in data
