@@ -30,17 +30,14 @@ from tidegauge.actors.checkpoints import (
     handle_recovery_point_checkpoint,
 )
 from tidegauge.actors.controlled_shutdown import (
-    ask_controller,
     handle_broker_stops,
     handle_controlled_shutdown_response,
     handle_shutdown_gives_up,
     handle_shutdown_retries,
-    look_for_controller,
     lose_controller,
     stop_cleanly,
 )
 from tidegauge.actors.delayed_operations import handle_fetch_expires, handle_produce_expires
-from tidegauge.actors.fetch_read import row_on
 from tidegauge.actors.follower import (
     handle_epoch_response,
     handle_fetch_response,
@@ -53,16 +50,11 @@ from tidegauge.actors.follower import (
 from tidegauge.actors.isr_changes import (
     handle_isr_change_propagation,
     handle_isr_expiration,
-    send_isr,
-    send_notification,
-    take_isr_answer,
-    take_notification_answer,
 )
 from tidegauge.actors.leader import close_account
 from tidegauge.actors.lifecycle import (
     SAMPLE_PERIOD_US,
     end,
-    exit_by_itself,
     handle_loading_begins,
     handle_logs_loaded,
     lose_power,
@@ -73,11 +65,13 @@ from tidegauge.actors.request_handlers import (
     handle_handler_free,
     handle_handler_goes_on,
     take_request,
-    unlock,
 )
 from tidegauge.actors.state import Brokers
 from tidegauge.actors.topic_configs import take_configs
-from tidegauge.actors.zookeeper_client import connect, handle_session_ping, register
+from tidegauge.actors.zookeeper_answers import handle_session_reconnects, take_zookeeper_answer
+from tidegauge.actors.zookeeper_client import (
+    handle_session_ping,
+)
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.events import free_event, new_event, set_timer
@@ -88,7 +82,6 @@ from tidegauge.simulation.kinds import (
     BROKER_STOPS,
     CONFIG_CHANGED,
     CONTROLLED_SHUTDOWN_RESPONSE,
-    CONTROLLER_START,
     DISCONNECTED,
     EPOCH_RESPONSE,
     FAULT_BEGIN,
@@ -109,26 +102,19 @@ from tidegauge.simulation.kinds import (
     PRODUCE_EXPIRES,
     RECOVERY_POINT_CHECKPOINT,
     SAMPLE,
-    SESSION_LOST,
     SESSION_PING,
+    SESSION_RECONNECTS,
     SHUTDOWN_GIVES_UP,
     SHUTDOWN_RETRIES,
-    ZK_CONNECT,
-    ZK_CREATE,
-    ZK_GET,
     ZK_RESPONSE,
-    ZK_SET,
 )
-from tidegauge.simulation.links import send
 from tidegauge.simulation.row_kinds import (
     REASON_END,
     SAMPLED,
     STOP_KILLED,
-    STOP_REGISTERED_ALREADY,
 )
 from tidegauge.simulation.rows import new_row, write_minor
-from tidegauge.simulation.topology import NOTIFICATIONS_ZNODE, Topology, controller_process
-from tidegauge.simulation.zookeeper_errors import NODE_EXISTS, SESSION_EXPIRED
+from tidegauge.simulation.topology import Topology, controller_process
 
 
 @inner_rule
@@ -144,7 +130,7 @@ def handle_broker_event(kernel: Kernel, topology: Topology, brokers: Brokers, ev
             return
         handle_fetch_response(kernel, topology, brokers, event)
     elif kind == ZK_RESPONSE:
-        _take_zookeeper_answer(kernel, topology, brokers, event)
+        take_zookeeper_answer(kernel, topology, brokers, event)
     elif kind in (EPOCH_RESPONSE, LIST_OFFSETS_RESPONSE, CONTROLLED_SHUTDOWN_RESPONSE):
         _take_other_answer(kernel, topology, brokers, event)
     elif kind == DISCONNECTED:
@@ -198,10 +184,18 @@ def _take_timer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Eve
         _go_on_stopping(kernel, topology, brokers, event)
     elif kind in (BROKER_START, LOADING_BEGINS, LOGS_LOADED):
         _go_on_starting(kernel, topology, brokers, event)
-    elif kind == SESSION_PING:
-        handle_session_ping(kernel, topology, brokers, event)
+    elif kind in (SESSION_PING, SESSION_RECONNECTS):
+        _keep_session(kernel, topology, brokers, event)
     else:
         _take_periodic(kernel, topology, brokers, event)
+
+
+@inner_rule
+def _keep_session(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+    if event.kind == SESSION_PING:
+        handle_session_ping(kernel, topology, brokers, event)
+    else:
+        handle_session_reconnects(kernel, topology, brokers, event)
 
 
 @inner_rule
@@ -261,102 +255,6 @@ def take_broker_fault(kernel: Kernel, topology: Topology, brokers: Brokers, even
         reset_all(kernel, broker)
     if process.held_down == 0 and not process.alive:
         start(kernel, topology, brokers, broker)
-
-
-@inner_rule
-def _take_zookeeper_answer(
-    kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event
-) -> None:
-    """Take an answer of ZooKeeper; ``answer.value`` is what was asked.
-
-    Source: ZooKeeperClient@2.4.0.
-    """
-    broker = answer.destination
-    state = brokers.brokers[broker]
-    asked = answer.value
-    if asked == ZK_CONNECT:
-        if answer.request == state.connects:
-            state.session = answer.count
-            take_configs(kernel, topology, brokers, answer)
-            if state.loaded:
-                register(kernel, topology, brokers, broker)
-            _send_lost_writes(kernel, topology, brokers, broker)
-    elif answer.error == SESSION_EXPIRED:
-        _note_lost_write(topology, brokers, answer)
-        if answer.count == state.session:
-            _lose_session(kernel, topology, brokers, broker)
-        elif state.session != NONE:
-            _send_lost_writes(kernel, topology, brokers, broker)
-    elif asked == ZK_SET:
-        row = row_on(topology, brokers, broker, answer.partition)
-        take_isr_answer(kernel, topology, brokers, row, answer)
-        unlock(kernel, topology, brokers, row)
-    elif asked == ZK_GET:
-        ask_controller(kernel, topology, brokers, broker, answer)
-    elif asked == ZK_CREATE:
-        _take_created(kernel, topology, brokers, broker, answer)
-
-
-@inner_rule
-def _take_created(
-    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, answer: Event
-) -> None:
-    """A notification is written; or the broker is registered, or finds that it is already."""
-    if answer.znode == NOTIFICATIONS_ZNODE:
-        take_notification_answer(kernel, topology, brokers, broker)
-    elif answer.error == NODE_EXISTS:
-        exit_by_itself(kernel, topology, brokers, broker, STOP_REGISTERED_ALREADY)
-    else:
-        brokers.brokers[broker].broker_epoch = answer.offset
-        _tell_controller(kernel, topology, brokers, broker, CONTROLLER_START)
-
-
-@inner_rule
-def _lose_session(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
-    """The session has expired: the controller here resigns, and another one is opened.
-
-    Source: KafkaController.Expire@2.4.0, ZooKeeperClient.reinitialize@2.4.0.
-    """
-    _tell_controller(kernel, topology, brokers, broker, SESSION_LOST)
-    connect(kernel, topology, brokers, broker)
-
-
-@inner_rule
-def _tell_controller(
-    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, kind: int
-) -> None:
-    news = new_event(kernel, broker, controller_process(topology, broker), kind)
-    news.value = brokers.brokers[broker].session
-    send(kernel, news, kernel.context[0].time_us)
-
-
-@inner_rule
-def _note_lost_write(topology: Topology, brokers: Brokers, answer: Event) -> None:
-    if answer.value == ZK_SET:
-        row = row_on(topology, brokers, answer.destination, answer.partition)
-        brokers.hosted[row].write_lost = True
-    elif answer.value == ZK_CREATE and answer.znode == NOTIFICATIONS_ZNODE:
-        brokers.brokers[answer.destination].notification_lost = True
-    elif answer.value == ZK_GET:
-        brokers.brokers[answer.destination].look_lost = True
-
-
-@inner_rule
-def _send_lost_writes(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
-    state = brokers.brokers[broker]
-    row = state.first_log
-    while row != NONE:
-        hosted = brokers.hosted[row]
-        if hosted.write_lost:
-            hosted.write_lost = False
-            send_isr(kernel, topology, brokers, row)
-        row = hosted.next_log
-    if state.look_lost:
-        state.look_lost = False
-        look_for_controller(kernel, topology, brokers, broker)
-    if state.notification_lost:
-        state.notification_lost = False
-        send_notification(kernel, topology, brokers, broker)
 
 
 @inner_rule

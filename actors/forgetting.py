@@ -75,6 +75,7 @@ def drop_requests(kernel: Kernel, brokers: Brokers, broker: int) -> None:
 def _forget_own(brokers: Brokers, broker: int) -> None:
     state = brokers.brokers[broker]
     state.session = UNDEFINED
+    state.reconnecting = False
     state.broker_epoch = UNDEFINED
     state.controller_epoch = UNDEFINED
     state.loaded = False

@@ -23,16 +23,16 @@ def cut_log(kernel: Kernel, brokers: Brokers, row: int, offset: int) -> None:
     epoch_count = partition.epoch_count
     if offset < before:
         write_log_runs(kernel, brokers, row, REASON_TRUNCATION)
-    removed = truncate_to(
-        brokers.rules[hosted.broker],
-        partition,
-        runs_of(brokers, row),
-        epochs_of(brokers, row),
-        offset,
-    )
+    rules = brokers.rules[hosted.broker]
+    removed = truncate_to(rules, partition, runs_of(brokers, row), epochs_of(brokers, row), offset)
     if removed > 0:
         _write_truncation(kernel, brokers, row, before)
         _lower_recovery_point(kernel, brokers, row)
+    elif rules.truncation_always_checkpoints:
+        on_disk = brokers.on_disk[row]
+        # The first of many partitions has written the file for all of them.
+        if on_disk.recovery_point_checkpoint != on_disk.recovery_point:
+            checkpoint_recovery_points(kernel, brokers, hosted.broker)
     note_cut_epochs(kernel, brokers, row, epoch_count)
 
 

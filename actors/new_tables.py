@@ -19,6 +19,7 @@ from tidegauge.actors.state import (
     WatchList,
 )
 from tidegauge.actors.write_back import MARKS
+from tidegauge.actors.zookeeper_client import ONE_SERVER_SPIN_US
 from tidegauge.replication.records import (
     UNDEFINED,
     EpochEntry,
@@ -35,7 +36,7 @@ from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.new_tables import chain_free, empty_lists, new_rules
-from tidegauge.simulation.scenario_cluster import Cluster
+from tidegauge.simulation.scenario_cluster import Cluster, ZooKeeper
 from tidegauge.simulation.scenario_faults import PowerLossFault
 from tidegauge.simulation.topology import Topology
 
@@ -82,7 +83,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     first_thread = 0
     for index, each in enumerate(settings):
         _set(brokers.brokers[index], each)
-        _set_machine(brokers.brokers[index], plan.scenario.cluster)
+        _set_machine(brokers.brokers[index], plan.scenario.cluster, plan.scenario.zookeeper)
         brokers.brokers[index].first_thread = first_thread
         first_thread += threads[index]
     enlarge_watches(brokers, reserve)
@@ -156,8 +157,10 @@ def _set(broker: Broker, settings: dict[str, int]) -> None:
     broker.controller_socket_timeout_ms = settings["controller.socket.timeout.ms"]
 
 
-def _set_machine(broker: Broker, cluster: Cluster) -> None:
+def _set_machine(broker: Broker, cluster: Cluster, zookeeper: ZooKeeper) -> None:
     """Take over what is the machine's, and its supervisor's."""
+    is_one_server = zookeeper.servers == 1
+    broker.zookeeper_spin_us = ONE_SERVER_SPIN_US if is_one_server else 0
     broker.restart_after_exit_us = UNDEFINED
     if cluster.restart_after_exit_us is not None:
         broker.restart_after_exit_us = cluster.restart_after_exit_us

@@ -102,6 +102,12 @@ class Broker(Record):
     session: i64
     #: How many it has asked for.
     connects: i64
+    #: The session has expired, which it finds out when it has connected anew.
+    reconnecting: flag
+    #: When ZooKeeper was heard last.
+    zookeeper_heard_us: i64
+    #: What passes before the only server of an ensemble is tried again.
+    zookeeper_spin_us: i64
     #: The czxid of its registration.
     broker_epoch: i64
     #: Epoch of the controller that it obeys.

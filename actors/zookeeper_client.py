@@ -9,13 +9,25 @@ client tries for ever.
 from __future__ import annotations
 
 from tidegauge.actors.state import Brokers
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import Event, Kernel
-from tidegauge.simulation.kinds import SESSION_PING, ZK_CLOSE, ZK_CONNECT, ZK_CREATE, ZK_PING
+from tidegauge.simulation.kinds import (
+    SESSION_PING,
+    SESSION_RECONNECTS,
+    ZK_CLOSE,
+    ZK_CONNECT,
+    ZK_CREATE,
+    ZK_PING,
+)
 from tidegauge.simulation.links import send
+from tidegauge.simulation.random_streams import RECONNECT, draw_below
 from tidegauge.simulation.topology import Topology, broker_znode, zookeeper_process
+
+#: What passes before the only server of an ensemble is tried again.
+ONE_SERVER_SPIN_US = code(1_000_000)
+_MOST_SLEEP_US = code(1_000_000)
 
 
 @inner_rule
@@ -39,6 +51,34 @@ def connect(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -
     request.request = state.connects
     request.wait_ms = state.zookeeper_session_timeout_ms
     send(kernel, request, kernel.context[0].time_us)
+
+
+@inner_rule
+def reconnect(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+    """Connect anew after the server was lost; only the server says that the session is over.
+
+    The client gives a server up when it has not heard it for two thirds of the session's
+    time-out, a process that was stopped as soon as it goes on. Then it sleeps for up to a
+    second, tries, and so on.
+
+    Source: ClientCnxn.SendThread.run and startConnect, StaticHostProvider.next of ZooKeeper
+    3.5.9.
+    """
+    state = brokers.brokers[broker]
+    now_us = kernel.context[0].time_us
+    timeout_us = state.zookeeper_session_timeout_ms * 1000
+    lost_us = max(
+        state.zookeeper_heard_us + timeout_us * 2 // 3, kernel.processes[broker].resumed_us
+    )
+    seed = kernel.context[0].seed
+    sleep_us = state.zookeeper_spin_us + draw_below(
+        _MOST_SLEEP_US, seed, RECONNECT, broker, state.connects
+    )
+    since_us = max(0, now_us - lost_us) % (sleep_us + timeout_us)
+    timer = new_event(kernel, broker, broker, SESSION_RECONNECTS)
+    timer.value = state.session
+    state.reconnecting = True
+    set_timer(kernel, timer, now_us + max(0, sleep_us - since_us))
 
 
 @inner_rule

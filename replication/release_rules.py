@@ -206,5 +206,8 @@ class ReleaseRules(Record):
     rebalance_asks_known_isr: flag
     #: A log that was recovered is taken to be on disk up to its end.
     recovery_point_at_end_after_recovery: flag
+    #: Recovery points are checkpointed whenever a follower looks whether to truncate, even if
+    #: there is nothing to cut.
+    truncation_always_checkpoints: flag
     #: A broker that dies while it loads its logs has not stopped cleanly.
     clean_marker_deleted_before_loading: flag

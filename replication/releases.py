@@ -397,6 +397,10 @@ RULE_CELLS: Table = {
         Cell("0.10.2.0", False, "Log.recoverLog@0.10.2.0"),
         Cell("1.0.0", True, "Log.recoverLog@1.0.2"),
     ),
+    "truncation_always_checkpoints": (
+        Cell("0.10.2.0", True, "LogManager.truncateTo@0.10.2.0"),
+        Cell("1.0.0", False, "LogManager.truncateTo@1.0.0"),
+    ),
     "clean_marker_deleted_before_loading": (
         Cell("0.10.2.0", False, "LogManager.loadLogs@0.10.2.0"),
         Cell("2.8.0", True, "KAFKA-10471, LogManager.loadLogs@2.8.0"),

@@ -155,6 +155,7 @@ def _pause(kernel: Kernel, process: int, number: int, begins: bool) -> None:
         role.stops = False
         state.paused -= 1
         if state.paused == 0:
+            state.resumed_us = kernel.context[0].time_us
             release_process(kernel, process)
 
 

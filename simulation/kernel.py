@@ -203,8 +203,9 @@ class Process(Record):
     #: When it was started and when it died last.
     up_since_us: i64
     died_us: i64
-    #: How many faults stop it now.
+    #: How many faults stop it now, and when it went on after the last one.
     paused: i64
+    resumed_us: i64
     #: Added to each append by slow disks.
     disk_delay_us: i64
     #: What has come in while it was stopped.

@@ -62,6 +62,7 @@ SHUTDOWN_RETRIES = code(44)
 SHUTDOWN_GIVES_UP = code(45)
 BROKER_STOPS = code(46)
 # A broker: news of ZooKeeper.
+SESSION_RECONNECTS = code(49)
 CONFIG_CHANGED = code(48)
 
 # ZooKeeper: requests, and its tick.

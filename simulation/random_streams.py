@@ -21,6 +21,7 @@ RETRANSMISSION = code(2)
 START = code(3)
 COST = code(4)
 POWER_LOSS = code(5)
+RECONNECT = code(6)
 
 #: How many values a quantile table has.
 QUANTILES = 17

@@ -200,6 +200,12 @@ class ZooKeeper(Part):
         le=3_600_000,
         description="ZooKeeper's tickTime: sessions expire on ticks.",
     )
+    servers: int = Field(
+        default=3,
+        ge=1,
+        description="How many servers it has. With one alone, clients that have lost it wait a "
+        "second before they try the same again.",
+    )
     rack: Name | None = Field(
         default=None,
         description="Where it stands. Default: in none, so that all brokers are far away.",

@@ -106,6 +106,11 @@ WORDS: dict[str, str] = {
         "step {step} is answered by {from_process}: {error}, offset {offset}, "
         "end offset {end_offset}, epoch {epoch}",
     "step_unanswered": "step {step} gets no answer from {from_process}",
+    "observed":
+        "has a log to before {log_end_offset}, high watermark {high_watermark}, in its "
+        "checkpoint {checkpointed}; recovery point {recovery_point}, {epoch_count} leader "
+        "epoch(s), at step {step}",
+    "epoch_observed": "has leader epoch {epoch} from {start_offset} on, at step {step}",
     "batch_duplicated":
         "batch {batch} of {records} record(s) is there twice: at offset {first_offset} and, "
         "by a retry, at {again_offset}",

@@ -59,7 +59,7 @@ def compare(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
                 simulated = _at(shown, path)
                 yield Field(number, ".".join(path), EXACT, value, simulated, simulated == value)
         for name, values in merged.varies.items():
-            path = _path_in(shown, name)
+            path = tuple(name.split("."))
             if _is_compared(path):
                 simulated = _at(shown, path)
                 yield Field(number, name, VARIED, values, simulated, simulated in values)
@@ -119,10 +119,6 @@ def _at(tree: Any, path: tuple[str, ...]) -> Any:
         else:
             return ABSENT
     return tree
-
-
-def _path_in(tree: Any, name: str) -> tuple[str, ...]:
-    return tuple(name.split("."))
 
 
 def _is_compared(path: tuple[str, ...]) -> bool:

@@ -21,7 +21,13 @@ STILL_MS = 1500
 _WITHIN = "90s"
 _PRODUCE_TIMEOUT_MS = 5000
 #: What passes from one step to the next, while the harness reads files and asks brokers.
-_BETWEEN_STEPS = "20ms"
+_BETWEEN_STEPS = "50ms"
+#: ... and from the start of the cluster to the first step.
+_BEFORE_FIRST_STEP = "3s"
+#: ... and before it begins to.
+_BEFORE_LOOKING = "5ms"
+#: A start of the simulator's brokers, with small logs.
+_START_MS = 550
 #: How long the harness takes to find out that a start has failed, and to try again.
 _RESTART_AFTER_EXIT = "5s"
 
@@ -84,7 +90,7 @@ def translate(schedule: RecordedSchedule, *, seed: int = 1) -> Translation:
                 broker: _settings(own)[0] for broker, own in schedule.per_broker.items()
             },
         },
-        "zookeeper": {"tick_ms": schedule.zookeeper.get("tickTime", 1000)},
+        "zookeeper": {"tick_ms": schedule.zookeeper.get("tickTime", 1000), "servers": 1},
         "topics": writer.topics,
         "faults": writer.faults,
         "steps": writer.steps,
@@ -142,6 +148,7 @@ class _Writer:
             self._when(unregistered=[broker])
             self._lingering.discard(broker)
         self._quiet()
+        self._add("wait", after=_BEFORE_FIRST_STEP)
         for recorded in self.schedule.steps:
             played = PlayedStep(recorded, first=len(self.steps))
             write = getattr(self, f"_write_{recorded.op}", None)
@@ -177,7 +184,7 @@ class _Writer:
             self.duration_ms += 2 * (quiet_ms + STILL_MS) + 15_000
         if played.recorded.observed is not None:
             played.observation = len(self.steps)
-            self._add("observe")
+            self._add("observe", after=_BEFORE_LOOKING)
         played.end = len(self.steps)
 
     def _quiet(self) -> None:
@@ -220,6 +227,7 @@ class _Writer:
                 self._begin(kind, name, brokers=[broker])
                 self._lingering.add(broker)
             self._down.setdefault(broker, []).append(name)
+            self._paused.pop(broker, None)
 
     # One method for each kind of step; its name says which.
 
@@ -268,8 +276,19 @@ class _Writer:
         self._lingering -= set(brokers)
 
     def _write_start(self, played: PlayedStep) -> None:
-        brokers = _listed(played.recorded.step["b"])
-        self._start(brokers)
+        self._take_as_long_as_recorded(played.recorded)
+        self._start(_listed(played.recorded.step["b"]))
+
+    def _take_as_long_as_recorded(self, recorded: RecordedStep) -> None:
+        """How long a virtual machine takes to come up is the machine's, not Kafka's.
+
+        What the simulator's brokers take by themselves is left out.
+        """
+        span = recorded.result.ranges_ms.get("t_registered_ms")
+        if span is not None:
+            wait_ms = max(0.0, (span[0] + span[1]) / 2 - _START_MS)
+            self._add("wait", after=f"{wait_ms:.0f}ms")
+            self.duration_ms += wait_ms
 
     def _start(self, brokers: list[Any]) -> None:
         for broker in brokers:
