@@ -94,6 +94,8 @@ class _Reader:
         self._taken_us: dict[int, int] = {}
         self._up: dict[int, bool] = dict.fromkeys(self.brokers, False)
         self._paused: dict[int, set[int]] = defaultdict(set)
+        #: Faults that keep ZooKeeper from answering the harness, too.
+        self._outages: set[int] = set()
         self._epochs: dict[tuple[int, int], int] = {}
         #: Batches that were appended: partition, epoch, first offset -> records, tag.
         self._batches: dict[tuple[str, int, int], tuple[int, str]] = {}
@@ -247,7 +249,7 @@ class _Reader:
                 continue
             node = nodes.get(f"/brokers/topics/{topic}/partitions/{partition}/state")
             state = None
-            if node is not None:
+            if node is not None and not self._outages:
                 state = json.loads(node.data or "{}") | {"version": node.version}
             tree["partitions"][f"{topic}-{partition}"] = {
                 "replicas_assigned": self.names.replicas(number),
@@ -275,6 +277,11 @@ class _Reader:
             outcome.times_ms.setdefault("shutdown_ms", (row["time_us"] - outcome.begin_us) / 1000)
 
     def _take_fault(self, row: TraceRow) -> None:
+        if self._faults[row["fault"]] == "zookeeper_outage":
+            (self._outages.add if row.kind == "fault_began" else self._outages.discard)(
+                row["fault"]
+            )
+            return
         broker = self.names.broker_of_process(row["process"])
         if broker < 0 or self._faults[row["fault"]] != "pause":
             return

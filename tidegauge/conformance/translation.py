@@ -22,8 +22,8 @@ _WITHIN = "90s"
 _PRODUCE_TIMEOUT_MS = 5000
 #: What passes from one step to the next, while the harness reads files and asks brokers.
 _BETWEEN_STEPS = "50ms"
-#: ... and from the start of the cluster to the first step.
-_BEFORE_FIRST_STEP = "3s"
+#: ... and from the start of the cluster to the first step, by seed: it was not recorded.
+_BEFORE_FIRST_STEP = ("3s", "4500ms", "1500ms", "6s")
 #: ... and before it begins to.
 _BEFORE_LOOKING = "5ms"
 #: A start of the simulator's brokers, with small logs.
@@ -67,7 +67,7 @@ def translate(schedule: RecordedSchedule, *, seed: int = 1) -> Translation:
         RecordingError: a step is of a kind that cannot be played.
         ScenarioError: what it says makes no scenario.
     """
-    writer = _Writer(schedule)
+    writer = _Writer(schedule, seed)
     writer.write_all()
     settings, not_modelled = _settings(schedule.settings)
     story: dict[str, Any] = {
@@ -125,8 +125,9 @@ def _listed(value: Any) -> list[Any]:
 class _Writer:
     """Writes the steps, one after the other, and the faults that they begin and end."""
 
-    def __init__(self, schedule: RecordedSchedule) -> None:
+    def __init__(self, schedule: RecordedSchedule, seed: int) -> None:
         self.schedule = schedule
+        self.seed = seed
         self.steps: list[dict[str, Any]] = []
         self.faults: list[dict[str, Any]] = []
         self.topics: list[dict[str, Any]] = []
@@ -148,7 +149,7 @@ class _Writer:
             self._when(unregistered=[broker])
             self._lingering.discard(broker)
         self._quiet()
-        self._add("wait", after=_BEFORE_FIRST_STEP)
+        self._add("wait", after=_BEFORE_FIRST_STEP[(self.seed - 1) % len(_BEFORE_FIRST_STEP)])
         for recorded in self.schedule.steps:
             played = PlayedStep(recorded, first=len(self.steps))
             write = getattr(self, f"_write_{recorded.op}", None)
@@ -156,7 +157,8 @@ class _Writer:
                 raise RecordingError(
                     f"{self.schedule.name}: steps.{recorded.number}: {recorded.op} is not played"
                 )
-            self._add("wait", after=_BETWEEN_STEPS)
+            looked = self.played and self.played[-1].recorded.observed is not None
+            self._add("wait", after=_BETWEEN_STEPS if looked else "1ms")
             write(played)
             self._finish(played)
             self.played.append(played)
@@ -263,8 +265,10 @@ class _Writer:
         number = self._add("produce", **_partition(step["tp"]), **arguments)
         played.requests.append((number, step["tp"], None))
 
-    def _write_collect(self, _: PlayedStep) -> None:
-        """The answer is written down when it comes."""
+    def _write_collect(self, played: PlayedStep) -> None:
+        """The answer is written down when it comes; here it is only waited for."""
+        span = played.recorded.result.ranges_ms.get("step_ms", (0.0, 0.0))
+        self._add("wait", after=f"{span[1]:.0f}ms")
 
     def _write_kill(self, played: PlayedStep) -> None:
         self._bring_down("crash", _listed(played.recorded.step["b"]), "kill")
