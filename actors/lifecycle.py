@@ -43,6 +43,7 @@ from tidegauge.replication.leader_epoch_cache import truncate_from_end
 from tidegauge.replication.log import open_log
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.costs import (
+    BROKER_READY,
     BROKER_START_COST,
     LOG_LOAD,
     LOG_RECOVERY,
@@ -163,8 +164,22 @@ def handle_logs_loaded(kernel: Kernel, topology: Topology, brokers: Brokers, tim
             _load_log(kernel, brokers, row)
         row = brokers.hosted[row].next_log
     _run(kernel, brokers, broker)
+    if brokers.rules[broker].registered_before_requests:
+        _take_requests_later(kernel, brokers, broker)
     if state.session != NONE:
         register(kernel, topology, brokers, broker)
+
+
+@inner_rule
+def _take_requests_later(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+    """Its sockets are open, but what comes in waits until the rest of the broker has started.
+
+    Source: KafkaServer.startup@2.6.3, startDataPlaneProcessors.
+    """
+    state = brokers.brokers[broker]
+    ready_us = kernel.context[0].time_us + cost_us(kernel, broker, BROKER_READY)
+    for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
+        brokers.threads[thread].free_us = ready_us
 
 
 @inner_rule

@@ -206,6 +206,8 @@ class ReleaseRules(Record):
     rebalance_asks_known_isr: flag
     #: A log that was recovered is taken to be on disk up to its end.
     recovery_point_at_end_after_recovery: flag
+    #: A broker registers while it is still starting, and takes requests some time later.
+    registered_before_requests: flag
     #: Recovery points are checkpointed whenever a follower looks whether to truncate, even if
     #: there is nothing to cut.
     truncation_always_checkpoints: flag

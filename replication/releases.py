@@ -397,6 +397,10 @@ RULE_CELLS: Table = {
         Cell("0.10.2.0", False, "Log.recoverLog@0.10.2.0"),
         Cell("1.0.0", True, "Log.recoverLog@1.0.2"),
     ),
+    "registered_before_requests": (
+        Cell("0.10.2.0", False, "KafkaServer.startup@0.10.2.0"),
+        Cell("1.1.0", True, "KafkaServer.startup@1.1.1"),
+    ),
     "truncation_always_checkpoints": (
         Cell("0.10.2.0", True, "LogManager.truncateTo@0.10.2.0"),
         Cell("1.0.0", False, "LogManager.truncateTo@1.0.0"),

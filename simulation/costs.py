@@ -16,7 +16,7 @@ COST_NAMES = (
     *("zookeeper_read", "zookeeper_write", "zookeeper_pipelined_write"),
     *("controller_event", "controller_partition"),
     *("broker_start", "log_load", "log_recovery", "log_recovery_mebibyte", "broker_stop"),
-    "controller_failover_partition",
+    *("controller_failover_partition", "broker_ready"),
 )
 REQUEST = code(int(NETWORK_TABLES) + 0)
 REQUEST_PARTITION = code(int(NETWORK_TABLES) + 1)
@@ -34,6 +34,7 @@ LOG_RECOVERY = code(int(NETWORK_TABLES) + 12)
 LOG_RECOVERY_MEBIBYTE = code(int(NETWORK_TABLES) + 13)
 BROKER_STOP = code(int(NETWORK_TABLES) + 14)
 CONTROLLER_FAILOVER_PARTITION = code(int(NETWORK_TABLES) + 15)
+BROKER_READY = code(int(NETWORK_TABLES) + 16)
 
 
 @inner_rule

@@ -268,6 +268,8 @@ class _Reader:
     def _take_life(self, row: TraceRow) -> None:
         broker = self.brokers[row["broker"]]
         self._up[broker] = row.kind != "broker_stopped"
+        if row.kind == "broker_stopped":
+            self._paused[broker].clear()
         if self.now < 0:
             return
         outcome = self.outcomes[self.now]

@@ -23,7 +23,7 @@ _PRODUCE_TIMEOUT_MS = 5000
 #: What passes from one step to the next, while the harness reads files and asks brokers.
 _BETWEEN_STEPS = "50ms"
 #: ... and from the start of the cluster to the first step, by seed: it was not recorded.
-_BEFORE_FIRST_STEP = ("3s", "4500ms", "1500ms", "6s")
+_BEFORE_FIRST_STEP = ("4500ms", "3s", "1500ms", "6s")
 #: ... and before it begins to.
 _BEFORE_LOOKING = "5ms"
 #: A start of the simulator's brokers, with small logs.
