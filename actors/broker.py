@@ -13,8 +13,9 @@ DelayedProduce, DelayedFetch    ``delayed_operations.py``, ``purgatory.py``
 ReplicaFetcherThread            ``follower.py``, ``follower_truncation.py``,
 ..                              ``fetcher_thread.py``
 becomeLeaderOrFollower          ``controller_requests.py``, ``stop_replica.py``
-isr-expiration, ISR updates,    ``isr_changes.py``, ``locks.py``
-isr-change-propagation
+isr-expiration, ISR updates     ``isr_changes.py``, ``locks.py``
+AlterPartitionManager           ``alter_partition.py``
+isr-change-propagation          ``isr_change_propagation.py``
 KafkaZkClient, its session      ``zookeeper_client.py``
 KafkaServer.startup, crashes    ``lifecycle.py``, ``forgetting.py``
 KafkaServer.controlledShutdown  ``controlled_shutdown.py``
@@ -25,6 +26,11 @@ Log, LogManager, checkpoints    ``logs.py``, ``checkpoints.py``, ``write_back.py
 
 from __future__ import annotations
 
+from tidegauge.actors.alter_partition import (
+    handle_alter_partition_due,
+    handle_alter_partition_gives_up,
+    lose_alter_partition,
+)
 from tidegauge.actors.checkpoints import (
     handle_high_watermark_checkpoint,
     handle_recovery_point_checkpoint,
@@ -50,13 +56,16 @@ from tidegauge.actors.follower import (
     lose_source_broker,
     waits_for_disk,
 )
-from tidegauge.actors.isr_changes import (
+from tidegauge.actors.isr_change_propagation import (
     handle_isr_change_propagation,
+    send_notification,
+    take_notification_answer,
+)
+from tidegauge.actors.isr_changes import (
+    handle_alter_partition_response,
     handle_isr_expiration,
     send_isr,
-    send_notification,
     take_isr_answer,
-    take_notification_answer,
 )
 from tidegauge.actors.leader import close_account
 from tidegauge.actors.lifecycle import (
@@ -84,6 +93,9 @@ from tidegauge.simulation.events import free_event, new_event, set_timer
 from tidegauge.simulation.faults import POWER_LOSS, RESTART, reset_all, stops_process
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
+    ALTER_PARTITION_DUE,
+    ALTER_PARTITION_GIVES_UP,
+    ALTER_PARTITION_RESPONSE,
     BROKER_START,
     BROKER_STOPS,
     CONFIG_CHANGED,
@@ -145,7 +157,12 @@ def handle_broker_event(kernel: Kernel, topology: Topology, brokers: Brokers, ev
         handle_fetch_response(kernel, topology, brokers, event)
     elif kind == ZK_RESPONSE:
         _take_zookeeper_answer(kernel, topology, brokers, event)
-    elif kind in (EPOCH_RESPONSE, LIST_OFFSETS_RESPONSE, CONTROLLED_SHUTDOWN_RESPONSE):
+    elif kind in (
+        EPOCH_RESPONSE,
+        LIST_OFFSETS_RESPONSE,
+        CONTROLLED_SHUTDOWN_RESPONSE,
+        ALTER_PARTITION_RESPONSE,
+    ):
         _take_other_answer(kernel, topology, brokers, event)
     elif kind == DISCONNECTED:
         _lose_connection(kernel, topology, brokers, event)
@@ -163,6 +180,8 @@ def _take_other_answer(kernel: Kernel, topology: Topology, brokers: Brokers, eve
         handle_epoch_response(kernel, topology, brokers, event)
     elif event.kind == LIST_OFFSETS_RESPONSE:
         handle_list_offsets_response(kernel, topology, brokers, event)
+    elif event.kind == ALTER_PARTITION_RESPONSE:
+        handle_alter_partition_response(kernel, topology, brokers, event)
     else:
         handle_controlled_shutdown_response(kernel, topology, brokers, event)
 
@@ -171,12 +190,15 @@ def _take_other_answer(kernel: Kernel, topology: Topology, brokers: Brokers, eve
 def _lose_connection(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
     """A peer has died, or does not listen: a source broker of fetchers, or the controller."""
     broker = event.destination
-    count = topology.sizes[0].brokers
-    if event.source < count:
+    state = brokers.brokers[broker]
+    controller = event.source
+    if event.source < topology.sizes[0].brokers:
         lose_source_broker(kernel, topology, brokers, broker, event.source, event.offset)
-    controller = controller_process(topology, event.source)
-    if event.source >= count or controller == brokers.brokers[broker].shutdown_controller:
+        controller = controller_process(topology, event.source)
+    if controller == state.shutdown_controller:
         lose_controller(kernel, topology, brokers, broker, event.offset)
+    if controller == state.alter_partition_controller:
+        lose_alter_partition(kernel, topology, brokers, broker, event.offset)
 
 
 @inner_rule
@@ -198,6 +220,10 @@ def _take_timer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Eve
         _go_on_stopping(kernel, topology, brokers, event)
     elif kind in (BROKER_START, LOADING_BEGINS, LOGS_LOADED):
         _go_on_starting(kernel, topology, brokers, event)
+    elif kind == ALTER_PARTITION_DUE:
+        handle_alter_partition_due(kernel, topology, brokers, event)
+    elif kind == ALTER_PARTITION_GIVES_UP:
+        handle_alter_partition_gives_up(kernel, topology, brokers, event)
     elif kind == SESSION_PING:
         handle_session_ping(kernel, topology, brokers, event)
     else:

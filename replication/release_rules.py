@@ -86,6 +86,15 @@ class ReleaseRules(Record):
     isr_update_gives_up_on_invalid_request: flag
     #: ... and so do UNKNOWN_TOPIC_ID and NEW_LEADER_ELECTED.
     isr_update_gives_up_on_topic_id: flag
+    #: AlterIsr is sent every 50 ms, not as soon as there is something to be sent.
+    isr_updates_sent_periodically: flag
+    #: A LeaderAndIsr takes the leader's proposal out of the queue to the controller.
+    leader_and_isr_drops_isr_update: flag
+    #: The controller tells a leader that knows more than itself NOT_CONTROLLER, and compares
+    #: partition epochs before it writes.
+    alter_partition_epoch_checked: flag
+    #: The controller lets nobody into an ISR whose broker is not alive (KIP-841).
+    alter_partition_requires_eligible: flag
     #: The high watermark is attempted when a shrink is proposed, before it is confirmed.
     high_watermark_on_isr_proposal: flag
     #: The high watermark is attempted when the change is confirmed (KAFKA-13091).

@@ -94,6 +94,9 @@ EPOCH_ANSWERED = code(49)
 SAMPLED = code(50)
 EPOCH_ASSIGNED = code(51)
 EPOCHS_CUT = code(52)
+ALTER_PARTITION_SENT = code(53)
+ALTER_PARTITION_FAILED = code(54)
+ISR_ALTERED = code(55)
 APPENDED = code(60)
 FETCH_COUNTED = code(61)
 FETCH_ANSWERED = code(62)
@@ -141,7 +144,8 @@ _CANONICAL = (
      "partition leader leader_epoch version log_end_offset high_watermark",
      "a broker follows, as a LeaderAndIsr told it"),
     (ISR_UPDATE_SENT, "isr_update_sent", "partition isr old_isr version",
-     "a leader writes another ISR to ZooKeeper; until the answer the partition is blocked"),
+     "a leader asks ZooKeeper for another ISR, and the partition is blocked until the answer; "
+     "or, with AlterPartition, the controller, and the change is pending"),
     (ISR_SHRUNK, "isr_shrunk",
      "partition isr old_isr leader_epoch version log_end_offset lag_ms",
      "a leader has taken followers out of the ISR; lag_ms is the longest since caught up"),
@@ -149,7 +153,12 @@ _CANONICAL = (
      "partition isr old_isr leader_epoch version log_end_offset",
      "a leader has taken a follower into the ISR"),
     (ISR_UPDATE_FAILED, "isr_update_failed", "partition isr version error",
-     "ZooKeeper has refused a leader's ISR: it has another version of the state"),
+     "a leader's ISR is refused: ZooKeeper has another version of the state, or the controller "
+     "says why not"),
+    (ALTER_PARTITION_SENT, "alter_partition_sent", "to_process request partition_count",
+     "a broker sends the controller all ISR changes that its leaders have proposed"),
+    (ALTER_PARTITION_FAILED, "alter_partition_failed", "from_process request error",
+     "the request as a whole has failed, and is sent again"),
     (EXPOSED, "exposed", "partition leader_epoch high_watermark reason",
      "the highest high watermark that consumers could read so far in this leader's term"),
     (ACKNOWLEDGED, "acknowledged", "partition leader_epoch acks first_offset end_offset reason",
@@ -193,6 +202,8 @@ _CANONICAL = (
      "the controller has written a leader that it elected"),
     (REMOVED_FROM_ISR, "removed_from_isr", "partition replica leader leader_epoch isr version",
      "the controller has taken a dead replica out of the ISR"),
+    (ISR_ALTERED, "isr_altered", "partition leader leader_epoch isr version error",
+     "the controller has decided on an ISR that a leader proposes, and written it"),
     (NOTIFICATION_READ, "notification_read", "notification partition_count",
      "the controller has read an isr_change_notification and now tells the brokers"),
     (CONTROLLER_RESIGNED, "controller_resigned", "broker controller_epoch",
