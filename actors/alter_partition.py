@@ -146,13 +146,22 @@ def _look_later(kernel: Kernel, brokers: Brokers, broker: int, delay_us: int) ->
 
 
 @inner_rule
-def handle_alter_partition_due(
+def handle_alter_partition_timer(
     kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
 ) -> None:
-    """Send what waits to be sent (again)."""
-    broker = timer.destination
+    """Send what waits to be sent (again), or look whether the answer is overdue."""
+    if brokers.brokers[timer.destination].ends:
+        return
+    if timer.kind == ALTER_PARTITION_DUE:
+        _send_what_is_due(kernel, topology, brokers, timer.destination)
+    else:
+        _look_at_deadline(kernel, topology, brokers, timer.destination)
+
+
+@inner_rule
+def _send_what_is_due(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     state = brokers.brokers[broker]
-    if kernel.context[0].time_us < state.alter_partition_due_us or state.ends:
+    if kernel.context[0].time_us < state.alter_partition_due_us:
         # Another timer is set.
         return
     if state.alter_partition == NONE:
@@ -171,19 +180,17 @@ def _watch_deadline(kernel: Kernel, state: Broker, broker: int) -> None:
 
 
 @inner_rule
-def handle_alter_partition_gives_up(
-    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
-) -> None:
+def _look_at_deadline(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     """The controller may not have answered within controller.socket.timeout.ms."""
-    state = brokers.brokers[timer.destination]
+    state = brokers.brokers[broker]
     state.alter_partition_deadline = False
     if not _is_in_flight(state):
         return
     now_us = kernel.context[0].time_us
     if now_us < state.alter_partition_sent_us + state.controller_socket_timeout_ms * 1000:
-        _watch_deadline(kernel, state, timer.destination)
+        _watch_deadline(kernel, state, broker)
     else:
-        lose_alter_partition(kernel, topology, brokers, timer.destination, now_us)
+        lose_alter_partition(kernel, topology, brokers, broker, now_us)
 
 
 @inner_rule

@@ -26,11 +26,7 @@ Log, LogManager, checkpoints    ``logs.py``, ``checkpoints.py``, ``write_back.py
 
 from __future__ import annotations
 
-from tidegauge.actors.alter_partition import (
-    handle_alter_partition_due,
-    handle_alter_partition_gives_up,
-    lose_alter_partition,
-)
+from tidegauge.actors.alter_partition import handle_alter_partition_timer, lose_alter_partition
 from tidegauge.actors.checkpoints import (
     handle_high_watermark_checkpoint,
     handle_recovery_point_checkpoint,
@@ -220,12 +216,8 @@ def _take_timer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Eve
         _go_on_stopping(kernel, topology, brokers, event)
     elif kind in (BROKER_START, LOADING_BEGINS, LOGS_LOADED):
         _go_on_starting(kernel, topology, brokers, event)
-    elif kind == ALTER_PARTITION_DUE:
-        handle_alter_partition_due(kernel, topology, brokers, event)
-    elif kind == ALTER_PARTITION_GIVES_UP:
-        handle_alter_partition_gives_up(kernel, topology, brokers, event)
-    elif kind == SESSION_PING:
-        handle_session_ping(kernel, topology, brokers, event)
+    elif kind in (ALTER_PARTITION_DUE, ALTER_PARTITION_GIVES_UP):
+        handle_alter_partition_timer(kernel, topology, brokers, event)
     else:
         _take_periodic(kernel, topology, brokers, event)
 
@@ -239,6 +231,8 @@ def _take_periodic(kernel: Kernel, topology: Topology, brokers: Brokers, event: 
     elif kind == ISR_CHANGE_PROPAGATION:
         if not brokers.brokers[event.destination].ends:
             handle_isr_change_propagation(kernel, topology, brokers, event)
+    elif kind == SESSION_PING:
+        handle_session_ping(kernel, topology, brokers, event)
     elif kind == HIGH_WATERMARK_CHECKPOINT:
         handle_high_watermark_checkpoint(kernel, brokers, event)
     elif kind == RECOVERY_POINT_CHECKPOINT:

@@ -29,7 +29,7 @@ from tidegauge.controller.request_batch import send_requests, touch
 from tidegauge.controller.state import ControlPlane, broker_at, partition_at, state_at
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
-from tidegauge.replication.records import LeaderAndIsr, UNDEFINED
+from tidegauge.replication.records import UNDEFINED, LeaderAndIsr
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.replica_list import EMPTY, without
 from tidegauge.simulation.events import add_item, free_event, new_answer

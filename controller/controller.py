@@ -282,18 +282,12 @@ def _advance(kernel: Kernel, topology: Topology, plane: ControlPlane, controller
             resign(kernel, topology, plane, controller)
         _end_event(kernel, plane, controller)
     while state.event != NONE and state.pending == 0 and state.work_us == 0:
-        if state.event == ELECT:
-            advance_election(kernel, topology, plane, controller)
-        elif state.event == SHUT_DOWN_BROKER:
-            advance_broker_shutdown(kernel, topology, plane, controller)
-        elif state.event == ALTER:
-            advance_alter_partition(kernel, topology, plane, controller)
+        if state.event in (ELECT, SHUT_DOWN_BROKER, ALTER):
+            _advance_anyway(kernel, topology, plane, controller)
         elif not state.active:
             state.event = NONE
-        elif state.event == BROKER_CHANGE:
-            advance_broker_change(kernel, topology, plane, controller)
         else:
-            _advance_other(kernel, topology, plane, controller)
+            _advance_as_controller(kernel, topology, plane, controller)
     if state.event == NONE:
         _end_event(kernel, plane, controller)
         if state.active:
@@ -304,11 +298,27 @@ def _advance(kernel: Kernel, topology: Topology, plane: ControlPlane, controller
 
 
 @inner_rule
-def _advance_other(
+def _advance_anyway(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    """Go on with an event that also those deal with who are not controller."""
+    event = plane.controllers[controller].event
+    if event == ELECT:
+        advance_election(kernel, topology, plane, controller)
+    elif event == SHUT_DOWN_BROKER:
+        advance_broker_shutdown(kernel, topology, plane, controller)
+    else:
+        advance_alter_partition(kernel, topology, plane, controller)
+
+
+@inner_rule
+def _advance_as_controller(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
 ) -> None:
     event = plane.controllers[controller].event
-    if event == TOPIC_CHANGE:
+    if event == BROKER_CHANGE:
+        advance_broker_change(kernel, topology, plane, controller)
+    elif event == TOPIC_CHANGE:
         advance_topic_change(kernel, topology, plane, controller)
     elif event == ISR_CHANGE:
         advance_isr_change(kernel, topology, plane, controller)

@@ -144,8 +144,7 @@ _CANONICAL = (
      "partition leader leader_epoch version log_end_offset high_watermark",
      "a broker follows, as a LeaderAndIsr told it"),
     (ISR_UPDATE_SENT, "isr_update_sent", "partition isr old_isr version",
-     "a leader asks ZooKeeper for another ISR, and the partition is blocked until the answer; "
-     "or, with AlterPartition, the controller, and the change is pending"),
+     "a leader asks ZooKeeper for another ISR, which blocks the partition, or the controller"),
     (ISR_SHRUNK, "isr_shrunk",
      "partition isr old_isr leader_epoch version log_end_offset lag_ms",
      "a leader has taken followers out of the ISR; lag_ms is the longest since caught up"),
@@ -153,8 +152,7 @@ _CANONICAL = (
      "partition isr old_isr leader_epoch version log_end_offset",
      "a leader has taken a follower into the ISR"),
     (ISR_UPDATE_FAILED, "isr_update_failed", "partition isr version error",
-     "a leader's ISR is refused: ZooKeeper has another version of the state, or the controller "
-     "says why not"),
+     "a leader's ISR is refused: ZooKeeper has another version, or the controller says why"),
     (ALTER_PARTITION_SENT, "alter_partition_sent", "to_process request partition_count",
      "a broker sends the controller all ISR changes that its leaders have proposed"),
     (ALTER_PARTITION_FAILED, "alter_partition_failed", "from_process request error",
