@@ -1,37 +1,23 @@
 """AlterPartition at the controller: a leader proposes ISRs, and the controller writes them.
 
-One request names partitions of one leader (KIP-497). Those that the controller's own context
-lets pass are written to ZooKeeper, all in one go, each on the condition that its state still
-has the version that the leader knows. The leader and its epoch stay; the controller epoch is
-that of this controller. What was written is read back, all brokers are told of every
-partition that was asked for, and the leader is answered for each.
-
-======================================================  =====================================
-what a leader asks                                      its answer
-======================================================  =====================================
-its leader or partition epoch is newer than known       NOT_CONTROLLER (3.3+): there must be
-                                                        another controller by now
-the partition is not known                              UNKNOWN_TOPIC_OR_PARTITION
-another leader has been elected since                   FENCED_LEADER_EPOCH
-what is stored already                                  success, and nothing is written
-an older partition epoch                                INVALID_UPDATE_VERSION: at once
-                                                        (3.3+), or as ZooKeeper says BADVERSION
-somebody in the ISR is not alive, or about to stop      INELIGIBLE_REPLICA (3.3+)
-======================================================  =====================================
+One request names partitions of one leader (KIP-497). Those that pass by what the controller
+knows itself (``leader_and_isr.py``) are written to ZooKeeper, all in one go, each on the
+condition that its state still has the version that the leader knows. Leader and leader epoch
+stay; the controller epoch is that of this controller. What was written is read back, all
+brokers are told of every partition that was asked for, and the leader is answered for each.
 
 Source: KafkaController.processAlterIsr@2.7.0, tryProcessAlterPartition@3.3.0 and @3.8.0.
 """
 
 from __future__ import annotations
 
+from tidegauge.controller.leader_and_isr import alter_partition_error, equals_but_for_version
 from tidegauge.controller.partition_changes import live_replicas, read_state, write_state
 from tidegauge.controller.request_batch import send_requests, touch
 from tidegauge.controller.state import ControlPlane, broker_at, partition_at, state_at
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
-from tidegauge.replication.records import UNDEFINED, LeaderAndIsr
-from tidegauge.replication.release_rules import ReleaseRules
-from tidegauge.replication.replica_list import EMPTY, without
+from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import add_item, free_event, new_answer
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import ALTER_PARTITION_RESPONSE, ZK_SET
@@ -82,40 +68,6 @@ def _request_error(topology: Topology, plane: ControlPlane, controller: int, req
 
 
 @inner_rule
-def alter_partition_error(
-    rules: ReleaseRules, current: LeaderAndIsr, item: PartitionData, live: int
-) -> int:
-    """Why the controller does not write a proposed ISR, as far as it knows itself."""
-    is_checked = rules.alter_partition_epoch_checked
-    if is_checked and (
-        item.version > current.partition_epoch or item.leader_epoch > current.leader_epoch
-    ):
-        return errors.NOT_CONTROLLER
-    if item.leader_epoch < current.leader_epoch:
-        return errors.FENCED_LEADER_EPOCH
-    if stores_already(current, item):
-        return errors.NONE
-    if is_checked and item.version < current.partition_epoch:
-        return errors.INVALID_UPDATE_VERSION
-    if rules.alter_partition_requires_eligible and without(item.isr, live) != EMPTY:
-        return errors.INELIGIBLE_REPLICA
-    return errors.NONE
-
-
-@inner_rule
-def stores_already(current: LeaderAndIsr, item: PartitionData) -> bool:
-    """Whether the state is what a leader asks for, whatever version it knows.
-
-    Source: LeaderAndIsr.equalsIgnoreZk@2.7.0, equalsAllowStalePartitionEpoch@3.3.0.
-    """
-    return (
-        current.leader == item.leader
-        and current.leader_epoch == item.leader_epoch
-        and current.isr == item.isr
-    )
-
-
-@inner_rule
 def _write_all(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, request: Event
 ) -> None:
@@ -124,27 +76,37 @@ def _write_all(
     while cursor != NONE:
         item = kernel.items[cursor]
         cursor = item.next
-        partition = item.partition
-        if not partition_at(topology, plane, controller, partition).has_state:
+        if partition_at(topology, plane, controller, item.partition).has_state:
+            _write_if_it_passes(kernel, topology, plane, controller, item)
+        else:
             item.error = errors.UNKNOWN_TOPIC_OR_PARTITION
-            continue
-        current = state_at(topology, plane, controller, partition)
-        live = live_replicas(topology, plane, controller, partition)
-        item.error = alter_partition_error(plane.rules[controller], current, item, live)
-        if item.error != errors.NONE:
-            continue
-        if stores_already(current, item):
-            item.version = current.partition_epoch
-            continue
-        item.controller_epoch = plane.controllers[controller].controller_epoch
-        proposal = plane.proposal[0]
-        proposal.leader = item.leader
-        proposal.leader_epoch = item.leader_epoch
-        proposal.isr = item.isr
-        proposal.partition_epoch = item.version
-        write_state(kernel, topology, plane, controller, partition, ZK_SET)
     # ZooKeeper answers in the order of the writes.
     request.cursor = request.first_item
+
+
+@inner_rule
+def _write_if_it_passes(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    item: PartitionData,
+) -> None:
+    current = state_at(topology, plane, controller, item.partition)
+    proposal = plane.proposal[0]
+    proposal.leader = item.leader
+    proposal.leader_epoch = item.leader_epoch
+    proposal.isr = item.isr
+    proposal.partition_epoch = item.version
+    live = live_replicas(topology, plane, controller, item.partition)
+    item.error = alter_partition_error(plane.rules[controller], current, proposal, live)
+    if item.error != errors.NONE:
+        return
+    if equals_but_for_version(current, proposal):
+        item.version = current.partition_epoch
+    else:
+        item.controller_epoch = plane.controllers[controller].controller_epoch
+        write_state(kernel, topology, plane, controller, item.partition, ZK_SET)
 
 
 @inner_rule
