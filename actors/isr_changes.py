@@ -48,6 +48,7 @@ from tidegauge.replication.isr_update import (
     handle_isr_update_error,
     high_watermark_may_move,
     propose_isr,
+    revert_isr,
     shrunk_isr,
 )
 from tidegauge.replication.partition import is_leader
@@ -370,8 +371,10 @@ def _take_outcome(
         return
     if outcome != COMMITTED:
         _write_failure(kernel, brokers, row, proposed_isr, item.error)
-        if outcome == RESENT:
+        if outcome == RESENT and rules.isr_update_queued_again:
             submit_isr(kernel, topology, brokers, row, proposed_isr)
+        elif outcome == RESENT and rules.isr_update_reverts_if_not_attempted:
+            revert_isr(partition)
         return
     _write_isr_change(kernel, brokers, row, old_isr)
     if high_watermark_may_move(rules, COMMITTED):

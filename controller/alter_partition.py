@@ -123,6 +123,20 @@ def take_altered_state(kernel: Kernel, plane: ControlPlane, controller: int, ans
 
 
 @inner_rule
+def fail_what_is_written(kernel: Kernel, request: Event) -> None:
+    """The session is gone, and with it what was to be written, or has been.
+
+    Source: KafkaZkClient.updateLeaderAndIsr@2.7.0.
+    """
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        if item.controller_epoch != UNDEFINED:
+            item.error = errors.UNKNOWN_SERVER_ERROR
+
+
+@inner_rule
 def _read_back(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, request: Event
 ) -> None:

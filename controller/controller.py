@@ -31,6 +31,7 @@ from __future__ import annotations
 from tidegauge.controller.alter_partition import (
     advance_alter_partition,
     answer_alter_partition,
+    fail_what_is_written,
     take_altered_state,
 )
 from tidegauge.controller.broker_changes import advance_broker_change
@@ -280,6 +281,8 @@ def _advance(kernel: Kernel, topology: Topology, plane: ControlPlane, controller
         state.moved = False
         if state.event != ALTER:
             resign(kernel, topology, plane, controller)
+        else:
+            kernel.events[state.request].error = errors.UNKNOWN_SERVER_ERROR
         _end_event(kernel, plane, controller)
     while state.event != NONE and state.pending == 0 and state.work_us == 0:
         if state.event in (ELECT, SHUT_DOWN_BROKER, ALTER):
@@ -492,12 +495,13 @@ def _void(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: i
 
 @inner_rule
 def _give_up_request(kernel: Kernel, state: Controller, request: Event) -> None:
-    """Source: ControllerEventManager.clearAndPut@2.6.3, KafkaController.processAlterIsr@2.7.0.
+    """Source: ControllerEventManager.clearAndPut@2.6.3.
 
     An AlterPartition that has still been in the queue gets no answer at all.
     """
     if state.running and request.kind == ALTER_PARTITION:
-        answer_alter_partition(kernel, request, errors.UNKNOWN_SERVER_ERROR)
+        fail_what_is_written(kernel, request)
+        answer_alter_partition(kernel, request, request.error)
     elif state.running:
         answer_shutdown(kernel, request, errors.STALE_CONTROLLER_EPOCH, UNDEFINED)
     else:

@@ -82,6 +82,9 @@ class ReleaseRules(Record):
     isr_update_reverts_if_not_attempted: flag
     #: ... and so does INELIGIBLE_REPLICA.
     isr_update_reverts_if_ineligible: flag
+    #: After any other error the same proposal is queued again; before, the queue does not take
+    #: it, for the one that was answered is still in it.
+    isr_update_queued_again: flag
     #: INVALID_REQUEST ends the attempt ...
     isr_update_gives_up_on_invalid_request: flag
     #: ... and so do UNKNOWN_TOPIC_ID and NEW_LEADER_ELECTED.

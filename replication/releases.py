@@ -127,6 +127,10 @@ RULE_CELLS: Table = {
         Cell("0.10.2.0", False, "Partition.updateIsr@0.10.2.0"),
         Cell("3.3.0", True, "KAFKA-13916, Partition.handleAlterPartitionError@3.3.0"),
     ),
+    "isr_update_queued_again": (
+        Cell("0.10.2.0", False, "DefaultAlterIsrManager.handleAlterIsrResponse@2.8.0"),
+        Cell("3.2.1", True, "KAFKA-14010, DefaultAlterIsrManager.handleAlterPartitionResponse@3.2.1"),
+    ),
     "isr_update_gives_up_on_invalid_request": (
         Cell("0.10.2.0", False, "Partition.updateIsr@0.10.2.0"),
         Cell("3.2.0", True, "KIP-704, Partition.handleAlterPartitionError@3.2.0"),
