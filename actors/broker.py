@@ -13,8 +13,9 @@ DelayedProduce, DelayedFetch    ``delayed_operations.py``, ``purgatory.py``
 ReplicaFetcherThread            ``follower.py``, ``follower_truncation.py``,
 ..                              ``fetcher_thread.py``
 becomeLeaderOrFollower          ``controller_requests.py``, ``stop_replica.py``
-isr-expiration, ISR updates,    ``isr_changes.py``, ``locks.py``
-isr-change-propagation
+isr-expiration, ISR updates     ``isr_changes.py``, ``locks.py``
+AlterPartitionManager           ``alter_partition.py``
+isr-change-propagation          ``isr_change_propagation.py``
 KafkaZkClient, its session      ``zookeeper_client.py``
 KafkaServer.startup, crashes    ``lifecycle.py``, ``forgetting.py``
 KafkaServer.controlledShutdown  ``controlled_shutdown.py``
@@ -25,6 +26,7 @@ Log, LogManager, checkpoints    ``logs.py``, ``checkpoints.py``, ``write_back.py
 
 from __future__ import annotations
 
+from tidegauge.actors.alter_partition import handle_alter_partition_timer, lose_alter_partition
 from tidegauge.actors.checkpoints import (
     handle_high_watermark_checkpoint,
     handle_recovery_point_checkpoint,
@@ -47,8 +49,9 @@ from tidegauge.actors.follower import (
     lose_source_broker,
     waits_for_disk,
 )
+from tidegauge.actors.isr_change_propagation import handle_isr_change_propagation
 from tidegauge.actors.isr_changes import (
-    handle_isr_change_propagation,
+    handle_alter_partition_response,
     handle_isr_expiration,
 )
 from tidegauge.actors.leader import close_account
@@ -78,6 +81,9 @@ from tidegauge.simulation.events import free_event, new_event, set_timer
 from tidegauge.simulation.faults import POWER_LOSS, RESTART, reset_all, stops_process
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
+    ALTER_PARTITION_DUE,
+    ALTER_PARTITION_GIVES_UP,
+    ALTER_PARTITION_RESPONSE,
     BROKER_START,
     BROKER_STOPS,
     CONFIG_CHANGED,
@@ -131,7 +137,12 @@ def handle_broker_event(kernel: Kernel, topology: Topology, brokers: Brokers, ev
         handle_fetch_response(kernel, topology, brokers, event)
     elif kind == ZK_RESPONSE:
         take_zookeeper_answer(kernel, topology, brokers, event)
-    elif kind in (EPOCH_RESPONSE, LIST_OFFSETS_RESPONSE, CONTROLLED_SHUTDOWN_RESPONSE):
+    elif kind in (
+        EPOCH_RESPONSE,
+        LIST_OFFSETS_RESPONSE,
+        CONTROLLED_SHUTDOWN_RESPONSE,
+        ALTER_PARTITION_RESPONSE,
+    ):
         _take_other_answer(kernel, topology, brokers, event)
     elif kind == DISCONNECTED:
         _lose_connection(kernel, topology, brokers, event)
@@ -149,6 +160,8 @@ def _take_other_answer(kernel: Kernel, topology: Topology, brokers: Brokers, eve
         handle_epoch_response(kernel, topology, brokers, event)
     elif event.kind == LIST_OFFSETS_RESPONSE:
         handle_list_offsets_response(kernel, topology, brokers, event)
+    elif event.kind == ALTER_PARTITION_RESPONSE:
+        handle_alter_partition_response(kernel, topology, brokers, event)
     else:
         handle_controlled_shutdown_response(kernel, topology, brokers, event)
 
@@ -157,12 +170,15 @@ def _take_other_answer(kernel: Kernel, topology: Topology, brokers: Brokers, eve
 def _lose_connection(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
     """A peer has died, or does not listen: a source broker of fetchers, or the controller."""
     broker = event.destination
-    count = topology.sizes[0].brokers
-    if event.source < count:
+    state = brokers.brokers[broker]
+    controller = event.source
+    if event.source < topology.sizes[0].brokers:
         lose_source_broker(kernel, topology, brokers, broker, event.source, event.offset)
-    controller = controller_process(topology, event.source)
-    if event.source >= count or controller == brokers.brokers[broker].shutdown_controller:
+        controller = controller_process(topology, event.source)
+    if controller == state.shutdown_controller:
         lose_controller(kernel, topology, brokers, broker, event.offset)
+    if controller == state.alter_partition_controller:
+        lose_alter_partition(kernel, topology, brokers, broker, event.offset)
 
 
 @inner_rule
@@ -176,18 +192,26 @@ def _take_timer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Eve
         handle_handler_free(kernel, topology, brokers, event)
     elif kind == HANDLER_GOES_ON:
         handle_handler_goes_on(kernel, topology, brokers, event)
-    elif kind == FETCHER_WAKES:
-        handle_fetcher_wakes(kernel, brokers, event)
-    elif kind == FETCHER_GIVES_UP:
-        handle_fetcher_gives_up(kernel, brokers, event)
+    elif kind in (FETCHER_WAKES, FETCHER_GIVES_UP):
+        _go_on_fetching(kernel, brokers, event)
     elif kind in (SHUTDOWN_RETRIES, SHUTDOWN_GIVES_UP, BROKER_STOPS):
         _go_on_stopping(kernel, topology, brokers, event)
     elif kind in (BROKER_START, LOADING_BEGINS, LOGS_LOADED):
         _go_on_starting(kernel, topology, brokers, event)
     elif kind in (SESSION_PING, SESSION_RECONNECTS):
         _keep_session(kernel, topology, brokers, event)
+    elif kind in (ALTER_PARTITION_DUE, ALTER_PARTITION_GIVES_UP):
+        handle_alter_partition_timer(kernel, topology, brokers, event)
     else:
         _take_periodic(kernel, topology, brokers, event)
+
+
+@inner_rule
+def _go_on_fetching(kernel: Kernel, brokers: Brokers, event: Event) -> None:
+    if event.kind == FETCHER_WAKES:
+        handle_fetcher_wakes(kernel, brokers, event)
+    else:
+        handle_fetcher_gives_up(kernel, brokers, event)
 
 
 @inner_rule

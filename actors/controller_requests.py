@@ -8,6 +8,7 @@ leader, and who waited for the old role is told.
 
 from __future__ import annotations
 
+from tidegauge.actors.alter_partition import drop_submitted_isr
 from tidegauge.actors.checkpoints import note_epoch, start_high_watermark_checkpoints
 from tidegauge.actors.delayed_operations import (
     forget_acknowledged,
@@ -231,6 +232,8 @@ def _obey(
     told.isr = item.isr
     told.partition_epoch = item.version
     partition.replicas = item.replicas
+    if rules.leader_and_isr_drops_isr_update:
+        drop_submitted_isr(brokers, row)
     if is_leader(partition):
         close_account(kernel, brokers, row, REASON_TERM)
     if leads:
@@ -337,6 +340,7 @@ def handle_update_metadata(kernel: Kernel, brokers: Brokers, request: Event) -> 
     )
     if request.error == errors.NONE:
         broker.controller_epoch = request.controller_epoch
+        broker.known_controller = request.broker
         known = brokers.metadata[request.destination]
         move_on(known, request.controller_epoch, request.offset, request.value == 1)
     answer_controller(kernel, request)

@@ -97,9 +97,11 @@ def _count_all(kernel: Kernel, topology: Topology, brokers: Brokers, request: Ev
                     wait_for_lock(kernel, brokers, row, request)
                     return False
                 count_fetch(kernel, topology, brokers, row, replica, item)
-                if item.error == 0 and expands_isr(kernel, topology, brokers, row, replica):
+                expands = item.error == 0 and expands_isr(kernel, topology, brokers, row, replica)
+                if expands and begin_expansion(
+                    kernel, topology, brokers, row, replica, request.index
+                ):
                     request.phase = _EXPANDED
-                    begin_expansion(kernel, topology, brokers, row, replica, request.index)
                     hold_thread(brokers, request)
                     return False
             request.phase = _COUNT

@@ -6,6 +6,7 @@ and no partition is hosted until the first LeaderAndIsr of the next process.
 
 from __future__ import annotations
 
+from tidegauge.actors.alter_partition import drop_submitted_isr, forget_request
 from tidegauge.actors.delayed_operations import forget_acknowledged
 from tidegauge.actors.fetcher_thread import remove_from_fetcher, stop_idle_fetchers
 from tidegauge.actors.purgatory import forget_watches_of
@@ -25,6 +26,7 @@ def forget_everything(kernel: Kernel, topology: Topology, brokers: Brokers, brok
     """Leave a broker as one that has never run, but for its disk and its count of requests."""
     drop_requests(kernel, brokers, broker)
     empty_fetchers(topology, brokers, broker)
+    forget_request(kernel, brokers, broker)
     _forget_own(brokers, broker)
     row = brokers.brokers[broker].first_log
     while row != NONE:
@@ -95,6 +97,10 @@ def _forget_own(brokers: Brokers, broker: int) -> None:
     state.changed_count = 0
     state.propagating = 0
     state.notification_lost = False
+    state.known_controller = NONE
+    state.alter_partition_controller = NONE
+    state.alter_partition_deadline = False
+    state.alter_partition_due_us = 0
     forget_metadata(brokers.metadata[broker])
 
 
@@ -104,6 +110,7 @@ def _forget_replica(brokers: Brokers, row: int) -> None:
     hosted.exists = False
     hosted.locked = False
     hosted.write_lost = False
+    drop_submitted_isr(brokers, row)
     hosted.changed = False
     hosted.changed_again = False
     hosted.next_changed = NONE

@@ -1,4 +1,4 @@
-"""How a leader changes an ISR: isr-expiration, expansion on a fetch, the write, the news.
+"""How a leader changes an ISR: isr-expiration, expansion on a fetch, the write or the proposal.
 
 ``isr-expiration`` runs every replica.lag.time.max.ms / 2 and shrinks one partition after
 the other. A follower's fetch expands. Either way, up to 2.6 the leader writes the new ISR to
@@ -7,13 +7,28 @@ answer comes nothing else gets at the partition: produces, fetches, the next run
 ZooKeeper does not answer, that is for ever, and each request that waits takes one of
 num.io.threads with it.
 
-What was written is gathered and told the controller later (``isr_change_notification``).
+What was written is gathered and told the controller later (``isr_change_propagation.py``).
+
+With AlterPartition (protocol 2.7-IV2 and later) nothing waits: the change is pending until the
+controller has answered (``replication/isr_update.py``), and goes to it with all others of the
+broker (``alter_partition.py``).
 """
 
 from __future__ import annotations
 
+from tidegauge.actors.alter_partition import (
+    answers_request_in_flight,
+    drop_submitted_isr,
+    forget_request,
+    make_again,
+    propagate_isrs,
+    send_again,
+    submit_isr,
+)
+from tidegauge.actors.fetch_read import row_on
+from tidegauge.actors.isr_change_propagation import record_isr_change
 from tidegauge.actors.leader import close_account, try_high_watermark
-from tidegauge.actors.state import Broker, Brokers, HostedReplica, ineligible_replicas, now_ms
+from tidegauge.actors.state import Brokers, ineligible_replicas, now_ms
 from tidegauge.actors.zookeeper_client import zookeeper_request
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import inner_rule
@@ -21,25 +36,27 @@ from tidegauge.replication.in_sync_replicas import (
     get_out_of_sync_replicas,
     needs_expand_isr,
 )
-from tidegauge.replication.isr_change_notification import should_propagate_isr_changes
 from tidegauge.replication.isr_update import (
     COMMITTED,
+    IGNORED,
+    PROPOSED,
+    RESENT,
+    alters_partition,
     commit_isr,
     expanded_isr,
+    handle_isr_update,
+    handle_isr_update_error,
     high_watermark_may_move,
+    propose_isr,
+    revert_isr,
     shrunk_isr,
 )
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.replica_list import EMPTY, first, rest, size
 from tidegauge.simulation.events import add_item, new_event, set_timer
 from tidegauge.simulation.faults import because_of
-from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import (
-    ISR_CHANGE_PROPAGATION,
-    ISR_EXPIRATION,
-    ZK_CREATE,
-    ZK_SET,
-)
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kinds import ISR_EXPIRATION, ZK_SET
 from tidegauge.simulation.links import send
 from tidegauge.simulation.row_kinds import (
     ISR_EXPANDED,
@@ -47,11 +64,10 @@ from tidegauge.simulation.row_kinds import (
     ISR_UPDATE_FAILED,
     ISR_UPDATE_SENT,
     MOMENT_SHRINK,
-    NOTIFICATION_SENT,
     REASON_ISR,
 )
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import NOTIFICATIONS_ZNODE, Topology, broker_of, state_znode
+from tidegauge.simulation.topology import Topology, broker_of, state_znode
 
 
 @inner_rule
@@ -97,16 +113,31 @@ def continue_expiration(kernel: Kernel, topology: Topology, brokers: Brokers, br
                 now_ms(kernel.context[0]),
                 state.replica_lag_time_max_ms,
             )
-            if out_of_sync != EMPTY:
-                hosted.lag_ms = _longest_lag_ms(kernel, brokers, row, out_of_sync)
-                hosted.writing_request = NONE
-                isr = shrunk_isr(partition, out_of_sync)
-                _write_isr(kernel, topology, brokers, row, isr, out_of_sync)
+            if out_of_sync != EMPTY and _shrink(kernel, topology, brokers, row, out_of_sync):
                 return
         state.expiring_row = hosted.next_log
     state.expiring = False
     period_us = state.replica_lag_time_max_ms * 1000 // 2
     schedule_expiration(kernel, brokers, broker, state.expiration_due_us + period_us)
+
+
+@inner_rule
+def _shrink(
+    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, out_of_sync: int
+) -> bool:
+    """Take replicas out of the ISR; True if the answer has to be waited for.
+
+    Source: Partition.maybeShrinkIsr@2.4.0, @2.8.0 and @3.8.0.
+    """
+    hosted = brokers.hosted[row]
+    hosted.lag_ms = _longest_lag_ms(kernel, brokers, row, out_of_sync)
+    hosted.writing_request = NONE
+    isr = shrunk_isr(brokers.replicas[row], out_of_sync)
+    if _change_isr(kernel, topology, brokers, row, isr, out_of_sync):
+        return True
+    if high_watermark_may_move(brokers.rules[hosted.broker], PROPOSED):
+        try_high_watermark(kernel, topology, brokers, row, MOMENT_SHRINK)
+    return False
 
 
 @inner_rule
@@ -137,24 +168,35 @@ def expands_isr(
 @inner_rule
 def begin_expansion(
     kernel: Kernel, topology: Topology, brokers: Brokers, row: int, replica: int, request: int
-) -> None:
-    """Write an ISR with one more replica; ``request`` goes on when it is written.
+) -> bool:
+    """Have an ISR with one more replica; True if ``request`` has to wait until it is written.
 
-    Source: Partition.expandIsr@2.4.0.
+    Source: Partition.expandIsr@2.4.0, maybeExpandIsr@3.8.0.
     """
-    brokers.hosted[row].writing_request = request
     isr = expanded_isr(brokers.replicas[row], replica)
-    _write_isr(kernel, topology, brokers, row, isr, EMPTY)
+    waits = _change_isr(kernel, topology, brokers, row, isr, EMPTY)
+    if waits:
+        brokers.hosted[row].writing_request = request
+    return waits
 
 
 @inner_rule
-def _write_isr(
+def _change_isr(
     kernel: Kernel, topology: Topology, brokers: Brokers, row: int, isr: int, out_of_sync: int
-) -> None:
+) -> bool:
+    """Write another ISR, or propose it; True if the partition is locked until the answer.
+
+    A proposal is not taken while an earlier one of the partition is in flight: a LeaderAndIsr
+    has overtaken its answer.
+
+    Source: Partition.updateIsr@2.6.0, submitAlterPartition@3.8.0.
+    """
     hosted = brokers.hosted[row]
     partition = brokers.replicas[row]
-    hosted.locked = True
-    hosted.written_isr = isr
+    proposes = alters_partition(brokers.rules[hosted.broker])
+    if hosted.submitted_isr != EMPTY:
+        brokers.brokers[hosted.broker].failed_isr_updates += 1
+        return False
     written = new_row(kernel, hosted.broker, ISR_UPDATE_SENT)
     written.values[0] = hosted.partition
     written.values[1] = isr
@@ -163,7 +205,14 @@ def _write_isr(
     if out_of_sync != EMPTY:
         because_of(kernel, written, broker_of(topology, hosted.partition, first(out_of_sync)))
     write_canonical(kernel, written)
-    send_isr(kernel, topology, brokers, row)
+    if proposes:
+        propose_isr(partition, isr)
+        submit_isr(kernel, topology, brokers, row, isr)
+    else:
+        hosted.locked = True
+        hosted.written_isr = isr
+        send_isr(kernel, topology, brokers, row)
+    return not proposes
 
 
 @inner_rule
@@ -199,184 +248,134 @@ def take_isr_answer(
     """
     hosted = brokers.hosted[row]
     partition = brokers.replicas[row]
-    broker = brokers.brokers[hosted.broker]
     hosted.locked = False
     if answer.error != errors.NONE:
-        broker.failed_isr_updates += 1
-        failed = new_row(kernel, hosted.broker, ISR_UPDATE_FAILED)
-        failed.values[0] = hosted.partition
-        failed.values[1] = hosted.written_isr
-        failed.values[2] = partition.partition_epoch
-        failed.values[3] = answer.error
-        write_canonical(kernel, failed)
+        _write_failure(kernel, brokers, row, hosted.written_isr, answer.error)
         return
-    shrinks = size(hosted.written_isr) < size(partition.isr)
-    _write_isr_change(kernel, hosted, row, brokers, answer.version, shrinks)
+    old_isr = partition.isr
     commit_isr(partition, hosted.written_isr, answer.version)
-    close_account(kernel, brokers, row, REASON_ISR)
+    _write_isr_change(kernel, brokers, row, old_isr)
     record_isr_change(kernel, topology, brokers, row)
-    if not shrinks:
-        broker.isr_expands += 1
-        return
-    broker.isr_shrinks += 1
-    if high_watermark_may_move(brokers.rules[hosted.broker], COMMITTED):
+    shrinks = size(partition.isr) < size(old_isr)
+    if shrinks and high_watermark_may_move(brokers.rules[hosted.broker], COMMITTED):
         try_high_watermark(kernel, topology, brokers, row, MOMENT_SHRINK)
 
 
 @inner_rule
-def _write_isr_change(
-    kernel: Kernel, hosted: HostedReplica, row: int, brokers: Brokers, version: int, shrinks: bool
-) -> None:
+def _write_isr_change(kernel: Kernel, brokers: Brokers, row: int, old_isr: int) -> None:
+    """Write down, and count, that a leader has another ISR."""
+    hosted = brokers.hosted[row]
     partition = brokers.replicas[row]
+    broker = brokers.brokers[hosted.broker]
+    shrinks = size(partition.isr) < size(old_isr)
     changed = new_row(kernel, hosted.broker, ISR_SHRUNK if shrinks else ISR_EXPANDED)
     changed.values[0] = hosted.partition
-    changed.values[1] = hosted.written_isr
-    changed.values[2] = partition.isr
+    changed.values[1] = partition.isr
+    changed.values[2] = old_isr
     changed.values[3] = partition.leader_epoch
-    changed.values[4] = version
+    changed.values[4] = partition.partition_epoch
     changed.values[5] = partition.log_end_offset
     if shrinks:
         changed.values[6] = hosted.lag_ms
     write_canonical(kernel, changed)
-
-
-@inner_rule
-def record_isr_change(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
-    """Remember a partition whose ISR was written, for the next notification.
-
-    Source: ReplicaManager.recordIsrChange@0.10.2.0 and @2.4.0.
-    """
-    hosted = brokers.hosted[row]
-    broker = brokers.brokers[hosted.broker]
-    broker.last_isr_change_ms = now_ms(kernel.context[0])
-    if hosted.changed:
-        hosted.changed_again = broker.propagating > 0
+    close_account(kernel, brokers, row, REASON_ISR)
+    if shrinks:
+        broker.isr_shrinks += 1
     else:
-        _gather(brokers, row)
-    if not broker.isr_change_batching and broker.propagating == 0:
-        _propagate(kernel, topology, brokers, hosted.broker)
+        broker.isr_expands += 1
 
 
 @inner_rule
-def _gather(brokers: Brokers, row: int) -> None:
+def _write_failure(kernel: Kernel, brokers: Brokers, row: int, isr: int, error: int) -> None:
     hosted = brokers.hosted[row]
-    broker = brokers.brokers[hosted.broker]
-    hosted.changed = True
-    hosted.changed_again = False
-    hosted.next_changed = NONE
-    if broker.last_changed == NONE:
-        broker.first_changed = row
-    else:
-        brokers.hosted[broker.last_changed].next_changed = row
-    broker.last_changed = row
-    broker.changed_count += 1
+    brokers.brokers[hosted.broker].failed_isr_updates += 1
+    failed = new_row(kernel, hosted.broker, ISR_UPDATE_FAILED)
+    failed.values[0] = hosted.partition
+    failed.values[1] = isr
+    failed.values[2] = brokers.replicas[row].partition_epoch
+    failed.values[3] = error
+    write_canonical(kernel, failed)
 
 
 @inner_rule
-def schedule_propagation(kernel: Kernel, brokers: Brokers, broker: int, due_us: int) -> None:
-    """Look at the gathered changes at ``due_us``, or at once if that has passed."""
-    brokers.brokers[broker].propagation_due_us = due_us
-    timer = new_event(kernel, broker, broker, ISR_CHANGE_PROPAGATION)
-    set_timer(kernel, timer, max(due_us, kernel.context[0].time_us))
-
-
-@inner_rule
-def handle_isr_change_propagation(
-    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
+def handle_alter_partition_response(
+    kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event
 ) -> None:
-    """Write a notification if it has become quiet, or if it has waited long enough.
+    """Take what the controller says of each proposal, and send what was queued meanwhile.
 
-    Source: ReplicaManager.maybePropagateIsrChanges@0.10.2.0 and @2.4.0.
+    NOT_CONTROLLER, of the whole or of one partition, sends the same request once more.
+
+    Source: DefaultAlterPartitionManager.handleAlterPartitionResponse@3.8.0,
+    NodeToControllerRequestThread.handleResponse@3.8.0.
     """
-    broker = brokers.brokers[timer.destination]
-    propagates = should_propagate_isr_changes(
-        now_ms(kernel.context[0]),
-        broker.changed_count,
-        broker.last_isr_change_ms,
-        broker.last_isr_propagation_ms,
-        broker.isr_change_quiet_ms,
-        broker.isr_change_max_delay_ms,
-    )
-    if propagates and broker.propagating == 0:
-        _propagate(kernel, topology, brokers, timer.destination)
-        # The task waits for ZooKeeper; its next run comes when it is back.
+    broker = answer.destination
+    state = brokers.brokers[broker]
+    if not answers_request_in_flight(state, answer) or state.ends:
         return
-    _schedule_next_propagation(kernel, brokers, timer.destination)
+    if _has_other_controller(kernel, answer):
+        send_again(kernel, topology, brokers, broker, errors.NOT_CONTROLLER)
+        return
+    if answer.error != errors.NONE:
+        make_again(kernel, topology, brokers, broker, answer.error)
+        return
+    sent = kernel.events[state.alter_partition].first_item
+    cursor = answer.first_item
+    while cursor != NONE:
+        row = row_on(topology, brokers, broker, kernel.items[cursor].partition)
+        if row != NONE:
+            proposed_isr = kernel.items[sent].isr
+            _take_outcome(kernel, topology, brokers, row, proposed_isr, kernel.items[cursor])
+        sent = kernel.items[sent].next
+        cursor = kernel.items[cursor].next
+    forget_request(kernel, brokers, broker)
+    propagate_isrs(kernel, topology, brokers, broker)
 
 
 @inner_rule
-def _schedule_next_propagation(kernel: Kernel, brokers: Brokers, broker: int) -> None:
-    state = brokers.brokers[broker]
-    period_us = state.isr_change_check_interval_ms * 1000
-    schedule_propagation(kernel, brokers, broker, state.propagation_due_us + period_us)
+def _has_other_controller(kernel: Kernel, answer: Event) -> bool:
+    """Source: AlterPartitionResponse.errorCounts@3.8.0."""
+    found = answer.error == errors.NOT_CONTROLLER
+    cursor = answer.first_item
+    while cursor != NONE:
+        found = found or kernel.items[cursor].error == errors.NOT_CONTROLLER
+        cursor = kernel.items[cursor].next
+    return found
 
 
 @inner_rule
-def _propagate(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
-    """Create one child of /isr_change_notification that names all gathered partitions.
-
-    Source: ReplicationUtils.propagateIsrChanges@0.10.2.0, KafkaZkClient@2.4.0.
-    """
-    state = brokers.brokers[broker]
-    state.propagating = state.changed_count
-    state.propagation_time_ms = now_ms(kernel.context[0])
-    row = state.first_changed
-    while row != NONE:
-        brokers.hosted[row].changed_again = False
-        row = brokers.hosted[row].next_changed
-    _write_notification(kernel, state, broker)
-    send_notification(kernel, topology, brokers, broker)
-
-
-@inner_rule
-def _write_notification(kernel: Kernel, state: Broker, broker: int) -> None:
-    sent = new_row(kernel, broker, NOTIFICATION_SENT)
-    sent.values[0] = state.notifications
-    sent.values[1] = state.propagating
-    sent.values[2] = state.propagation_time_ms - state.last_isr_change_ms
-    sent.values[3] = state.propagation_time_ms - state.last_isr_propagation_ms
-    write_canonical(kernel, sent)
-    state.notifications += 1
-
-
-@inner_rule
-def send_notification(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
-    """Send the write of a notification; again, if the session is gone."""
-    state = brokers.brokers[broker]
-    request = zookeeper_request(kernel, topology, brokers, broker, ZK_CREATE)
-    request.znode = NOTIFICATIONS_ZNODE
-    row = state.first_changed
-    for _ in range(state.propagating):
-        add_item(kernel, request, brokers.hosted[row].partition)
-        row = brokers.hosted[row].next_changed
-    send(kernel, request, kernel.context[0].time_us)
-
-
-@inner_rule
-def take_notification_answer(
-    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int
+def _take_outcome(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    row: int,
+    proposed_isr: int,
+    item: PartitionData,
 ) -> None:
-    """The notification is written: forget what it named.
+    """Let one partition go on as the answer to its proposal says.
 
-    What has changed meanwhile stays for the next one: in Kafka it waits for the lock of
-    the set.
-
-    Source: ReplicaManager.maybePropagateIsrChanges@2.4.0.
+    Source: Partition.submitAlterPartition and handleAlterPartitionUpdate@3.8.0.
     """
-    state = brokers.brokers[broker]
-    for _ in range(state.propagating):
-        row = state.first_changed
-        hosted = brokers.hosted[row]
-        state.first_changed = hosted.next_changed
-        if state.first_changed == NONE:
-            state.last_changed = NONE
-        state.changed_count -= 1
-        hosted.changed = False
-        if hosted.changed_again:
-            _gather(brokers, row)
-    state.propagating = 0
-    state.last_isr_propagation_ms = state.propagation_time_ms
-    if state.isr_change_batching:
-        _schedule_next_propagation(kernel, brokers, broker)
-    elif state.changed_count > 0:
-        _propagate(kernel, topology, brokers, broker)
+    partition = brokers.replicas[row]
+    rules = brokers.rules[brokers.hosted[row].broker]
+    drop_submitted_isr(brokers, row)
+    old_isr = partition.isr
+    if item.error == errors.NONE:
+        told = brokers.told[0]
+        told.leader_epoch = item.leader_epoch
+        told.isr = item.isr
+        told.partition_epoch = item.version
+        outcome = handle_isr_update(rules, partition, proposed_isr, told)
+    else:
+        outcome = handle_isr_update_error(rules, partition, proposed_isr, item.error)
+    if outcome == IGNORED:
+        return
+    if outcome != COMMITTED:
+        _write_failure(kernel, brokers, row, proposed_isr, item.error)
+        if outcome == RESENT and rules.isr_update_queued_again:
+            submit_isr(kernel, topology, brokers, row, proposed_isr)
+        elif outcome == RESENT and rules.isr_update_reverts_if_not_attempted:
+            revert_isr(partition)
+        return
+    _write_isr_change(kernel, brokers, row, old_isr)
+    if high_watermark_may_move(rules, COMMITTED):
+        try_high_watermark(kernel, topology, brokers, row, MOMENT_SHRINK)

@@ -32,13 +32,15 @@ from tidegauge.actors.checkpoints import (
     want_files,
 )
 from tidegauge.actors.forgetting import forget_everything
-from tidegauge.actors.isr_changes import schedule_expiration, schedule_propagation
+from tidegauge.actors.isr_change_propagation import schedule_propagation
+from tidegauge.actors.isr_changes import schedule_expiration
 from tidegauge.actors.leader import close_account
 from tidegauge.actors.logs import write_log_runs
 from tidegauge.actors.state import Broker, Brokers, epochs_of, now_ms, runs_of
 from tidegauge.actors.write_back import offset_on_disk
 from tidegauge.actors.zookeeper_client import close_session, connect, ping_later, register
 from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.leader_epoch_cache import truncate_from_end
 from tidegauge.replication.log import open_log
 from tidegauge.replication.partition import is_leader
@@ -231,7 +233,7 @@ def _run(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     state.last_isr_change_ms = now_ms(kernel.context[0])
     state.last_isr_propagation_ms = state.last_isr_change_ms
     schedule_expiration(kernel, brokers, broker, now_us)
-    if state.isr_change_batching:
+    if state.isr_change_batching and not alters_partition(brokers.rules[broker]):
         schedule_propagation(kernel, brokers, broker, now_us)
     schedule_recovery_points(kernel, brokers, broker)
     set_timer(kernel, new_event(kernel, broker, broker, SAMPLE), now_us + SAMPLE_PERIOD_US)

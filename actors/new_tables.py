@@ -99,6 +99,7 @@ def _blank(brokers: Brokers) -> None:
             *("session", "broker_epoch", "controller_epoch"),
             *("first_log", "last_log"),
             *("first_changed", "last_changed"),
+            *("known_controller", "alter_partition", "alter_partition_controller"),
         ),
         "hosted": (
             *("next_log", "writing_request"),

@@ -148,6 +148,21 @@ class Broker(Record):
     #: The session of the write was gone; it is sent again under the next.
     notification_lost: flag
 
+    # AlterPartition (alter_partition.py).
+    #: The controller's broker, as the last UpdateMetadata named it; -1 none.
+    known_controller: i64
+    #: Partitions whose proposals have still to be answered.
+    submitted_isrs: i64
+    #: The request that is on its way, kept to be sent again: an event; -1 none.
+    alter_partition: i64
+    #: How often one was sent, when it was last (-1: it has still to be sent), and to whom.
+    alter_partition_sends: i64
+    alter_partition_sent_us: i64
+    alter_partition_controller: i64
+    #: A timer looks after its answer; and when it is time to send (again).
+    alter_partition_deadline: flag
+    alter_partition_due_us: i64
+
     # Counted as JMX counts.
     isr_shrinks: i64
     isr_expands: i64
@@ -176,6 +191,12 @@ class HostedReplica(Record):
     lag_ms: i64
     #: The write was refused because the session was gone; it is sent again under the next.
     write_lost: flag
+
+    # AlterPartition: what the leader has proposed and is not answered (``AlterPartitionItem``).
+    #: The ISR, and in which leader epoch and partition epoch; an empty list: nothing.
+    submitted_isr: i64
+    submitted_leader_epoch: i64
+    submitted_partition_epoch: i64
 
     # isr-change-propagation.
     changed: flag

@@ -7,12 +7,8 @@ from tidegauge.actors.controlled_shutdown import (
     look_for_controller,
 )
 from tidegauge.actors.fetch_read import row_on
-from tidegauge.actors.isr_changes import (
-    send_isr,
-    send_notification,
-    take_isr_answer,
-    take_notification_answer,
-)
+from tidegauge.actors.isr_change_propagation import send_notification, take_notification_answer
+from tidegauge.actors.isr_changes import send_isr, take_isr_answer
 from tidegauge.actors.lifecycle import (
     exit_by_itself,
 )

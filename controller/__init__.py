@@ -14,6 +14,7 @@ removeReplicasFromIsr                       (what is written), ``elections.py`` 
 ..                                          ``leader_and_isr.py`` (leader, epoch, ISR)
 processTopicChange,                         ``topic_changes.py``
 doControlledShutdown                        ``broker_shutdowns.py``
+processAlterIsr, processAlterPartition      ``alter_partition.py``
 checkAndTriggerAutoLeaderRebalance,         ``preferred_elections.py``
 processZkPreferredReplicaLeaderElection
 Election, PartitionLeaderElectionAlgorithms ``elections.py``

@@ -40,7 +40,7 @@ def advance_broker_shutdown(
 ) -> None:
     """One phase of a controlled shutdown."""
     state = plane.controllers[controller]
-    request = kernel.events[state.shutdown_request]
+    request = kernel.events[state.request]
     broker = request.broker
     phase = state.phase
     state.phase += 1
@@ -81,8 +81,8 @@ def _error_of(topology: Topology, plane: ControlPlane, controller: int, request:
 @inner_rule
 def _end(kernel: Kernel, plane: ControlPlane, controller: int, error: int, remaining: int) -> None:
     state = plane.controllers[controller]
-    answer_shutdown(kernel, kernel.events[state.shutdown_request], error, remaining)
-    state.shutdown_request = NONE
+    answer_shutdown(kernel, kernel.events[state.request], error, remaining)
+    state.request = NONE
     state.event = NONE
 
 

@@ -22,11 +22,18 @@ SHUT_DOWN_BROKER     move leaders away from a broker that is to stop, and take i
 PREFERRED_ELECTION   let preferred replicas lead, as somebody asks
 AUTO_REBALANCE       ... or as too many are led by others (``preferred_elections.py``)
 ELECT_UNCLEANLY      elect where there is no leader, as a topic now allows it
+ALTER_PARTITION      write the ISRs that a leader proposes (``alter_partition.py``)
 ===================  =================================================================
 """
 
 from __future__ import annotations
 
+from tidegauge.controller.alter_partition import (
+    advance_alter_partition,
+    answer_alter_partition,
+    fail_what_is_written,
+    take_altered_state,
+)
 from tidegauge.controller.broker_changes import advance_broker_change
 from tidegauge.controller.broker_shutdowns import advance_broker_shutdown, answer_shutdown
 from tidegauge.controller.channels import (
@@ -38,6 +45,7 @@ from tidegauge.controller.channels import (
 from tidegauge.controller.failover import advance_election, give_up_context, resign
 from tidegauge.controller.notification_changes import advance_isr_change, note_notification
 from tidegauge.controller.partition_changes import take_state_answer
+from tidegauge.controller.phases import ALTER_PARTITION as ALTER
 from tidegauge.controller.phases import (
     AUTO_REBALANCE,
     BROKER_CHANGE,
@@ -70,6 +78,7 @@ from tidegauge.simulation.events import (
 from tidegauge.simulation.faults import CRASH, POWER_LOSS, dies, lives, refuse_connection
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
+    ALTER_PARTITION,
     AUTO_LEADER_REBALANCE,
     BROKER_DIED,
     CONTROL_GIVES_UP,
@@ -84,6 +93,7 @@ from tidegauge.simulation.kinds import (
     UNCLEAN_ELECTION_ENABLED,
     ZK_CHILDREN,
     ZK_RESPONSE,
+    ZK_SET,
     ZK_WATCH,
 )
 from tidegauge.simulation.links import send
@@ -121,6 +131,8 @@ def handle_controller_event(
         _take_watch(kernel, topology, plane, controller, event)
     elif kind == CONTROLLED_SHUTDOWN:
         _enqueue(kernel, topology, plane, controller, event, SHUT_DOWN_BROKER)
+    elif kind == ALTER_PARTITION:
+        _enqueue(kernel, topology, plane, controller, event, ALTER)
     elif kind == AUTO_LEADER_REBALANCE:
         if state.active and event.controller_epoch == state.controller_epoch:
             _enqueue(kernel, topology, plane, controller, event, AUTO_REBALANCE)
@@ -137,7 +149,7 @@ def handle_controller_event(
 def _refuse(kernel: Kernel, event: Event) -> None:
     """The broker of this controller does not run, and there is nobody to be asked."""
     has_power = kernel.processes[event.destination].without_power == 0
-    if event.kind == CONTROLLED_SHUTDOWN and has_power:
+    if event.kind in (CONTROLLED_SHUTDOWN, ALTER_PARTITION) and has_power:
         refuse_connection(kernel, event)
     free_event(kernel, event)
 
@@ -241,8 +253,8 @@ def _begin_next(kernel: Kernel, topology: Topology, plane: ControlPlane, control
         write_canonical(kernel, written)
     if event.kind == ZK_RESPONSE:
         state.listing = event.index
-    elif event.kind == CONTROLLED_SHUTDOWN:
-        state.shutdown_request = event.index
+    elif event.kind in (CONTROLLED_SHUTDOWN, ALTER_PARTITION):
+        state.request = event.index
     else:
         if event.kind == UNCLEAN_ELECTION_ENABLED:
             state.topic = event.offset
@@ -264,21 +276,21 @@ def _advance(kernel: Kernel, topology: Topology, plane: ControlPlane, controller
     """Go through the phases of the event until answers have to be waited for."""
     state = plane.controllers[controller]
     if state.moved:
-        # Source: KafkaController.process@2.4.0 after a ControllerMovedException.
+        # Source: KafkaController.process@2.4.0 after a ControllerMovedException; but with
+        # AlterPartition the leader is told so, and the watch on /controller does the rest.
         state.moved = False
-        resign(kernel, topology, plane, controller)
+        if state.event != ALTER:
+            resign(kernel, topology, plane, controller)
+        else:
+            kernel.events[state.request].error = errors.UNKNOWN_SERVER_ERROR
         _end_event(kernel, plane, controller)
     while state.event != NONE and state.pending == 0 and state.work_us == 0:
-        if state.event == ELECT:
-            advance_election(kernel, topology, plane, controller)
-        elif state.event == SHUT_DOWN_BROKER:
-            advance_broker_shutdown(kernel, topology, plane, controller)
+        if state.event in (ELECT, SHUT_DOWN_BROKER, ALTER):
+            _advance_anyway(kernel, topology, plane, controller)
         elif not state.active:
             state.event = NONE
-        elif state.event == BROKER_CHANGE:
-            advance_broker_change(kernel, topology, plane, controller)
         else:
-            _advance_other(kernel, topology, plane, controller)
+            _advance_as_controller(kernel, topology, plane, controller)
     if state.event == NONE:
         _end_event(kernel, plane, controller)
         if state.active:
@@ -289,11 +301,27 @@ def _advance(kernel: Kernel, topology: Topology, plane: ControlPlane, controller
 
 
 @inner_rule
-def _advance_other(
+def _advance_anyway(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    """Go on with an event that also those deal with who are not controller."""
+    event = plane.controllers[controller].event
+    if event == ELECT:
+        advance_election(kernel, topology, plane, controller)
+    elif event == SHUT_DOWN_BROKER:
+        advance_broker_shutdown(kernel, topology, plane, controller)
+    else:
+        advance_alter_partition(kernel, topology, plane, controller)
+
+
+@inner_rule
+def _advance_as_controller(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
 ) -> None:
     event = plane.controllers[controller].event
-    if event == TOPIC_CHANGE:
+    if event == BROKER_CHANGE:
+        advance_broker_change(kernel, topology, plane, controller)
+    elif event == TOPIC_CHANGE:
         advance_topic_change(kernel, topology, plane, controller)
     elif event == ISR_CHANGE:
         advance_isr_change(kernel, topology, plane, controller)
@@ -321,11 +349,11 @@ def _end_event(kernel: Kernel, plane: ControlPlane, controller: int) -> None:
     state.event = NONE
     state.work_us = 0
     _forget_listing(kernel, state)
-    if state.shutdown_request != NONE:
+    if state.request != NONE:
         # Whoever resigns says so; a process that has died says nothing.
-        request = kernel.events[state.shutdown_request]
-        state.shutdown_request = NONE
-        _give_up_shutdown(kernel, state, request)
+        request = kernel.events[state.request]
+        state.request = NONE
+        _give_up_request(kernel, state, request)
 
 
 @inner_rule
@@ -355,7 +383,9 @@ def _take_answer(
     if answer.error == CONTROLLER_MOVED:
         state.moved = True
     issue_next(kernel, plane, controller)
-    if answer.partition != UNDEFINED:
+    if answer.value == ZK_SET and state.event == ALTER:
+        take_altered_state(kernel, plane, controller, answer)
+    elif answer.partition != UNDEFINED:
         take_state_answer(kernel, topology, plane, controller, answer)
     elif answer.value == ZK_CHILDREN:
         if answer.znode == BROKER_IDS_ZNODE:
@@ -458,15 +488,21 @@ def _void(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: i
     while state.queue.first != NONE:
         event = take_first(kernel, state.queue)
         if event.kind == CONTROLLED_SHUTDOWN:
-            _give_up_shutdown(kernel, state, event)
+            _give_up_request(kernel, state, event)
         else:
             free_event(kernel, event)
 
 
 @inner_rule
-def _give_up_shutdown(kernel: Kernel, state: Controller, request: Event) -> None:
-    """Source: ControllerEventManager.clearAndPut@2.6.3 with its preemption."""
-    if state.running:
+def _give_up_request(kernel: Kernel, state: Controller, request: Event) -> None:
+    """Source: ControllerEventManager.clearAndPut@2.6.3.
+
+    An AlterPartition that has still been in the queue gets no answer at all.
+    """
+    if state.running and request.kind == ALTER_PARTITION:
+        fail_what_is_written(kernel, request)
+        answer_alter_partition(kernel, request, request.error)
+    elif state.running:
         answer_shutdown(kernel, request, errors.STALE_CONTROLLER_EPOCH, UNDEFINED)
     else:
         free_event(kernel, request)

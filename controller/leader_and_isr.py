@@ -2,11 +2,26 @@
 
 Every change that the controller makes adds one to the leader epoch, whether the leader
 changes or not: taking a dead follower out of the ISR does too. The order of the ISR is
-kept. What a leader changes itself (shrink, expand) leaves the leader epoch alone.
+kept. What a leader changes itself (shrink, expand) leaves the leader epoch alone, also if it is
+the controller who writes it (AlterPartition). What it may ask for then:
+
+===============================================  ==============================================
+what a leader proposes                           its answer
+===============================================  ==============================================
+with a newer leader or partition epoch           NOT_CONTROLLER (3.3+): who knows less than a
+                                                 leader is not controller any more
+with an older leader epoch                       FENCED_LEADER_EPOCH
+what is stored already                           success, and nothing is written
+with an older partition epoch                    INVALID_UPDATE_VERSION (3.3+; before, it is
+                                                 ZooKeeper that refuses the write)
+an ISR with a replica that is not alive, or      INELIGIBLE_REPLICA (3.3+)
+about to stop
+===============================================  ==============================================
 """
 
 from __future__ import annotations
 
+from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, rule
 from tidegauge.replication.records import LeaderAndIsr
 from tidegauge.replication.release_rules import ReleaseRules
@@ -85,3 +100,44 @@ def failure_takes_offline(rules: ReleaseRules, state: LeaderAndIsr, dead: int, o
     if rules.failure_checks_every_leader:
         return not contains(online, state.leader)
     return contains(dead, state.leader)
+
+
+@rule
+def alter_partition_error(
+    rules: ReleaseRules, current: LeaderAndIsr, proposed: LeaderAndIsr, live: int
+) -> int:
+    """Why the controller does not write what a leader proposes; NONE if it may.
+
+    ``live`` are the replicas that are alive and not about to stop.
+
+    Source: KafkaController.processAlterIsr@2.7.0, tryProcessAlterPartition@3.3.0.
+    """
+    is_newer = (
+        proposed.partition_epoch > current.partition_epoch
+        or proposed.leader_epoch > current.leader_epoch
+    )
+    if rules.alter_partition_epoch_checked and is_newer:
+        return errors.NOT_CONTROLLER
+    if proposed.leader_epoch < current.leader_epoch:
+        return errors.FENCED_LEADER_EPOCH
+    if equals_but_for_version(current, proposed):
+        return errors.NONE
+    is_older = proposed.partition_epoch < current.partition_epoch
+    if rules.alter_partition_epoch_checked and is_older:
+        return errors.INVALID_UPDATE_VERSION
+    if rules.alter_partition_requires_eligible and without(proposed.isr, live) != EMPTY:
+        return errors.INELIGIBLE_REPLICA
+    return errors.NONE
+
+
+@rule
+def equals_but_for_version(current: LeaderAndIsr, proposed: LeaderAndIsr) -> bool:
+    """Whether a state is what a leader proposes, whatever version it knows.
+
+    Source: LeaderAndIsr.equalsIgnoreZk@2.7.0, equalsAllowStalePartitionEpoch@3.3.0.
+    """
+    return (
+        proposed.leader == current.leader
+        and proposed.leader_epoch == current.leader_epoch
+        and proposed.isr == current.isr
+    )

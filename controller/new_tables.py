@@ -76,7 +76,7 @@ def _set_controllers(plan: ClusterPlan, plane: ControlPlane) -> None:
     empty_lists(controllers, "queue")
     empty_lists(controllers, "unsent")
     for field in (
-        *("session", "context", "event", "listing", "removing", "shutdown_request"),
+        *("session", "context", "event", "listing", "removing", "request"),
         *("first_touched", "last_touched"),
     ):
         column(controllers, field)[:] = NONE

@@ -173,7 +173,7 @@ def _decide(
         live = live_replicas(topology, plane, controller, partition)
         changes = initialize_leader_and_isr(proposal, topology.partitions[partition].replicas, live)
     if changes:
-        _write(kernel, topology, plane, controller, partition, kind)
+        write_state(kernel, topology, plane, controller, partition, kind)
 
 
 @inner_rule
@@ -200,7 +200,7 @@ def _elect(topology: Topology, plane: ControlPlane, controller: int, partition: 
 
 
 @inner_rule
-def _write(
+def write_state(
     kernel: Kernel,
     topology: Topology,
     plane: ControlPlane,
@@ -208,6 +208,7 @@ def _write(
     partition: int,
     kind: int,
 ) -> None:
+    """Write what ``plane.proposal`` says, if the state still has the version that it names."""
     known = partition_at(topology, plane, controller, partition)
     proposal = plane.proposal[0]
     known.written_leader = proposal.leader

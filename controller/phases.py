@@ -12,6 +12,7 @@ SHUT_DOWN_BROKER = code(4)
 PREFERRED_ELECTION = code(5)
 AUTO_REBALANCE = code(6)
 ELECT_UNCLEANLY = code(7)
+ALTER_PARTITION = code(8)
 
 #: What people call each: Kafka's ControllerState where there is one.
 NAMES: dict[int, str] = {
@@ -23,4 +24,5 @@ NAMES: dict[int, str] = {
     5: "ManualLeaderBalance",
     6: "AutoLeaderBalance",
     7: "TopicUncleanLeaderElectionEnable",
+    8: "AlterPartition",
 }

@@ -158,8 +158,8 @@ class Controller(Record):
     moved: flag
     #: The topic whose settings allow unclean election now: the event being processed is about it.
     topic: i64
-    #: The ControlledShutdown being processed: an event; -1 none.
-    shutdown_request: i64
+    #: The ControlledShutdown or AlterPartition being processed: an event; -1 none.
+    request: i64
     #: Partitions of which brokers have to be told: a list.
     first_touched: i64
     last_touched: i64

@@ -35,7 +35,11 @@ from __future__ import annotations
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, rule
 from tidegauge.replication.records import LeaderAndIsr, Partition
-from tidegauge.replication.release_rules import ISR_UPDATE_ZOOKEEPER, ReleaseRules
+from tidegauge.replication.release_rules import (
+    ISR_UPDATE_ALTER_PARTITION,
+    ISR_UPDATE_ZOOKEEPER,
+    ReleaseRules,
+)
 from tidegauge.replication.replica_list import EMPTY, append, size, without
 
 # Outcomes of an answer; see the table above.
@@ -55,6 +59,15 @@ def isr_is_pending_first(rules: ReleaseRules) -> bool:
     Source: Partition.updateIsr@2.6.0, sendAlterIsrRequest@2.7.0 and @2.8.0.
     """
     return rules.isr_update_path != ISR_UPDATE_ZOOKEEPER
+
+
+@rule
+def alters_partition(rules: ReleaseRules) -> bool:
+    """Whether the leader asks the controller for another ISR instead of writing ZooKeeper.
+
+    Source: Partition.sendAlterIsrRequest@2.7.0 (KIP-497), AlterPartitionManager.apply@3.8.0.
+    """
+    return rules.isr_update_path == ISR_UPDATE_ALTER_PARTITION
 
 
 @rule

@@ -82,10 +82,22 @@ class ReleaseRules(Record):
     isr_update_reverts_if_not_attempted: flag
     #: ... and so does INELIGIBLE_REPLICA.
     isr_update_reverts_if_ineligible: flag
+    #: After any other error the same proposal is queued again; before, the queue does not take
+    #: it, for the one that was answered is still in it.
+    isr_update_queued_again: flag
     #: INVALID_REQUEST ends the attempt ...
     isr_update_gives_up_on_invalid_request: flag
     #: ... and so do UNKNOWN_TOPIC_ID and NEW_LEADER_ELECTED.
     isr_update_gives_up_on_topic_id: flag
+    #: AlterIsr is sent every 50 ms, not as soon as there is something to be sent.
+    isr_updates_sent_periodically: flag
+    #: A LeaderAndIsr takes the leader's proposal out of the queue to the controller.
+    leader_and_isr_drops_isr_update: flag
+    #: The controller tells a leader that knows more than itself NOT_CONTROLLER, and compares
+    #: partition epochs before it writes.
+    alter_partition_epoch_checked: flag
+    #: The controller lets nobody into an ISR whose broker is not alive (KIP-841).
+    alter_partition_requires_eligible: flag
     #: The high watermark is attempted when a shrink is proposed, before it is confirmed.
     high_watermark_on_isr_proposal: flag
     #: The high watermark is attempted when the change is confirmed (KAFKA-13091).

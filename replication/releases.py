@@ -127,6 +127,10 @@ RULE_CELLS: Table = {
         Cell("0.10.2.0", False, "Partition.updateIsr@0.10.2.0"),
         Cell("3.3.0", True, "KAFKA-13916, Partition.handleAlterPartitionError@3.3.0"),
     ),
+    "isr_update_queued_again": (
+        Cell("0.10.2.0", False, "DefaultAlterIsrManager.handleAlterIsrResponse@2.8.0"),
+        Cell("3.2.1", True, "KAFKA-14010, AlterIsrManager.handleAlterPartitionResponse@3.2.1"),
+    ),
     "isr_update_gives_up_on_invalid_request": (
         Cell("0.10.2.0", False, "Partition.updateIsr@0.10.2.0"),
         Cell("3.2.0", True, "KIP-704, Partition.handleAlterPartitionError@3.2.0"),
@@ -134,6 +138,24 @@ RULE_CELLS: Table = {
     "isr_update_gives_up_on_topic_id": (
         Cell("0.10.2.0", False, "Partition.updateIsr@0.10.2.0"),
         Cell("3.3.0", True, "Partition.handleAlterPartitionError@3.3.0"),
+    ),
+    "isr_updates_sent_periodically": (
+        Cell("0.10.2.0", False, "Partition.updateIsr@0.10.2.0"),
+        Cell("2.7.0", True, "AlterIsrManagerImpl.start@2.7.0", protocol="2.7-IV2"),
+        Cell("2.8.0", False, "DefaultAlterIsrManager.submit@2.8.0"),
+    ),
+    "leader_and_isr_drops_isr_update": (
+        Cell("0.10.2.0", False, "Partition.updateIsr@0.10.2.0"),
+        Cell("2.7.0", True, "Partition.makeLeader@2.7.0", protocol="2.7-IV2"),
+        Cell("3.0.0", False, "Partition.makeLeader@3.0.0"),
+    ),
+    "alter_partition_epoch_checked": (
+        Cell("0.10.2.0", False, "KafkaController.processAlterIsr@2.7.0"),
+        Cell("3.3.0", True, "KafkaController.tryProcessAlterPartition@3.3.0"),
+    ),
+    "alter_partition_requires_eligible": (
+        Cell("0.10.2.0", False, "KafkaController.processAlterIsr@2.7.0"),
+        Cell("3.3.0", True, "KIP-841, KafkaController.tryProcessAlterPartition@3.3.0"),
     ),
     "high_watermark_on_isr_proposal": (
         Cell("0.10.2.0", False, "Partition.maybeShrinkIsr@0.10.2.0"),

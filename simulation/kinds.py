@@ -40,6 +40,7 @@ FETCH_RESPONSE = code(20)
 EPOCH_RESPONSE = code(21)
 LIST_OFFSETS_RESPONSE = code(22)
 CONTROLLED_SHUTDOWN_RESPONSE = code(23)
+ALTER_PARTITION_RESPONSE = code(24)
 
 # A broker: timers.
 BROKER_START = code(30)
@@ -61,6 +62,9 @@ RECOVERY_POINT_CHECKPOINT = code(43)
 SHUTDOWN_RETRIES = code(44)
 SHUTDOWN_GIVES_UP = code(45)
 BROKER_STOPS = code(46)
+#: AlterPartition: time to send (again), and the request in flight fails.
+ALTER_PARTITION_DUE = code(49)
+ALTER_PARTITION_GIVES_UP = code(27)
 # A broker: news of ZooKeeper.
 SESSION_RECONNECTS = code(49)
 CONFIG_CHANGED = code(48)
@@ -93,6 +97,7 @@ CONTROL_RESPONSE = code(73)
 #: The broker of this controller is gone.
 BROKER_DIED = code(74)
 CONTROLLED_SHUTDOWN = code(75)
+ALTER_PARTITION = code(69)
 CONTROL_RETRIES = code(76)
 CONTROL_GIVES_UP = code(77)
 AUTO_LEADER_REBALANCE = code(78)

@@ -140,10 +140,10 @@ def _roles(moment: Moment, _names: Names) -> str:
 
 def _isr_changes(moment: Moment, names: Names) -> str:
     words = {
-        "isr_update_sent": "asked of ZooKeeper",
+        "isr_update_sent": "asked for",
         "isr_shrunk": "ISRs shrunk",
         "isr_expanded": "ISRs expanded",
-        "isr_update_failed": "refused by ZooKeeper",
+        "isr_update_failed": "refused",
     }
     counts = Counter(row.kind for row in moment)
     errors = {_spoken(row, "error", names) for row in moment if row.kind == "isr_update_failed"}

@@ -14,15 +14,13 @@ from typing import Any, NamedTuple
 
 from tidegauge import __version__
 from tidegauge.group import Group, Progress, RowSink
-from tidegauge.replication.release_rules import ISR_UPDATE_ALTER_PARTITION
-from tidegauge.replication.releases import rules_of
 from tidegauge.run_folder import FORMAT, MANIFEST, SUMMARY, TRACE, RunFolder, write_json_atomically
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import CLIENT, CONTROLLER, ZOOKEEPER
 from tidegauge.simulation.links import NETWORK_TABLES, RETRANSMISSION_AFTER_CUT
 from tidegauge.simulation.random_streams import QUANTILES
 from tidegauge.simulation.row_kinds import SCHEMA_VERSION
-from tidegauge.simulation.scenario import Scenario, ScenarioError
+from tidegauge.simulation.scenario import Scenario
 from tidegauge.simulation.trace_file import TraceWriter
 from tidegauge.simulation.trace_hash import trace_sha256
 
@@ -51,9 +49,7 @@ def simulate(
 
     Raises:
         FileExistsError: there is something in the folder.
-        ScenarioError: a broker's protocol is not simulated.
     """
-    refuse_alter_partition(scenario)
     if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(f"{folder}: is not empty, and a run never overwrites another")
     plan = ClusterPlan(scenario)
@@ -74,22 +70,6 @@ def simulate(
             writer.close()
     write_json_atomically(folder / SUMMARY, summary_of(plan, groups, figures))
     return RunFolder(folder)
-
-
-def refuse_alter_partition(scenario: Scenario) -> None:
-    """End with a clear word where leaders would change ISRs through the controller.
-
-    Raises:
-        ScenarioError: a broker speaks protocol 2.7 or later.
-    """
-    for broker in scenario.broker_ids():
-        release, protocol = scenario.release_of(broker)
-        if rules_of(release, protocol).isr_update_path == ISR_UPDATE_ALTER_PARTITION:
-            raise ScenarioError(
-                f"{scenario.name}: broker {broker}: leaders of {release} change ISRs by "
-                "AlterPartition (KIP-497), which is not simulated yet; with "
-                'protocol: "2.6" they write ZooKeeper'
-            )
 
 
 def run_groups(

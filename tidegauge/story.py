@@ -51,12 +51,15 @@ WORDS: dict[str, str] = {
         "follows {leader} in epoch {leader_epoch}: log end offset {log_end_offset}, "
         "high watermark {high_watermark}",
     "isr_update_sent":
-        "asks ZooKeeper to change the ISR from {old_isr} to {isr}, if its version is {version}",
+        "asks to change the ISR from {old_isr} to {isr}, if its version is {version}",
     "isr_shrunk":
         "shrinks the ISR from {old_isr} to {isr}: not caught up for {lag_ms}, "
         "log end offset {log_end_offset}",
     "isr_expanded": "expands the ISR from {old_isr} to {isr}, log end offset {log_end_offset}",
-    "isr_update_failed": "ZooKeeper refuses the ISR {isr} at version {version}: {error}",
+    "isr_update_failed": "the ISR {isr} is refused at version {version}: {error}",
+    "alter_partition_sent":
+        "sends {to_process} AlterPartition {request} about {partition_count} partition(s)",
+    "alter_partition_failed": "AlterPartition {request} to {from_process} has failed: {error}",
     "exposed": "consumers could read to before {high_watermark} in epoch {leader_epoch} ({reason})",
     "acknowledged":
         "acknowledged with acks={acks}: offsets {first_offset} to before {end_offset} "
@@ -91,6 +94,9 @@ WORDS: dict[str, str] = {
         "ISR {isr}",
     "removed_from_isr":
         "takes {replica} out of the ISR, now {isr}: leader {leader}, epoch {leader_epoch}",
+    "isr_altered":
+        "is asked by {leader}, epoch {leader_epoch}, for the ISR {isr}, now version {version}: "
+        "{error}",
     "notification_read":
         "reads isr_change_notification {notification} about {partition_count} partition(s)",
     "controller_resigned": "{broker} is no longer controller, controller epoch {controller_epoch}",

@@ -91,7 +91,7 @@ def test_isr_changes_of_many_partitions_are_one_line_with_their_outcomes(tmp_pat
     rows.write("isr_shrunk", 6 * S, BROKER_1, partition=0)
     rows.write("isr_update_failed", 6 * S, BROKER_1, partition=1, error=NOT_LEADER)
     line = line_with("ISR", shown(folder_of(rows, tmp_path / "run"), "--broker", "1"))
-    assert "3 asked of ZooKeeper, 1 ISRs shrunk, 1 refused by ZooKeeper (NOT_LEADER" in line
+    assert "3 asked for, 1 ISRs shrunk, 1 refused (NOT_LEADER" in line
     assert line.endswith("(until 6.000s)")
 
 

@@ -1,0 +1,252 @@
+"""AlterPartition at the controller: what it lets pass, what it writes, whom it tells.
+
+KIP-497. Brokers 1, 2 and 3 are the processes 0, 1 and 2; broker 3 is the first controller.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isr_stories import members, process_named
+from life_stories import all_writes, batches, begins, ends, fault, once_in_sync, story
+from replication_stories import leader_and_isr
+from scenario_runs import rows_of, run_of
+from tidegauge.controller.leader_and_isr import alter_partition_error
+from tidegauge.controller.phases import ALTER_PARTITION
+from tidegauge.replication.errors import (
+    FENCED_LEADER_EPOCH,
+    INELIGIBLE_REPLICA,
+    INVALID_UPDATE_VERSION,
+    NONE,
+    NOT_CONTROLLER,
+)
+from tidegauge.replication.releases import rules_of
+from tidegauge.replication.replica_list import pack
+from tidegauge.run_folder import RunFolder
+from tidegauge.simulation.kinds import UPDATE_METADATA
+from tidegauge.simulation.scenario import Scenario
+
+MS, SECOND = 1_000, 1_000_000
+
+
+# What passes.
+
+
+@pytest.mark.parametrize(
+    ("isr", "leader_epoch", "partition_epoch", "from_3_3", "before"),
+    [
+        ([0, 1], 5, 9, NONE, NONE),
+        # The leader knows something of a later controller.
+        ([0, 1], 5, 10, NOT_CONTROLLER, NONE),
+        ([0, 1], 6, 9, NOT_CONTROLLER, NONE),
+        # Another leader has been elected; nothing else counts then.
+        ([0, 1], 4, 9, FENCED_LEADER_EPOCH, FENCED_LEADER_EPOCH),
+        ([0, 1, 2], 4, 8, FENCED_LEADER_EPOCH, FENCED_LEADER_EPOCH),
+        # What is there already may be asked for in an older version: the answer was lost.
+        ([0, 1, 2], 5, 8, NONE, NONE),
+        ([0, 1], 5, 8, INVALID_UPDATE_VERSION, NONE),
+        # Replica 3 is not alive.
+        ([0, 1, 2, 3], 5, 9, INELIGIBLE_REPLICA, NONE),
+        ([0, 3], 5, 8, INVALID_UPDATE_VERSION, NONE),
+    ],
+)
+def test_what_the_controller_lets_pass(
+    isr: list[int], leader_epoch: int, partition_epoch: int, from_3_3: int, before: int
+) -> None:
+    """KafkaController.tryProcessAlterPartition@3.3.0; before, ZooKeeper compares the versions."""
+    current = leader_and_isr(0, [0, 1, 2], leader_epoch=5, partition_epoch=9)
+    proposed = leader_and_isr(0, isr, leader_epoch=leader_epoch, partition_epoch=partition_epoch)
+    live = pack([0, 1, 2])
+    for release, expected in (
+        ("3.9", from_3_3),
+        ("3.3", from_3_3),
+        ("3.2", before),
+        ("2.7", before),
+    ):
+        error = alter_partition_error(rules_of(release), current, proposed, live)
+        assert error == expected, release
+
+
+# What is written, and who is told.
+
+
+def returns(partitions: int, *others: Any, **parts: Any) -> Scenario:
+    """Broker 2 dies and returns to partitions that broker 1 leads."""
+    steps = [batches(range(partitions), 5), begins("crash"), ends("crash", once_in_sync(0, 1))]
+    return story(
+        [[1, 2]] * partitions,
+        steps,
+        **{"faults": [fault("crash", 2), *others], "release": "3.9", "trace": "all"} | parts,
+    )
+
+
+def altering_events(run: RunFolder) -> list[tuple[int, int]]:
+    """From when to when controllers were busy with AlterPartition."""
+    begun = rows_of(run, "controller_event", event_kind=int(ALTER_PARTITION))
+    done = rows_of(run, "controller_event_done", event_kind=int(ALTER_PARTITION))
+    return [(begin["time_us"], end["time_us"]) for begin, end in zip(begun, done, strict=True)]
+
+
+def test_all_partitions_of_a_request_are_written_in_one_go(tmp_path: Path) -> None:
+    """One event, in the queue with all others; the writes are sent one behind the other."""
+    run = run_of(returns(4), tmp_path / "run")
+    _, (begin_us, end_us) = altering_events(run)
+    written = [
+        row["time_us"] for row in run.rows("znode_set") if begin_us < row["time_us"] < end_us
+    ]
+    assert len(written) == 3
+    answers = [
+        row["time_us"]
+        for row in rows_of(run, "message", process=process_named(run, "controller of broker 3"))
+        if begin_us < row["time_us"] < end_us
+    ]
+    # The last has been written before the first answer was there.
+    assert max(written) < min(answers)
+    altered = [row["time_us"] for row in run.rows("isr_altered")][1:]
+    assert set(altered) == {end_us}
+
+
+def test_every_broker_is_told_of_the_partitions_that_were_asked_for(tmp_path: Path) -> None:
+    """UpdateMetadata to all that are alive, and no LeaderAndIsr: nobody's role has changed."""
+    run = run_of(returns(1), tmp_path / "run")
+    ((_, end_us),) = altering_events(run)
+    told = [
+        row
+        for row in rows_of(
+            run, "message", from_process=process_named(run, "controller of broker 3")
+        )
+        if end_us < row["time_us"] < end_us + 20 * MS and row["process"] < 3
+    ]
+    metadata = [row for row in told if row["message_kind"] == int(UPDATE_METADATA)]
+    assert sorted(row["process"] for row in metadata) == [0, 1, 2]
+    # And the leader is answered.
+    assert [row["process"] for row in told if row not in metadata] == [0]
+
+
+def test_the_state_has_the_controller_epoch_of_who_writes_it(tmp_path: Path) -> None:
+    """Schedule c3 of 3.9.0: leader and leader epoch are those of the controller before."""
+    steps = [
+        batches([0], 5),
+        begins("crash"),
+        begins("move", once_in_sync(0, 1)),
+        ends("crash", {"after": "1s"}),
+    ]
+    move = {"kind": "controller_move", "name": "move"}
+    run = run_of(
+        story([[1, 2]], steps, faults=[fault("crash", 2), move], release="3.9"), tmp_path / "run"
+    )
+    states = [row for row in run.rows("znode_set") if row["leader"] == 0]
+    epochs = [(row["leader_epoch"], row["controller_epoch"]) for row in states]
+    assert epochs == [(1, 1), (1, 2)]
+    assert [write[2] for write in all_writes(run)[0]] == [[1, 2], [1], [1, 2]]
+
+
+# Controllers that change meanwhile.
+
+
+def test_a_write_whose_answer_was_lost_is_a_success_for_the_next_controller(
+    tmp_path: Path,
+) -> None:
+    """The first one dies when ZooKeeper has just written; the request is sent once more."""
+    undisturbed = run_of(returns(1), tmp_path / "undisturbed")
+    written_us = max(row["time_us"] for row in undisturbed.rows("znode_set") if row["leader"] == 0)
+    dies = {"kind": "crash", "brokers": [3], "at": f"{written_us + 10}us"}
+    run = run_of(returns(1, dies), tmp_path / "run")
+    assert [write[1:] for write in all_writes(run)[0]] == [
+        (1, [1, 2], 0, 0),
+        (1, [1], 1, 1),
+        (1, [1, 2], 1, 2),
+    ]
+    (altered,) = run.rows("isr_altered")
+    assert altered["process"] != process_named(run, "controller of broker 3")
+    assert (altered["error"], altered["version"]) == (NONE, 2)
+    (expanded,) = run.rows("isr_expanded")
+    assert expanded["version"] == 2
+    assert altered["time_us"] < expanded["time_us"]
+
+
+def test_who_is_not_controller_any_more_says_so_until_the_leader_knows_the_next(
+    tmp_path: Path,
+) -> None:
+    """NOT_CONTROLLER, and the same request 50 ms later: to whom the last UpdateMetadata named.
+
+    What the next controller sends to leader 1 takes a second.
+    """
+    slow = [
+        {
+            "kind": "slow_link", "name": f"slow-{broker}", "one_way": True, "delay": "1s",
+            "between": [[broker, f"controller:{broker}"], [1]],
+        }
+        for broker in (2,)
+    ]  # fmt: skip
+    far = {
+        "kind": "slow_link", "name": "far", "delay": "30ms",
+        "between": [["broker:1", "controller:1", "controller:3"], ["zookeeper"]],
+    }  # fmt: skip
+    steps = [
+        batches([0], 5),
+        begins("crash"),
+        ends("crash", once_in_sync(0, 1)),
+        *([{"do": "begin_fault", "fault": each["name"]} | when] for each, when in zip(
+            [far, *slow], [{"after": "0s"}, {"after": "0s"}], strict=True
+        )),
+        begins("move", {"after": "200ms"}),
+    ]  # fmt: skip
+    move = {"kind": "controller_move", "name": "move"}
+    run = run_of(
+        story(
+            [[1, 3]], steps, faults=[fault("crash", 3), move, far, *slow], controller=2,
+            release="3.9",
+        ),
+        tmp_path / "run",
+    )  # fmt: skip
+    failed = {row["error"] for row in run.rows("alter_partition_failed")}
+    assert failed <= {NOT_CONTROLLER}
+    assert all_writes(run)[0][-1][2] == [1, 3]
+
+
+# KIP-841.
+
+
+def stops_and_fetches_on(release: str) -> Scenario:
+    """Broker 2 stops cleanly; what the controller sends it takes 400 ms, so it fetches on."""
+    slow = {
+        "kind": "slow_link", "name": "slow", "one_way": True, "delay": "400ms",
+        "between": [["broker:3", "controller:3"], [2]],
+    }  # fmt: skip
+    steps = [batches([0], 5), begins("slow"), begins("restart", {"after": "100ms"})]
+    return story(
+        [[1, 2]],
+        steps,
+        faults=[slow, fault("restart", 2)],
+        settings={"replica.fetch.wait.max.ms": 50},
+        release=release,
+    )
+
+
+def test_who_is_about_to_stop_does_not_come_back_into_the_isr(tmp_path: Path) -> None:
+    """Schedule c1 of 3.9.0: never added again; the leader goes back to what is committed."""
+    run = run_of(stops_and_fetches_on("3.9"), tmp_path / "run")
+    assert [write[2] for write in all_writes(run)[0]] == [[1, 2], [1]]
+    refused = [row["error"] for row in run.rows("isr_update_failed")]
+    assert len(refused) > 1
+    assert set(refused) == {int(INELIGIBLE_REPLICA)}
+    assert not list(run.rows("isr_expanded"))
+
+
+@pytest.mark.parametrize("release", ["3.2", "2.8", "2.7", "2.6"])
+def test_before_3_3_it_comes_back_and_is_taken_out_again(release: str, tmp_path: Path) -> None:
+    """At the end of its session: one more leader epoch."""
+    run = run_of(stops_and_fetches_on(release), tmp_path / "run")
+    writes = all_writes(run)[0]
+    assert [(write[2], write[3]) for write in writes] == [
+        ([1, 2], 0),
+        ([1], 1),
+        ([1, 2], 1),
+        ([1], 2),
+    ]
+    (expanded,) = run.rows("isr_expanded")
+    assert members(run, expanded) == [1, 2]
