@@ -49,7 +49,7 @@ def stop_cleanly(kernel: Kernel, topology: Topology, brokers: Brokers, broker: i
     state = brokers.brokers[broker]
     if state.stopping:
         return
-    if not state.serving or state.broker_epoch == NONE:
+    if not state.loaded or state.broker_epoch == NONE:
         end(kernel, topology, brokers, broker, STOP_KILLED)
         return
     state.stopping = True

@@ -166,20 +166,24 @@ def handle_logs_loaded(kernel: Kernel, topology: Topology, brokers: Brokers, tim
             _load_log(kernel, brokers, row)
         row = brokers.hosted[row].next_log
     _run(kernel, brokers, broker)
-    if brokers.rules[broker].registered_before_requests:
-        _take_requests_later(kernel, brokers, broker)
+    rules = brokers.rules[broker]
+    if rules.registered_before_requests:
+        ready_us = kernel.context[0].time_us + cost_us(kernel, broker, BROKER_READY)
+        if rules.port_opened_last:
+            state.port_opens_us = ready_us
+        else:
+            _take_requests_later(brokers, broker, ready_us)
     if state.session != NONE:
         register(kernel, topology, brokers, broker)
 
 
 @inner_rule
-def _take_requests_later(kernel: Kernel, brokers: Brokers, broker: int) -> None:
-    """Its sockets are open, but what comes in waits until the rest of the broker has started.
+def _take_requests_later(brokers: Brokers, broker: int, ready_us: int) -> None:
+    """Its port is open, but what comes in waits until the rest of the broker has started.
 
-    Source: KafkaServer.startup@2.6.3, startDataPlaneProcessors.
+    Source: KafkaServer.startup@2.6.3, SocketServer.startProcessingRequests@2.6.3.
     """
     state = brokers.brokers[broker]
-    ready_us = kernel.context[0].time_us + cost_us(kernel, broker, BROKER_READY)
     for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
         brokers.threads[thread].free_us = ready_us
 
@@ -225,7 +229,7 @@ def _run(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     state = brokers.brokers[broker]
     now_us = kernel.context[0].time_us
     state.loaded = True
-    state.serving = True
+    state.port_opens_us = now_us
     state.was_clean = False
     written = new_row(kernel, broker, BROKER_STARTED)
     written.values[0] = broker

@@ -9,11 +9,13 @@ from __future__ import annotations
 from tidegauge.actors.logs import write_log_runs
 from tidegauge.actors.state import Brokers, epochs_of
 from tidegauge.replication.compiled import inner_rule
+from tidegauge.actors.request_handlers import listens
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.row_kinds import (
     EPOCH_OBSERVED,
     NO_ANSWER,
     NOT_HOSTED,
+    NOT_LISTENING,
     NOT_UP,
     OBSERVED,
     REASON_OBSERVED,
@@ -32,11 +34,13 @@ def observe(kernel: Kernel, brokers: Brokers, event: Event) -> None:
 
 
 @inner_rule
-def _answer_about(brokers: Brokers, row: int) -> int:
+def _answer_about(kernel: Kernel, brokers: Brokers, row: int) -> int:
     """The high watermark that a fetch would be told now, or why it would not be told one."""
     hosted = brokers.hosted[row]
-    if not brokers.brokers[hosted.broker].serving:
+    if not kernel.processes[hosted.broker].alive:
         return NOT_UP
+    if not listens(kernel, brokers, hosted.broker):
+        return NOT_LISTENING
     if not hosted.exists:
         return NOT_HOSTED
     return NO_ANSWER if hosted.locked else brokers.replicas[row].high_watermark
@@ -51,7 +55,7 @@ def _observe_replica(kernel: Kernel, brokers: Brokers, row: int, step: int) -> N
     written.values[0] = step
     written.values[1] = hosted.partition
     written.values[2] = replica.log_end_offset
-    written.values[3] = _answer_about(brokers, row)
+    written.values[3] = _answer_about(kernel, brokers, row)
     written.values[4] = on_disk.high_watermark
     written.values[5] = on_disk.recovery_point_checkpoint
     written.values[6] = replica.epoch_count

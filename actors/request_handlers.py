@@ -43,13 +43,23 @@ from tidegauge.simulation.topology import Topology
 
 
 @inner_rule
+def listens(kernel: Kernel, brokers: Brokers, broker: int) -> bool:
+    """Whether a broker accepts connections: while it starts it does not yet.
+
+    Source: KafkaServer.startup@2.6.3; SocketServer.Acceptor.start@3.5.0, KAFKA-14658.
+    """
+    state = brokers.brokers[broker]
+    return state.loaded and state.port_opens_us <= kernel.context[0].time_us
+
+
+@inner_rule
 def take_request(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
     """Handle a request now if a thread is free and none waits, else let it wait.
 
     A broker that is starting up does not listen yet, one that stops not any more.
     """
     broker = brokers.brokers[request.destination]
-    if not broker.serving or broker.ends:
+    if broker.ends or not listens(kernel, brokers, request.destination):
         refuse_connection(kernel, request)
         free_event(kernel, request)
         return

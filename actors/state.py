@@ -74,9 +74,10 @@ class Broker(Record):
     starts: i64
     #: It was stopped cleanly (.kafka_cleanshutdown is there).
     was_clean: flag
-    #: Its logs are loaded; and it accepts requests.
+    #: Its logs are loaded.
     loaded: flag
-    serving: flag
+    #: From when on it listens, then.
+    port_opens_us: i64
     #: How many losses of power it has seen.
     power_losses: i64
 

@@ -220,6 +220,8 @@ class ReleaseRules(Record):
     recovery_point_at_end_after_recovery: flag
     #: A broker registers while it is still starting, and takes requests some time later.
     registered_before_requests: flag
+    #: ... which are refused until then: its port is opened last.
+    port_opened_last: flag
     #: Recovery points are checkpointed whenever a follower looks whether to truncate, even if
     #: there is nothing to cut.
     truncation_always_checkpoints: flag

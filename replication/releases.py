@@ -418,10 +418,15 @@ RULE_CELLS: Table = {
     "recovery_point_at_end_after_recovery": (
         Cell("0.10.2.0", False, "Log.recoverLog@0.10.2.0"),
         Cell("1.0.0", True, "Log.recoverLog@1.0.2"),
+        Cell("2.8.0", False, "KAFKA-10101, Log.recoverLog@2.8.0"),
     ),
     "registered_before_requests": (
         Cell("0.10.2.0", False, "KafkaServer.startup@0.10.2.0"),
         Cell("1.1.0", True, "KafkaServer.startup@1.1.1"),
+    ),
+    "port_opened_last": (
+        Cell("0.10.2.0", False, "SocketServer.Acceptor@0.10.2.0"),
+        Cell("3.5.0", True, "KAFKA-14658, SocketServer.Acceptor.start@3.5.0"),
     ),
     "truncation_always_checkpoints": (
         Cell("0.10.2.0", True, "LogManager.truncateTo@0.10.2.0"),

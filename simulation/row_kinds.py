@@ -314,10 +314,12 @@ UNSEEN = {
     -1: "the broker is not up",
     -2: "the broker has not been told to host it",
     -3: "the partition is blocked by a write of its ISR",
+    -4: "the broker is up but does not listen yet",
 }
 NOT_UP = code(-1)
 NOT_HOSTED = code(-2)
 NO_ANSWER = code(-3)
+NOT_LISTENING = code(-4)
 
 #: ``stop``: how a broker's process has ended.
 STOPS = {

@@ -13,7 +13,13 @@ from tidegauge.conformance.translation import PlayedStep, Translation
 from tidegauge.replication import errors
 from tidegauge.replication.releases import rules_of
 from tidegauge.run_folder import RunFolder, TraceRow
-from tidegauge.simulation.row_kinds import NO_ANSWER, NOT_HOSTED, NOT_UP, REASON_OBSERVED
+from tidegauge.simulation.row_kinds import (
+    NO_ANSWER,
+    NOT_HOSTED,
+    NOT_LISTENING,
+    NOT_UP,
+    REASON_OBSERVED,
+)
 from tidegauge.story import Names
 from tidegauge.znode_paths import ZnodeSort
 from tidegauge.znode_tree import ZnodeTree
@@ -26,6 +32,7 @@ _UNSEEN = {
     int(NOT_UP): None,
     int(NOT_HOSTED): "UNKNOWN_TOPIC_OR_PARTITION",
     int(NO_ANSWER): "NO_RESPONSE(TimeoutError)",
+    int(NOT_LISTENING): "NO_RESPONSE(ConnectionRefusedError)",
 }
 _ZNODES = {"znode_created", "znode_set", "znode_deleted", "session_opened"}
 _UP, _PAUSED, _DOWN = "up", "paused", "down"

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidegauge.conformance.recorded_costs import COSTS
 from tidegauge.conformance.recorded_schedule import RecordedSchedule, RecordedStep, RecordingError
 from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
 from tidegauge.simulation.scenario_settings import NAMES
@@ -23,13 +24,15 @@ _PRODUCE_TIMEOUT_MS = 5000
 #: What passes from one step to the next, while the harness reads files and asks brokers.
 _BETWEEN_STEPS = "50ms"
 #: ... and from the start of the cluster to the first step, by seed: it was not recorded.
-_BEFORE_FIRST_STEP = ("4500ms", "3s", "1500ms", "6s")
+_BEFORE_FIRST_STEP = ("4500ms", "3s", "8s", "1500ms", "6s", "12s", "18s", "25s")
 #: ... and before it begins to.
 _BEFORE_LOOKING = "5ms"
 #: A start of the simulator's brokers, with small logs.
 _START_MS = 550
 #: How long the harness takes to find out that a start has failed, and to try again.
 _RESTART_AFTER_EXIT = "5s"
+
+import os, json
 
 _ZOOKEEPER = "zk"
 _ENDS_DOWN = {"kill": "crash", "term": "restart", "restart": "crash"}
@@ -81,7 +84,7 @@ def translate(schedule: RecordedSchedule, *, seed: int = 1) -> Translation:
         "cluster": {
             "brokers": schedule.brokers,
             "start": {
-                broker: "0s" if broker == schedule.first_controller else "500ms"
+                broker: "0s" if broker == schedule.first_controller else writer.start(broker)
                 for broker in schedule.brokers
             },
             "restart_after_exit": _RESTART_AFTER_EXIT,
@@ -91,6 +94,7 @@ def translate(schedule: RecordedSchedule, *, seed: int = 1) -> Translation:
             },
         },
         "zookeeper": {"tick_ms": schedule.zookeeper.get("tickTime", 1000), "servers": 1},
+        "costs": COSTS | json.loads(os.environ.get("TGC", "{}")),
         "topics": writer.topics,
         "faults": writer.faults,
         "steps": writer.steps,
@@ -162,6 +166,10 @@ class _Writer:
             write(played)
             self._finish(played)
             self.played.append(played)
+
+    def start(self, broker: int) -> str:
+        """When a broker starts that is not the first: all at once, but one is faster."""
+        return f"{500 + (self.seed * 7 + broker * 13) % 20 * 100}ms"
 
     def _absent_at_first(self) -> list[int]:
         """Brokers that are started before anything has stopped them."""
