@@ -60,6 +60,7 @@ from tidegauge.actors.lifecycle import (
     end,
     handle_loading_begins,
     handle_logs_loaded,
+    handle_registration_due,
     lose_power,
     start,
 )
@@ -107,6 +108,7 @@ from tidegauge.simulation.kinds import (
     LOGS_LOADED,
     PRODUCE_EXPIRES,
     RECOVERY_POINT_CHECKPOINT,
+    REGISTRATION_DUE,
     SAMPLE,
     SESSION_PING,
     SESSION_RECONNECTS,
@@ -196,7 +198,7 @@ def _take_timer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Eve
         _go_on_fetching(kernel, brokers, event)
     elif kind in (SHUTDOWN_RETRIES, SHUTDOWN_GIVES_UP, BROKER_STOPS):
         _go_on_stopping(kernel, topology, brokers, event)
-    elif kind in (BROKER_START, LOADING_BEGINS, LOGS_LOADED):
+    elif kind in (BROKER_START, LOADING_BEGINS, LOGS_LOADED, REGISTRATION_DUE):
         _go_on_starting(kernel, topology, brokers, event)
     elif kind in (SESSION_PING, SESSION_RECONNECTS):
         _keep_session(kernel, topology, brokers, event)
@@ -245,6 +247,8 @@ def _go_on_starting(kernel: Kernel, topology: Topology, brokers: Brokers, event:
         start(kernel, topology, brokers, event.destination)
     elif event.kind == LOADING_BEGINS:
         handle_loading_begins(kernel, topology, brokers, event)
+    elif event.kind == REGISTRATION_DUE:
+        handle_registration_due(kernel, topology, brokers, event)
     else:
         handle_logs_loaded(kernel, topology, brokers, event)
 

@@ -26,6 +26,7 @@ from tidegauge.actors.leader import close_account, keep_room_for_epochs, try_hig
 from tidegauge.actors.locks import wait_for_lock
 from tidegauge.actors.state import Broker, Brokers, epochs_of, now_ms
 from tidegauge.actors.topic_configs import topic_config
+from tidegauge.actors.zookeeper_client import read_topic_configs
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.controller_requests import (
@@ -118,6 +119,7 @@ def handle_leader_and_isr(
     # Not before everything is hosted: the file names what is.
     start_high_watermark_checkpoints(kernel, brokers, request.destination)
     stop_idle_fetchers(topology, brokers, request.destination)
+    read_topic_configs(kernel, topology, brokers, request.destination)
     # Nor this: what one LeaderAndIsr gives to a fetcher is fetched together from the start.
     start_fetchers(kernel, topology, brokers, request.destination)
     answer_controller(kernel, request)
@@ -172,6 +174,7 @@ def _host(topology: Topology, brokers: Brokers, broker: int, item: PartitionData
         return row
     hosted = brokers.hosted[row]
     hosted.exists = True
+    brokers.brokers[broker].reads_topic_configs = True
     width = topology.sizes[0].width
     config = topic_config(topology, brokers, broker, item.partition)
     initialize_partition(

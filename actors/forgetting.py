@@ -81,6 +81,7 @@ def _forget_own(brokers: Brokers, broker: int) -> None:
     state.broker_epoch = UNDEFINED
     state.controller_epoch = UNDEFINED
     state.loaded = False
+    state.reads_topic_configs = False
     state.stopping = False
     state.ends = False
     state.shutdown_attempt = 0

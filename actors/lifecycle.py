@@ -38,7 +38,13 @@ from tidegauge.actors.leader import close_account
 from tidegauge.actors.logs import write_log_runs
 from tidegauge.actors.state import Broker, Brokers, epochs_of, now_ms, runs_of
 from tidegauge.actors.write_back import offset_on_disk
-from tidegauge.actors.zookeeper_client import close_session, connect, ping_later, register
+from tidegauge.actors.zookeeper_client import (
+    close_session,
+    connect,
+    ping_later,
+    register,
+    tell_controller,
+)
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.leader_epoch_cache import truncate_from_end
@@ -57,8 +63,10 @@ from tidegauge.simulation.faults import dies, disconnect_all, lives
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     BROKER_DIED,
+    CONTROLLER_START,
     LOADING_BEGINS,
     LOGS_LOADED,
+    REGISTRATION_DUE,
     SAMPLE,
     SUPERVISOR_STARTS,
 )
@@ -166,15 +174,39 @@ def handle_logs_loaded(kernel: Kernel, topology: Topology, brokers: Brokers, tim
             _load_log(kernel, brokers, row)
         row = brokers.hosted[row].next_log
     _run(kernel, brokers, broker)
-    rules = brokers.rules[broker]
-    if rules.registered_before_requests:
-        ready_us = kernel.context[0].time_us + cost_us(kernel, broker, BROKER_READY)
-        if rules.port_opened_last:
-            state.port_opens_us = ready_us
-        else:
-            _take_requests_later(brokers, broker, ready_us)
+    ready_us = kernel.context[0].time_us + cost_us(kernel, broker, BROKER_READY)
+    if not brokers.rules[broker].registered_before_requests:
+        _register_later(kernel, topology, brokers, broker, ready_us)
+        return
+    if brokers.rules[broker].port_opened_last:
+        state.port_opens_us = ready_us
+    else:
+        _take_requests_later(brokers, broker, ready_us)
     if state.session != NONE:
         register(kernel, topology, brokers, broker)
+
+
+@inner_rule
+def _register_later(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, ready_us: int
+) -> None:
+    """The controller starts, then all the rest; only then the broker registers.
+
+    Source: KafkaServer.startup@1.0.2.
+    """
+    if brokers.brokers[broker].session != NONE:
+        tell_controller(kernel, topology, brokers, broker, CONTROLLER_START)
+    brokers.brokers[broker].registers_us = ready_us
+    set_timer(kernel, new_event(kernel, broker, broker, REGISTRATION_DUE), ready_us)
+
+
+@inner_rule
+def handle_registration_due(
+    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
+) -> None:
+    """The rest has started: register, unless there is no session yet."""
+    if brokers.brokers[timer.destination].session != NONE:
+        register(kernel, topology, brokers, timer.destination)
 
 
 @inner_rule

@@ -7,9 +7,9 @@ files are there either way; only a broker that runs can say what its high waterm
 from __future__ import annotations
 
 from tidegauge.actors.logs import write_log_runs
+from tidegauge.actors.request_handlers import listens
 from tidegauge.actors.state import Brokers, epochs_of
 from tidegauge.replication.compiled import inner_rule
-from tidegauge.actors.request_handlers import listens
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.row_kinds import (
     EPOCH_OBSERVED,

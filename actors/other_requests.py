@@ -10,6 +10,7 @@ from tidegauge.replication.leader_read import last_offset_for_leader_epoch, loca
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.costs import REQUEST, REQUEST_PARTITION, cost_us
 from tidegauge.simulation.events import add_item, new_answer
+from tidegauge.simulation.faults import refuse_connection
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import EPOCH_RESPONSE, LIST_OFFSETS_RESPONSE, METADATA_RESPONSE
 from tidegauge.simulation.links import send
@@ -31,6 +32,9 @@ def handle_offsets_for_leader_epoch(
     Source: ReplicaManager.lastOffsetForLeaderEpoch@0.11.0.0 and @2.4.0.
     """
     broker = request.destination
+    if not brokers.rules[broker].epoch_requests_answered:
+        refuse_connection(kernel, request)
+        return
     answer = new_answer(kernel, request, EPOCH_RESPONSE)
     cursor = request.first_item
     while cursor != NONE:

@@ -76,8 +76,9 @@ class Broker(Record):
     was_clean: flag
     #: Its logs are loaded.
     loaded: flag
-    #: From when on it listens, then.
+    #: From when on it listens, then, and when it registers.
     port_opens_us: i64
+    registers_us: i64
     #: How many losses of power it has seen.
     power_losses: i64
 
@@ -105,8 +106,11 @@ class Broker(Record):
     connects: i64
     #: The session has expired, which it finds out when it has connected anew.
     reconnecting: flag
-    #: When ZooKeeper was heard last.
+    #: When ZooKeeper was heard last, and when something was sent to it.
     zookeeper_heard_us: i64
+    zookeeper_sent_us: i64
+    #: A LeaderAndIsr gives it partitions whose topics' settings it reads.
+    reads_topic_configs: flag
     #: What passes before the only server of an ensemble is tried again.
     zookeeper_spin_us: i64
     #: The czxid of its registration.

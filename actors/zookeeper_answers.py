@@ -21,9 +21,9 @@ from tidegauge.actors.zookeeper_client import (
     connect,
     reconnect,
     register,
+    tell_controller,
 )
 from tidegauge.replication.compiled import inner_rule
-from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     CONTROLLER_START,
@@ -33,11 +33,10 @@ from tidegauge.simulation.kinds import (
     ZK_GET,
     ZK_SET,
 )
-from tidegauge.simulation.links import send
 from tidegauge.simulation.row_kinds import (
     STOP_REGISTERED_ALREADY,
 )
-from tidegauge.simulation.topology import NOTIFICATIONS_ZNODE, Topology, controller_process
+from tidegauge.simulation.topology import NOTIFICATIONS_ZNODE, Topology
 from tidegauge.simulation.zookeeper_errors import NODE_EXISTS, SESSION_EXPIRED
 
 
@@ -76,7 +75,7 @@ def _take_session(kernel: Kernel, topology: Topology, brokers: Brokers, answer: 
     state = brokers.brokers[broker]
     state.session = answer.count
     take_configs(kernel, topology, brokers, answer)
-    if state.loaded:
+    if state.loaded and state.registers_us <= kernel.context[0].time_us:
         register(kernel, topology, brokers, broker)
     _send_lost_writes(kernel, topology, brokers, broker)
 
@@ -104,7 +103,7 @@ def _take_created(
         exit_by_itself(kernel, topology, brokers, broker, STOP_REGISTERED_ALREADY)
     else:
         brokers.brokers[broker].broker_epoch = answer.offset
-        _tell_controller(kernel, topology, brokers, broker, CONTROLLER_START)
+        tell_controller(kernel, topology, brokers, broker, CONTROLLER_START)
 
 
 @inner_rule
@@ -113,7 +112,7 @@ def _lose_session(kernel: Kernel, topology: Topology, brokers: Brokers, broker: 
 
     Source: KafkaController.Expire@2.4.0, ZooKeeperClient.reinitialize@2.4.0.
     """
-    _tell_controller(kernel, topology, brokers, broker, SESSION_LOST)
+    tell_controller(kernel, topology, brokers, broker, SESSION_LOST)
     connect(kernel, topology, brokers, broker)
 
 
@@ -126,15 +125,6 @@ def handle_session_reconnects(
     if state.reconnecting and state.session == timer.value:
         state.reconnecting = False
         _lose_session(kernel, topology, brokers, timer.destination)
-
-
-@inner_rule
-def _tell_controller(
-    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, kind: int
-) -> None:
-    news = new_event(kernel, broker, controller_process(topology, broker), kind)
-    news.value = brokers.brokers[broker].session
-    send(kernel, news, kernel.context[0].time_us)
 
 
 @inner_rule

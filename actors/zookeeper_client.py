@@ -23,7 +23,12 @@ from tidegauge.simulation.kinds import (
 )
 from tidegauge.simulation.links import send
 from tidegauge.simulation.random_streams import RECONNECT, draw_below
-from tidegauge.simulation.topology import Topology, broker_znode, zookeeper_process
+from tidegauge.simulation.topology import (
+    Topology,
+    broker_znode,
+    controller_process,
+    zookeeper_process,
+)
 
 #: What passes before the only server of an ensemble is tried again.
 ONE_SERVER_SPIN_US = code(1_000_000)
@@ -38,6 +43,7 @@ def zookeeper_request(
     request = new_event(kernel, broker, zookeeper_process(topology), kind)
     request.broker = broker
     request.value = brokers.brokers[broker].session
+    brokers.brokers[broker].zookeeper_sent_us = kernel.context[0].time_us
     return request
 
 
@@ -107,17 +113,53 @@ def register(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) 
 
 
 @inner_rule
+def tell_controller(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, kind: int
+) -> None:
+    """Tell the controller on the same broker what has become of the session."""
+    news = new_event(kernel, broker, controller_process(topology, broker), kind)
+    news.value = brokers.brokers[broker].session
+    send(kernel, news, kernel.context[0].time_us)
+
+
+@inner_rule
 def ping_later(kernel: Kernel, brokers: Brokers, broker: int) -> None:
-    """Ping after a third of the session's time-out, as ZooKeeper's client does when idle."""
+    """Ping when nothing has been sent for a third of the session's time-out.
+
+    Source: ClientCnxn.SendThread.run of ZooKeeper 3.5.9.
+    """
+    state = brokers.brokers[broker]
     timer = new_event(kernel, broker, broker, SESSION_PING)
-    timeout_us = brokers.brokers[broker].zookeeper_session_timeout_ms * 1000
-    set_timer(kernel, timer, kernel.context[0].time_us + timeout_us // 3)
+    timeout_us = state.zookeeper_session_timeout_ms * 1000
+    set_timer(kernel, timer, state.zookeeper_sent_us + timeout_us // 3)
 
 
 @inner_rule
 def handle_session_ping(kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event) -> None:
-    """Keep the session alive."""
+    """Keep the session alive, unless something else has done so meanwhile."""
     broker = timer.destination
+    state = brokers.brokers[broker]
+    idle_us = kernel.context[0].time_us - state.zookeeper_sent_us
+    if idle_us >= state.zookeeper_session_timeout_ms * 1000 // 3:
+        _ping(kernel, topology, brokers, broker)
+    ping_later(kernel, brokers, broker)
+
+
+@inner_rule
+def _ping(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     ping = zookeeper_request(kernel, topology, brokers, broker, ZK_PING)
     send(kernel, ping, kernel.context[0].time_us)
-    ping_later(kernel, brokers, broker)
+
+
+@inner_rule
+def read_topic_configs(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Settings of topics are read that it has not hosted since it runs.
+
+    It knows them from the log of changes; what counts here is the sign of life.
+
+    Source: Partition.createLog@2.6.3, KafkaZkClient.getEntityConfigs@2.6.3.
+    """
+    state = brokers.brokers[broker]
+    if state.reads_topic_configs and state.session != UNDEFINED:
+        _ping(kernel, topology, brokers, broker)
+    state.reads_topic_configs = False

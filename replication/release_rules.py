@@ -218,10 +218,13 @@ class ReleaseRules(Record):
     rebalance_asks_known_isr: flag
     #: A log that was recovered is taken to be on disk up to its end.
     recovery_point_at_end_after_recovery: flag
-    #: A broker registers while it is still starting, and takes requests some time later.
+    #: A broker registers while it is still starting, and takes requests some time later;
+    #: before, it does so last, and its controller starts first.
     registered_before_requests: flag
     #: ... which are refused until then: its port is opened last.
     port_opened_last: flag
+    #: OffsetsForLeaderEpoch is answered; before, a broker closes the connection.
+    epoch_requests_answered: flag
     #: Recovery points are checkpointed whenever a follower looks whether to truncate, even if
     #: there is nothing to cut.
     truncation_always_checkpoints: flag

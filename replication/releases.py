@@ -428,6 +428,10 @@ RULE_CELLS: Table = {
         Cell("0.10.2.0", False, "SocketServer.Acceptor@0.10.2.0"),
         Cell("3.5.0", True, "KAFKA-14658, SocketServer.Acceptor.start@3.5.0"),
     ),
+    "epoch_requests_answered": (
+        Cell("0.10.2.0", False, "RequestChannel.Request@0.10.2.0"),
+        Cell("0.11.0.0", True, "KIP-101, KafkaApis.handleOffsetForLeaderEpochRequest@0.11.0.0"),
+    ),
     "truncation_always_checkpoints": (
         Cell("0.10.2.0", True, "LogManager.truncateTo@0.10.2.0"),
         Cell("1.0.0", False, "LogManager.truncateTo@1.0.0"),

@@ -65,8 +65,11 @@ BROKER_STOPS = code(46)
 #: AlterPartition: time to send (again), and the request in flight fails.
 ALTER_PARTITION_DUE = code(49)
 ALTER_PARTITION_GIVES_UP = code(27)
+#: The session's client is connected again, or a broker of 1.0 or older has started.
+SESSION_RECONNECTS = code(28)
+REGISTRATION_DUE = code(29)
+
 # A broker: news of ZooKeeper.
-SESSION_RECONNECTS = code(49)
 CONFIG_CHANGED = code(48)
 
 # ZooKeeper: requests, and its tick.

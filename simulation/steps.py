@@ -91,6 +91,8 @@ _OF_TOPICS = code(0)
 _UNATTENDED = code(-2)
 
 _LEADER_NOT_AVAILABLE = code(errors.CODES["LEADER_NOT_AVAILABLE"])
+_REQUEST_TIMED_OUT = code(errors.CODES["REQUEST_TIMED_OUT"])
+_NETWORK_EXCEPTION = code(errors.CODES["NETWORK_EXCEPTION"])
 
 _FETCH_TIMEOUT_US = code(30_000_000)
 #: How much longer than the broker the operator waits for an answer.
@@ -497,7 +499,8 @@ def handle_operator_times_out(
     """A step's request has got no answer: go on with the next step."""
     client = clients.clients[client_of(topology, timer.destination)]
     if client.waiting == _ANSWER and client.question == timer.request:
-        _give_up(kernel, topology, clients, client, timer.destination)
+        _give_up(kernel, client, timer.destination, _REQUEST_TIMED_OUT)
+        _go_on(kernel, topology, clients, timer.destination)
 
 
 @inner_rule
@@ -508,19 +511,18 @@ def handle_operator_disconnected(
     client = clients.clients[client_of(topology, event.destination)]
     was_asked = client.waiting == _ANSWER and client.asked == event.source
     if was_asked and client.asked_us <= event.offset:
-        _give_up(kernel, topology, clients, client, event.destination)
+        _give_up(kernel, client, event.destination, _NETWORK_EXCEPTION)
+        _go_on(kernel, topology, clients, event.destination)
 
 
 @inner_rule
-def _give_up(
-    kernel: Kernel, topology: Topology, clients: Clients, client: Client, process: int
-) -> None:
+def _give_up(kernel: Kernel, client: Client, process: int, error: int) -> None:
     row = new_row(kernel, process, STEP_UNANSWERED)
     row.values[0] = client.step
     row.values[1] = client.asked
+    row.values[2] = error
     because_of(kernel, row, client.asked)
     write_canonical(kernel, row)
-    _go_on(kernel, topology, clients, process)
 
 
 @inner_rule

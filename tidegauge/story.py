@@ -111,7 +111,7 @@ WORDS: dict[str, str] = {
     "step_answered":
         "step {step} is answered by {from_process}: {error}, offset {offset}, "
         "end offset {end_offset}, epoch {epoch}",
-    "step_unanswered": "step {step} gets no answer from {from_process}",
+    "step_unanswered": "step {step} gets no answer from {from_process}: {error}",
     "observed":
         "has a log to before {log_end_offset}, high watermark {high_watermark}, in its "
         "checkpoint {checkpointed}; recovery point {recovery_point}, {epoch_count} leader "

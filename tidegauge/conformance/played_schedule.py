@@ -67,6 +67,10 @@ def outcomes_of(translation: Translation, run: RunFolder) -> tuple[list[StepOutc
     return reader.outcomes, reader.stuck
 
 
+#: Why there is no answer, as the harness says it.
+_CAUSES = {"NETWORK_EXCEPTION": "ConnectionError", "REQUEST_TIMED_OUT": "TimeoutError"}
+
+
 class _Reader:
     """Follows a run, row by row."""
 
@@ -165,7 +169,8 @@ class _Reader:
         step, name, epoch = self._requests[row["step"]]
         outcome = self.outcomes[self.steps.index(step)]
         if row.kind == "step_unanswered":
-            answer: Tree = {"error": "NO_RESPONSE(TimeoutError)", "to": self._id(row)}
+            cause = _CAUSES.get(_NAMES_OF_ERRORS[row["error"]], "TimeoutError")
+            answer: Tree = {"error": f"NO_RESPONSE({cause})", "to": self._id(row)}
         elif row["from_process"] < 0:
             answer = {"error": "NO_LEADER"}
         else:

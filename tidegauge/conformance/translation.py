@@ -21,8 +21,9 @@ STILL_MS = 1500
 #: How long a harness waits for a condition, for quiescence, and for an answer.
 _WITHIN = "90s"
 _PRODUCE_TIMEOUT_MS = 5000
-#: What passes from one step to the next, while the harness reads files and asks brokers.
-_BETWEEN_STEPS = "50ms"
+#: What passes from one step to the next, while the harness reads files and asks brokers:
+#: the least, and for each replica.
+_OBSERVING_MS, _OBSERVING_REPLICA_MS = 8.0, 1.5
 #: ... and from the start of the cluster to the first step, by seed: it was not recorded.
 _BEFORE_FIRST_STEP = ("4500ms", "3s", "8s", "1500ms", "6s", "12s", "18s", "25s")
 #: ... and before it begins to.
@@ -32,7 +33,8 @@ _START_MS = 550
 #: How long the harness takes to find out that a start has failed, and to try again.
 _RESTART_AFTER_EXIT = "5s"
 
-import os, json
+import json
+import os
 
 _ZOOKEEPER = "zk"
 _ENDS_DOWN = {"kill": "crash", "term": "restart", "restart": "crash"}
@@ -87,7 +89,7 @@ def translate(schedule: RecordedSchedule, *, seed: int = 1) -> Translation:
                 broker: "0s" if broker == schedule.first_controller else writer.start(broker)
                 for broker in schedule.brokers
             },
-            "restart_after_exit": _RESTART_AFTER_EXIT,
+            "restart_after_exit": writer.restart_after_exit(),
             "settings": settings,
             "broker_settings": {
                 broker: _settings(own)[0] for broker, own in schedule.per_broker.items()
@@ -126,6 +128,10 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
+def _middle(span: tuple[float, float] | None) -> float:
+    return (span[0] + span[1]) / 2 if span else 0.0
+
+
 class _Writer:
     """Writes the steps, one after the other, and the faults that they begin and end."""
 
@@ -162,14 +168,22 @@ class _Writer:
                     f"{self.schedule.name}: steps.{recorded.number}: {recorded.op} is not played"
                 )
             looked = self.played and self.played[-1].recorded.observed is not None
-            self._add("wait", after=_BETWEEN_STEPS if looked else "1ms")
+            self._add("wait", after=self._observing() if looked else "1ms")
             write(played)
             self._finish(played)
             self.played.append(played)
 
     def start(self, broker: int) -> str:
         """When a broker starts that is not the first: all at once, but one is faster."""
-        return f"{500 + (self.seed * 7 + broker * 13) % 20 * 100}ms"
+        spread_ms = (10, 100)[self.seed % 2]
+        return f"{500 + (self.seed * 7 + broker * 13) % 20 * spread_ms}ms"
+
+    def _observing(self) -> str:
+        """How long it takes to look at all that there is."""
+        replicas = sum(
+            len(brokers) for topic in self.topics for brokers in topic["assignment"].values()
+        )
+        return f"{_OBSERVING_MS + _OBSERVING_REPLICA_MS * replicas:.0f}ms"
 
     def _absent_at_first(self) -> list[int]:
         """Brokers that are started before anything has stopped them."""
@@ -317,7 +331,25 @@ class _Writer:
     def _write_restart(self, played: PlayedStep) -> None:
         brokers = _listed(played.recorded.step["b"])
         self._bring_down("crash", brokers, "bounce")
+        self._add("wait", after=f"{self._first_start_ms(played.recorded):.0f}ms")
         self._start(brokers)
+
+    def _first_start_ms(self, recorded: RecordedStep) -> float:
+        """How much slower than here a start was; one that failed took time to end, too."""
+        middle_ms = _middle(recorded.result.ranges_ms.get("t_registered_ms"))
+        attempts = recorded.result.exact.get("attempts", 1)
+        first_ms = middle_ms if attempts == 1 else 0.7 * middle_ms / attempts
+        return max(0.0, first_ms - _START_MS)
+
+    def restart_after_exit(self) -> str:
+        """How long it took from a start that failed to the next."""
+        for recorded in self.schedule.steps:
+            attempts = recorded.result.exact.get("attempts", 1)
+            if recorded.op == "restart" and attempts > 1:
+                middle_ms = _middle(recorded.result.ranges_ms.get("t_registered_ms"))
+                all_ms = middle_ms - self._first_start_ms(recorded) - attempts * _START_MS
+                return f"{max(1.0, all_ms / (attempts - 1)):.0f}ms"
+        return _RESTART_AFTER_EXIT
 
     def _write_pause(self, played: PlayedStep) -> None:
         for broker in _listed(played.recorded.step["b"]):
