@@ -100,22 +100,23 @@ def arrives(kernel: Kernel, event: Event) -> bool:
 
 @inner_rule
 def release_process(kernel: Kernel, process: int) -> None:
-    """Hand a process that goes on all that it has missed, in its order, at once.
+    """Hand a process that goes on all that it has missed.
 
-    First what its own clocks had in store for it, which fire as soon as it runs; messages have
-    to be read first (real brokers ran an overdue isr-expiration before a produce request that
-    had come in meanwhile).
+    First what its own clocks had in store for it, which fire as soon as it runs, a task of a
+    fixed rate as often as it has missed its time; messages have to be read, and come after
+    that (real brokers ran overdue isr-expirations before a produce request that had come in
+    meanwhile).
     """
     context = kernel.context[0]
     held = kernel.processes[process].held
-    for _ in range(held.length):
+    while held.first != NONE:
         event = take_first(kernel, held)
+        event.time_us = context.time_us
         if event.source == process:
-            event.time_us = context.time_us
             append_event(kernel, context.ready, event)
         else:
-            append_event(kernel, held, event)
-    _make_ready(kernel, held)
+            event.time_us += 1
+            push(kernel, event)
 
 
 @inner_rule

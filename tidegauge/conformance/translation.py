@@ -25,7 +25,9 @@ _PRODUCE_TIMEOUT_MS = 5000
 #: the least, and for each replica.
 _OBSERVING_MS, _OBSERVING_REPLICA_MS = 8.0, 1.5
 #: ... and from the start of the cluster to the first step, by seed: it was not recorded.
-_BEFORE_FIRST_STEP = ("4500ms", "3s", "8s", "1500ms", "6s", "12s", "18s", "25s")
+_BEFORE_FIRST_STEP = (
+    *("4500ms", "3s", "8s", "1500ms", "6s", "3500ms", "12s", "5s", "2s", "20s"),
+)
 #: ... and before it begins to.
 _BEFORE_LOOKING = "5ms"
 #: A start of the simulator's brokers, with small logs.
