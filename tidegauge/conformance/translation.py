@@ -23,7 +23,7 @@ _WITHIN = "90s"
 _PRODUCE_TIMEOUT_MS = 5000
 #: What passes from one step to the next, while the harness reads files and asks brokers:
 #: the least, and for each replica.
-_OBSERVING_MS, _OBSERVING_REPLICA_MS = 8.0, 1.5
+_OBSERVING_MS, _OBSERVING_REPLICA_MS = 5.0, 3.0
 #: ... and from the start of the cluster to the first step, by seed: it was not recorded.
 _BEFORE_FIRST_STEP = (
     *("4500ms", "3s", "8s", "1500ms", "6s", "3500ms", "12s", "5s", "2s", "20s"),
