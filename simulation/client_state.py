@@ -143,7 +143,7 @@ class Batch(Record):
 class Step(Record):
     """A step of the scenario, with what its kind needs."""
 
-    #: When: at a time, after a while, or on a condition (kinds in ``steps.py``).
+    #: When: at a time, after a while, or on a condition (kinds in ``step_codes.py``).
     start: i64
     time_us: i64
     within_us: i64
@@ -158,6 +158,10 @@ class Step(Record):
     to: i64
     #: The answer is not waited for.
     unattended: flag
+    #: ... and has not come yet, from this broker, asked at this time.
+    open: flag
+    asked: i64
+    asked_us: i64
     leader_epoch: i64
     partition: i64
     records: i64

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegauge.replication.records import Records, new_records
-from tidegauge.simulation import steps
+from tidegauge.simulation import step_codes
 from tidegauge.simulation.client_state import Step
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import NONE
@@ -35,10 +35,10 @@ def new_steps(plan: ClusterPlan, members: list[int]) -> Records[Step]:
 def _plan_start(plan: ClusterPlan, planned: StepOfAnyKind, step: Step, members: list[int]) -> None:
     step.first_member = len(members)
     if planned.at_us is not None:
-        step.start = steps.AT
+        step.start = step_codes.AT
         step.time_us = planned.at_us
     elif planned.after_us is not None:
-        step.start = steps.AFTER
+        step.start = step_codes.AFTER
         step.time_us = planned.after_us
     elif planned.when is not None:
         step.within_us = planned.within_us or 0
@@ -48,31 +48,33 @@ def _plan_start(plan: ClusterPlan, planned: StepOfAnyKind, step: Step, members: 
 
 def _plan_condition(plan: ClusterPlan, when: Condition, step: Step, members: list[int]) -> None:
     if when.isr is not None:
-        step.start = steps.WHEN_ISR
+        step.start = step_codes.WHEN_ISR
         step.condition_partition = plan.partition_number(when.isr.topic, when.isr.partition)
         members += [plan.broker_index(broker) for broker in when.isr.members]
     elif when.leader is not None:
         _plan_leader(plan, when.leader, step)
     elif when.controller is not None:
-        step.start = steps.WHEN_CONTROLLER
+        step.start = step_codes.WHEN_CONTROLLER
         step.condition_leader = plan.broker_index(when.controller)
     elif when.quiescent is not None:
-        step.start = steps.WHEN_QUIESCENT
+        step.start = step_codes.WHEN_QUIESCENT
+    elif when.answered is not None:
+        step.start = step_codes.WHEN_ANSWERED
     elif when.unregistered is not None:
-        step.start = steps.WHEN_UNREGISTERED
+        step.start = step_codes.WHEN_UNREGISTERED
         members += [plan.broker_index(broker) for broker in when.unregistered]
     else:
-        step.start = steps.WHEN_REGISTERED
+        step.start = step_codes.WHEN_REGISTERED
         members += [plan.broker_index(broker) for broker in when.registered or ()]
 
 
 def _plan_leader(plan: ClusterPlan, leader: LeaderIs, step: Step) -> None:
     step.condition_partition = plan.partition_number(leader.topic, leader.partition)
     if leader.leader is not None:
-        step.start = steps.WHEN_LEADER
+        step.start = step_codes.WHEN_LEADER
         step.condition_leader = plan.broker_index(leader.leader)
     elif leader.former is not None:
-        step.start = steps.WHEN_LEADER_IS_NOT
+        step.start = step_codes.WHEN_LEADER_IS_NOT
         step.condition_leader = plan.broker_index(leader.former)
 
 
@@ -82,24 +84,26 @@ def _plan_action(plan: ClusterPlan, planned: StepOfAnyKind, step: Step) -> None:
     if isinstance(planned, ProduceStep | FetchStep | AskEpochStep):
         _plan_request(plan, planned, step)
     elif isinstance(planned, PreferredElectionStep):
-        step.action = steps.PREFERS
+        step.action = step_codes.PREFERS
         if planned.topic is not None and planned.partition is not None:
             step.partition = plan.partition_number(planned.topic, planned.partition)
     elif isinstance(planned, ConfigureStep):
-        step.action = steps.CONFIGURES
+        step.action = step_codes.CONFIGURES
         step.topic = _topic_number(plan, planned.topic)
         step.min_insync_replicas = planned.settings.get("min.insync.replicas", -1)
         step.unclean = planned.settings.get("unclean.leader.election.enable", -1)
     elif isinstance(planned, CreateTopicStep):
-        step.action = steps.CREATES_TOPIC
+        step.action = step_codes.CREATES_TOPIC
         step.topic = _topic_number(plan, planned.topic)
     elif isinstance(planned, BeginFaultStep | EndFaultStep):
         step.action = (
-            steps.BEGINS_FAULT if isinstance(planned, BeginFaultStep) else steps.ENDS_FAULT
+            step_codes.BEGINS_FAULT
+            if isinstance(planned, BeginFaultStep)
+            else step_codes.ENDS_FAULT
         )
         step.fault = [fault.name for fault in plan.scenario.faults].index(planned.fault)
     else:
-        step.action = steps.OBSERVES if isinstance(planned, ObserveStep) else steps.WAITS
+        step.action = step_codes.OBSERVES if isinstance(planned, ObserveStep) else step_codes.WAITS
 
 
 def _plan_request(
@@ -110,16 +114,16 @@ def _plan_request(
     if to is not None:
         step.to = plan.broker_index(to)
     if isinstance(planned, ProduceStep):
-        step.action = steps.PRODUCES
+        step.action = step_codes.PRODUCES
         step.records = planned.records
         step.acks = planned.acks
         step.timeout_us = planned.timeout_us
         step.unattended = not planned.wait
     elif isinstance(planned, FetchStep):
-        step.action = steps.FETCHES
+        step.action = step_codes.FETCHES
         step.offset = planned.offset
     else:
-        step.action = steps.ASKS_EPOCH
+        step.action = step_codes.ASKS_EPOCH
         step.leader_epoch = planned.leader_epoch
 
 

@@ -64,6 +64,10 @@ class Condition(Part):
     registered: BrokerIds | None = Field(default=None, description="These brokers are, or more.")
     unregistered: BrokerIds | None = Field(default=None, description="None of these brokers is.")
     controller: BrokerId | None = Field(default=None, description="This broker is controller.")
+    answered: Literal[True] | None = Field(
+        default=None,
+        description="All answers have come that a produce step has not waited for, or never will.",
+    )
     quiescent: Literal[True] | None = Field(
         default=None,
         description="Every live leader's ISR has all live replicas, no notification is left, and "
@@ -74,8 +78,8 @@ class Condition(Part):
     def _is_one(self) -> Self:
         if sum(getattr(self, name) is not None for name in type(self).model_fields) != 1:
             raise ValueError(
-                "must be one condition: isr, leader, registered, unregistered, controller or "
-                "quiescent"
+                "must be one condition: isr, leader, registered, unregistered, controller, "
+                "answered or quiescent"
             )
         return self
 

@@ -14,19 +14,14 @@ from tidegauge.replication.replica_list import EMPTY, first, rest, size
 from tidegauge.simulation.client_metadata import client_of
 from tidegauge.simulation.client_state import Client, Clients, Step
 from tidegauge.simulation.events import add_item, new_event, set_timer
-from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     CONSUMER_RESPONSE,
     EPOCH_RESPONSE,
     FAULT_BEGIN,
     FAULT_END,
-    FETCH,
     OBSERVE,
-    OFFSETS_FOR_LEADER_EPOCH,
-    PRODUCE,
     PRODUCE_RESPONSE,
-    REQUEST_TIMES_OUT,
     STEP_DUE,
     STEP_LOOKS,
     ZK_CHILDREN,
@@ -39,13 +34,40 @@ from tidegauge.simulation.kinds import (
 )
 from tidegauge.simulation.links import send
 from tidegauge.simulation.row_kinds import (
-    CONSUMED,
-    STEP_ANSWERED,
     STEP_TAKEN,
     STEP_TIMED_OUT,
-    STEP_UNANSWERED,
 )
-from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.step_codes import (
+    AFTER,
+    ASKS_EPOCH,
+    AT,
+    BEGINS_FAULT,
+    CONFIGURES,
+    CREATES_TOPIC,
+    FETCHES,
+    OBSERVES,
+    PREFERS,
+    PRODUCES,
+    WAITS,
+    WHEN_ANSWERED,
+    WHEN_CONTROLLER,
+    WHEN_LEADER,
+    WHEN_LEADER_IS_NOT,
+    WHEN_QUIESCENT,
+    WHEN_REGISTERED,
+    WHEN_UNREGISTERED,
+)
+from tidegauge.simulation.step_requests import (
+    NETWORK_EXCEPTION,
+    UNATTENDED,
+    all_answered,
+    give_up,
+    give_up_unattended,
+    request_of,
+    request_of_leader,
+    take_answer,
+)
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     CONTROLLER_ZNODE,
@@ -57,29 +79,6 @@ from tidegauge.simulation.topology import (
     zookeeper_process,
 )
 
-# Step.start
-AT = code(0)
-AFTER = code(1)
-WHEN_ISR = code(2)
-WHEN_LEADER = code(3)
-WHEN_REGISTERED = code(4)
-WHEN_UNREGISTERED = code(5)
-WHEN_CONTROLLER = code(6)
-WHEN_QUIESCENT = code(7)
-WHEN_LEADER_IS_NOT = code(8)
-
-# Step.action
-PRODUCES = code(0)
-FETCHES = code(1)
-BEGINS_FAULT = code(2)
-ENDS_FAULT = code(3)
-ASKS_EPOCH = code(4)
-PREFERS = code(5)
-CONFIGURES = code(6)
-CREATES_TOPIC = code(7)
-OBSERVES = code(8)
-WAITS = code(9)
-
 # Client.waiting
 _CONDITION = code(0)
 _LEADER = code(1)
@@ -87,20 +86,9 @@ _ANSWER = code(2)
 
 #: Number of the question whether all brokers are there, for the topics.
 _OF_TOPICS = code(0)
-#: Number of the request of the first step, if its answer is not waited for; then downwards.
-_UNATTENDED = code(-2)
-
-_LEADER_NOT_AVAILABLE = code(errors.CODES["LEADER_NOT_AVAILABLE"])
 _REQUEST_TIMED_OUT = code(errors.CODES["REQUEST_TIMED_OUT"])
-_NETWORK_EXCEPTION = code(errors.CODES["NETWORK_EXCEPTION"])
-
-_FETCH_TIMEOUT_US = code(30_000_000)
-#: How much longer than the broker the operator waits for an answer.
-_PATIENCE_US = code(3_000_000)
 #: How often is looked for what cannot be watched.
 _LOOK_PERIOD_US = code(100_000)
-
-_FETCH_BYTES = code(50 * 1024 * 1024)
 
 
 @inner_rule
@@ -177,26 +165,45 @@ def wait_for_step(kernel: Kernel, topology: Topology, clients: Clients, process:
 def _look(kernel: Kernel, topology: Topology, client: Client, step: Step, process: int) -> None:
     """Read, and watch, what the condition is about."""
     client.question += 1
-    if step.start in (WHEN_REGISTERED, WHEN_UNREGISTERED):
+    if step.start == WHEN_ANSWERED:
+        _look_at(kernel, client, process, kernel.context[0].time_us)
+    elif step.start in (WHEN_REGISTERED, WHEN_UNREGISTERED):
         _ask(kernel, topology, process, ZK_CHILDREN, BROKER_IDS_ZNODE, client.question)
     elif step.start == WHEN_CONTROLLER:
         _ask(kernel, topology, process, ZK_EXISTS, CONTROLLER_ZNODE, client.question)
     elif step.start == WHEN_QUIESCENT:
         _ask(kernel, topology, process, ZK_IS_QUIESCENT, NONE, client.question)
-        timer = new_event(kernel, process, process, STEP_LOOKS)
-        timer.value = client.step
-        set_timer(kernel, timer, kernel.context[0].time_us + _LOOK_PERIOD_US)
+        _look_at(kernel, client, process, kernel.context[0].time_us + _LOOK_PERIOD_US)
     else:
         znode = state_znode(topology, step.condition_partition)
         _ask(kernel, topology, process, ZK_GET, znode, client.question)
 
 
 @inner_rule
+def _look_at(kernel: Kernel, client: Client, process: int, time_us: int) -> None:
+    timer = new_event(kernel, process, process, STEP_LOOKS)
+    timer.value = client.step
+    set_timer(kernel, timer, time_us)
+
+
+@inner_rule
+def _look_for_answers(kernel: Kernel, clients: Clients, client: Client, process: int) -> None:
+    if client.waiting == _CONDITION and clients.steps[client.step].start == WHEN_ANSWERED:
+        _look_at(kernel, client, process, kernel.context[0].time_us)
+
+
+@inner_rule
 def handle_step_looks(kernel: Kernel, topology: Topology, clients: Clients, timer: Event) -> None:
     """Look again at what cannot be watched."""
-    client = clients.clients[client_of(topology, timer.destination)]
-    if client.step == timer.value and client.waiting == _CONDITION:
-        _look(kernel, topology, client, clients.steps[client.step], timer.destination)
+    process = timer.destination
+    client = clients.clients[client_of(topology, process)]
+    if client.step != timer.value or client.waiting != _CONDITION:
+        return
+    step = clients.steps[client.step]
+    if step.start != WHEN_ANSWERED:
+        _look(kernel, topology, client, step, process)
+    elif all_answered(clients):
+        _take(kernel, topology, clients, process)
 
 
 @inner_rule
@@ -229,7 +236,7 @@ def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) ->
     write_canonical(kernel, row)
     if step.action in (PRODUCES, FETCHES, ASKS_EPOCH):
         if step.to != NONE:
-            _request_of(kernel, topology, clients, process, step.to)
+            _await(kernel, topology, clients, process, step.to)
             return
         client.waiting = _LEADER
         client.question += 1
@@ -247,6 +254,15 @@ def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) ->
     elif step.action != WAITS:
         _tell_of_fault(kernel, step, process)
     _go_on(kernel, topology, clients, process)
+
+
+@inner_rule
+def _await(kernel: Kernel, topology: Topology, clients: Clients, process: int, broker: int) -> None:
+    """Send a step's request to the broker that it names."""
+    if request_of(kernel, topology, clients, process, broker):
+        clients.clients[client_of(topology, process)].waiting = _ANSWER
+    else:
+        _go_on(kernel, topology, clients, process)
 
 
 @inner_rule
@@ -310,7 +326,7 @@ def handle_operator_watch(
     client = clients.clients[client_of(topology, process)]
     if event.znode == BROKER_IDS_ZNODE and not client.topics_created:
         begin_operating(kernel, topology, process)
-    if client.waiting == _CONDITION:
+    if client.waiting == _CONDITION and clients.steps[client.step].start != WHEN_ANSWERED:
         _look(kernel, topology, client, clients.steps[client.step], process)
 
 
@@ -325,8 +341,11 @@ def handle_operator_answer(
         if not client.topics_created:
             _create_topics(kernel, topology, clients, client, answer)
         return
-    if answer.request <= _UNATTENDED:
-        _take_answer(kernel, client, answer, _UNATTENDED - answer.request)
+    if answer.request <= UNATTENDED:
+        number = UNATTENDED - answer.request
+        clients.steps[number].open = False
+        take_answer(kernel, client, answer, number)
+        _look_for_answers(kernel, clients, client, process)
         return
     if answer.request != client.question:
         return
@@ -334,39 +353,17 @@ def handle_operator_answer(
         if _holds(kernel, topology, clients, client, answer):
             _take(kernel, topology, clients, process)
     elif client.waiting == _LEADER:
-        _request(kernel, topology, clients, process, answer)
+        if request_of_leader(kernel, topology, clients, process, answer):
+            client.waiting = _ANSWER
+        else:
+            _go_on(kernel, topology, clients, process)
     elif client.waiting == _ANSWER and answer.kind in (
         PRODUCE_RESPONSE,
         CONSUMER_RESPONSE,
         EPOCH_RESPONSE,
     ):
-        _take_answer(kernel, client, answer, client.step)
+        take_answer(kernel, client, answer, client.step)
         _go_on(kernel, topology, clients, process)
-
-
-@inner_rule
-def _take_answer(kernel: Kernel, client: Client, answer: Event, step: int) -> None:
-    """Write down what a step's request was answered, of its one partition."""
-    if answer.kind == PRODUCE_RESPONSE:
-        client.records_acknowledged += answer.count if answer.error == 0 else 0
-    else:
-        _trace_fetch(kernel, answer)
-    row = new_row(kernel, answer.destination, STEP_ANSWERED)
-    row.values[0] = step
-    row.values[1] = answer.source
-    row.values[2] = answer.error
-    row.values[3] = answer.offset
-    row.values[4] = NONE if answer.offset == NONE else answer.offset + answer.count
-    row.values[5] = NONE
-    row.values[6] = NONE
-    if answer.first_item != NONE:
-        item = kernel.items[answer.first_item]
-        row.values[2] = item.error
-        row.values[3] = item.offset
-        row.values[4] = item.end_offset
-        row.values[5] = item.epoch
-        row.values[6] = item.high_watermark
-    write_canonical(kernel, row)
 
 
 @inner_rule
@@ -425,116 +422,28 @@ def _is_member(clients: Clients, step: Step, broker: int) -> bool:
 
 
 @inner_rule
-def _request(
-    kernel: Kernel, topology: Topology, clients: Clients, process: int, answer: Event
-) -> None:
-    """Send a step's request to the leader that ZooKeeper names; give it up if there is none."""
-    client = clients.clients[client_of(topology, process)]
-    step = clients.steps[client.step]
-    leader = NONE
-    if answer.first_item != NONE:
-        leader = broker_of(topology, step.partition, kernel.items[answer.first_item].leader)
-    if leader >= 0:
-        _request_of(kernel, topology, clients, process, leader)
-        return
-    row = new_row(kernel, process, STEP_ANSWERED)
-    row.values[0] = client.step
-    row.values[1] = NONE
-    row.values[2] = _LEADER_NOT_AVAILABLE
-    for column in range(3, 7):
-        row.values[column] = NONE
-    write_canonical(kernel, row)
-    _go_on(kernel, topology, clients, process)
-
-
-@inner_rule
-def _request_of(
-    kernel: Kernel, topology: Topology, clients: Clients, process: int, leader: int
-) -> None:
-    """Send a step's request to a broker."""
-    client = clients.clients[client_of(topology, process)]
-    step = clients.steps[client.step]
-    client.waiting = _ANSWER
-    client.question += 1
-    timeout_us = step.timeout_us
-    if step.action == PRODUCES:
-        request = new_event(kernel, process, leader, PRODUCE)
-        request.partition = step.partition
-        request.count = step.records
-        request.acks = step.acks
-        request.wait_ms = timeout_us // 1000
-        client.records_sent += step.records
-    elif step.action == ASKS_EPOCH:
-        request = new_event(kernel, process, leader, OFFSETS_FOR_LEADER_EPOCH)
-        item = add_item(kernel, request, step.partition)
-        item.last_fetched_epoch = step.leader_epoch
-        timeout_us = _FETCH_TIMEOUT_US
-    else:
-        request = new_event(kernel, process, leader, FETCH)
-        request.max_bytes = _FETCH_BYTES
-        request.partition_max_bytes = _FETCH_BYTES
-        item = add_item(kernel, request, step.partition)
-        item.offset = step.offset
-        timeout_us = _FETCH_TIMEOUT_US
-    now_us = kernel.context[0].time_us
-    if step.unattended:
-        request.request = _UNATTENDED - client.step
-        send(kernel, request, now_us)
-        _go_on(kernel, topology, clients, process)
-        return
-    request.request = client.question
-    client.asked = leader
-    client.asked_us = now_us
-    send(kernel, request, now_us)
-    timer = new_event(kernel, process, process, REQUEST_TIMES_OUT)
-    timer.request = client.question
-    # A broker answers at its time-out; some time later nothing more will come.
-    set_timer(kernel, timer, now_us + timeout_us + _PATIENCE_US)
-
-
-@inner_rule
 def handle_operator_times_out(
     kernel: Kernel, topology: Topology, clients: Clients, timer: Event
 ) -> None:
     """A step's request has got no answer: go on with the next step."""
-    client = clients.clients[client_of(topology, timer.destination)]
+    process = timer.destination
+    client = clients.clients[client_of(topology, process)]
     if client.waiting == _ANSWER and client.question == timer.request:
-        _give_up(kernel, client, timer.destination, _REQUEST_TIMED_OUT)
-        _go_on(kernel, topology, clients, timer.destination)
+        give_up(kernel, process, client.step, client.asked, _REQUEST_TIMED_OUT)
+        _go_on(kernel, topology, clients, process)
 
 
 @inner_rule
 def handle_operator_disconnected(
     kernel: Kernel, topology: Topology, clients: Clients, event: Event
 ) -> None:
-    """The broker that a step has asked is gone: go on with the next step."""
-    client = clients.clients[client_of(topology, event.destination)]
+    """A broker that a step has asked is gone: go on with the next step if it waits for it."""
+    process = event.destination
+    client = clients.clients[client_of(topology, process)]
+    give_up_unattended(kernel, clients, process, event)
     was_asked = client.waiting == _ANSWER and client.asked == event.source
     if was_asked and client.asked_us <= event.offset:
-        _give_up(kernel, client, event.destination, _NETWORK_EXCEPTION)
-        _go_on(kernel, topology, clients, event.destination)
-
-
-@inner_rule
-def _give_up(kernel: Kernel, client: Client, process: int, error: int) -> None:
-    row = new_row(kernel, process, STEP_UNANSWERED)
-    row.values[0] = client.step
-    row.values[1] = client.asked
-    row.values[2] = error
-    because_of(kernel, row, client.asked)
-    write_canonical(kernel, row)
-
-
-@inner_rule
-def _trace_fetch(kernel: Kernel, answer: Event) -> None:
-    cursor = answer.first_item
-    while cursor != NONE and traces_all(kernel):
-        item = kernel.items[cursor]
-        cursor = item.next
-        row = new_row(kernel, answer.destination, CONSUMED)
-        row.values[0] = item.partition
-        row.values[1] = item.offset
-        row.values[2] = item.end_offset
-        row.values[3] = item.high_watermark
-        row.values[4] = item.error
-        write_minor(kernel, row)
+        give_up(kernel, process, client.step, client.asked, NETWORK_EXCEPTION)
+        _go_on(kernel, topology, clients, process)
+    else:
+        _look_for_answers(kernel, clients, client, process)
