@@ -160,10 +160,10 @@ def give_up_unattended(kernel: Kernel, clients: Clients, process: int, event: Ev
 @inner_rule
 def all_answered(clients: Clients) -> bool:
     """Whether no answer is missing that a step has not waited for."""
+    missing = 0
     for number in range(clients.pool[0].steps):
-        if clients.steps[number].open:
-            return False
-    return True
+        missing += 1 if clients.steps[number].open else 0
+    return missing == 0
 
 
 @inner_rule
