@@ -260,7 +260,10 @@ def _begin_next(kernel: Kernel, topology: Topology, plane: ControlPlane, control
             state.topic = event.offset
         free_event(kernel, event)
     process = controller_process(topology, controller)
-    _work(kernel, plane, controller, process, cost_us(kernel, process, CONTROLLER_EVENT_COST))
+    work_us = 0
+    if state.event != ELECT:
+        work_us = cost_us(kernel, process, CONTROLLER_EVENT_COST)
+    _work(kernel, plane, controller, process, work_us)
 
 
 @inner_rule

@@ -91,6 +91,9 @@ def _set_controllers(plan: ClusterPlan, plane: ControlPlane) -> None:
             "leader.imbalance.per.broker.percentage"
         ]
         controller.controller_socket_timeout_ms = settings["controller.socket.timeout.ms"]
+        controller.zookeeper_max_in_flight_requests = settings.get(
+            "zookeeper.max.in.flight.requests", 1
+        )
 
 
 def _blank_znodes(znodes: Records[Znode], first: int) -> None:

@@ -120,6 +120,7 @@ class Controller(Record):
     leader_imbalance_check_interval_seconds: i64
     leader_imbalance_per_broker_percentage: i64
     controller_socket_timeout_ms: i64
+    zookeeper_max_in_flight_requests: i64
 
     #: The event queue.
     queue: EventList

@@ -1,7 +1,8 @@
 """A controller's requests to ZooKeeper.
 
-From 1.1 on they are sent one behind the other and answered in that order; before, each
-waits for the answer to the one before (``controller_requests_pipelined``).
+From 1.1 on (KAFKA-5642) they are sent one behind the other and answered in that order, as long
+as no more than zookeeper.max.in.flight.requests have no answer yet; before, each waits for the
+answer to the one before.
 """
 
 from __future__ import annotations
@@ -35,10 +36,13 @@ def new_request(
 
 @inner_rule
 def issue(kernel: Kernel, plane: ControlPlane, controller: int, request: Event) -> None:
-    """Send a request, or let it wait for the answers to those before it."""
+    """Send a request, or let it wait for the answers to those before it.
+
+    Source: ZooKeeperClient.handleRequests@2.6.3.
+    """
     state = plane.controllers[controller]
     state.pending += 1
-    if plane.rules[controller].controller_requests_pipelined or state.pending == 1:
+    if state.pending - state.unsent.length <= state.zookeeper_max_in_flight_requests:
         send(kernel, request, kernel.context[0].time_us)
         return
     append_event(kernel, state.unsent, request)

@@ -203,8 +203,6 @@ class ReleaseRules(Record):
     notifications_listed_anew: flag
     #: A new controller deletes the notifications that it finds without reading them.
     notifications_deleted_at_failover: flag
-    #: The controller's reads and writes of ZooKeeper are sent one behind the other.
-    controller_requests_pipelined: flag
     #: /controller is created and the controller epoch raised in one transaction, and every
     #: write of the controller checks that epoch.
     controller_fenced_by_epoch: flag

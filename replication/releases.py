@@ -389,10 +389,6 @@ RULE_CELLS: Table = {
         Cell("0.10.2.0", False, "KafkaController.onControllerFailover@1.0.0"),
         Cell("1.1.0", True, "KAFKA-5642, KafkaController.onControllerFailover@1.1.0"),
     ),
-    "controller_requests_pipelined": (
-        Cell("0.10.2.0", False, "KafkaController.updateLeaderAndIsrCache@1.0.0"),
-        Cell("1.1.0", True, "KAFKA-5642, KafkaController.updateLeaderAndIsrCache@1.1.0"),
-    ),
     "controller_fenced_by_epoch": (
         Cell("0.10.2.0", False, "KafkaController.elect@2.0.1"),
         Cell("2.1.0", True,

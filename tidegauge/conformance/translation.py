@@ -29,7 +29,7 @@ _BEFORE_FIRST_STEP = (*("4500ms", "3s", "8s", "1500ms", "6s", "3500ms", "12s", "
 #: ... and before it begins to.
 _BEFORE_LOOKING = "5ms"
 #: A start of the simulator's brokers, with small logs.
-_START_MS = 550
+_START_MS = 750
 #: How long the harness takes to find out that a start has failed, and to try again.
 _RESTART_AFTER_EXIT = "5s"
 
