@@ -87,7 +87,7 @@ class Conformance:
         """
         states = [each for each in self.unexplained if each.field.kind != TIME]
         first = next(iter(states or self.unexplained), None)
-        found = [each for each in self.unexplained if first and each.step == first.step]
+        found = [each for each in self.unexplained if first and each.step is first.step]
         return sorted(found, key=lambda each: each.field.kind == TIME)
 
     @property
