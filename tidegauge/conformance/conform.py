@@ -185,3 +185,9 @@ def _fields_of_run(
     if unknown is not None:
         reason = f"the simulator has no step {unknown.op!r}"
         yield unknown, not_played(unknown.number, unknown.op, reason)
+
+
+def idle_rows(table: KnownDifferences, results: Iterable[Conformance]) -> list[KnownDifference]:
+    """The rows of a table that explain nothing in these."""
+    at_work = {each.row for result in results for each in result.explained}
+    return [row for row in table.rows if row not in at_work]
