@@ -39,7 +39,7 @@ def another_epoch(step: dict[str, Any]) -> None:
 
 def a_write_more(step: dict[str, Any]) -> None:
     writes = step["state_writes"]["t-0"]["writes"]
-    writes.append(writes[-1][:-1] + [writes[-1][-1] + 1])
+    writes.append([*writes[-1][:-1], writes[-1][-1] + 1])
 
 
 def a_later_write(step: dict[str, Any]) -> None:

@@ -62,7 +62,7 @@ class Report:
     def __init__(self, out: Console, names: Iterable[str], details: bool) -> None:
         self.out = out
         self.details = details
-        self.width = max(map(len, names))
+        self.width = max(map(len, ("schedule", *names)))
         head = (
             f"{'schedule':{self.width}}  release   seed  fields  different  explained  unexplained"
         )
@@ -174,8 +174,8 @@ class Report:
         failed = sum(bool(each.unexplained) for each in results)
         stopped = sum(each.not_played is not None for each in results)
         self._print(
-            f"\n{len(results)} schedules: {failed} with unexplained differences,"
-            f" {stopped} not played to their end",
+            f"\nschedules: {len(results)}, with unexplained differences: {failed},"
+            f" not played to their end: {stopped}",
             style="bold",
         )
         for kind in (EXACT, VARIED, TIME):
@@ -212,16 +212,20 @@ def _partitions(differences: Iterable[Difference], names: Names) -> list[str]:
 
 
 def _span(result: Conformance) -> Span:
-    """From a little before the step in which the run parts from the recording to its end."""
+    """From a little before the step in which the run parts from the recording to its end.
+
+    In whole milliseconds, as options have it.
+    """
     outcome = result.outcomes.get(result.parting[0].step.number)
     if outcome is None:
         # It was not played: what came just before it.
         *_, outcome = result.outcomes.values()
-        return Span(outcome.begin_us, None)
-    return Span(max(0, outcome.begin_us - BEFORE_US), outcome.end_us)
+        return Span(outcome.begin_us // 1000 * 1000, None)
+    begin_us = max(0, outcome.begin_us - BEFORE_US) // 1000 * 1000
+    return Span(begin_us, None if outcome.end_us is None else (outcome.end_us // 1000 + 1) * 1000)
 
 
 def _span_options(span: Span) -> str:
-    """The options of ``tidegauge show`` for a span, in milliseconds."""
+    """The options of ``tidegauge show`` for a span."""
     begin = f"--from {span.begin_us // 1000}ms"
-    return begin if span.end_us is None else f"{begin} --to {span.end_us // 1000 + 1}ms"
+    return begin if span.end_us is None else f"{begin} --to {span.end_us // 1000}ms"

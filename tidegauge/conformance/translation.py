@@ -193,6 +193,10 @@ class _Writer:
         if quiet_ms is not None:
             self._add("wait", after=f"{quiet_ms + STILL_MS:.0f}ms")
             self._quiet()
+            if not quiet_ms:
+                # It was not recorded how long it took: it has to stay quiet, as for a harness.
+                self._add("wait", after=f"{STILL_MS}ms")
+                self._quiet()
             self.duration_ms += 2 * (quiet_ms + STILL_MS) + 15_000
         if played.recorded.observed is not None:
             played.observation = len(self.steps)
