@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from recordings import GOLDEN
+from tidegauge.commands.conform import SEEDS
 from tidegauge.conformance.comparison import EXACT
 from tidegauge.conformance.conform import Conformance, conform, figures, idle_rows
 from tidegauge.conformance.known_differences import known_differences
@@ -27,7 +28,7 @@ EXPLAINED_SHARE = 0.02
 def played(file: Path) -> Conformance:
     """A file is played once, whoever asks."""
     with TemporaryDirectory() as folder:
-        return conform(load_schedule(file), Path(folder), TABLE)
+        return conform(load_schedule(file), Path(folder), TABLE, seeds=SEEDS)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -48,20 +49,15 @@ def test_the_simulator_does_what_real_brokers_did(recording: Path) -> None:
     assert differences == []
 
 
-@pytest.fixture
-def everything(request: pytest.FixtureRequest) -> list[Conformance]:
-    """What comes along, played as a whole."""
+def test_few_fields_differ_for_a_known_cause_and_every_row_has_one(
+    request: pytest.FixtureRequest,
+) -> None:
+    # One test, since it plays everything: of several, each would do so in a process of its own.
     if request.config.getoption("--golden"):
         pytest.skip("the table is about the recordings that come along")
-    return [played(file) for file in recorded_files([GOLDEN])]
-
-
-def test_few_fields_differ_for_a_known_cause(everything: list[Conformance]) -> None:
+    everything = [played(file) for file in recorded_files([GOLDEN])]
     compared, explained, _ = figures(everything, EXACT)
     assert compared > 50_000
     assert explained <= EXPLAINED_SHARE * compared
-
-
-def test_every_row_of_the_table_explains_something(everything: list[Conformance]) -> None:
     idle = idle_rows(TABLE, everything)
     assert [f"line {row.line}: {row.cause}" for row in idle] == []

@@ -50,7 +50,7 @@ def explained(
     op: str = "kill",
 ) -> bool:
     """Whether a row explains this one difference."""
-    step = RecordedStep(number=0, step={"op": op})
+    step = RecordedStep.model_validate({"i": 0, "step": {"op": op}})
     schedule = RecordedSchedule(
         name=name, release=release, brokers=[1], first_controller=1, steps=[step]
     )

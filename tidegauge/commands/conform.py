@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tidegauge.conformance.known_differences import KnownDifferences
     from tidegauge.conformance.recorded_schedule import RecordedSchedule
 
+#: How many seeds are tried, unless somebody asks for another number.
+SEEDS = 3
+
 #: By the files that they stand in.
 Schedules = dict[Path, "RecordedSchedule"]
 
@@ -32,7 +35,7 @@ def conform_schedules(
     *,
     seeds: Annotated[
         int, typer.Option("--seeds", min=1, help="Play each with so many seeds at most.")
-    ] = 3,
+    ] = SEEDS,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="Keep the runs in this folder, one for each schedule."),
@@ -80,7 +83,7 @@ def conform_schedules(
     except FileExistsError as error:
         fail(str(error))
     except OSError as error:
-        fail(f"{out}: cannot be written to: {error.strerror}")
+        fail(f"{error.filename}: cannot be written to: {error.strerror}")
     except KeyboardInterrupt:
         typer.echo("\nStopped")
         raise typer.Exit(130) from None

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tidegauge.commands.conform import SEEDS
 from tidegauge.commands.story_lines import LISTED, Line, Span, StoryOptions, print_lines
 
 if TYPE_CHECKING:
@@ -41,8 +42,6 @@ class Again(NamedTuple):
     @property
     def command(self) -> str:
         """The command that leaves the run in a folder."""
-        from tidegauge.conformance.conform import SEEDS
-
         more = "" if self.seeds == SEEDS else f" --seeds {self.seeds}"
         return (
             f"tidegauge conform {shlex.quote(str(self.file))} --out {shlex.quote(str(self.out))}"

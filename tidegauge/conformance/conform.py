@@ -30,9 +30,6 @@ from tidegauge.run_folder import RunFolder
 from tidegauge.simulate import simulate
 from tidegauge.simulation.scenario import ScenarioError
 
-#: How many seeds are tried, unless somebody asks for another number.
-SEEDS = 3
-
 #: What stands for the first step where nothing could be played.
 NOTHING_PLAYED = "scenario"
 
@@ -117,7 +114,7 @@ def figures(results: Iterable[Conformance], kind: str) -> Figures:
 
 
 def conform(
-    schedule: RecordedSchedule, folder: Path, table: KnownDifferences, *, seeds: int = SEEDS
+    schedule: RecordedSchedule, folder: Path, table: KnownDifferences, *, seeds: int
 ) -> Conformance:
     """Play a schedule with one seed after the other; what the best run shows.
 
