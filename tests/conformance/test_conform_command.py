@@ -116,7 +116,7 @@ def test_many_differing_fields_are_counted_not_listed(tmp_path: Path) -> None:
 def test_what_the_simulator_cannot_play_is_said_and_what_came_before_is_compared(
     tmp_path: Path,
 ) -> None:
-    moved = {"step": {"op": "reassign", "to": {"t-0": [2, 3]}}}
+    moved = {"step": {"op": "reassign", "tp": "u-0", "to": [2, 3]}}
     before = after_kill(leader=2, isr=[2, 3])
     before["steps"].append(moved)
     result = conform(written(before, tmp_path / "mine.json"))

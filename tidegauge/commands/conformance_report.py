@@ -203,11 +203,10 @@ def _partitions(differences: Iterable[Difference], names: Names) -> list[str]:
         if path.partition(".")[0] in OF_THE_CLUSTER:
             continue
         asked = each.step.step.get("tp", [])
-        found |= dict.fromkeys(
-            [name for name in names.partitions if f".{name}." in f".{path}."]
-            or (asked if isinstance(asked, list) else [asked])
-        )
-    return list(found)
+        named = [name for name in names.partitions if f".{name}." in f".{path}."]
+        found |= dict.fromkeys(named or (asked if isinstance(asked, list) else [asked]))
+    # What was not played may speak of partitions that there are not.
+    return [name for name in found if name in names.partitions]
 
 
 def _span(result: Conformance) -> Span:
