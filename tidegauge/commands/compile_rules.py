@@ -33,6 +33,17 @@ def compile_rules() -> None:
     typer.echo(f"The cache is {done.folder}")
 
 
+def announce_compilation() -> None:
+    """The first run after an installation compiles the kernel: say so, it takes a while."""
+    from tidegauge.replication import compiled
+
+    if compiled.COMPILED and not compiled.is_compiled():
+        typer.echo("Compiling the kernel: up to a minute, once for each release of Tidegauge")
+        import_kernel()
+        done = compiled.compile_all()
+        typer.echo(f"Compiled in {done.seconds:.0f} s")
+
+
 def import_kernel() -> None:
     """Import all rules: those of the rooms, and the loop that joins them."""
     from tidegauge.replication.compiled import KERNEL_ROOMS

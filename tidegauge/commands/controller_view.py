@@ -28,21 +28,32 @@ _WIDTH = 10
 
 def show_controller(out: Console, run: RunFolder, names: Names, options: StoryOptions) -> None:
     """Print the terms of all controllers, how long events waited, then the story."""
-    from tidegauge.controller_history import controller_rows, queue_events, terms
-    from tidegauge.moments import moments
+    from tidegauge.controller_history import queue_events, terms
 
     _print_terms(out, terms(run), names)
-    events = {event.row.place: event for event in queue_events(run)}
-    in_span = [event for event in events.values() if event.row["time_us"] in options.span]
+    in_span = [event for event in queue_events(run) if event.row["time_us"] in options.span]
     _print_durations(out, in_span)
-    rows = controller_rows(run, details=options.details)
-    shown = (row for row in rows if row["time_us"] in options.span)
-    lines = [
-        _line(moment, run, names, events) for moment in moments(shown, one_by_one=options.details)
-    ]
+    lines = controller_story(run, names, options)
     print_lines(out, lines, handles=options.handles)
     if not lines:
         out.print("Nothing happened to the controller in this time.")
+
+
+def controller_story(run: RunFolder, names: Names, options: StoryOptions) -> list[Line]:
+    """What happened to the controller, whoever it was, and what it decided.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    from tidegauge.controller_history import controller_rows, queue_events
+    from tidegauge.moments import moments
+
+    events = {event.row.place: event for event in queue_events(run)}
+    rows = controller_rows(run, details=options.details)
+    shown = (row for row in rows if row["time_us"] in options.span)
+    return [
+        _line(moment, run, names, events) for moment in moments(shown, one_by_one=options.details)
+    ]
 
 
 def _line(

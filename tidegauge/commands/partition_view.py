@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tidegauge.commands.story_lines import LISTED, Span, StoryOptions, moment_line, print_lines
+from tidegauge.commands.story_lines import (
+    LISTED,
+    Line,
+    Span,
+    StoryOptions,
+    moment_line,
+    print_lines,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,21 +70,32 @@ def show_partition(
     out: Console, run: RunFolder, names: Names, partition: int, options: StoryOptions
 ) -> None:
     """Print a partition's last state, then its story."""
+    _show_state(out, run, names, partition, options.span)
+    lines = partition_story(run, names, partition, options)
+    print_lines(out, lines, handles=options.handles)
+    if not lines:
+        out.print("Nothing happened to it in this time.")
+
+
+def partition_story(
+    run: RunFolder, names: Names, partition: int, options: StoryOptions
+) -> list[Line]:
+    """What happened to a partition and around it.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
     from tidegauge.moments import moments
     from tidegauge.partition_history import history
     from tidegauge.story import told
 
-    _show_state(out, run, names, partition, options.span)
     rows = history(run, partition, details=options.details)
-    lines = [
+    return [
         moment_line(moment, run, names, lambda told_rows, names: told(told_rows[0], names))
         for moment in moments(
             (row for row in rows if row["time_us"] in options.span), one_by_one=True
         )
     ]
-    print_lines(out, lines, handles=options.handles)
-    if not lines:
-        out.print("Nothing happened to it in this time.")
 
 
 def _show_state(out: Console, run: RunFolder, names: Names, partition: int, span: Span) -> None:

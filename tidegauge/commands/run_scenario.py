@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tidegauge.commands.compile_rules import announce_compilation
 from tidegauge.commands.output import console, fail
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def run_scenario(
         loaded = _load(scenario, seed, trace)
     except ScenarioError as error:
         fail(str(error))
-    _announce_compilation()
+    announce_compilation()
     out_console = console()
     out_console.print(
         f"[bold]{loaded.name}[/bold]: {len(loaded.broker_ids())} brokers of Kafka "
@@ -88,18 +89,6 @@ def _load(scenario: str, seed: int | None, trace: str | None) -> Scenario:
     if trace is not None:
         changes["trace"] = trace
     return scenario_from_mapping(loaded.resolved() | changes, scenario) if changes else loaded
-
-
-def _announce_compilation() -> None:
-    """The first run after an installation compiles the kernel: say so, it takes a while."""
-    from tidegauge.commands.compile_rules import import_kernel
-    from tidegauge.replication import compiled
-
-    if compiled.COMPILED and not compiled.is_compiled():
-        typer.echo("Compiling the kernel: up to a minute, once for each release of Tidegauge")
-        import_kernel()
-        done = compiled.compile_all()
-        typer.echo(f"Compiled in {done.seconds:.0f} s")
 
 
 @contextmanager

@@ -7,7 +7,8 @@ lie in the span that was seen, widened, since the machine that recorded was shar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,9 @@ from tidegauge.conformance.played_schedule import StateWrite, StepOutcome
 from tidegauge.conformance.recorded_schedule import ABSENT, RecordedStep, Span, StateWrites, Tree
 
 EXACT, VARIED, TIME = "exact", "varied", "time"
+#: The rest of a schedule, from a step on that the simulator could not play.
+NOT_PLAYED = "not played"
+KINDS = (EXACT, VARIED, TIME, NOT_PLAYED)
 
 #: How far a time may lie outside its span: 20 % below, 3 s above.
 _BELOW, _ABOVE_MS = 0.8, 3000.0
@@ -33,7 +37,7 @@ class Field:
 
     step: int
     path: str
-    #: EXACT, VARIED or TIME.
+    #: One of KINDS.
     kind: str
     recorded: Any
     simulated: Any
@@ -41,8 +45,24 @@ class Field:
 
     def told(self) -> str:
         """The difference in one line."""
-        expected = {EXACT: "{0}", VARIED: "one of {0}", TIME: "{0[0]:g} to {0[1]:g} ms"}[self.kind]
-        return f"{self.path}: {expected.format(self.recorded)}, simulated {self.simulated}"
+        if self.kind == NOT_PLAYED:
+            return f"not played: {self.simulated}"
+        if self.kind == TIME:
+            first, last = self.recorded
+            return f"{self.path}: {first:g} to {last:g} ms, simulated {self.simulated:g} ms"
+        recorded = "one of " if self.kind == VARIED else ""
+        return f"{self.path}: {recorded}{_told(self.recorded)}, simulated {_told(self.simulated)}"
+
+
+def not_played(step: int, path: str, reason: str) -> Field:
+    """What stands for the rest of a schedule.
+
+    Args:
+        step: number of the first step that was not played.
+        path: the name of that step, or ``scenario`` if nothing was played at all.
+        reason: why.
+    """
+    return Field(step, path, NOT_PLAYED, None, reason, equal=False)
 
 
 def compare(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
@@ -54,19 +74,19 @@ def compare(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
     ):
         if merged is None:
             continue
-        for path, value in _leaves(merged.exact):
-            if _is_compared(path):
+        for parts, value in _leaves(merged.exact):
+            if _is_compared(parts):
+                path = ".".join(parts)
                 simulated = _at(shown, path)
-                yield Field(number, ".".join(path), EXACT, value, simulated, simulated == value)
+                yield Field(number, path, EXACT, value, simulated, simulated == value)
         for name, values in merged.varies.items():
-            path = tuple(name.split("."))
-            if _is_compared(path):
-                simulated = _at(shown, path)
+            if _is_compared(name.split(".")):
+                simulated = _at(shown, name)
                 yield Field(number, name, VARIED, values, simulated, simulated in values)
     for name, writes in recorded.state_writes.items():
         yield from _compare_writes(number, name, writes, outcome)
     for name, span in recorded.result.ranges_ms.items():
-        if name in outcome.times_ms and _is_compared(tuple(name.split("."))):
+        if name in outcome.times_ms and _is_compared(name.split(".")):
             yield _time(number, name, span, outcome.times_ms[name])
 
 
@@ -97,6 +117,11 @@ def _time(number: int, path: str, span: Span, simulated_ms: float) -> Field:
     return Field(number, path, TIME, span, simulated_ms, is_equal)
 
 
+def _told(value: Any) -> str:
+    """A value as the file has it."""
+    return value if value == ABSENT else json.dumps(value)
+
+
 def _leaves(tree: Tree, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """The values of a tree with their paths; a list is one value, and so is an empty tree."""
     for name, value in tree.items():
@@ -109,17 +134,21 @@ def _leaves(tree: Tree, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
             yield (*above, name), value
 
 
-def _at(tree: Any, path: tuple[str, ...]) -> Any:
-    """The value at a path; ABSENT if there is none."""
-    for name in path:
-        if isinstance(tree, list) and name.isdecimal() and int(name) < len(tree):
-            tree = tree[int(name)]
-        elif isinstance(tree, dict) and name in tree:
-            tree = tree[name]
-        else:
-            return ABSENT
-    return tree
+def _at(tree: Any, path: str) -> Any:
+    """The value at a path; ABSENT if there is none. A name may have dots, as topics' names do."""
+    if isinstance(tree, list):
+        tree = {str(place): each for place, each in enumerate(tree)}
+    if not isinstance(tree, dict):
+        return ABSENT
+    if path in tree:
+        return tree[path]
+    below = (
+        _at(tree[name], path.removeprefix(f"{name}."))
+        for name in tree
+        if path.startswith(f"{name}.")
+    )
+    return next((found for found in below if found is not ABSENT), ABSENT)
 
 
-def _is_compared(path: tuple[str, ...]) -> bool:
-    return not _NOT_COMPARED.intersection(path)
+def _is_compared(path: Iterable[str]) -> bool:
+    return _NOT_COMPARED.isdisjoint(path)

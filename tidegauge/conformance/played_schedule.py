@@ -51,6 +51,8 @@ class StepOutcome:
     """What came of one recorded step in the run."""
 
     begin_us: int = 0
+    #: None: it did not come to its end.
+    end_us: int | None = None
     observed: Tree = field(default_factory=dict)
     result: Tree = field(default_factory=dict)
     #: By partition.
@@ -152,6 +154,7 @@ class _Reader:
 
     def _end_of_step(self, index: int, time_us: int) -> None:
         outcome = self.outcomes[index]
+        outcome.end_us = time_us
         recorded = self.steps[index].recorded
         outcome.result.setdefault("quiesce", {})
         if recorded.op == "wait":

@@ -3,6 +3,19 @@
 A schedule is a list of steps (kill a broker, produce, cut a link, ...), and after each what
 was observed: znodes, logs, checkpoints. Of several repeats, ``exact`` holds what was equal in
 all of them and ``varies`` the values of each.
+
+A file needs little: ``release``, ``brokers`` and ``steps``, and of a step only ``step``, that is
+``op`` and its arguments. What it does not have is not compared::
+
+    {
+      "release": "2.6.3", "brokers": [1, 2, 3],
+      "steps": [
+        {"step": {"op": "create", "topic": "t", "assign": {"0": [1, 2, 3]}}},
+        {"step": {"op": "produce", "tp": "t-0", "n": 5, "acks": -1}},
+        {"step": {"op": "kill", "b": [1]},
+         "obs": {"exact": {"partitions": {"t-0": {"zk": {"leader": 2, "isr": [2, 3]}}}}}}
+      ]
+    }
 """
 
 from __future__ import annotations
@@ -11,10 +24,16 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 #: A tree of observed values by name.
 Tree = dict[str, Any]
+
+#: Steps after which nobody waits until all is quiet.
+_CHANGES_NOTHING = {
+    *("collect", "epochs", "fetch", "send_async", "sleep"),
+    *("values", "wait", "wait_reg", "wait_unreg"),
+}
 
 #: What a repeat did not show where others had a value.
 ABSENT = "ABSENT"
@@ -27,6 +46,12 @@ class RecordingError(ValueError):
 def _span(value: object) -> object:
     """The times of a span; a time that was seen once is both ends."""
     return value if isinstance(value, list) else [value, value]
+
+
+def _has_operation(step: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(step.get("op"), str):
+        raise ValueError("has no op, the name of what was done")
+    return step
 
 
 Span = Annotated[tuple[float, float], BeforeValidator(_span)]
@@ -63,7 +88,7 @@ class RecordedStep(Part):
 
     number: int = Field(alias="i")
     #: ``op`` and its arguments.
-    step: dict[str, Any]
+    step: Annotated[dict[str, Any], AfterValidator(_has_operation)]
     result: Merged = Merged()
     #: None: nothing was observed after it.
     observed: Merged | None = Field(default=None, alias="obs")
@@ -76,7 +101,14 @@ class RecordedStep(Part):
 
     @property
     def quiet_ms(self) -> float | None:
-        """How long it took until all was quiet, in the middle of what was seen; None: no wait."""
+        """How long it took until all was quiet, in the middle of what was seen; None: no wait.
+
+        Where nothing is said about it, what changes something was waited for, unless the step
+        says ``"q": false``.
+        """
+        if "result" not in self.model_fields_set:
+            waits = self.op not in _CHANGES_NOTHING and self.step.get("q", True)
+            return 0.0 if waits else None
         span = self.result.ranges_ms.get("quiesce.quiesced_after_ms")
         if span is None:
             return 0.0 if "quiesce" in self.result.exact else None
@@ -89,13 +121,15 @@ class RecordedSchedule(Part):
     name: str
     about: str = ""
     release: str
-    protocol: str = Field(alias="ibp")
-    brokers: list[int]
+    #: ``inter.broker.protocol.version``; None: the release's own.
+    protocol: str | None = Field(default=None, alias="ibp")
+    brokers: list[int] = Field(min_length=1)
+    #: The broker that was started first.
     first_controller: int
     settings: dict[str, Any] = {}
     per_broker: dict[int, dict[str, Any]] = {}
     zookeeper: dict[str, Any] = {}
-    steps: list[RecordedStep]
+    steps: list[RecordedStep] = Field(min_length=1)
 
 
 def load_schedule(path: Path) -> RecordedSchedule:
@@ -110,12 +144,26 @@ def load_schedule(path: Path) -> RecordedSchedule:
         raise RecordingError(f"{path}: {error.strerror}") from error
     except ValueError as error:
         raise RecordingError(f"{path}: is not JSON: {error}") from error
+    if not isinstance(data, dict) or "steps" not in data:
+        raise RecordingError(f"{path}: is no recorded schedule: it has no steps")
     try:
-        return RecordedSchedule.model_validate(data)
+        return RecordedSchedule.model_validate(_completed(data, path.stem))
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the whole file"
+        place = ".".join(str(part) for part in first["loc"])
         raise RecordingError(f"{path}: {place}: {first['msg']}") from error
+
+
+def _completed(data: Tree, name: str) -> Tree:
+    """A file's content with what need not be said: its name, numbers of steps, who began."""
+    steps, brokers = data["steps"], data.get("brokers")
+    if isinstance(steps, list):
+        steps = [
+            {"i": number} | step if isinstance(step, dict) else step
+            for number, step in enumerate(steps)
+        ]
+    first = {"first_controller": brokers[0]} if isinstance(brokers, list) and brokers else {}
+    return {"name": name} | first | data | {"steps": steps}
 
 
 def recorded_files(paths: list[Path]) -> list[Path]:

@@ -60,13 +60,15 @@ class Translation:
     steps: list[PlayedStep]
     #: Settings of the recording that the simulator does not know.
     not_modelled: list[str]
+    #: The first step that the simulator does not know: nothing is played from it on.
+    not_played: RecordedStep | None = None
 
 
 def translate(schedule: RecordedSchedule, *, seed: int = 1) -> Translation:
-    """Make the scenario of a schedule.
+    """Make the scenario of a schedule, up to the first step that the simulator does not know.
 
     Raises:
-        RecordingError: a step is of a kind that cannot be played.
+        RecordingError: a step lacks something, or the first one cannot be played.
         ScenarioError: what it says makes no scenario.
     """
     writer = _Writer(schedule, seed)
@@ -78,7 +80,7 @@ def translate(schedule: RecordedSchedule, *, seed: int = 1) -> Translation:
         "duration": f"{writer.duration_ms:.0f}ms",
         "seed": seed,
         "release": schedule.release,
-        "protocol": schedule.protocol,
+        **({} if schedule.protocol is None else {"protocol": schedule.protocol}),
         "trace": "transitions",
         "cluster": {
             "brokers": schedule.brokers,
@@ -99,7 +101,7 @@ def translate(schedule: RecordedSchedule, *, seed: int = 1) -> Translation:
         "steps": writer.steps,
     }
     scenario = scenario_from_mapping(story, schedule.name)
-    return Translation(schedule, scenario, writer.played, not_modelled)
+    return Translation(schedule, scenario, writer.played, not_modelled, writer.not_played)
 
 
 def _settings(recorded: dict[str, Any]) -> tuple[dict[str, int], list[str]]:
@@ -139,6 +141,7 @@ class _Writer:
         self.faults: list[dict[str, Any]] = []
         self.topics: list[dict[str, Any]] = []
         self.played: list[PlayedStep] = []
+        self.not_played: RecordedStep | None = None
         self.duration_ms = 60_000.0
         #: Faults that keep a broker, or ZooKeeper, down or still, by whom.
         self._down: dict[Any, list[str]] = {}
@@ -148,7 +151,7 @@ class _Writer:
         self._lingering: set[int] = set()
 
     def write_all(self) -> None:
-        """Write the whole schedule."""
+        """Write the schedule, up to the first step that cannot be written."""
         up = set(self.schedule.brokers)
         self._when(registered=sorted(up))
         for broker in self._absent_at_first():
@@ -161,14 +164,21 @@ class _Writer:
             played = PlayedStep(recorded, first=len(self.steps))
             write = getattr(self, f"_write_{recorded.op}", None)
             if write is None:
-                raise RecordingError(
-                    f"{self.schedule.name}: steps.{recorded.number}: {recorded.op} is not played"
-                )
+                self.not_played = recorded
+                break
             looked = self.played and self.played[-1].recorded.observed is not None
             self._add("wait", after=self._observing() if looked else "1ms")
-            write(played)
+            try:
+                write(played)
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise RecordingError(
+                    f"{self.schedule.name}: steps.{recorded.number}: {recorded.op} cannot be read:"
+                    f" {type(error).__name__} {error}"
+                ) from error
             self._finish(played)
             self.played.append(played)
+        if not self.played:
+            raise RecordingError(f"{self.schedule.name}: the simulator knows none of its steps")
 
     def start(self, broker: int) -> str:
         """When a broker starts that is not the first: all at once, but one is faster."""
@@ -202,6 +212,10 @@ class _Writer:
         if quiet_ms is not None:
             self._add("wait", after=f"{quiet_ms + STILL_MS:.0f}ms")
             self._quiet()
+            if not quiet_ms:
+                # It was not recorded how long it took: it has to stay quiet, as for a harness.
+                self._add("wait", after=f"{STILL_MS}ms")
+                self._quiet()
             self.duration_ms += 2 * (quiet_ms + STILL_MS) + 15_000
         if played.recorded.observed is not None:
             played.observation = len(self.steps)
@@ -254,7 +268,7 @@ class _Writer:
 
     def _write_create(self, played: PlayedStep) -> None:
         step = played.recorded.step
-        settings = {name: _value(value) for name, value in step["config"].items()}
+        settings = {name: _value(value) for name, value in step.get("config", {}).items()}
         self.topics.append(
             {
                 "name": step["topic"],

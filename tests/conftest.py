@@ -1,0 +1,20 @@
+"""``pytest --golden DIR`` holds the simulator against other recordings than those that are here.
+
+The option stands here and not beside its tests, so that it is known whatever is run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--golden",
+        metavar="DIR",
+        type=Path,
+        default=None,
+        help="play the recorded schedules of this folder (tests/conformance)",
+    )

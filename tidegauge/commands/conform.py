@@ -1,0 +1,127 @@
+"""``tidegauge conform``: what real brokers did, and what the simulator does with the same steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidegauge.commands.compile_rules import announce_compilation
+from tidegauge.commands.output import console, fail
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tidegauge.conformance.conform import Conformance
+    from tidegauge.conformance.known_differences import KnownDifferences
+    from tidegauge.conformance.recorded_schedule import RecordedSchedule
+
+#: How many seeds are tried, unless somebody asks for another number.
+SEEDS = 3
+
+#: By the files that they stand in.
+Schedules = dict[Path, "RecordedSchedule"]
+
+
+def conform_schedules(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE|DIR...", help="Recorded schedules, or folders of such."),
+    ],
+    *,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, help="Play each with so many seeds at most.")
+    ] = SEEDS,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Keep the runs in this folder, one for each schedule."),
+    ] = None,
+    details: Annotated[
+        bool, typer.Option("--all", help="Show the differences that are explained, too.")
+    ] = False,
+) -> None:
+    """Hold the simulator against schedules that were played on real brokers.
+
+    A recorded schedule is a JSON file: releases and settings, steps (kill a broker, produce, cut
+    a link), and what was observed after each: znodes, logs, checkpoints, answers, times. The same
+    steps are played here, and every field that the file has is compared. What was the same in
+    all repeats of the recording must be the same; what varied must be one of the values that
+    were seen; a time must lie in the recorded span, 20 % below it or 3 s above.
+
+    A difference is explained if a row of known_differences.md says why. Of all others it shows
+    the step at which they begin, and the story around it.
+
+    It ends with 0 if nothing is unexplained, with 1 if something is, and with 2 if a file is no
+    recorded schedule.
+
+    \b
+    Examples:
+      tidegauge conform tests/data/golden
+      tidegauge conform tests/data/golden/b1_leader_kill.json --all
+      tidegauge conform mine.json --seeds 8 --out runs/mine
+                                 keep the run, to look at it with tidegauge show
+    """
+    from tidegauge.conformance.known_differences import TableError, known_differences
+    from tidegauge.conformance.recorded_schedule import (
+        RecordingError,
+        load_schedule,
+        recorded_files,
+    )
+
+    try:
+        schedules = {file: load_schedule(file) for file in recorded_files(paths)}
+        table = known_differences()
+    except (RecordingError, TableError) as error:
+        fail(str(error))
+    announce_compilation()
+    try:
+        results = _conform_all(schedules, table, seeds, out, details)
+    except FileExistsError as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename}: cannot be written to: {error.strerror}")
+    except KeyboardInterrupt:
+        typer.echo("\nStopped")
+        raise typer.Exit(130) from None
+    if any(result.unexplained for result in results):
+        raise typer.Exit(1)
+
+
+def _conform_all(
+    schedules: Schedules, table: KnownDifferences, seeds: int, out: Path | None, details: bool
+) -> list[Conformance]:
+    """Play all, say of each what came of it, and of all together."""
+    from tidegauge.commands.conformance_report import Again, Report
+    from tidegauge.conformance.conform import conform
+
+    results: list[Conformance] = []
+    with _progress_bar(len(schedules)) as (shown_on, advance):
+        report = Report(shown_on, [each.name for each in schedules.values()], details)
+        for file, schedule in schedules.items():
+            with TemporaryDirectory(prefix="tidegauge-") as temporary:
+                folder = (out or Path(temporary)) / file.stem
+                result = conform(schedule, folder, table, seeds=seeds)
+                report.show(result, Again(file, seeds, out or Path("runs")))
+            results.append(result)
+            advance()
+        report.show_totals(results)
+    return results
+
+
+@contextmanager
+def _progress_bar(files: int) -> Iterator[tuple[Console, Callable[[], None]]]:
+    """A bar of schedules on a terminal, nothing elsewhere; where to print, and what moves it."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    out = console()
+    if not out.is_terminal:
+        yield out, lambda: None
+        return
+    text = TextColumn("{task.completed} of {task.total} schedules")
+    with Progress(text, BarColumn(), TimeElapsedColumn(), console=out, transient=True) as bar:
+        task = bar.add_task("conform", total=files)
+        yield out, lambda: bar.advance(task)

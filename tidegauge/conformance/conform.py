@@ -1,0 +1,190 @@
+"""Holding one recorded schedule against the simulator.
+
+Real Kafka's repeats differ where threads race, and so do the simulator's seeds. A schedule is
+played with one seed after the other until nothing is unexplained; else the best of these runs
+counts, as a whole: fields of several runs are never put together.
+
+A schedule that cannot be played to its end is compared as far as it was; the rest is one
+difference of its own kind, which the table explains like any other, or not.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from tidegauge.conformance.comparison import NOT_PLAYED, TIME, Field, compare, not_played
+from tidegauge.conformance.known_differences import KnownDifference, KnownDifferences
+from tidegauge.conformance.played_schedule import StepOutcome, outcomes_of
+from tidegauge.conformance.recorded_schedule import (
+    RecordedSchedule,
+    RecordedStep,
+    RecordingError,
+)
+from tidegauge.conformance.translation import Translation, translate
+from tidegauge.run_folder import RunFolder
+from tidegauge.simulate import simulate
+from tidegauge.simulation.scenario import ScenarioError
+
+#: What stands for the first step where nothing could be played.
+NOTHING_PLAYED = "scenario"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A field that is not equal, and what explains it."""
+
+    step: RecordedStep
+    field: Field
+    #: None: nothing does.
+    row: KnownDifference | None
+
+
+@dataclass
+class Conformance:
+    """What a run of a schedule shows against the recording."""
+
+    schedule: RecordedSchedule
+    seed: int
+    #: None: the schedule cannot be run at all.
+    run: RunFolder | None = None
+    #: How many fields were compared, by kind.
+    compared: Counter[str] = field(default_factory=Counter)
+    differences: list[Difference] = field(default_factory=list)
+    #: What came of the steps that were played, by their numbers.
+    outcomes: dict[int, StepOutcome] = field(default_factory=dict)
+    #: Settings of the recording that the simulator does not know.
+    not_modelled: list[str] = field(default_factory=list)
+
+    @property
+    def explained(self) -> list[Difference]:
+        """The differences that a row of the table explains."""
+        return [each for each in self.differences if each.row is not None]
+
+    @property
+    def unexplained(self) -> list[Difference]:
+        """The differences that nothing explains."""
+        return [each for each in self.differences if each.row is None]
+
+    @property
+    def not_played(self) -> Difference | None:
+        """What stands for the steps that were not played; None if all were."""
+        found = (each for each in self.differences if each.field.kind == NOT_PLAYED)
+        return next(found, None)
+
+    @property
+    def parting(self) -> list[Difference]:
+        """The unexplained differences of the first step in which a state differs, times last.
+
+        If no state does, of the first step in which a time differs.
+        """
+        states = [each for each in self.unexplained if each.field.kind != TIME]
+        first = next(iter(states or self.unexplained), None)
+        found = [each for each in self.unexplained if first and each.step is first.step]
+        return sorted(found, key=lambda each: each.field.kind == TIME)
+
+    @property
+    def rank(self) -> tuple[int, ...]:
+        """Of two runs of a schedule the one with the lower rank is the better one."""
+        left_out = 0 if self.not_played is None else len(self.schedule.steps) - len(self.outcomes)
+        times = sum(each.field.kind == TIME for each in self.unexplained)
+        return left_out, len(self.unexplained) - times, times, len(self.differences)
+
+
+class Figures(NamedTuple):
+    """How many fields of a kind there are in some schedules."""
+
+    compared: int
+    explained: int
+    unexplained: int
+
+
+def figures(results: Iterable[Conformance], kind: str) -> Figures:
+    """The fields of one kind in all of these."""
+    compared = explained = unexplained = 0
+    for each in results:
+        compared += each.compared[kind]
+        explained += sum(one.field.kind == kind for one in each.explained)
+        unexplained += sum(one.field.kind == kind for one in each.unexplained)
+    return Figures(compared, explained, unexplained)
+
+
+def conform(
+    schedule: RecordedSchedule, folder: Path, table: KnownDifferences, *, seeds: int
+) -> Conformance:
+    """Play a schedule with one seed after the other; what the best run shows.
+
+    Args:
+        schedule: what was recorded.
+        folder: where the best run is left, in a folder named after its seed.
+        table: what explains differences.
+        seeds: with how many seeds it is played at most, from 1 on.
+
+    Raises:
+        FileExistsError: a run is there already.
+    """
+    best = _conform_once(schedule, folder, table, 1)
+    for seed in range(2, seeds + 1):
+        if not best.unexplained or best.run is None:
+            break
+        other = _conform_once(schedule, folder, table, seed)
+        best, worse = (other, best) if other.rank < best.rank else (best, other)
+        if worse.run is not None:
+            shutil.rmtree(worse.run.path)
+    return best
+
+
+def _conform_once(
+    schedule: RecordedSchedule, folder: Path, table: KnownDifferences, seed: int
+) -> Conformance:
+    result = Conformance(schedule, seed)
+    for step, each in _fields(result, folder / f"seed-{seed}"):
+        if each.kind != NOT_PLAYED:
+            result.compared[each.kind] += 1
+        if not each.equal:
+            row = table.explanation(schedule, step, each)
+            result.differences.append(Difference(step, each, row))
+    return result
+
+
+def _fields(result: Conformance, folder: Path) -> Iterator[tuple[RecordedStep, Field]]:
+    """Play the schedule; all fields of its steps, and what stands for those not played."""
+    schedule = result.schedule
+    try:
+        translation = translate(schedule, seed=result.seed)
+        result.run = simulate(translation.scenario, folder)
+    except (RecordingError, ScenarioError) as error:
+        reason = "; ".join(str(error).splitlines())
+        yield schedule.steps[0], not_played(schedule.steps[0].number, NOTHING_PLAYED, reason)
+        return
+    result.not_modelled = translation.not_modelled
+    yield from _fields_of_run(result, translation, result.run)
+
+
+def _fields_of_run(
+    result: Conformance, translation: Translation, run: RunFolder
+) -> Iterator[tuple[RecordedStep, Field]]:
+    outcomes, stuck = outcomes_of(translation, run)
+    for played, outcome in zip(translation.steps, outcomes, strict=True):
+        step = played.recorded
+        result.outcomes[step.number] = outcome
+        if outcome.end_us is None:
+            reason = stuck or f"step {step.number} did not come to an end before the run did"
+            yield step, not_played(step.number, step.op, reason)
+            return
+        for each in compare(step, outcome):
+            yield step, each
+    unknown = translation.not_played
+    if unknown is not None:
+        reason = f"the simulator has no step {unknown.op!r}"
+        yield unknown, not_played(unknown.number, unknown.op, reason)
+
+
+def idle_rows(table: KnownDifferences, results: Iterable[Conformance]) -> list[KnownDifference]:
+    """The rows of a table that explain nothing in these."""
+    at_work = {each.row for result in results for each in result.explained}
+    return [row for row in table.rows if row not in at_work]
