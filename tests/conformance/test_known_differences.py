@@ -63,7 +63,7 @@ def test_a_row_is_read_with_its_line(tmp_path: Path) -> None:
     assert row.line == FIRST
     assert row.schedules == ("b1_*", "rand??")
     assert row.fields == ("state_writes.*", "partitions.*.zk.version")
-    assert (row.kinds, row.operations) == ((EXACT, VARIED), ("kill", "term"))
+    assert (row.ways, row.operations) == ((EXACT, VARIED), ("kill", "term"))
     assert (row.cause, row.consequence) == ("Kafka writes twice.", "Versions are lower.")
 
 
@@ -121,7 +121,7 @@ def test_releases_are_read_with_all_their_patches() -> None:
         (ROW.replace("Kafka writes twice.", " "), "cause is empty"),
         (ROW.replace("2.4.1", "2.14"), "'2.14' is no release"),
         (ROW.replace("0.11.0-2.2", "2.2-0.11.0"), "2.2-0.11.0: ends before it begins"),
-        (ROW.replace("exact,", "exakt,"), "kind: 'exakt' is none of exact, varied, time"),
+        (ROW.replace("exact,", "exakt,"), "kind: 'exakt' is none of exact, varied, faster"),
         (ROW.replace("rand??", " "), "has an empty part"),
     ],
 )

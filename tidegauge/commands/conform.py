@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tidegauge.conformance.recorded_schedule import RecordedSchedule
 
 #: How many seeds are tried, unless somebody asks for another number.
-SEEDS = 3
+SEEDS = 10
 
 #: By the files that they stand in.
 Schedules = dict[Path, "RecordedSchedule"]

@@ -19,6 +19,9 @@ EXACT, VARIED, TIME = "exact", "varied", "time"
 #: The rest of a schedule, from a step on that the simulator could not play.
 NOT_PLAYED = "not played"
 KINDS = (EXACT, VARIED, TIME, NOT_PLAYED)
+#: How fields differ: as their kind says, but a time before its span, or after it.
+FASTER, SLOWER = "faster", "slower"
+WAYS = (EXACT, VARIED, FASTER, SLOWER, NOT_PLAYED)
 
 #: How far a time may lie outside its span: 20 % below, 3 s above.
 _BELOW, _ABOVE_MS = 0.8, 3000.0
@@ -42,6 +45,13 @@ class Field:
     recorded: Any
     simulated: Any
     equal: bool
+
+    @property
+    def way(self) -> str:
+        """How a field that is not equal differs: one of WAYS."""
+        if self.kind != TIME:
+            return self.kind
+        return FASTER if self.simulated < self.recorded[0] else SLOWER
 
     def told(self) -> str:
         """The difference in one line."""

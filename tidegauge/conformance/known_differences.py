@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from tidegauge.conformance.comparison import KINDS, Field
+from tidegauge.conformance.comparison import WAYS, Field
 from tidegauge.conformance.recorded_schedule import RecordedSchedule, RecordedStep
 from tidegauge.replication.release_versions import Release, all_releases
 
@@ -65,7 +65,8 @@ class KnownDifference:
     schedules: tuple[str, ...]
     releases: tuple[Releases, ...]
     fields: tuple[str, ...]
-    kinds: tuple[str, ...]
+    #: Of WAYS.
+    ways: tuple[str, ...]
     #: The steps in which it explains; none: in all.
     operations: tuple[str, ...]
     cause: str
@@ -74,7 +75,7 @@ class KnownDifference:
     def explains(self, schedule: RecordedSchedule, step: RecordedStep, field: Field) -> bool:
         """Whether this difference is one of those that the row is about."""
         return (
-            field.kind in self.kinds
+            field.way in self.ways
             and (not self.operations or step.op in self.operations)
             and _matches(schedule.name, self.schedules)
             and _matches(field.path, self.fields)
@@ -148,16 +149,16 @@ def _row(line: int, cells: list[str]) -> KnownDifference:
         if not cell:
             raise ValueError(f"{column} is empty")
     schedules, releases, fields, kind, cause, consequence = cells
-    kinds, _, operations = kind.partition(" in ")
-    for each in _listed(kinds):
-        if each not in KINDS:
-            raise ValueError(f"kind: {each!r} is none of {', '.join(KINDS)}")
+    ways, _, operations = kind.partition(" in ")
+    for each in _listed(ways):
+        if each not in WAYS:
+            raise ValueError(f"kind: {each!r} is none of {', '.join(WAYS)}")
     return KnownDifference(
         line=line,
         schedules=_listed(schedules),
         releases=tuple(Releases.parse(each) for each in _listed(releases)),
         fields=_listed(fields),
-        kinds=_listed(kinds),
+        ways=_listed(ways),
         operations=_listed(operations) if operations else (),
         cause=cause,
         consequence=consequence,

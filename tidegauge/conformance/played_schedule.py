@@ -104,7 +104,8 @@ class _Reader:
             for index, step in enumerate(self.steps)
             if step.observation is not None
         }
-        self._taken_us: dict[int, int] = {}
+        #: Since when the next answer is waited for.
+        self._asked_us = 0
         self._up: dict[int, bool] = dict.fromkeys(self.brokers, False)
         self._paused: dict[int, set[int]] = defaultdict(set)
         #: Faults that keep ZooKeeper from answering the harness, too.
@@ -137,13 +138,13 @@ class _Reader:
 
     def _take_step(self, row: TraceRow) -> None:
         number = row["step"]
-        self._taken_us[number] = row["time_us"]
         index = self._place.get(number)
         if index is None:
             return
         if index != self.now:
             self.now = index
             self.outcomes[index].begin_us = row["time_us"]
+            self._asked_us = row["time_us"]
             created = self.steps[index].recorded.step
             if created["op"] == "create":
                 self.topics.append(created["topic"])
@@ -182,8 +183,8 @@ class _Reader:
             results = outcome.result.setdefault("results", {}).setdefault(name, [])
             path = f"results.{name}.{len(results)}.ms"
             results.append(answer)
-            taken_us = self._taken_us[row["step"]]
-            outcome.times_ms[path] = (row["time_us"] - taken_us) / 1000
+            outcome.times_ms[path] = (row["time_us"] - self._asked_us) / 1000
+            self._asked_us = row["time_us"]
         elif step.recorded.op == "epochs":
             outcome.result.setdefault("answers", {})[str(epoch)] = answer
         elif step.recorded.op == "fetch":

@@ -3,25 +3,32 @@
 They were young: every virtual machine had just started and was still interpreting its code,
 and several clusters shared two cores. The figures are those of releases 2.4 to 2.6 in the
 middle of what was recorded, first requests left out, which take up to half a second. The
-cost model's own defaults are those of brokers that have run for a while.
+cost model's own defaults are those of one cluster alone on its machine.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+#: What the harness takes to look the leader up and to connect to it.
+CONNECTING = "10ms"
+#: What the harness takes to read all files and to ask all brokers: at least, and by replica.
+OBSERVING_MS, OBSERVING_REPLICA_MS = 5.0, 3.0
+
 _HOSTING = {"min": "2ms", "p50": "10ms", "p90": "80ms", "p99": "300ms"}
 
 #: ``costs`` of a scenario.
 COSTS: dict[str, Any] = {
-    # From a session's end to the first write: 7 to 83 ms; from a topic's znode: 20 to 60 ms.
-    "controller_event": {"min": "12ms", "p50": "35ms", "p90": "60ms", "p99": "83ms"},
+    # From a session's end to the first write: 7 to 130 ms; from a topic's znode: 20 to 200 ms.
+    "controller_event": {"min": "12ms", "p50": "45ms", "p90": "80ms", "p99": "130ms"},
     # A produce with acks=1 to a broker that has answered some already: 2 to 5 ms.
     "request": "2ms",
     "append": "1ms",
     # From a topic's first LeaderAndIsr to its last leader: 20 to 400 ms.
     "become_leader": _HOSTING,
     "become_follower": _HOSTING,
+    # From one ISR that a leader writes to its next: 2 to 30 ms.
+    "zookeeper_write": {"min": "2ms", "p50": "8ms", "p90": "20ms", "p99": "50ms"},
     # From SIGTERM to the exit: 2.8 to 3.9 s.
     "broker_stop": "2700ms",
 }

@@ -11,7 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidegauge.conformance.recorded_costs import COSTS
+from tidegauge.conformance.recorded_costs import (
+    CONNECTING,
+    COSTS,
+    OBSERVING_MS,
+    OBSERVING_REPLICA_MS,
+)
 from tidegauge.conformance.recorded_schedule import RecordedSchedule, RecordedStep, RecordingError
 from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
 from tidegauge.simulation.scenario_settings import NAMES
@@ -21,9 +26,6 @@ STILL_MS = 1500
 #: How long a harness waits for a condition, for quiescence, and for an answer.
 _WITHIN = "90s"
 _PRODUCE_TIMEOUT_MS = 5000
-#: What passes from one step to the next, while the harness reads files and asks brokers:
-#: the least, and for each replica.
-_OBSERVING_MS, _OBSERVING_REPLICA_MS = 5.0, 3.0
 #: ... and from the start of the cluster to the first step, by seed: it was not recorded.
 _BEFORE_FIRST_STEP = (*("4500ms", "3s", "8s", "1500ms", "6s", "3500ms", "12s", "5s", "2s", "20s"),)
 #: ... and before it begins to.
@@ -190,7 +192,7 @@ class _Writer:
         replicas = sum(
             len(brokers) for topic in self.topics for brokers in topic["assignment"].values()
         )
-        return f"{_OBSERVING_MS + _OBSERVING_REPLICA_MS * replicas:.0f}ms"
+        return f"{OBSERVING_MS + OBSERVING_REPLICA_MS * replicas:.0f}ms"
 
     def _absent_at_first(self) -> list[int]:
         """Brokers that are started before anything has stopped them."""
@@ -285,7 +287,7 @@ class _Writer:
             arguments["to"] = step["to"]
         for name in _listed(step["tp"]):
             for _ in range(step.get("batches", 1)):
-                number = self._add("produce", **_partition(name), **arguments)
+                number = self._add("produce", after=CONNECTING, **_partition(name), **arguments)
                 played.requests.append((number, name, None))
 
     def _produce_arguments(self, step: dict[str, Any]) -> dict[str, Any]:
