@@ -109,6 +109,7 @@ def _forget_replica(brokers: Brokers, row: int) -> None:
     hosted = brokers.hosted[row]
     hosted.exists = False
     hosted.locked = False
+    hosted.observer = 0
     hosted.write_lost = False
     drop_submitted_isr(brokers, row)
     hosted.changed = False

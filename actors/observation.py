@@ -7,18 +7,18 @@ files are there either way; only a broker that runs can say what its high waterm
 from __future__ import annotations
 
 from tidegauge.actors.logs import write_log_runs
-from tidegauge.actors.request_handlers import listens
-from tidegauge.actors.state import Brokers, epochs_of
+from tidegauge.actors.state import Brokers, epochs_of, listens
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.row_kinds import (
     EPOCH_OBSERVED,
-    NO_ANSWER,
+    HIGH_WATERMARK_TOLD,
     NOT_HOSTED,
     NOT_LISTENING,
     NOT_UP,
     OBSERVED,
     REASON_OBSERVED,
+    WAITS_FOR_LOCK,
 )
 from tidegauge.simulation.rows import new_row, write_canonical
 
@@ -43,7 +43,20 @@ def _answer_about(kernel: Kernel, brokers: Brokers, row: int) -> int:
         return NOT_LISTENING
     if not hosted.exists:
         return NOT_HOSTED
-    return NO_ANSWER if hosted.locked else brokers.replicas[row].high_watermark
+    return WAITS_FOR_LOCK if hosted.locked else brokers.replicas[row].high_watermark
+
+
+@inner_rule
+def tell_observer(kernel: Kernel, brokers: Brokers, row: int) -> None:
+    """A replica is unlocked that a step has looked at: a fetch would be answered now."""
+    hosted = brokers.hosted[row]
+    if hosted.observer > 0:
+        written = new_row(kernel, hosted.broker, HIGH_WATERMARK_TOLD)
+        written.values[0] = hosted.observer - 1
+        written.values[1] = hosted.partition
+        written.values[2] = brokers.replicas[row].high_watermark
+        write_canonical(kernel, written)
+        hosted.observer = 0
 
 
 @inner_rule
@@ -56,6 +69,7 @@ def _observe_replica(kernel: Kernel, brokers: Brokers, row: int, step: int) -> N
     written.values[1] = hosted.partition
     written.values[2] = replica.log_end_offset
     written.values[3] = _answer_about(kernel, brokers, row)
+    hosted.observer = 1 + step if written.values[3] == WAITS_FOR_LOCK else 0
     written.values[4] = on_disk.high_watermark
     written.values[5] = on_disk.recovery_point_checkpoint
     written.values[6] = replica.epoch_count

@@ -11,13 +11,14 @@ from tidegauge.actors.controller_requests import handle_leader_and_isr, handle_u
 from tidegauge.actors.fetch import handle_fetch
 from tidegauge.actors.isr_changes import continue_expiration
 from tidegauge.actors.locks import go_on_later
+from tidegauge.actors.observation import tell_observer
 from tidegauge.actors.other_requests import (
     handle_list_offsets,
     handle_metadata,
     handle_offsets_for_leader_epoch,
 )
 from tidegauge.actors.produce import handle_produce
-from tidegauge.actors.state import NEVER_US, Broker, Brokers
+from tidegauge.actors.state import NEVER_US, Broker, Brokers, listens
 from tidegauge.actors.stop_replica import handle_stop_replica
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.events import (
@@ -40,16 +41,6 @@ from tidegauge.simulation.kinds import (
     STOP_REPLICA,
 )
 from tidegauge.simulation.topology import Topology
-
-
-@inner_rule
-def listens(kernel: Kernel, brokers: Brokers, broker: int) -> bool:
-    """Whether a broker accepts connections: while it starts it does not yet.
-
-    Source: KafkaServer.startup@2.6.3; SocketServer.Acceptor.start@3.5.0, KAFKA-14658.
-    """
-    state = brokers.brokers[broker]
-    return state.loaded and state.port_opens_us <= kernel.context[0].time_us
 
 
 @inner_rule
@@ -188,6 +179,7 @@ def unlock(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> No
     writer = hosted.writing_request
     waiting = hosted.waiting.length
     hosted.writing_request = NONE
+    tell_observer(kernel, brokers, row)
     if writer != NONE:
         handle(kernel, topology, brokers, kernel.events[writer])
     # The lock may be taken again by one of those who waited: then the others wait behind it.

@@ -196,6 +196,8 @@ class HostedReplica(Record):
     lag_ms: i64
     #: The write was refused because the session was gone; it is sent again under the next.
     write_lost: flag
+    #: 1 + the step that looks at it and waits for the lock, as a fetch would; 0: none.
+    observer: i64
 
     # AlterPartition: what the leader has proposed and is not answered (``AlterPartitionItem``).
     #: The ISR, and in which leader epoch and partition epoch; an empty list: nothing.
@@ -394,3 +396,13 @@ def epochs_of(brokers: Brokers, row: int) -> Records[EpochEntry]:
     """The leader-epoch cache of a replica."""
     room = brokers.pools[0].epoch_room
     return brokers.epochs[row * room : (row + 1) * room]
+
+
+@inner_rule
+def listens(kernel: Kernel, brokers: Brokers, broker: int) -> bool:
+    """Whether a broker accepts connections: while it starts it does not yet.
+
+    Source: KafkaServer.startup@2.6.3; SocketServer.Acceptor.start@3.5.0, KAFKA-14658.
+    """
+    state = brokers.brokers[broker]
+    return state.loaded and state.port_opens_us <= kernel.context[0].time_us

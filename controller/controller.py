@@ -67,7 +67,12 @@ from tidegauge.controller.zookeeper_requests import issue_next, new_request
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.costs import CONTROLLER_EVENT_COST, CONTROLLER_PARTITION_COST, cost_us
+from tidegauge.simulation.costs import (
+    CONTROLLER_ELECTION,
+    CONTROLLER_EVENT_COST,
+    CONTROLLER_PARTITION_COST,
+    cost_us,
+)
 from tidegauge.simulation.events import (
     append_event,
     free_event,
@@ -260,10 +265,8 @@ def _begin_next(kernel: Kernel, topology: Topology, plane: ControlPlane, control
             state.topic = event.offset
         free_event(kernel, event)
     process = controller_process(topology, controller)
-    work_us = 0
-    if state.event != ELECT:
-        work_us = cost_us(kernel, process, CONTROLLER_EVENT_COST)
-    _work(kernel, plane, controller, process, work_us)
+    cost = CONTROLLER_ELECTION if state.event == ELECT else CONTROLLER_EVENT_COST
+    _work(kernel, plane, controller, process, cost_us(kernel, process, cost))
 
 
 @inner_rule

@@ -16,7 +16,7 @@ COST_NAMES = (
     *("zookeeper_read", "zookeeper_write", "zookeeper_pipelined_write"),
     *("controller_event", "controller_partition"),
     *("broker_start", "log_load", "log_recovery", "log_recovery_mebibyte", "broker_stop"),
-    *("controller_failover_partition", "broker_ready"),
+    *("controller_failover_partition", "broker_ready", "controller_election"),
 )
 REQUEST = code(int(NETWORK_TABLES) + 0)
 REQUEST_PARTITION = code(int(NETWORK_TABLES) + 1)
@@ -35,6 +35,7 @@ LOG_RECOVERY_MEBIBYTE = code(int(NETWORK_TABLES) + 13)
 BROKER_STOP = code(int(NETWORK_TABLES) + 14)
 CONTROLLER_FAILOVER_PARTITION = code(int(NETWORK_TABLES) + 15)
 BROKER_READY = code(int(NETWORK_TABLES) + 16)
+CONTROLLER_ELECTION = code(int(NETWORK_TABLES) + 17)
 
 
 @inner_rule

@@ -99,6 +99,7 @@ EPOCH_OBSERVED = code(54)
 ALTER_PARTITION_SENT = code(55)
 ALTER_PARTITION_FAILED = code(56)
 ISR_ALTERED = code(57)
+HIGH_WATERMARK_TOLD = code(58)
 APPENDED = code(60)
 FETCH_COUNTED = code(61)
 FETCH_ANSWERED = code(62)
@@ -224,6 +225,8 @@ _CANONICAL = (
     (OBSERVED, "observed",
      "step partition log_end_offset high_watermark checkpointed recovery_point epoch_count",
      "a replica as a step sees it, dead or alive; high_watermark may be one of UNSEEN"),
+    (HIGH_WATERMARK_TOLD, "high_watermark_told", "step partition high_watermark",
+     "a replica that was locked when a step looked at it can say now what it would not say then"),
     (EPOCH_OBSERVED, "epoch_observed", "step partition epoch start_offset",
      "one of its leader epochs"),
     (BATCH_DUPLICATED, "batch_duplicated", "partition batch records first_offset again_offset",
@@ -313,12 +316,12 @@ REASON_OBSERVED = code(7)
 UNSEEN = {
     -1: "the broker is not up",
     -2: "the broker has not been told to host it",
-    -3: "the partition is blocked by a write of its ISR",
+    -3: "the partition is locked for a write of its ISR",
     -4: "the broker is up but does not listen yet",
 }
 NOT_UP = code(-1)
 NOT_HOSTED = code(-2)
-NO_ANSWER = code(-3)
+WAITS_FOR_LOCK = code(-3)
 NOT_LISTENING = code(-4)
 
 #: ``stop``: how a broker's process has ended.

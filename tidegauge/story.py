@@ -116,6 +116,8 @@ WORDS: dict[str, str] = {
         "has a log to before {log_end_offset}, high watermark {high_watermark}, in its "
         "checkpoint {checkpointed}; recovery point {recovery_point}, {epoch_count} leader "
         "epoch(s), at step {step}",
+    "high_watermark_told":
+        "can say that its high watermark is {high_watermark}, which step {step} has asked",
     "epoch_observed": "has leader epoch {epoch} from {start_offset} on, at step {step}",
     "batch_duplicated":
         "batch {batch} of {records} record(s) is there twice: at offset {first_offset} and, "

@@ -14,11 +14,11 @@ from tidegauge.replication import errors
 from tidegauge.replication.releases import rules_of
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.row_kinds import (
-    NO_ANSWER,
     NOT_HOSTED,
     NOT_LISTENING,
     NOT_UP,
     REASON_OBSERVED,
+    WAITS_FOR_LOCK,
 )
 from tidegauge.story import Names
 from tidegauge.znode_paths import ZnodeSort
@@ -31,10 +31,12 @@ _NAMES_OF_ERRORS[errors.CODES["NOT_LEADER_OR_FOLLOWER"]] = "NOT_LEADER_FOR_PARTI
 _UNSEEN = {
     int(NOT_UP): None,
     int(NOT_HOSTED): "UNKNOWN_TOPIC_OR_PARTITION",
-    int(NO_ANSWER): "NO_RESPONSE(TimeoutError)",
+    int(WAITS_FOR_LOCK): "NO_RESPONSE(TimeoutError)",
     int(NOT_LISTENING): "NO_RESPONSE(ConnectionRefusedError)",
 }
 _ZNODES = {"znode_created", "znode_set", "znode_deleted", "session_opened"}
+#: How long the harness waits for a fetch.
+_PATIENCE_US = 3_000_000
 _UP, _PAUSED, _DOWN = "up", "paused", "down"
 
 
@@ -114,6 +116,7 @@ class _Reader:
         #: Batches that were appended: partition, epoch, first offset -> records, tag.
         self._batches: dict[tuple[str, int, int], tuple[int, str]] = {}
         self._observing: dict[int, int] = {}
+        self._observed_us: dict[int, int] = {}
 
     def take(self, row: TraceRow) -> None:
         """Let one row tell what it has to tell."""
@@ -125,6 +128,8 @@ class _Reader:
             self._take_answer(row)
         elif row.kind == "step_timed_out":
             self._give_up(row)
+        elif row.kind == "high_watermark_told":
+            self._take_late_high_watermark(row)
         elif row.kind in {"observed", "epoch_observed", "log_end"}:
             self._take_observation(row)
         elif row.kind == "became_leader":
@@ -324,6 +329,7 @@ class _Reader:
             return
         broker = str(self.brokers[process])
         if row.kind == "observed":
+            self._observed_us[row["step"]] = row["time_us"]
             partition["logs"][broker] = self._log(row)
             return
         log = partition["logs"][broker]
@@ -332,6 +338,15 @@ class _Reader:
             return
         self._add_run(log["runs"], row)
         self._add_values(index, name, broker, row)
+
+    def _take_late_high_watermark(self, row: TraceRow) -> None:
+        """A locked replica has let the harness wait, but not for too long."""
+        index = self._observations.get(row["step"])
+        if index is None or row["time_us"] - self._observed_us[row["step"]] > _PATIENCE_US:
+            return
+        name = self.names.partition(row["partition"])
+        logs = self.outcomes[index].observed["partitions"].get(name, {}).get("logs", {})
+        logs[str(self.brokers[row["process"]])]["hw_live"] = row["high_watermark"]
 
     def _log(self, row: TraceRow) -> Tree:
         recovery_point = row["recovery_point"]

@@ -20,7 +20,9 @@ _HOSTING = {"min": "2ms", "p50": "10ms", "p90": "80ms", "p99": "300ms"}
 #: ``costs`` of a scenario.
 COSTS: dict[str, Any] = {
     # From a session's end to the first write: 7 to 130 ms; from a topic's znode: 20 to 200 ms.
-    "controller_event": {"min": "12ms", "p50": "45ms", "p90": "80ms", "p99": "130ms"},
+    "controller_event": {"min": "7ms", "p50": "40ms", "p90": "80ms", "p99": "130ms"},
+    # From a session's end to the next /controller: 3 to 110 ms.
+    "controller_election": {"min": "2ms", "p50": "9ms", "p90": "40ms", "p99": "110ms"},
     # A produce with acks=1 to a broker that has answered some already: 2 to 5 ms.
     "request": "2ms",
     "append": "1ms",
