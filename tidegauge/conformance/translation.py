@@ -28,8 +28,8 @@ _WITHIN = "90s"
 _PRODUCE_TIMEOUT_MS = 5000
 #: ... and from the start of the cluster to the first step, by seed: it was not recorded.
 _BEFORE_FIRST_STEP = (*("4500ms", "3s", "8s", "1500ms", "6s", "3500ms", "12s", "5s", "2s", "20s"),)
-#: ... and before it begins to.
-_BEFORE_LOOKING = "5ms"
+#: When an observation, which takes its time, sees most of what it sees.
+_SEEN_AFTER = 0.3
 #: A start of the simulator's brokers, with small logs.
 _START_MS = 750
 #: How long the harness takes to find out that a start has failed, and to try again.
@@ -169,7 +169,7 @@ class _Writer:
                 self.not_played = recorded
                 break
             looked = self.played and self.played[-1].recorded.observed is not None
-            self._add("wait", after=self._observing() if looked else "1ms")
+            self._add("wait", after=self._observing(1 - _SEEN_AFTER) if looked else "1ms")
             try:
                 write(played)
             except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -187,12 +187,12 @@ class _Writer:
         spread_ms = (10, 100)[self.seed % 2]
         return f"{500 + (self.seed * 7 + broker * 13) % 20 * spread_ms}ms"
 
-    def _observing(self) -> str:
+    def _observing(self, share: float) -> str:
         """How long it takes to look at all that there is."""
         replicas = sum(
             len(brokers) for topic in self.topics for brokers in topic["assignment"].values()
         )
-        return f"{OBSERVING_MS + OBSERVING_REPLICA_MS * replicas:.0f}ms"
+        return f"{share * (OBSERVING_MS + OBSERVING_REPLICA_MS * replicas):.0f}ms"
 
     def _absent_at_first(self) -> list[int]:
         """Brokers that are started before anything has stopped them."""
@@ -221,7 +221,7 @@ class _Writer:
             self.duration_ms += 2 * (quiet_ms + STILL_MS) + 15_000
         if played.recorded.observed is not None:
             played.observation = len(self.steps)
-            self._add("observe", after=_BEFORE_LOOKING)
+            self._add("observe", after=self._observing(_SEEN_AFTER))
         played.end = len(self.steps)
 
     def _quiet(self) -> None:
