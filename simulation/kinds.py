@@ -65,8 +65,9 @@ BROKER_STOPS = code(46)
 #: AlterPartition: time to send (again), and the request in flight fails.
 ALTER_PARTITION_DUE = code(49)
 ALTER_PARTITION_GIVES_UP = code(27)
+#: A client of ZooKeeper that has lost its server connects anew.
+SESSION_RECONNECTS = code(28)
 # A broker: news of ZooKeeper.
-SESSION_RECONNECTS = code(49)
 CONFIG_CHANGED = code(48)
 
 # ZooKeeper: requests, and its tick.
