@@ -171,66 +171,92 @@ def test_a_write_whose_answer_was_lost_is_a_success_for_the_next_controller(
 def test_who_is_not_controller_any_more_says_so_until_the_leader_knows_the_next(
     tmp_path: Path,
 ) -> None:
-    """NOT_CONTROLLER, and the same request 50 ms later: to whom the last UpdateMetadata named.
+    """NOT_CONTROLLER, and the same request 50 ms later, to whom the last UpdateMetadata named.
 
-    What the next controller sends to leader 1 takes a second.
+    Broker 4 is controller then, and what it sends to leader 1 takes 5 s. Meanwhile the leader
+    wants to do without follower 2, which is silent.
     """
-    slow = [
-        {
-            "kind": "slow_link", "name": f"slow-{broker}", "one_way": True, "delay": "1s",
-            "between": [[broker, f"controller:{broker}"], [1]],
-        }
-        for broker in (2,)
-    ]  # fmt: skip
     far = {
         "kind": "slow_link", "name": "far", "delay": "30ms",
-        "between": [["broker:1", "controller:1", "controller:3"], ["zookeeper"]],
+        "between": [[1, "controller:1", 3, "controller:3"], ["zookeeper"]],
     }  # fmt: skip
+    slow = {
+        "kind": "slow_link", "name": "slow", "one_way": True, "delay": "5s",
+        "between": [["controller:4"], ["broker:1"]],
+    }  # fmt: skip
+    faults = [fault("pause", 2), far, slow, {"kind": "controller_move", "name": "move"}]
+    at_once = {"after": "0s"}
     steps = [
         batches([0], 5),
-        begins("crash"),
-        ends("crash", once_in_sync(0, 1)),
-        *([{"do": "begin_fault", "fault": each["name"]} | when] for each, when in zip(
-            [far, *slow], [{"after": "0s"}, {"after": "0s"}], strict=True
-        )),
-        begins("move", {"after": "200ms"}),
-    ]  # fmt: skip
-    move = {"kind": "controller_move", "name": "move"}
+        begins("far"),
+        begins("slow", at_once),
+        begins("pause", at_once),
+        batches([0], 1, {"after": "100ms"}, acks=1),
+        begins("move", {"after": "3s"}),
+    ]
     run = run_of(
         story(
-            [[1, 3]], steps, faults=[fault("crash", 3), move, far, *slow], controller=2,
+            [[1, 2]],
+            steps,
+            cluster={"brokers": 4, "start": {3: "0s", 1: "500ms", 2: "500ms", 4: "500ms"}},
+            settings={"zookeeper.session.timeout.ms": 60_000},
+            faults=faults,
             release="3.9",
         ),
         tmp_path / "run",
-    )  # fmt: skip
-    failed = {row["error"] for row in run.rows("alter_partition_failed")}
-    assert failed <= {NOT_CONTROLLER}
-    assert all_writes(run)[0][-1][2] == [1, 3]
+    )
+    former, now = (process_named(run, f"controller of broker {broker}") for broker in (3, 4))
+    failed = list(run.rows("alter_partition_failed"))
+    assert len(failed) > 10
+    assert {(row["from_process"], row["error"]) for row in failed} == {(former, NOT_CONTROLLER)}
+    *refused, taken = run.rows("alter_partition_sent")
+    assert {row["to_process"] for row in refused} == {former}
+    assert taken["to_process"] == now
+    again = [row["time_us"] for row in [*refused[1:], taken]]
+    pauses = [sent - row["time_us"] for sent, row in zip(again, failed, strict=True)]
+    assert set(pauses) == {50 * MS}
+    assert all_writes(run)[0][1:] == [(4, 1, [1], 0, 1)]
 
 
 # KIP-841.
 
 
-def stops_and_fetches_on(release: str) -> Scenario:
-    """Broker 2 stops cleanly; what the controller sends it takes 400 ms, so it fetches on."""
-    slow = {
-        "kind": "slow_link", "name": "slow", "one_way": True, "delay": "400ms",
-        "between": [["broker:3", "controller:3"], [2]],
+def stops_before_it_has_caught_up(release: str) -> Scenario:
+    """Broker 2, long out of the ISR, has begun to stop cleanly when its fetch reaches leader 1.
+
+    Its messages to the leader take 300 ms, those of the controller to it 3 s; so it goes on
+    fetching. As it is no member, the controller writes nothing, and the leader epoch stays.
+    """
+    to_leader = {
+        "kind": "slow_link", "name": "to leader", "one_way": True, "delay": "300ms",
+        "between": [[2], [1]],
     }  # fmt: skip
-    steps = [batches([0], 5), begins("slow"), begins("restart", {"after": "100ms"})]
+    from_controller = {
+        "kind": "slow_link", "name": "from controller", "one_way": True, "delay": "3s",
+        "between": [["controller:3"], ["broker:2"]],
+    }  # fmt: skip
+    steps = [
+        batches([0], 5),
+        begins("pause"),
+        batches([0], 1, {"after": "1s"}, acks=1),
+        begins("to leader", once_in_sync(0, 1)),
+        begins("from controller", {"after": "0s"}),
+        ends("pause", {"after": "100ms"}),
+        begins("restart", {"after": "0s"}),
+    ]
     return story(
         [[1, 2]],
         steps,
-        faults=[slow, fault("restart", 2)],
-        settings={"replica.fetch.wait.max.ms": 50},
+        faults=[fault("pause", 2), to_leader, from_controller, fault("restart", 2)],
+        settings={"zookeeper.session.timeout.ms": 60_000},
         release=release,
     )
 
 
 def test_who_is_about_to_stop_does_not_come_back_into_the_isr(tmp_path: Path) -> None:
-    """Schedule c1 of 3.9.0: never added again; the leader goes back to what is committed."""
-    run = run_of(stops_and_fetches_on("3.9"), tmp_path / "run")
-    assert [write[2] for write in all_writes(run)[0]] == [[1, 2], [1]]
+    """INELIGIBLE_REPLICA at each of its fetches; the leader goes back to what is committed."""
+    run = run_of(stops_before_it_has_caught_up("3.9"), tmp_path / "run")
+    assert [(write[2], write[3]) for write in all_writes(run)[0]] == [([1, 2], 0), ([1], 0)]
     refused = [row["error"] for row in run.rows("isr_update_failed")]
     assert len(refused) > 1
     assert set(refused) == {int(INELIGIBLE_REPLICA)}
@@ -239,14 +265,13 @@ def test_who_is_about_to_stop_does_not_come_back_into_the_isr(tmp_path: Path) ->
 
 @pytest.mark.parametrize("release", ["3.2", "2.8", "2.7", "2.6"])
 def test_before_3_3_it_comes_back_and_is_taken_out_again(release: str, tmp_path: Path) -> None:
-    """At the end of its session: one more leader epoch."""
-    run = run_of(stops_and_fetches_on(release), tmp_path / "run")
-    writes = all_writes(run)[0]
-    assert [(write[2], write[3]) for write in writes] == [
+    """At the end of its session, by the controller: another leader epoch."""
+    run = run_of(stops_before_it_has_caught_up(release), tmp_path / "run")
+    assert [(write[2], write[3]) for write in all_writes(run)[0]] == [
+        ([1, 2], 0),
+        ([1], 0),
         ([1, 2], 0),
         ([1], 1),
-        ([1, 2], 1),
-        ([1], 2),
     ]
     (expanded,) = run.rows("isr_expanded")
     assert members(run, expanded) == [1, 2]
