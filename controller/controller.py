@@ -132,7 +132,11 @@ def handle_controller_event(
     elif kind == CONTROLLED_SHUTDOWN:
         _enqueue(kernel, topology, plane, controller, event, SHUT_DOWN_BROKER)
     elif kind == ALTER_PARTITION:
-        _enqueue(kernel, topology, plane, controller, event, ALTER)
+        if state.active:
+            _enqueue(kernel, topology, plane, controller, event, ALTER)
+        else:
+            # Source: KafkaApis.handleAlterIsrRequest@2.7.0, handleAlterPartitionRequest@3.8.0.
+            answer_alter_partition(kernel, event, errors.NOT_CONTROLLER)
     elif kind == AUTO_LEADER_REBALANCE:
         if state.active and event.controller_epoch == state.controller_epoch:
             _enqueue(kernel, topology, plane, controller, event, AUTO_REBALANCE)
