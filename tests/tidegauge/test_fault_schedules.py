@@ -1,9 +1,9 @@
 """Generated fault schedules: nothing hangs, everything heals, and no promise breaks unexplained.
 
 The schedules of ``fault_schedules.py`` under release 2.6: whatever overlaps, in the end every
-ISR is full, all logs of a partition are equal (but for what a leader has written twice in one
-epoch), and of what was acknowledged only that is lost
-which the producer or a setting had given up, or a loss of power has taken.
+ISR is full, all logs of a partition are equal (but for what leaders have written twice in one
+epoch), and of what was acknowledged only that is lost which the producer or a setting had given
+up, or a loss of power has taken. The same with AlterPartition, under later releases.
 """
 
 from __future__ import annotations
@@ -133,6 +133,22 @@ def test_after_any_schedule_of_faults_all_is_well(ten: int, tmp_path: Path) -> N
             assert "nothing permits it" not in losses(run)
         except AssertionError as error:
             raise AssertionError(f"fault_schedules.schedule({seed})") from error
+
+
+@pytest.mark.parametrize("release", ["3.9", "3.1", "2.7"])
+def test_with_alter_partition_all_is_well_too_and_nobody_is_notified(
+    release: str, tmp_path: Path
+) -> None:
+    """KIP-497: what leaders propose is written in the end, or given up with their terms."""
+    sent = 0
+    for seed in range(40):
+        story = schedule(seed).resolved() | {"release": release, "protocol": None}
+        run = run_of(scenario_from_mapping(story, f"schedule-{seed}"), tmp_path / str(seed))
+        assert_all_is_well(run)
+        assert "nothing permits it" not in losses(run)
+        assert not list(run.rows("notification_sent"))
+        sent += len(list(run.rows("alter_partition_sent")))
+    assert sent > 100
 
 
 def test_losses_are_found_and_the_reason_is_named(tmp_path: Path) -> None:
