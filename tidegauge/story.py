@@ -230,7 +230,7 @@ def _brokers(names: Names, row: TraceRow, replicas: int) -> str:
 
 
 def _process(names: Names, _row: TraceRow, process: int) -> str:
-    return names.process(process)
+    return "nobody" if process < 0 else names.process(process)
 
 
 def _writer(names: Names, row: TraceRow, index: int) -> str:
