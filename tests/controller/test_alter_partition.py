@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from isr_stories import members, process_named
+from isr_stories import is_notification, members, process_named
 from life_stories import all_writes, batches, begins, ends, fault, once_in_sync, story
 from replication_stories import leader_and_isr
 from scenario_runs import rows_of, run_of
 from tidegauge.controller.leader_and_isr import alter_partition_error
-from tidegauge.controller.phases import ALTER_PARTITION
+from tidegauge.controller.phases import ALTER_PARTITION, ISR_CHANGE
 from tidegauge.replication.errors import (
     FENCED_LEADER_EPOCH,
     INELIGIBLE_REPLICA,
@@ -124,6 +124,24 @@ def test_every_broker_is_told_of_the_partitions_that_were_asked_for(tmp_path: Pa
     assert sorted(row["process"] for row in metadata) == [0, 1, 2]
     # And the leader is answered.
     assert [row["process"] for row in told if row not in metadata] == [0]
+
+
+@pytest.mark.parametrize(
+    ("release", "protocol", "notified"),
+    [("2.6", None, True), ("2.7", None, False), ("3.9", None, False), ("3.9", "2.6", True)],
+)
+def test_the_controller_knows_what_it_has_written_and_nobody_notifies_it(
+    release: str, protocol: str | None, notified: bool, tmp_path: Path
+) -> None:
+    """The same changes by protocol 2.7-IV2 without a single isr_change_notification."""
+    run = run_of(returns(4, release=release, protocol=protocol), tmp_path / "run")
+    assert [[write[2] for write in writes] for writes in all_writes(run)] == [
+        [[1, 2], [1], [1, 2]]
+    ] * 4
+    created = [row for row in run.rows("znode_created") if is_notification(run, row)]
+    handled = rows_of(run, "controller_event", event_kind=int(ISR_CHANGE))
+    asked = rows_of(run, "controller_event", event_kind=int(ALTER_PARTITION))
+    assert (bool(created), bool(handled), bool(asked)) == (notified, notified, not notified)
 
 
 def test_the_state_has_the_controller_epoch_of_who_writes_it(tmp_path: Path) -> None:
