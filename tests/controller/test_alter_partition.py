@@ -22,6 +22,7 @@ from tidegauge.replication.errors import (
     INVALID_UPDATE_VERSION,
     NONE,
     NOT_CONTROLLER,
+    OPERATION_NOT_ATTEMPTED,
 )
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
@@ -186,43 +187,50 @@ def test_a_write_whose_answer_was_lost_is_a_success_for_the_next_controller(
     assert altered["time_us"] < expanded["time_us"]
 
 
-def test_who_is_not_controller_any_more_says_so_until_the_leader_knows_the_next(
-    tmp_path: Path,
-) -> None:
-    """NOT_CONTROLLER, and the same request 50 ms later, to whom the last UpdateMetadata named.
+def moves_while_a_follower_is_silent(first_is_away: str, *moves: str) -> Scenario:
+    """Broker 4 becomes controller after 3, and what it sends to leader 1 takes 8 s.
 
-    Broker 4 is controller then, and what it sends to leader 1 takes 5 s. Meanwhile the leader
-    wants to do without follower 2, which is silent.
+    Meanwhile the leader wants to do without follower 2. ``first_is_away``: how long what passes
+    between the first controller, 3, and ZooKeeper takes.
     """
     far = {
         "kind": "slow_link", "name": "far", "delay": "30ms",
-        "between": [[1, "controller:1", 3, "controller:3"], ["zookeeper"]],
+        "between": [[1, "controller:1"], ["zookeeper"]],
+    }  # fmt: skip
+    away = {
+        "kind": "slow_link", "name": "away", "delay": first_is_away,
+        "between": [["controller:3"], ["zookeeper"]],
     }  # fmt: skip
     slow = {
-        "kind": "slow_link", "name": "slow", "one_way": True, "delay": "5s",
+        "kind": "slow_link", "name": "slow", "one_way": True, "delay": "8s",
         "between": [["controller:4"], ["broker:1"]],
     }  # fmt: skip
-    faults = [fault("pause", 2), far, slow, {"kind": "controller_move", "name": "move"}]
     at_once = {"after": "0s"}
     steps = [
         batches([0], 5),
         begins("far"),
-        begins("slow", at_once),
-        begins("pause", at_once),
+        *(begins(name, at_once) for name in ("away", "slow", "pause")),
         batches([0], 1, {"after": "100ms"}, acks=1),
-        begins("move", {"after": "3s"}),
+        *(begins(after, {"after": after}) for after in moves),
     ]
-    run = run_of(
-        story(
-            [[1, 2]],
-            steps,
-            cluster={"brokers": 4, "start": {3: "0s", 1: "500ms", 2: "500ms", 4: "500ms"}},
-            settings={"zookeeper.session.timeout.ms": 60_000},
-            faults=faults,
-            release="3.9",
-        ),
-        tmp_path / "run",
+    return story(
+        [[1, 2]],
+        steps,
+        cluster={"brokers": 4, "start": {3: "0s", 1: "500ms", 2: "500ms", 4: "500ms"}},
+        settings={"zookeeper.session.timeout.ms": 60_000},
+        faults=[
+            *(fault("pause", 2), far, away, slow),
+            *({"kind": "controller_move", "name": after} for after in moves),
+        ],
+        release="3.9",
     )
+
+
+def test_who_is_not_controller_any_more_says_so_until_the_leader_knows_the_next(
+    tmp_path: Path,
+) -> None:
+    """NOT_CONTROLLER, and the same request 50 ms later, to whom the last UpdateMetadata named."""
+    run = run_of(moves_while_a_follower_is_silent("30ms", "3s"), tmp_path / "run")
     former, now = (process_named(run, f"controller of broker {broker}") for broker in (3, 4))
     failed = list(run.rows("alter_partition_failed"))
     assert len(failed) > 10
@@ -236,10 +244,28 @@ def test_who_is_not_controller_any_more_says_so_until_the_leader_knows_the_next(
     assert all_writes(run)[0][1:] == [(4, 1, [1], 0, 1)]
 
 
+def test_who_is_not_controller_says_so_though_its_event_thread_waits_for_zookeeper(
+    tmp_path: Path,
+) -> None:
+    """KafkaApis.handleAlterPartitionRequest asks isActive before anything goes into the queue.
+
+    Broker 3 has long resigned when 4 is deposed, too, and waits 2 s to be told who is next.
+    """
+    run = run_of(moves_while_a_follower_is_silent("1s", "1s", "3500ms"), tmp_path / "run")
+    resigned, *_ = run.rows("controller_resigned")
+    failed = list(run.rows("alter_partition_failed"))
+    sent = list(run.rows("alter_partition_sent"))[: len(failed)]
+    assert resigned["time_us"] < sent[0]["time_us"]
+    assert len(failed) > 20
+    for request, answer in zip(sent, failed, strict=True):
+        assert answer["error"] == NOT_CONTROLLER
+        assert answer["time_us"] - request["time_us"] < 10 * MS
+
+
 # KIP-841.
 
 
-def stops_before_it_has_caught_up(release: str) -> Scenario:
+def stops_before_it_has_caught_up(release: str, **parts: Any) -> Scenario:
     """Broker 2, long out of the ISR, has begun to stop cleanly when its fetch reaches leader 1.
 
     Its messages to the leader take 300 ms, those of the controller to it 3 s; so it goes on
@@ -268,6 +294,7 @@ def stops_before_it_has_caught_up(release: str) -> Scenario:
         faults=[fault("pause", 2), to_leader, from_controller, fault("restart", 2)],
         settings={"zookeeper.session.timeout.ms": 60_000},
         release=release,
+        **parts,
     )
 
 
@@ -279,6 +306,21 @@ def test_who_is_about_to_stop_does_not_come_back_into_the_isr(tmp_path: Path) ->
     assert len(refused) > 1
     assert set(refused) == {int(INELIGIBLE_REPLICA)}
     assert not list(run.rows("isr_expanded"))
+
+
+def test_a_leader_of_3_2_is_told_what_it_knows(tmp_path: Path) -> None:
+    """OPERATION_NOT_ATTEMPTED, for up to version 1 of AlterPartition has no INELIGIBLE_REPLICA.
+
+    The leader goes back, too; another error would make it ask again at once, and on and on.
+    """
+    older = {"broker_releases": {1: {"release": "3.2"}}}
+    run = run_of(
+        stops_before_it_has_caught_up("3.9", protocol="3.2", cluster=older), tmp_path / "run"
+    )
+    assert [write[2] for write in all_writes(run)[0]] == [[1, 2], [1]]
+    refused = [row["error"] for row in run.rows("isr_update_failed")]
+    assert 1 < len(refused) < 100
+    assert set(refused) == {int(OPERATION_NOT_ATTEMPTED)}
 
 
 @pytest.mark.parametrize("release", ["3.2", "2.8", "2.7", "2.6"])
