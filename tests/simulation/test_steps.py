@@ -17,6 +17,7 @@ from tidegauge.replication import errors
 from tidegauge.replication.errors import NONE
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.row_kinds import NO_ANSWER, NOT_HOSTED, NOT_UP, REASON_OBSERVED
+from tidegauge.story import Names, told
 from zookeeper_stories import MS, SECOND, writes_by_path
 
 LEADER_NOT_AVAILABLE = errors.CODES["LEADER_NOT_AVAILABLE"]
@@ -72,6 +73,9 @@ def test_a_look_shows_logs_files_and_what_a_broker_would_answer(tmp_path: Path) 
     ]
     assert epochs == [(0, 0, 0), (1, 0, 0)]
     assert log_of(run, 2, reason=REASON_OBSERVED) == [Records(0, 0, 5)]
+    up, down = (told(row, Names(run.manifest)) for row in run.rows("observed"))
+    assert "high watermark 5" in up
+    assert "high watermark unknown (the broker is not up)" in down
 
 
 def test_a_look_shows_a_partition_that_is_blocked_or_not_hosted_yet(tmp_path: Path) -> None:
@@ -186,6 +190,8 @@ def test_where_nobody_leads_a_client_finds_no_leader(
         Answer(NO_LEADER, LEADER_NOT_AVAILABLE, -1, -1),
         Answer(2, NONE, 0, 1),
     ]
+    (nobody,) = rows_of(run, "step_answered", error=LEADER_NOT_AVAILABLE)
+    assert "answered by nobody: LEADER_NOT_AVAILABLE" in told(nobody, Names(run.manifest))
     *_, asked_us, next_us = taken_us(run)
     assert 0 < next_us - asked_us < 30 * MS
 
