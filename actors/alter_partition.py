@@ -7,6 +7,8 @@ within controller.socket.timeout.ms or whom it asked is not controller (any more
 again as it is, to whom the cache names then; if the controller refuses it as a whole, a new
 one is made after 50 ms. What the answer does to a partition stands in ``isr_changes.py``.
 
+Simplified: after NOT_CONTROLLER 2.7 asks the same broker again at once, here after 50 ms, too.
+
 Source: AlterIsrManagerImpl@2.7.0, DefaultAlterIsrManager@2.8.0, DefaultAlterPartitionManager
 @3.8.0; BrokerToControllerRequestThread@2.8.0, NodeToControllerRequestThread@3.8.0.
 """

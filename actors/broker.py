@@ -16,11 +16,12 @@ becomeLeaderOrFollower          ``controller_requests.py``, ``stop_replica.py``
 isr-expiration, ISR updates     ``isr_changes.py``, ``locks.py``
 AlterPartitionManager           ``alter_partition.py``
 isr-change-propagation          ``isr_change_propagation.py``
-KafkaZkClient, its session      ``zookeeper_client.py``
+KafkaZkClient, its session      ``zookeeper_client.py``, ``zookeeper_answers.py``
 KafkaServer.startup, crashes    ``lifecycle.py``, ``forgetting.py``
 KafkaServer.controlledShutdown  ``controlled_shutdown.py``
 TopicConfigHandler              ``topic_configs.py``
 Log, LogManager, checkpoints    ``logs.py``, ``checkpoints.py``, ``write_back.py``
+(what a test harness sees)      ``observation.py``
 ==============================  =========================================================
 """
 

@@ -77,7 +77,7 @@ def _write_all(
         item = kernel.items[cursor]
         cursor = item.next
         if partition_at(topology, plane, controller, item.partition).has_state:
-            _write_if_it_passes(kernel, topology, plane, controller, item)
+            _write_if_it_passes(kernel, topology, plane, controller, request.broker, item)
         else:
             item.error = errors.UNKNOWN_TOPIC_OR_PARTITION
     # ZooKeeper answers in the order of the writes.
@@ -90,6 +90,7 @@ def _write_if_it_passes(
     topology: Topology,
     plane: ControlPlane,
     controller: int,
+    broker: int,
     item: PartitionData,
 ) -> None:
     current = state_at(topology, plane, controller, item.partition)
@@ -100,6 +101,8 @@ def _write_if_it_passes(
     proposal.partition_epoch = item.version
     live = live_replicas(topology, plane, controller, item.partition)
     item.error = alter_partition_error(plane.rules[controller], current, proposal, live)
+    if item.error == errors.INELIGIBLE_REPLICA and not _knows_ineligible(plane, broker):
+        item.error = errors.OPERATION_NOT_ATTEMPTED
     if item.error != errors.NONE:
         return
     if equals_but_for_version(current, proposal):
@@ -107,6 +110,12 @@ def _write_if_it_passes(
     else:
         item.controller_epoch = plane.controllers[controller].controller_epoch
         write_state(kernel, topology, plane, controller, item.partition, ZK_SET)
+
+
+@inner_rule
+def _knows_ineligible(plane: ControlPlane, broker: int) -> bool:
+    """Whether a leader asks in a version of the request that has INELIGIBLE_REPLICA: 3.3+."""
+    return plane.rules[broker].isr_update_reverts_if_ineligible
 
 
 @inner_rule

@@ -137,7 +137,7 @@ def handle_controller_event(
     elif kind == CONTROLLED_SHUTDOWN:
         _enqueue(kernel, topology, plane, controller, event, SHUT_DOWN_BROKER)
     elif kind == ALTER_PARTITION:
-        _enqueue(kernel, topology, plane, controller, event, ALTER)
+        _take_alter_partition(kernel, topology, plane, controller, event)
     elif kind == AUTO_LEADER_REBALANCE:
         if state.active and event.controller_epoch == state.controller_epoch:
             _enqueue(kernel, topology, plane, controller, event, AUTO_REBALANCE)
@@ -157,6 +157,20 @@ def _refuse(kernel: Kernel, event: Event) -> None:
     if event.kind in (CONTROLLED_SHUTDOWN, ALTER_PARTITION) and has_power:
         refuse_connection(kernel, event)
     free_event(kernel, event)
+
+
+@inner_rule
+def _take_alter_partition(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, request: Event
+) -> None:
+    """Who is not controller says so at once, whatever its event thread waits for.
+
+    Source: KafkaApis.handleAlterIsrRequest@2.7.0, handleAlterPartitionRequest@3.8.0.
+    """
+    if plane.controllers[controller].active:
+        _enqueue(kernel, topology, plane, controller, request, ALTER)
+    else:
+        answer_alter_partition(kernel, request, errors.NOT_CONTROLLER)
 
 
 @inner_rule

@@ -14,7 +14,8 @@ AUTO_REBALANCE = code(6)
 ELECT_UNCLEANLY = code(7)
 ALTER_PARTITION = code(8)
 
-#: What people call each: Kafka's ControllerState where there is one.
+#: What people call each: Kafka's ControllerState where there is one of its own (there
+#: AlterPartition counts as IsrChange).
 NAMES: dict[int, str] = {
     0: "Startup",
     1: "BrokerChange",

@@ -13,7 +13,7 @@ random draws, the cost model   ``random_streams.py``, ``costs.py``
 rows of the trace, their hash  ``row_kinds.py`` (the schema), ``rows.py`` (written and
                                folded), ``trace_file.py`` (files), ``trace_hash.py``
 producers and consumers        ``producer.py``, ``consumer.py``, ``client_metadata.py``
-the operator, its steps        ``steps.py``
+the operator, its steps        ``steps.py``; ``new_steps.py`` reads them from a scenario
 who is who, znodes             ``topology.py``
 scenario files                 ``scenario.py`` reads one; a part of it in each
                                ``scenario_*.py``
@@ -22,9 +22,9 @@ scenario files                 ``scenario.py`` reads one; a part of it in each
 **To add** a kind of event: a line in ``kinds.py`` and a branch where its process handles it.
 A kind of row: a line in ``row_kinds.py``, and its words in ``tidegauge/story.py``. A fault:
 its model in ``scenario_faults.py``, what it does in ``faults.py``, and in the process that it hits
-what follows (``actors/lifecycle.py``). A step: its model in ``scenario_steps.py``, what it does in
-``steps.py``. A cost: its field in
-``scenario_costs.py`` and its place in ``costs.py``.
+what follows (``actors/lifecycle.py``). A step: its model in ``scenario_steps.py``, its record in
+``new_steps.py``, what it does in ``steps.py``. A cost: its field in ``scenario_costs.py`` and its
+place in ``costs.py``.
 
 What runs inside the loop is compiled: ``@inner_rule`` functions over tables, which only other
 rules call. This room imports from ``replication`` only.

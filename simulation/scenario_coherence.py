@@ -266,6 +266,7 @@ def _selectors(path: Path, selectors: Iterable[Selector], scenario: Scenario) ->
 
 def _steps(scenario: Scenario) -> Iterator[Problem]:
     latest_us = 0
+    created: set[str] = set()
     for place, step in enumerate(scenario.steps):
         path = ("steps", place)
         if step.at_us is not None:
@@ -277,6 +278,10 @@ def _steps(scenario: Scenario) -> Iterator[Problem]:
         if step.when is not None:
             yield from _condition((*path, "when"), step.when, scenario)
         yield from _action(path, step, scenario)
+        if isinstance(step, CreateTopicStep):
+            if step.topic in created:
+                yield Problem((*path, "topic"), f"{step.topic} was created by an earlier step")
+            created.add(step.topic)
     yield from _steps_of_faults(scenario)
 
 
@@ -308,21 +313,26 @@ def _condition(path: Path, condition: Condition, scenario: Scenario) -> Iterator
         yield from _broker((*path, "unregistered"), broker, scenario)
     if condition.controller is not None:
         yield from _broker((*path, "controller"), condition.controller, scenario)
-    expected: tuple[int, ...] = ()
     if condition.isr is not None:
-        expected = condition.isr.members
-    elif condition.leader is not None and condition.leader.leader != NO_LEADER:
-        named = condition.leader.former or condition.leader.leader
-        expected = () if named is None else (named,)
-    for name, part in (("isr", condition.isr), ("leader", condition.leader)):
-        if part is None:
-            continue
-        problems = list(_of_partition((*path, name), part, scenario))
-        yield from problems
-        for broker in () if problems else expected:
-            message = _no_replica(part, broker, scenario)
-            if message:
-                yield Problem((*path, name, "is"), message)
+        named = [("is", broker) for broker in condition.isr.members]
+        yield from _replicas((*path, "isr"), condition.isr, named, scenario)
+    if condition.leader is not None:
+        leads, former = condition.leader.leader, condition.leader.former
+        named = [("is", leads)] if leads not in (None, NO_LEADER) else []
+        named += [("is_not", former)] if former is not None else []
+        yield from _replicas((*path, "leader"), condition.leader, named, scenario)
+
+
+def _replicas(
+    path: Path, part: OfPartition, named: Iterable[tuple[str, int]], scenario: Scenario
+) -> Iterator[Problem]:
+    """Whether there is the partition, and the brokers that a field names are replicas of it."""
+    problems = list(_of_partition(path, part, scenario))
+    yield from problems
+    for field, broker in () if problems else named:
+        message = _no_replica(part, broker, scenario)
+        if message:
+            yield Problem((*path, field), message)
 
 
 def _broker(path: Path, broker: int, scenario: Scenario) -> Iterator[Problem]:

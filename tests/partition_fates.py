@@ -41,7 +41,7 @@ class Records(NamedTuple):
 class Answer(NamedTuple):
     """What a step's produce or fetch was answered."""
 
-    #: Id of the broker.
+    #: Id of the broker; -1: nobody led, so that nobody was asked.
     broker: int
     error: int
     offset: int
@@ -60,7 +60,7 @@ def answers(run: RunFolder) -> list[Answer | None]:
         NO_ANSWER
         if row.kind == "step_unanswered"
         else Answer(
-            run.manifest["brokers"][row["from_process"]],
+            NO_LEADER if row["from_process"] < 0 else run.manifest["brokers"][row["from_process"]],
             row["error"],
             row["offset"],
             row["end_offset"],

@@ -18,6 +18,9 @@ TICK_US = 1 * SECOND
 PING_US = SESSION_TIMEOUT_US // 3
 #: A round trip to ZooKeeper, and a write: more than any that happens here.
 SOON_US = 30 * MS
+#: A client that has lost its server sleeps for less than that before it connects anew, if the
+#: ensemble has others.
+RECONNECT_US = 1 * SECOND
 
 WRITES = ("znode_created", "znode_set", "znode_deleted")
 

@@ -17,7 +17,7 @@ from tidegauge.controller import phases
 from tidegauge.replication import errors, replica_list
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation import kinds, zookeeper_errors
-from tidegauge.simulation.row_kinds import CHECKPOINTS, MOMENTS, REASONS, STOPS
+from tidegauge.simulation.row_kinds import CHECKPOINTS, MOMENTS, REASONS, STOPS, UNSEEN
 from tidegauge.znode_paths import ZnodePaths
 
 # fmt: off
@@ -232,7 +232,7 @@ def _brokers(names: Names, row: TraceRow, replicas: int) -> str:
 
 
 def _process(names: Names, _row: TraceRow, process: int) -> str:
-    return names.process(process)
+    return "nobody" if process < 0 else names.process(process)
 
 
 def _writer(names: Names, row: TraceRow, index: int) -> str:
@@ -249,6 +249,12 @@ def _topic(names: Names, _row: TraceRow, number: int) -> str:
 
 def _znode(names: Names, row: TraceRow, znode: int) -> str:
     return names.znodes.path(znode, row.columns.get("sequence_number"))
+
+
+def _high_watermark(_names: Names, row: TraceRow, offset: int) -> str:
+    if row.kind == "observed" and offset in UNSEEN:
+        return f"unknown ({UNSEEN[offset]})"
+    return str(offset)
 
 
 def _one_of(texts: Mapping[int, str]) -> Callable[[Names, TraceRow, int], str]:
@@ -271,6 +277,7 @@ SPOKEN: dict[str, Callable[[Names, TraceRow, int], str]] = {
     "event_kind": _one_of(phases.NAMES),
     "stop": _one_of(STOPS),
     "checkpoint": _one_of(CHECKPOINTS),
+    "high_watermark": _high_watermark,
     "clean": _one_of({0: "not stopped cleanly before", 1: "stopped cleanly before"}),
     "is_new_leader": _one_of({0: "stays leader", 1: "becomes leader"}),
     "unclean": _one_of({0: "clean", 1: "UNCLEAN"}),

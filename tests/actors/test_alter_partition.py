@@ -7,7 +7,7 @@ are the processes 0, 1 and 2; broker 3 is the controller.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -303,7 +303,7 @@ def test_in_2_7_a_broker_looks_every_50_ms_whether_there_is_something_to_send(
 
 
 def lone_leader(
-    faults: list[Mapping[str, Any]], steps: list[Any], third_ms: int = 10_000, **parts: Any
+    faults: Iterable[Mapping[str, Any]], steps: Iterable[Any], third_ms: int = 10_000, **parts: Any
 ) -> Scenario:
     """Leader 1 has lost its follower 2 to a long pause; broker 3 is nothing but controller."""
     silent = {"kind": "pause", "name": "follower", "brokers": [2], "for": "40s"}

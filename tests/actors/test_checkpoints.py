@@ -120,6 +120,28 @@ def test_a_broker_that_dies_while_it_loads_its_logs(
     assert (read["high_watermark"], read["log_end_offset"]) == (10, 10)
 
 
+@pytest.mark.parametrize(
+    ("release", "found"),
+    [("0.10.2", 0), ("0.11", 0), ("1.0", NEVER_WRITTEN), ("2.6", NEVER_WRITTEN)],
+)
+def test_before_1_0_a_follower_checkpoints_even_if_there_is_nothing_to_truncate(
+    release: str, found: int, tmp_path: Path
+) -> None:
+    """LogManager.truncateTo: the file has the log after its first LeaderAndIsr, or after a minute.
+
+    Leader 3 truncates nothing in any release.
+    """
+    dies = [fault("crash", 2, at="14s"), fault("crash", 3, at="14s")]
+    for number, each in enumerate(dies):
+        each |= {"name": f"crash-{number}", "for": "5s"}
+    scenario = story([[3, 2]], [batches([0], 10)], release=release, faults=dies, duration="30s")
+    run = run_of(scenario, tmp_path / "run")
+    assert [row["recovery_point"] for row in of_broker(run, "checkpoint_read", 2)] == [found]
+    assert [row["recovery_point"] for row in of_broker(run, "checkpoint_read", 3)] == [
+        NEVER_WRITTEN
+    ]
+
+
 @pytest.mark.parametrize("again_after", [2, 10])
 def test_what_was_appended_behind_a_truncation_is_not_on_disk_yet(again_after: int) -> None:
     """The system writes pages back after a while: 0 to 80 are old, the rest is new.

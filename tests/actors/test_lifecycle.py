@@ -390,3 +390,63 @@ def test_a_broker_that_returns_fetches_all_its_partitions_from_the_start(tmp_pat
     expanded = [row["time_us"] for row in run.rows("isr_expanded")]
     assert len(expanded) == 5
     assert max(expanded) - min(expanded) < 200_000
+
+
+# From the registration to the first request.
+
+
+@pytest.mark.parametrize(("release", "ready_ms"), [("2.6", 2000), ("1.1", 2000), ("0.10.2", 0)])
+def test_a_broker_takes_requests_some_time_after_it_has_registered(
+    release: str, ready_ms: int, tmp_path: Path
+) -> None:
+    """KafkaServer.startup: the processors of its sockets are the last to start (1.1+).
+
+    So leaders cannot add a broker to an ISR before: its LeaderAndIsr lies in a socket. In 0.10.2
+    it is the registration that comes last.
+    """
+    steps = [batches([0], 5), begins("crash"), ends("crash", once(unregistered=[2]))]
+    run = run_of(
+        story(
+            [[1, 2]], steps,
+            faults=[fault("crash", 2)], costs={"broker_ready": "2s"}, release=release,
+        ),
+        tmp_path / "run",
+    )  # fmt: skip
+    registered = rows_of(run, "broker_registered", broker=1)[-1]
+    follows = of_broker(run, "became_follower", 2)[-1]
+    (expanded,) = run.rows("isr_expanded")
+    assert abs(follows["time_us"] - registered["time_us"] - ready_ms * 1000) < 30_000
+    assert follows["time_us"] < expanded["time_us"] < follows["time_us"] + SECOND
+
+
+# What a process does first when it goes on.
+
+
+def test_a_broker_that_goes_on_runs_what_is_overdue_before_it_reads_its_sockets(
+    tmp_path: Path,
+) -> None:
+    """isr-expiration first (up to 2.3 an idle follower lags, too), then the produce.
+
+    The produce came when the pause had just begun, long before isr-expiration was due.
+    """
+    steps = [
+        batches([0], 5),
+        begins("pause"),
+        [{"after": "10ms", "do": "produce", "acks": 1, "wait": False} | at(0)],
+        ends("pause", {"after": "8s"}),
+    ]
+    run = run_of(
+        story(
+            [[1, 2]], steps,
+            faults=[fault("pause", 1)], settings={"zookeeper.session.timeout.ms": 60_000},
+            release="1.1", trace="all",
+        ),
+        tmp_path / "run",
+    )  # fmt: skip
+    (ended,) = rows_of(run, "fault_ended", process=0)
+    sent = of_broker(run, "isr_update_sent", 1)[0]
+    (shrunk,) = of_broker(run, "isr_shrunk", 1)
+    appended = rows_of(run, "appended", process=0, base_offset=5)[-1]
+    assert sent["time_us"] == ended["time_us"]
+    # The write of the ISR holds the partition's lock.
+    assert sent["time_us"] < shrunk["time_us"] <= appended["time_us"]

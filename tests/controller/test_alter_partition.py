@@ -10,18 +10,19 @@ from typing import Any
 
 import pytest
 
-from isr_stories import members, process_named
+from isr_stories import is_notification, members, process_named
 from life_stories import all_writes, batches, begins, ends, fault, once_in_sync, story
 from replication_stories import leader_and_isr
 from scenario_runs import rows_of, run_of
 from tidegauge.controller.leader_and_isr import alter_partition_error
-from tidegauge.controller.phases import ALTER_PARTITION
+from tidegauge.controller.phases import ALTER_PARTITION, ISR_CHANGE
 from tidegauge.replication.errors import (
     FENCED_LEADER_EPOCH,
     INELIGIBLE_REPLICA,
     INVALID_UPDATE_VERSION,
     NONE,
     NOT_CONTROLLER,
+    OPERATION_NOT_ATTEMPTED,
 )
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
@@ -126,6 +127,24 @@ def test_every_broker_is_told_of_the_partitions_that_were_asked_for(tmp_path: Pa
     assert [row["process"] for row in told if row not in metadata] == [0]
 
 
+@pytest.mark.parametrize(
+    ("release", "protocol", "notified"),
+    [("2.6", None, True), ("2.7", None, False), ("3.9", None, False), ("3.9", "2.6", True)],
+)
+def test_the_controller_knows_what_it_has_written_and_nobody_notifies_it(
+    release: str, protocol: str | None, notified: bool, tmp_path: Path
+) -> None:
+    """The same changes by protocol 2.7-IV2 without a single isr_change_notification."""
+    run = run_of(returns(4, release=release, protocol=protocol), tmp_path / "run")
+    assert [[write[2] for write in writes] for writes in all_writes(run)] == [
+        [[1, 2], [1], [1, 2]]
+    ] * 4
+    created = [row for row in run.rows("znode_created") if is_notification(run, row)]
+    handled = rows_of(run, "controller_event", event_kind=int(ISR_CHANGE))
+    asked = rows_of(run, "controller_event", event_kind=int(ALTER_PARTITION))
+    assert (bool(created), bool(handled), bool(asked)) == (notified, notified, not notified)
+
+
 def test_the_state_has_the_controller_epoch_of_who_writes_it(tmp_path: Path) -> None:
     """Schedule c3 of 3.9.0: leader and leader epoch are those of the controller before."""
     steps = [
@@ -168,85 +187,151 @@ def test_a_write_whose_answer_was_lost_is_a_success_for_the_next_controller(
     assert altered["time_us"] < expanded["time_us"]
 
 
+def moves_while_a_follower_is_silent(first_is_away: str, *moves: str) -> Scenario:
+    """Broker 4 becomes controller after 3, and what it sends to leader 1 takes 8 s.
+
+    Meanwhile the leader wants to do without follower 2. ``first_is_away``: how long what passes
+    between the first controller, 3, and ZooKeeper takes.
+    """
+    far = {
+        "kind": "slow_link", "name": "far", "delay": "30ms",
+        "between": [[1, "controller:1"], ["zookeeper"]],
+    }  # fmt: skip
+    away = {
+        "kind": "slow_link", "name": "away", "delay": first_is_away,
+        "between": [["controller:3"], ["zookeeper"]],
+    }  # fmt: skip
+    slow = {
+        "kind": "slow_link", "name": "slow", "one_way": True, "delay": "8s",
+        "between": [["controller:4"], ["broker:1"]],
+    }  # fmt: skip
+    at_once = {"after": "0s"}
+    steps = [
+        batches([0], 5),
+        begins("far"),
+        *(begins(name, at_once) for name in ("away", "slow", "pause")),
+        batches([0], 1, {"after": "100ms"}, acks=1),
+        *(begins(after, {"after": after}) for after in moves),
+    ]
+    return story(
+        [[1, 2]],
+        steps,
+        cluster={"brokers": 4, "start": {3: "0s", 1: "500ms", 2: "500ms", 4: "500ms"}},
+        settings={"zookeeper.session.timeout.ms": 60_000},
+        faults=[
+            *(fault("pause", 2), far, away, slow),
+            *({"kind": "controller_move", "name": after} for after in moves),
+        ],
+        release="3.9",
+    )
+
+
 def test_who_is_not_controller_any_more_says_so_until_the_leader_knows_the_next(
     tmp_path: Path,
 ) -> None:
-    """NOT_CONTROLLER, and the same request 50 ms later: to whom the last UpdateMetadata named.
+    """NOT_CONTROLLER, and the same request 50 ms later, to whom the last UpdateMetadata named."""
+    run = run_of(moves_while_a_follower_is_silent("30ms", "3s"), tmp_path / "run")
+    former, now = (process_named(run, f"controller of broker {broker}") for broker in (3, 4))
+    failed = list(run.rows("alter_partition_failed"))
+    assert len(failed) > 10
+    assert {(row["from_process"], row["error"]) for row in failed} == {(former, NOT_CONTROLLER)}
+    *refused, taken = run.rows("alter_partition_sent")
+    assert {row["to_process"] for row in refused} == {former}
+    assert taken["to_process"] == now
+    again = [row["time_us"] for row in [*refused[1:], taken]]
+    pauses = [sent - row["time_us"] for sent, row in zip(again, failed, strict=True)]
+    assert set(pauses) == {50 * MS}
+    assert all_writes(run)[0][1:] == [(4, 1, [1], 0, 1)]
 
-    What the next controller sends to leader 1 takes a second.
+
+def test_who_is_not_controller_says_so_though_its_event_thread_waits_for_zookeeper(
+    tmp_path: Path,
+) -> None:
+    """KafkaApis.handleAlterPartitionRequest asks isActive before anything goes into the queue.
+
+    Broker 3 has long resigned when 4 is deposed, too, and waits 2 s to be told who is next.
     """
-    slow = [
-        {
-            "kind": "slow_link", "name": f"slow-{broker}", "one_way": True, "delay": "1s",
-            "between": [[broker, f"controller:{broker}"], [1]],
-        }
-        for broker in (2,)
-    ]  # fmt: skip
-    far = {
-        "kind": "slow_link", "name": "far", "delay": "30ms",
-        "between": [["broker:1", "controller:1", "controller:3"], ["zookeeper"]],
-    }  # fmt: skip
-    steps = [
-        batches([0], 5),
-        begins("crash"),
-        ends("crash", once_in_sync(0, 1)),
-        *([{"do": "begin_fault", "fault": each["name"]} | when] for each, when in zip(
-            [far, *slow], [{"after": "0s"}, {"after": "0s"}], strict=True
-        )),
-        begins("move", {"after": "200ms"}),
-    ]  # fmt: skip
-    move = {"kind": "controller_move", "name": "move"}
-    run = run_of(
-        story(
-            [[1, 3]], steps, faults=[fault("crash", 3), move, far, *slow], controller=2,
-            release="3.9",
-        ),
-        tmp_path / "run",
-    )  # fmt: skip
-    failed = {row["error"] for row in run.rows("alter_partition_failed")}
-    assert failed <= {NOT_CONTROLLER}
-    assert all_writes(run)[0][-1][2] == [1, 3]
+    run = run_of(moves_while_a_follower_is_silent("1s", "1s", "3500ms"), tmp_path / "run")
+    resigned, *_ = run.rows("controller_resigned")
+    failed = list(run.rows("alter_partition_failed"))
+    sent = list(run.rows("alter_partition_sent"))[: len(failed)]
+    assert resigned["time_us"] < sent[0]["time_us"]
+    assert len(failed) > 20
+    for request, answer in zip(sent, failed, strict=True):
+        assert answer["error"] == NOT_CONTROLLER
+        assert answer["time_us"] - request["time_us"] < 10 * MS
 
 
 # KIP-841.
 
 
-def stops_and_fetches_on(release: str) -> Scenario:
-    """Broker 2 stops cleanly; what the controller sends it takes 400 ms, so it fetches on."""
-    slow = {
-        "kind": "slow_link", "name": "slow", "one_way": True, "delay": "400ms",
-        "between": [["broker:3", "controller:3"], [2]],
+def stops_before_it_has_caught_up(release: str, **parts: Any) -> Scenario:
+    """Broker 2, long out of the ISR, has begun to stop cleanly when its fetch reaches leader 1.
+
+    Its messages to the leader take 300 ms, those of the controller to it 3 s; so it goes on
+    fetching. As it is no member, the controller writes nothing, and the leader epoch stays.
+    """
+    to_leader = {
+        "kind": "slow_link", "name": "to leader", "one_way": True, "delay": "300ms",
+        "between": [[2], [1]],
     }  # fmt: skip
-    steps = [batches([0], 5), begins("slow"), begins("restart", {"after": "100ms"})]
+    from_controller = {
+        "kind": "slow_link", "name": "from controller", "one_way": True, "delay": "3s",
+        "between": [["controller:3"], ["broker:2"]],
+    }  # fmt: skip
+    steps = [
+        batches([0], 5),
+        begins("pause"),
+        batches([0], 1, {"after": "1s"}, acks=1),
+        begins("to leader", once_in_sync(0, 1)),
+        begins("from controller", {"after": "0s"}),
+        ends("pause", {"after": "100ms"}),
+        begins("restart", {"after": "0s"}),
+    ]
     return story(
         [[1, 2]],
         steps,
-        faults=[slow, fault("restart", 2)],
-        settings={"replica.fetch.wait.max.ms": 50},
+        faults=[fault("pause", 2), to_leader, from_controller, fault("restart", 2)],
+        settings={"zookeeper.session.timeout.ms": 60_000},
         release=release,
+        **parts,
     )
 
 
 def test_who_is_about_to_stop_does_not_come_back_into_the_isr(tmp_path: Path) -> None:
-    """Schedule c1 of 3.9.0: never added again; the leader goes back to what is committed."""
-    run = run_of(stops_and_fetches_on("3.9"), tmp_path / "run")
-    assert [write[2] for write in all_writes(run)[0]] == [[1, 2], [1]]
+    """INELIGIBLE_REPLICA at each of its fetches; the leader goes back to what is committed."""
+    run = run_of(stops_before_it_has_caught_up("3.9"), tmp_path / "run")
+    assert [(write[2], write[3]) for write in all_writes(run)[0]] == [([1, 2], 0), ([1], 0)]
     refused = [row["error"] for row in run.rows("isr_update_failed")]
     assert len(refused) > 1
     assert set(refused) == {int(INELIGIBLE_REPLICA)}
     assert not list(run.rows("isr_expanded"))
 
 
+def test_a_leader_of_3_2_is_told_what_it_knows(tmp_path: Path) -> None:
+    """OPERATION_NOT_ATTEMPTED, for up to version 1 of AlterPartition has no INELIGIBLE_REPLICA.
+
+    The leader goes back, too; another error would make it ask again at once, and on and on.
+    """
+    older = {"broker_releases": {1: {"release": "3.2"}}}
+    run = run_of(
+        stops_before_it_has_caught_up("3.9", protocol="3.2", cluster=older), tmp_path / "run"
+    )
+    assert [write[2] for write in all_writes(run)[0]] == [[1, 2], [1]]
+    refused = [row["error"] for row in run.rows("isr_update_failed")]
+    assert 1 < len(refused) < 100
+    assert set(refused) == {int(OPERATION_NOT_ATTEMPTED)}
+
+
 @pytest.mark.parametrize("release", ["3.2", "2.8", "2.7", "2.6"])
 def test_before_3_3_it_comes_back_and_is_taken_out_again(release: str, tmp_path: Path) -> None:
-    """At the end of its session: one more leader epoch."""
-    run = run_of(stops_and_fetches_on(release), tmp_path / "run")
-    writes = all_writes(run)[0]
-    assert [(write[2], write[3]) for write in writes] == [
+    """At the end of its session, by the controller: another leader epoch."""
+    run = run_of(stops_before_it_has_caught_up(release), tmp_path / "run")
+    assert [(write[2], write[3]) for write in all_writes(run)[0]] == [
+        ([1, 2], 0),
+        ([1], 0),
         ([1, 2], 0),
         ([1], 1),
-        ([1, 2], 1),
-        ([1], 2),
     ]
     (expanded,) = run.rows("isr_expanded")
     assert members(run, expanded) == [1, 2]

@@ -10,7 +10,9 @@ from scenario_runs import rows_of, run_of
 from tidegauge.controller.phases import BROKER_CHANGE
 from tidegauge.run_folder import RunFolder
 from zookeeper_stories import (
+    MS,
     PING_US,
+    RECONNECT_US,
     SECOND,
     SESSION_TIMEOUT_US,
     SOON_US,
@@ -75,7 +77,7 @@ def test_who_goes_on_opens_another_session_and_registers_again(pauses: RunFolder
     for broker, begin_us in PAUSES_US.items():
         first, second = [row for row in opened if broker_id(pauses, row["broker"]) == broker]
         assert first["session"] < second["session"]
-        assert 0 <= second["time_us"] - (begin_us + 7 * SECOND) < SOON_US
+        assert 0 <= second["time_us"] - (begin_us + 7 * SECOND) < RECONNECT_US + SOON_US
         created, set_too, deleted, again, _ = writes_by_path(pauses)[f"/brokers/ids/{broker}"]
         assert [row.kind for row in (created, set_too, deleted, again)] == [
             "znode_created", "znode_set", "znode_deleted", "znode_created",
@@ -84,6 +86,27 @@ def test_who_goes_on_opens_another_session_and_registers_again(pauses: RunFolder
         assert set_too["time_us"] == created["time_us"]
         assert again["writer"] == created["writer"] == second["broker"]
         assert 0 <= again["time_us"] - second["time_us"] < SOON_US
+
+
+@pytest.mark.parametrize(("servers", "spin_us"), [(3, 0), (1, SECOND)])
+def test_a_client_sleeps_up_to_a_second_before_it_connects_anew(
+    servers: int, spin_us: int, tmp_path: Path
+) -> None:
+    """ClientCnxn.startConnect, each for a time of its own; before, all servers have been tried.
+
+    StaticHostProvider.next waits a second before it names the only server again, so that real
+    brokers were registered again 1 to 2 s after SIGCONT.
+    """
+    stop = {"kind": "pause", "brokers": [1, 2, 3], "at": "10s", "for": "8s"}
+    zookeeper = {"tick_ms": TICK_US // MS, "servers": servers}
+    run = run_of(cluster(faults=[stop], zookeeper=zookeeper), tmp_path / "run")
+    opened_us = [row["time_us"] - 18 * SECOND for row in run.rows("session_opened")][3:]
+    assert len(opened_us) == 3
+    for slept_us in opened_us:
+        assert spin_us < slept_us < spin_us + RECONNECT_US + SOON_US
+    assert max(opened_us) - min(opened_us) > RECONNECT_US // 10
+    again = list(run.rows("znode_created"))[-4:]
+    assert {row["writer"] for row in again} == {0, 1, 2}
 
 
 def test_the_next_controller_takes_the_next_epoch(pauses: RunFolder) -> None:
@@ -107,7 +130,8 @@ def test_the_controller_that_went_on_is_none_any_more(pauses: RunFolder) -> None
     (resigned,) = rows_of(pauses, "controller_resigned")
     assert broker_id(pauses, resigned["broker"]) == 3
     assert resigned["controller_epoch"] == 1
-    assert 0 <= resigned["time_us"] - (PAUSES_US[3] + 7 * SECOND) < SOON_US
+    late_us = resigned["time_us"] - (PAUSES_US[3] + 7 * SECOND)
+    assert 0 <= late_us < RECONNECT_US + SOON_US
 
 
 def test_the_watch_on_brokers_fires_for_each_change_of_them(pauses: RunFolder) -> None:

@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from small_clusters import BROKER_1, FIRST_CLIENT, cluster_of
@@ -73,6 +73,7 @@ def chains_of(frame: Frame) -> list[list[int]]:
     return chains
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=4), max_size=5))
 def test_a_frame_brings_back_its_events_and_their_chains(chains: list[list[int]]) -> None:
     data = frame_of(chains)
@@ -85,6 +86,7 @@ def test_a_frame_brings_back_its_events_and_their_chains(chains: list[list[int]]
     assert encode_frame(*frame) == data
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10_000))
 def test_a_frame_that_is_cut_short_is_refused(length: int) -> None:
     data = frame_of([[1, 2], [3]])
@@ -99,6 +101,7 @@ def test_a_frame_with_bytes_behind_it_is_refused() -> None:
         decode_frame(data + b"\0")
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10_000), st.integers(0, 7))
 def test_a_bit_that_flips_in_the_rows_is_noticed(place: int, bit: int) -> None:
     data = bytearray(frame_of([[1, 2], [3]]))

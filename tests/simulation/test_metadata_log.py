@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from small_clusters import cluster_of, topic_of
@@ -87,6 +87,7 @@ def all_known(kernel: Kernel, known: MetadataPosition) -> list[int]:
     return [leader_known(kernel.view, known, partition) for partition in range(PARTITIONS)]
 
 
+@settings(deadline=None)
 @given(terms=TERMS, data=st.data())
 def test_a_position_shows_what_a_copy_would_hold(
     terms: list[list[tuple[int, int]]], data: st.DataObject
@@ -105,6 +106,7 @@ def test_a_position_shows_what_a_copy_would_hold(
             assert all_known(kernel, known) == copy
 
 
+@settings(deadline=None)
 @given(terms=TERMS, data=st.data())
 def test_dropping_what_nobody_looks_at_changes_nothing(
     terms: list[list[tuple[int, int]]], data: st.DataObject
@@ -120,6 +122,7 @@ def test_dropping_what_nobody_looks_at_changes_nothing(
     assert all_known(kernel, known) == all_known(written(terms), known)
 
 
+@settings(deadline=None)
 @given(terms=TERMS)
 def test_the_log_of_another_group_says_the_same_in_whatever_order_it_hears(
     terms: list[list[tuple[int, int]]],

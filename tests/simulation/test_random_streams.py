@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidegauge.replication.records import Records, new_records
@@ -59,12 +59,14 @@ def test_mix_is_splitmix64() -> None:
     assert outputs == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
 
 
+@settings(deadline=None)
 @given(state=signed, value=signed)
 def test_mix_is_the_same_with_masked_integers(state: int, value: int) -> None:
     """Compiled arithmetic wraps round, plain Python's does not: one result."""
     assert int(mix(state, value)) & MASK == masked_mix(state & MASK, value & MASK)
 
 
+@settings(deadline=None)
 @given(seed=seeds, domain=st.integers(1, 100), owner=owners, counter=counters)
 def test_a_draw_is_the_same_with_masked_integers(
     seed: int, domain: int, owner: int, counter: int
@@ -72,6 +74,7 @@ def test_a_draw_is_the_same_with_masked_integers(
     assert draw(seed, domain, owner, counter) == masked_draw(seed, domain, owner, counter)
 
 
+@settings(deadline=None)
 @given(seed=seeds, owner=owners, counter=counters, limit=st.integers(1, 2**31))
 def test_a_draw_below_a_limit_is_a_part_of_the_draw(
     seed: int, owner: int, counter: int, limit: int
@@ -101,6 +104,7 @@ def test_draws_are_spread_evenly() -> None:
     assert all(140 <= count <= 260 for count in counts)
 
 
+@settings(deadline=None)
 @given(values_us=latencies_us, uniform=uniforms)
 def test_a_drawn_latency_lies_within_its_table(values_us: list[int], uniform: int) -> None:
     values_us.sort()
@@ -109,6 +113,7 @@ def test_a_drawn_latency_lies_within_its_table(values_us: list[int], uniform: in
     assert values_us[0] <= values_us[place] <= drawn_us <= values_us[place + 1] <= values_us[-1]
 
 
+@settings(deadline=None)
 @given(values_us=latencies_us, one=uniforms, other=uniforms)
 def test_a_larger_number_never_draws_a_shorter_latency(
     values_us: list[int], one: int, other: int
@@ -118,6 +123,7 @@ def test_a_larger_number_never_draws_a_shorter_latency(
     assert quantile_us(table, 0, low) <= quantile_us(table, 0, high)
 
 
+@settings(deadline=None)
 @given(value_us=st.integers(1, 2**40), uniform=uniforms)
 def test_a_constant_table_draws_its_constant(value_us: int, uniform: int) -> None:
     assert quantile_us(table_of([value_us] * QUANTILES), 0, uniform) == value_us

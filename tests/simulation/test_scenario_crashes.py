@@ -36,9 +36,12 @@ from tidegauge.simulation.scenario_faults import (
 from tidegauge.simulation.scenario_steps import (
     AskEpochStep,
     ConfigureStep,
+    CreateTopicStep,
     FetchStep,
+    ObserveStep,
     PreferredElectionStep,
     ProduceStep,
+    WaitStep,
 )
 
 #: Lines are counted from the first one on.
@@ -47,6 +50,7 @@ checkpoint_files: true
 cluster: {brokers: 4, racks: [a, b], restart_after_exit: never, write_back: 10s}
 topics:
   - {name: orders, assignment: {0: [1, 2, 3], 1: [2, 3, 4]}}
+  - {name: late, assignment: {0: [3, 2]}}
 costs: {log_recovery: 3ms}
 faults:
   - {kind: crash, at: 10s, for: 5s, brokers: [1, "broker:2"]}
@@ -67,6 +71,10 @@ steps:
   - {after: 1s, do: preferred_election, topic: orders, partition: 1}
   - {after: 1s, do: ask_epoch, topic: orders, partition: 1, broker: 3, leader_epoch: 2}
   - {after: 1s, do: configure, topic: orders, settings: {unclean.leader.election.enable: true}}
+  - {after: 1s, do: create_topic, topic: late}
+  - {when: {leader: {topic: late, partition: 0, is: 3}}, within: 9s, do: wait}
+  - {after: 0s, do: produce, topic: late, partition: 0, wait: false}
+  - {when: {leader: {topic: late, partition: 0, is_not: 3}}, within: 9s, do: observe}
 """
 
 
@@ -131,7 +139,7 @@ def test_steps_wait_for_controllers_absence_and_quiet(story: Scenario) -> None:
 
 
 def test_steps_ask_for_elections_epochs_and_settings(story: Scenario) -> None:
-    everywhere, one, ask, configure = story.steps[4:]
+    everywhere, one, ask, configure = story.steps[4:8]
     assert isinstance(everywhere, PreferredElectionStep)
     assert (everywhere.topic, everywhere.partition) == (None, None)
     assert isinstance(one, PreferredElectionStep)
@@ -140,6 +148,19 @@ def test_steps_ask_for_elections_epochs_and_settings(story: Scenario) -> None:
     assert (ask.broker, ask.leader_epoch) == (3, 2)
     assert isinstance(configure, ConfigureStep)
     assert configure.settings == {"unclean.leader.election.enable": True}
+
+
+def test_steps_create_wait_and_look(story: Scenario) -> None:
+    create, wait, produce, observe = story.steps[8:]
+    assert isinstance(create, CreateTopicStep)
+    assert create.topic == "late"
+    assert isinstance(wait, WaitStep)
+    assert isinstance(produce, ProduceStep)
+    assert produce.wait is False
+    assert isinstance(observe, ObserveStep)
+    assert observe.when is not None
+    assert observe.when.leader is not None
+    assert (observe.when.leader.leader, observe.when.leader.former) == (None, 3)
 
 
 def test_a_broker_that_exits_is_started_again_after_5_seconds_unless_said_otherwise() -> None:
@@ -265,6 +286,7 @@ _NO_BROKERS = "must be a broker's id, broker:ID or rack:NAME, not "
 _NO_CONDITION = (
     "must be one condition: isr, leader, registered, unregistered, controller or quiescent"
 )
+_NOT_ONE_LEADER = "must say who it `is`, or who it `is_not`"
 
 #: (what is replaced, what by, where that is wrong, what is said about it).
 WRONG = [
@@ -274,74 +296,90 @@ WRONG = [
     ("back: 10s", "back: 0s", "3: cluster.write_back", "must be longer than 0"),
     ("files: true", "files: 1", "2: checkpoint_files", "must be true or false, not 1"),
     # Faults.
-    ("for: 5s, brokers", "for: 0s, brokers", "8: faults[0].for", "must be longer than 0"),
-    ("at: 10s", "at: 5m", "8: faults[0].at", "5m is too late: the run ends at 4m"),
-    (', brokers: [1, "broker:2"]', "", "8: faults[0].brokers", "is missing"),
-    ('[1, "broker:2"]', "[9]", "8: faults[0].brokers[0]", "there is no broker 9, only 1 to 4"),
-    ('"broker:2"', '"controller:2"', "8: faults[0].brokers[1]", f"{_NO_BROKERS}controller:2"),
-    ('"rack:a"', '"rack:z"', "13: faults[2].brokers[0]", "there is no rack z; known here: a, b"),
-    ('["rack:b"]', "[1, zookeeper]", "15: faults[3].brokers[1]", f"{_NO_BROKERS}zookeeper"),
-    ("name: roll, at: 90s", "name: roll", "15: faults[3]",
+    ("for: 5s, brokers", "for: 0s, brokers", "9: faults[0].for", "must be longer than 0"),
+    ("at: 10s", "at: 5m", "9: faults[0].at", "5m is too late: the run ends at 4m"),
+    (', brokers: [1, "broker:2"]', "", "9: faults[0].brokers", "is missing"),
+    ('[1, "broker:2"]', "[9]", "9: faults[0].brokers[0]", "there is no broker 9, only 1 to 4"),
+    ('"broker:2"', '"controller:2"', "9: faults[0].brokers[1]", f"{_NO_BROKERS}controller:2"),
+    ('"rack:a"', '"rack:z"', "14: faults[2].brokers[0]", "there is no rack z; known here: a, b"),
+    ('["rack:b"]', "[1, zookeeper]", "16: faults[3].brokers[1]", f"{_NO_BROKERS}zookeeper"),
+    ("name: roll, at: 90s", "name: roll", "16: faults[3]",
      "never begins: it needs `at`, or a name and a step begin_fault"),
-    ("_move, name: move", "_move, name: move, for: 5s", "16: faults[4].for",
+    ("_move, name: move", "_move, name: move, for: 5s", "17: faults[4].for",
      "a controller move is over at once, so it has no `for`"),
-    ("_move, name: move", "_move, name: move, brokers: [1]", "16: faults[4].brokers",
+    ("_move, name: move", "_move, name: move, brokers: [1]", "17: faults[4].brokers",
      "unknown name; known here: at, for, kind, name"),
     # Logs that are kept.
-    ("orders, partition: 0, broker", "order, partition: 0, broker", "14: faults[2].keeps[0].topic",
+    ("orders, partition: 0, broker", "order, partition: 0, broker", "15: faults[2].keeps[0].topic",
      "there is no topic order; did you mean orders?"),
-    ("partition: 0, broker", "partition: 2, broker", "14: faults[2].keeps[0].partition",
+    ("partition: 0, broker", "partition: 2, broker", "15: faults[2].keeps[0].partition",
      "the last partition of orders is 1"),
-    ("broker: 3, offset", "broker: 7, offset", "14: faults[2].keeps[0].broker",
+    ("broker: 3, offset", "broker: 7, offset", "15: faults[2].keeps[0].broker",
      "there is no broker 7, only 1 to 4"),
-    ("broker: 3, offset", "broker: 2, offset", "14: faults[2].keeps[0].broker",
+    ("broker: 3, offset", "broker: 2, offset", "15: faults[2].keeps[0].broker",
      "broker 2 does not lose power here, only [1, 3, 4]"),
-    ("broker: 3, offset", "broker: 4, offset", "14: faults[2].keeps[0].broker",
+    ("broker: 3, offset", "broker: 4, offset", "15: faults[2].keeps[0].broker",
      "broker 4 is no replica of it, only [1, 2, 3]"),
-    (_KEPT, f"{_KEPT}, {_KEPT}", "14: faults[2].keeps[1].broker",
+    (_KEPT, f"{_KEPT}, {_KEPT}", "15: faults[2].keeps[1].broker",
      "the log of this partition on this broker is there twice"),
-    ("offset: 17", "offset: -1", "14: faults[2].keeps[0].offset",
+    ("offset: 17", "offset: -1", "15: faults[2].keeps[0].offset",
      "must be greater than or equal to 0, not -1"),
-    (", offset: 17", "", "14: faults[2].keeps[0].offset", "is missing"),
+    (", offset: 17", "", "15: faults[2].keeps[0].offset", "is missing"),
     # Steps.
-    ("fault: kill", "fault: move", "20: steps[2].fault",
+    ("fault: kill", "fault: move", "21: steps[2].fault",
      "move is a controller move: there is nothing to end"),
-    ("to: 1}", "to: 5}", "18: steps[0].to", "there is no broker 5, only 1 to 4"),
-    ("to: 2}", "to: 0}", "19: steps[1].to", "there is no broker 0, only 1 to 4"),
-    ("partition: 1, broker", "partition: 9, broker", "24: steps[6].partition",
+    ("to: 1}", "to: 5}", "19: steps[0].to", "there is no broker 5, only 1 to 4"),
+    ("to: 2}", "to: 0}", "20: steps[1].to", "there is no broker 0, only 1 to 4"),
+    ("partition: 1, broker", "partition: 9, broker", "25: steps[6].partition",
      "the last partition of orders is 1"),
-    ("broker: 3, leader", "broker: 5, leader", "24: steps[6].broker",
+    ("broker: 3, leader", "broker: 5, leader", "25: steps[6].broker",
      "there is no broker 5, only 1 to 4"),
-    ("leader_epoch: 2", "leader_epoch: -2", "24: steps[6].leader_epoch",
+    ("leader_epoch: 2", "leader_epoch: -2", "25: steps[6].leader_epoch",
      "must be greater than or equal to -1, not -2"),
-    (", leader_epoch: 2", "", "24: steps[6].leader_epoch", "is missing"),
-    ("orders, partition: 1}", "orders}", "23: steps[5]",
+    (", leader_epoch: 2", "", "25: steps[6].leader_epoch", "is missing"),
+    ("orders, partition: 1}", "orders}", "24: steps[5]",
      "topic and partition name one partition: both are there, or neither"),
-    ("topic: orders, partition: 1}", "partition: 1}", "23: steps[5]",
+    ("topic: orders, partition: 1}", "partition: 1}", "24: steps[5]",
      "topic and partition name one partition: both are there, or neither"),
-    ("orders, partition: 1}", "order, partition: 1}", "23: steps[5].topic",
+    ("orders, partition: 1}", "order, partition: 1}", "24: steps[5].topic",
      "there is no topic order; did you mean orders?"),
-    ("orders, partition: 1}", "orders, partition: 2}", "23: steps[5].partition",
+    ("orders, partition: 1}", "orders, partition: 2}", "24: steps[5].partition",
      "the last partition of orders is 1"),
-    ("orders, settings", "order, settings", "25: steps[7].topic",
+    ("orders, settings", "order, settings", "26: steps[7].topic",
      "there is no topic order; did you mean orders?"),
-    (f"{{{_UNCLEAN}: true}}", "{}", "25: steps[7].settings", "must have a setting to change"),
-    ("enable: true", "enable: 1", f"25: steps[7].settings[{_UNCLEAN}]",
+    (f"{{{_UNCLEAN}: true}}", "{}", "26: steps[7].settings", "must have a setting to change"),
+    ("enable: true", "enable: 1", f"26: steps[7].settings[{_UNCLEAN}]",
      "must be true or false, not 1"),
-    (f"{_UNCLEAN}: true", "num.io.threads: 2", "25: steps[7].settings[num.io.threads]",
+    (f"{_UNCLEAN}: true", "num.io.threads: 2", "26: steps[7].settings[num.io.threads]",
      "is a setting of brokers, not of topics"),
-    (f"{_UNCLEAN}: true", "min.insync.replica: 2", "25: steps[7].settings[min.insync.replica]",
+    (f"{_UNCLEAN}: true", "min.insync.replica: 2", "26: steps[7].settings[min.insync.replica]",
      "no setting of topics that is simulated; did you mean min.insync.replicas?"),
     # Conditions.
-    ("quiescent: true", "quiescent: false", "21: steps[3].when.quiescent",
+    ("quiescent: true", "quiescent: false", "22: steps[3].when.quiescent",
      "must be True, not false"),
-    ("quiescent: true", "quiescent: true, controller: 1", "21: steps[3].when", _NO_CONDITION),
-    ("{quiescent: true}", "{}", "21: steps[3].when", _NO_CONDITION),
-    ("unregistered: [4]", "unregistered: [4, 8]", "20: steps[2].when.unregistered",
+    ("quiescent: true", "quiescent: true, controller: 1", "22: steps[3].when", _NO_CONDITION),
+    ("{quiescent: true}", "{}", "22: steps[3].when", _NO_CONDITION),
+    ("unregistered: [4]", "unregistered: [4, 8]", "21: steps[2].when.unregistered",
      "there is no broker 8, only 1 to 4"),
-    ("controller: 2}", "controller: 6}", "22: steps[4].when.controller",
+    ("controller: 2}", "controller: 6}", "23: steps[4].when.controller",
      "there is no broker 6, only 1 to 4"),
-    ("controller: 2}", "controller: -1}", "22: steps[4].when.controller",
+    ("controller: 2}", "controller: -1}", "23: steps[4].when.controller",
+     "must be greater than or equal to 0, not -1"),
+    ("create_topic, topic: late", "create_topic, topic: latte", "27: steps[8].topic",
+     "there is no topic latte; did you mean late?"),
+    ("do: wait", "do: create_topic, topic: late", "28: steps[9].topic",
+     "late was created by an earlier step"),
+    ("create_topic, topic: late", "create_topic", "27: steps[8].topic", "is missing"),
+    ("do: observe", "do: observe, broker: 1", "30: steps[11].broker",
+     "unknown name; known here: after, at, do, when, within"),
+    ("wait: false", "wait: 5s", "29: steps[10].wait", 'must be true or false, not "5s"'),
+    ("0, is_not: 3", "0, is_not: 4", "30: steps[11].when.leader.is_not",
+     "broker 4 is no replica of it, only [3, 2]"),
+    ("0, is: 3", "0, is: 4", "28: steps[9].when.leader.is",
+     "broker 4 is no replica of it, only [3, 2]"),
+    ("0, is_not: 3", "0, is: 2, is_not: 3", "30: steps[11].when.leader", _NOT_ONE_LEADER),
+    ("0, is_not: 3", "0", "30: steps[11].when.leader", _NOT_ONE_LEADER),
+    ("0, is_not: 3", "0, is_not: -1", "30: steps[11].when.leader.is_not",
      "must be greater than or equal to 0, not -1"),
 ]  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidegauge.replication.compiled import COMPILED
@@ -71,6 +71,7 @@ def without(table: Table, row: int) -> Table:
     return {name: np.delete(values, row) for name, values in table.items()}
 
 
+@settings(deadline=None)
 @given(INT64, st.lists(INT64, max_size=8))
 def test_masked_python_integers_give_the_same_hash(state: int, values: list[int]) -> None:
     assert folded(state, values) == fold_plainly(state, values)

@@ -26,8 +26,8 @@ STILL_MS = 1500
 #: How long a harness waits for a condition, for quiescence, and for an answer.
 _WITHIN = "90s"
 _PRODUCE_TIMEOUT_MS = 5000
-#: ... and from the start of the cluster to the first step, by seed: it was not recorded.
-_BEFORE_FIRST_STEP = (*("4500ms", "3s", "8s", "1500ms", "6s", "3500ms", "12s", "5s", "2s", "20s"),)
+#: What passes from the start of the cluster to the first step, by seed: it was not recorded.
+_BEFORE_FIRST_STEP = ("4500ms", "3s", "8s", "1500ms", "6s", "3500ms", "12s", "5s", "2s", "20s")
 #: When an observation, which takes its time, sees most of what it sees.
 _SEEN_AFTER = 0.3
 #: A start of the simulator's brokers, with small logs.
