@@ -16,7 +16,7 @@ from scenario_runs import rows_of, run_of
 from tidegauge.replication import errors
 from tidegauge.replication.errors import NONE
 from tidegauge.run_folder import RunFolder, TraceRow
-from tidegauge.simulation.row_kinds import NO_ANSWER, NOT_HOSTED, NOT_UP, REASON_OBSERVED
+from tidegauge.simulation.row_kinds import NOT_HOSTED, NOT_UP, REASON_OBSERVED, WAITS_FOR_LOCK
 from tidegauge.story import Names, told
 from zookeeper_stories import MS, SECOND, writes_by_path
 
@@ -104,7 +104,7 @@ def test_a_look_shows_a_partition_that_is_blocked_or_not_hosted_yet(tmp_path: Pa
         ),
         tmp_path / "run",
     )  # fmt: skip
-    assert observed(run, 1) == [(4, 5, 5), (9, 6, NO_ANSWER)]
+    assert observed(run, 1) == [(4, 5, 5), (9, 6, WAITS_FOR_LOCK)]
     assert observed(run, 2)[0] == (4, 5, NOT_HOSTED)
 
 
