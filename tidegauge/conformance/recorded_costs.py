@@ -15,7 +15,7 @@ CONNECTING = "10ms"
 #: What the harness takes to read all files and to ask all brokers: at least, and by replica.
 OBSERVING_MS, OBSERVING_REPLICA_MS = 5.0, 3.0
 
-_HOSTING = {"min": "2ms", "p50": "10ms", "p90": "80ms", "p99": "300ms"}
+_HOSTING = {"min": "2ms", "p50": "20ms", "p90": "150ms", "p99": "600ms"}
 
 #: ``costs`` of a scenario.
 COSTS: dict[str, Any] = {
@@ -26,7 +26,7 @@ COSTS: dict[str, Any] = {
     # A produce with acks=1 to a broker that has answered some already: 2 to 5 ms.
     "request": "2ms",
     "append": "1ms",
-    # From a topic's first LeaderAndIsr to its last leader: 20 to 400 ms.
+    # From a topic's first LeaderAndIsr to its last leader: 20 ms to 2 s.
     "become_leader": _HOSTING,
     "become_follower": _HOSTING,
     # From one ISR that a leader writes to its next: 2 to 30 ms.
