@@ -54,7 +54,7 @@ def explained(
     schedule = RecordedSchedule(
         name=name, release=release, brokers=[1], first_controller=1, steps=[step]
     )
-    field = Field(0, path, kind, 1, 2, equal=False)
+    field = Field(0, path, kind, (10, 20), 8, equal=False)
     return known.explanation(schedule, step, field) is not None
 
 
@@ -63,7 +63,7 @@ def test_a_row_is_read_with_its_line(tmp_path: Path) -> None:
     assert row.line == FIRST
     assert row.schedules == ("b1_*", "rand??")
     assert row.fields == ("state_writes.*", "partitions.*.zk.version")
-    assert (row.ways, row.operations) == ((EXACT, VARIED), ("kill", "term"))
+    assert ([way for way, _ in row.ways], row.operations) == ([EXACT, VARIED], ("kill", "term"))
     assert (row.cause, row.consequence) == ("Kafka writes twice.", "Versions are lower.")
 
 
@@ -102,6 +102,29 @@ def test_a_row_explains_nothing_else(tmp_path: Path, what: dict[str, str]) -> No
     assert not explained(table(tmp_path, ROW), **what)
 
 
+@pytest.mark.parametrize(
+    ("kind", "simulated_ms", "is_explained"),
+    [
+        ("faster by 2ms", 8, True),
+        ("faster by 2ms", 7.9, False),
+        ("faster by 2ms", 21, False),
+        ("slower by 5s", 5020, True),
+        ("slower by 5s", 5021, False),
+        ("faster by 1ms, slower by 1ms", 21, True),
+    ],
+)
+def test_a_time_is_explained_up_to_so_much_before_or_after_its_span(
+    tmp_path: Path, kind: str, simulated_ms: float, is_explained: bool
+) -> None:
+    known = table(tmp_path, f"| * | all | waited_ms | {kind} | Slow. | None. |")
+    step = RecordedStep.model_validate({"i": 0, "step": {"op": "wait"}})
+    schedule = RecordedSchedule(
+        name="own", release="2.6.3", brokers=[1], first_controller=1, steps=[step]
+    )
+    field = Field(0, "waited_ms", TIME, (10, 20), simulated_ms, equal=False)
+    assert (known.explanation(schedule, step, field) is not None) == is_explained
+
+
 def test_a_row_may_be_about_all_releases_and_all_steps(tmp_path: Path) -> None:
     known = table(tmp_path, "| * | all | scenario | not played | Unknown. | None. |")
     for release in ("0.10.2.0", "3.9.0", "9.9.9"):
@@ -123,6 +146,9 @@ def test_releases_are_read_with_all_their_patches() -> None:
         (ROW.replace("0.11.0-2.2", "2.2-0.11.0"), "2.2-0.11.0: ends before it begins"),
         (ROW.replace("exact,", "exakt,"), "kind: 'exakt' is none of exact, varied, faster"),
         (ROW.replace("rand??", " "), "has an empty part"),
+        (ROW.replace("exact,", "faster,"), "'faster': a time, and only a time, is faster"),
+        (ROW.replace("exact,", "exact by 2ms,"), "'exact by 2ms': a time, and only a time"),
+        (ROW.replace("exact,", "slower by 2,"), "must be a duration"),
     ],
 )
 def test_a_row_that_makes_no_sense_is_named_with_file_and_line(

@@ -53,6 +53,12 @@ class Field:
             return self.kind
         return FASTER if self.simulated < self.recorded[0] else SLOWER
 
+    @property
+    def apart_us(self) -> int:
+        """By how much a time lies before or after its span."""
+        first_ms, last_ms = self.recorded
+        return round(1000 * max(first_ms - self.simulated, self.simulated - last_ms))
+
     def told(self) -> str:
         """The difference in one line."""
         if self.kind == NOT_PLAYED:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from tidegauge.conformance.comparison import WAYS, Field
+from tidegauge.conformance.comparison import FASTER, SLOWER, TIME, WAYS, Field
 from tidegauge.conformance.recorded_schedule import RecordedSchedule, RecordedStep
 from tidegauge.replication.release_versions import Release, all_releases
+from tidegauge.simulation.durations import parse_duration
 
 #: The head of the table.
 COLUMNS = ("schedules", "releases", "fields", "kind", "cause", "consequence")
@@ -65,8 +66,8 @@ class KnownDifference:
     schedules: tuple[str, ...]
     releases: tuple[Releases, ...]
     fields: tuple[str, ...]
-    #: Of WAYS.
-    ways: tuple[str, ...]
+    #: Of WAYS; a time by how much at most, in microseconds.
+    ways: tuple[tuple[str, int], ...]
     #: The steps in which it explains; none: in all.
     operations: tuple[str, ...]
     cause: str
@@ -75,12 +76,16 @@ class KnownDifference:
     def explains(self, schedule: RecordedSchedule, step: RecordedStep, field: Field) -> bool:
         """Whether this difference is one of those that the row is about."""
         return (
-            field.way in self.ways
+            self._is_within(field)
             and (not self.operations or step.op in self.operations)
             and _matches(schedule.name, self.schedules)
             and _matches(field.path, self.fields)
             and self._is_about(schedule.release)
         )
+
+    def _is_within(self, field: Field) -> bool:
+        most_us = dict(self.ways).get(field.way)
+        return most_us is not None and (field.kind != TIME or field.apart_us <= most_us)
 
     def _is_about(self, text: str) -> bool:
         """Whether the row is about a release; one that is not known is among ``all`` alone."""
@@ -150,19 +155,26 @@ def _row(line: int, cells: list[str]) -> KnownDifference:
             raise ValueError(f"{column} is empty")
     schedules, releases, fields, kind, cause, consequence = cells
     ways, _, operations = kind.partition(" in ")
-    for each in _listed(ways):
-        if each not in WAYS:
-            raise ValueError(f"kind: {each!r} is none of {', '.join(WAYS)}")
     return KnownDifference(
         line=line,
         schedules=_listed(schedules),
         releases=tuple(Releases.parse(each) for each in _listed(releases)),
         fields=_listed(fields),
-        ways=_listed(ways),
+        ways=tuple(_way(each) for each in _listed(ways)),
         operations=_listed(operations) if operations else (),
         cause=cause,
         consequence=consequence,
     )
+
+
+def _way(text: str) -> tuple[str, int]:
+    """``exact``, or ``faster by 600ms``."""
+    way, _, most = text.partition(" by ")
+    if way not in WAYS:
+        raise ValueError(f"kind: {way!r} is none of {', '.join(WAYS)}")
+    if (way in (FASTER, SLOWER)) != bool(most):
+        raise ValueError(f"kind: {text!r}: a time, and only a time, is faster or slower by so much")
+    return way, parse_duration(most) if most else 0
 
 
 def _listed(cell: str) -> tuple[str, ...]:

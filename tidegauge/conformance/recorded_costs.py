@@ -26,6 +26,8 @@ COSTS: dict[str, Any] = {
     # A produce with acks=1 to a broker that has answered some already: 2 to 5 ms.
     "request": "2ms",
     "append": "1ms",
+    # From a registration to the first ISR update that takes the broker back: 0.1 to 3 s.
+    "broker_ready": {"min": "120ms", "p50": "500ms", "p90": "1500ms", "p99": "2500ms"},
     # From a topic's first LeaderAndIsr to its last leader: 20 ms to 2 s.
     "become_leader": _HOSTING,
     "become_follower": _HOSTING,
