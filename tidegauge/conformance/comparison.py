@@ -21,7 +21,12 @@ NOT_PLAYED = "not played"
 KINDS = (EXACT, VARIED, TIME, NOT_PLAYED)
 #: How fields differ: as their kind says, but a time before its span, or after it.
 FASTER, SLOWER = "faster", "slower"
-WAYS = (EXACT, VARIED, FASTER, SLOWER, NOT_PLAYED)
+#: Exact or varied, but what it was before or becomes next (``neighbouring_steps.py``).
+SHIFTED = "shifted"
+WAYS = (EXACT, VARIED, SHIFTED, FASTER, SLOWER, NOT_PLAYED)
+
+#: How the path of a partition's writes begins.
+WRITES = "state_writes."
 
 #: How far a time may lie outside its span: 20 % below, 3 s above.
 _BELOW, _ABOVE_MS = 0.8, 3000.0
@@ -45,19 +50,21 @@ class Field:
     recorded: Any
     simulated: Any
     equal: bool
+    shifted: bool = False
 
     @property
-    def way(self) -> str:
-        """How a field that is not equal differs: one of WAYS."""
-        if self.kind != TIME:
-            return self.kind
-        return FASTER if self.simulated < self.recorded[0] else SLOWER
+    def ways(self) -> set[str]:
+        """How a field that is not equal differs: some of WAYS."""
+        if self.kind == TIME:
+            return {FASTER if self.simulated < self.recorded[0] else SLOWER}
+        return {self.kind, SHIFTED} if self.shifted else {self.kind}
 
     @property
     def apart_us(self) -> int:
         """By how much a time lies before or after its span."""
         first_ms, last_ms = self.recorded
-        return round(1000 * max(first_ms - self.simulated, self.simulated - last_ms))
+        apart_ms: float = max(first_ms - self.simulated, self.simulated - last_ms)
+        return round(1000 * apart_ms)
 
     def told(self) -> str:
         """The difference in one line."""
@@ -93,11 +100,11 @@ def compare(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
         for parts, value in _leaves(merged.exact):
             if _is_compared(parts):
                 path = ".".join(parts)
-                simulated = _at(shown, path)
+                simulated = value_at(shown, path)
                 yield Field(number, path, EXACT, value, simulated, simulated == value)
         for name, values in merged.varies.items():
             if _is_compared(name.split(".")):
-                simulated = _at(shown, name)
+                simulated = value_at(shown, name)
                 yield Field(number, name, VARIED, values, simulated, simulated in values)
     for name, writes in recorded.state_writes.items():
         yield from _compare_writes(number, name, writes, outcome)
@@ -112,7 +119,7 @@ def _compare_writes(
     """The writes of a partition's state, and when they came."""
     played = outcome.state_writes.get(name, [])
     columns = [each.columns for each in played]
-    path = f"state_writes.{name}"
+    path = f"{WRITES}{name}"
     if not writes.exact:
         seen = writes.writes_by_repeat
         yield Field(number, path, VARIED, seen, columns, columns in seen)
@@ -150,7 +157,7 @@ def _leaves(tree: Tree, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
             yield (*above, name), value
 
 
-def _at(tree: Any, path: str) -> Any:
+def value_at(tree: Any, path: str) -> Any:
     """The value at a path; ABSENT if there is none. A name may have dots, as topics' names do."""
     if isinstance(tree, list):
         tree = {str(place): each for place, each in enumerate(tree)}
@@ -159,7 +166,7 @@ def _at(tree: Any, path: str) -> Any:
     if path in tree:
         return tree[path]
     below = (
-        _at(tree[name], path.removeprefix(f"{name}."))
+        value_at(tree[name], path.removeprefix(f"{name}."))
         for name in tree
         if path.startswith(f"{name}.")
     )

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from tidegauge.conformance.comparison import NOT_PLAYED, TIME, Field, compare, not_played
 from tidegauge.conformance.known_differences import KnownDifference, KnownDifferences
+from tidegauge.conformance.neighbouring_steps import with_shift
 from tidegauge.conformance.played_schedule import StepOutcome, outcomes_of
 from tidegauge.conformance.recorded_schedule import (
     RecordedSchedule,
@@ -169,15 +170,16 @@ def _fields_of_run(
     result: Conformance, translation: Translation, run: RunFolder
 ) -> Iterator[tuple[RecordedStep, Field]]:
     outcomes, stuck = outcomes_of(translation, run)
-    for played, outcome in zip(translation.steps, outcomes, strict=True):
-        step = played.recorded
+    recorded = [played.recorded for played in translation.steps]
+    steps = list(zip(recorded, outcomes, strict=True))
+    for place, (step, outcome) in enumerate(steps):
         result.outcomes[step.number] = outcome
         if outcome.end_us is None:
             reason = stuck or f"step {step.number} did not come to an end before the run did"
             yield step, not_played(step.number, step.op, reason)
             return
         for each in compare(step, outcome):
-            yield step, each
+            yield step, with_shift(each, steps, place)
     unknown = translation.not_played
     if unknown is not None:
         reason = f"the simulator has no step {unknown.op!r}"

@@ -84,8 +84,10 @@ class KnownDifference:
         )
 
     def _is_within(self, field: Field) -> bool:
-        most_us = dict(self.ways).get(field.way)
-        return most_us is not None and (field.kind != TIME or field.apart_us <= most_us)
+        return any(
+            way in field.ways and (field.kind != TIME or field.apart_us <= most_us)
+            for way, most_us in self.ways
+        )
 
     def _is_about(self, text: str) -> bool:
         """Whether the row is about a release; one that is not known is among ``all`` alone."""

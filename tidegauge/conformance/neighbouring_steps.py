@@ -1,0 +1,70 @@
+"""What the simulator shows one step later, or earlier, than it was recorded.
+
+A recording looks at its cluster now and then. Where it looked while something was going on, a
+millisecond decides whether a change is seen after this step or after the next. A field that
+differs is *shifted* if the simulator shows what it was recorded to be before, or to become next;
+writes of a partition's state, if two steps together have the writes that were recorded of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from tidegauge.conformance.comparison import EXACT, VARIED, WRITES, Field, value_at
+from tidegauge.conformance.played_schedule import StepOutcome
+from tidegauge.conformance.recorded_schedule import ABSENT, RecordedStep
+
+#: A step as it was recorded, and as it was played.
+Played = tuple[RecordedStep, StepOutcome]
+
+
+def with_shift(field: Field, steps: Sequence[Played], place: int) -> Field:
+    """The field of the step at a place, told whether it is shifted."""
+    if field.equal or field.kind not in (EXACT, VARIED):
+        return field
+    if field.path.startswith(WRITES):
+        shifted = _writes_are_shifted(field.path.removeprefix(WRITES), steps, place)
+    else:
+        before = _nearest_other(field, steps[:place][::-1])
+        behind = _nearest_other(field, steps[place + 1 :])
+        shifted = field.simulated in [*before, *behind]
+    return replace(field, shifted=shifted)
+
+
+def _nearest_other(field: Field, steps: Sequence[Played]) -> list[Any]:
+    """What the field was recorded to be in the first of these steps in which it is another."""
+    here = field.recorded if field.kind == VARIED else [field.recorded]
+    for step, _ in steps:
+        values = _recorded_values(step, field.path)
+        if values and any(value not in here for value in values):
+            return values
+    return []
+
+
+def _recorded_values(step: RecordedStep, path: str) -> list[Any]:
+    """What a step's repeats have at a path: nothing, one value, or one of each."""
+    if step.observed is None:
+        return []
+    exact = value_at(step.observed.exact, path)
+    return step.observed.varies.get(path, []) if exact is ABSENT else [exact]
+
+
+def _writes_are_shifted(partition: str, steps: Sequence[Played], place: int) -> bool:
+    return any(
+        first >= 0 and first + 1 < len(steps) and _same_writes(partition, steps[first : first + 2])
+        for first in (place - 1, place)
+    )
+
+
+def _same_writes(partition: str, steps: Sequence[Played]) -> bool:
+    """Whether these steps together have the writes that were recorded of them."""
+    recorded: list[list[Any]] = []
+    simulated: list[list[Any]] = []
+    for step, outcome in steps:
+        writes = step.state_writes.get(partition)
+        if writes is not None:
+            recorded += writes.writes if writes.exact else writes.writes_by_repeat[0]
+        simulated += [each.columns for each in outcome.state_writes.get(partition, [])]
+    return recorded == simulated
