@@ -221,7 +221,7 @@ def test_every_cost_has_one_table() -> None:
         ("log_recovery", LOG_RECOVERY, 4_600),
         ("log_recovery_mebibyte", LOG_RECOVERY_MEBIBYTE, 5_000),
         ("broker_stop", BROKER_STOP, 1_700_000),
-        ("controller_failover_partition", CONTROLLER_FAILOVER_PARTITION, 250),
+        ("controller_failover_partition", CONTROLLER_FAILOVER_PARTITION, 100),
     ],
 )
 def test_a_cost_is_found_in_its_table_and_always_the_same(

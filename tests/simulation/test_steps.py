@@ -167,7 +167,7 @@ def test_somebody_else_leads_or_nobody(tmp_path: Path) -> None:
         last = state_writes(run, partition)[-1]
         assert (last.leader, last.leader_epoch) == (leader, 1)
     for waited_us in taken_us(run)[-2:]:
-        assert 0 < waited_us - expired["time_us"] < 50 * MS
+        assert 0 < waited_us - expired["time_us"] < 80 * MS
     assert not list(run.rows("step_timed_out"))
 
 
