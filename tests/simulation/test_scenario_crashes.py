@@ -283,7 +283,10 @@ _KEPT = "{topic: orders, partition: 0, broker: 3, offset: 17}"
 _UNCLEAN = "unclean.leader.election.enable"
 _NO_DURATION = "must be a duration: a number and its unit (us, ms, s, m or h), such as 250ms, not "
 _NO_BROKERS = "must be a broker's id, broker:ID or rack:NAME, not "
-_NO_CONDITION = "must be one condition: isr, leader, registered, unregistered, controller, answered or quiescent"
+_NO_CONDITION = (
+    "must be one condition: isr, leader, registered, unregistered, controller, answered or "
+    "quiescent"
+)
 _NOT_ONE_LEADER = "must say who it `is`, or who it `is_not`"
 
 #: (what is replaced, what by, where that is wrong, what is said about it).
