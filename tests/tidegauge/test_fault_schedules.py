@@ -174,6 +174,7 @@ def clean_but_far_apart(seed: int, protocol: str) -> Scenario:
     for fault in story["faults"]:
         if fault["kind"] == "power_loss":
             fault["kind"] = "crash"
+            del fault["keeps"]
     far = {"kind": "slow_link", "at": "5s", "for": "65s", "delay": "400ms"}
     pairs = combinations(story["cluster"]["brokers"], 2)
     story["faults"] += [
