@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from isr_stories import process_named, process_of_role
-from scenario_runs import rows_of, run_of
+from scenario_runs import run_of
+from small_clusters import times_us
 from tidegauge.run_folder import RunFolder
 from tidegauge.simulation.kinds import ZK_GET, ZK_RESPONSE, ZK_SET
-from zookeeper_stories import SECOND, cluster, settings
+from zookeeper_stories import cluster, settings
 
 PARTITIONS = 30
 LIMIT = "zookeeper.max.in.flight.requests"
@@ -34,38 +35,39 @@ def death_of_a_leader(folder: Path, release: str, **others: int) -> RunFolder:
     return run_of(scenario, folder)
 
 
-def asked_and_answered_us(run: RunFolder, kind: int) -> tuple[list[int], list[int]]:
-    """When ZooKeeper got the controller's last thirty requests of a kind, and it the answers."""
+def states_asked_and_answered_us(run: RunFolder) -> tuple[list[int], list[int]]:
+    """When each read and each write of a state came to ZooKeeper, and its answer back."""
     zookeeper = process_of_role(run, "zookeeper")
     controller = process_named(run, "controller of broker 3")
-    asked = [
-        row["time_us"]
-        for row in rows_of(
-            run, "message", process=zookeeper, message_kind=kind, from_process=controller
-        )
-    ][-PARTITIONS:]
-    assert asked[0] > 5 * SECOND
-    answered = [
-        row["time_us"]
-        for row in rows_of(run, "message", process=controller, message_kind=int(ZK_RESPONSE))
-        if row["time_us"] > asked[0]
+    (expired,) = run.rows("session_expired")
+    messages = [
+        row
+        for row in run.rows("message")
+        if row["time_us"] > expired["time_us"] and row["partition"] >= 0
     ]
-    return asked, answered[:PARTITIONS]
+    asked = [
+        row for row in messages if row["process"] == zookeeper and row["from_process"] == controller
+    ]
+    kinds = [row["message_kind"] for row in asked]
+    assert (kinds.count(ZK_GET), kinds.count(ZK_SET)) == (PARTITIONS, PARTITIONS)
+    answered = [row for row in messages if row["message_kind"] == ZK_RESPONSE]
+    return times_us(asked), times_us(answered)
 
 
 @pytest.mark.parametrize(
     ("release", "others", "limit"),
     [("1.0", {}, 1), ("1.1", {}, 10), ("2.6", {}, 10), ("2.6", {LIMIT: 3}, 3)],
 )
-@pytest.mark.parametrize("kind", [ZK_GET, ZK_SET])
 def test_a_controller_has_no_more_requests_in_flight_than_the_setting_says(
-    kind: int, release: str, others: dict[str, int], limit: int, tmp_path: Path
+    release: str, others: dict[str, int], limit: int, tmp_path: Path
 ) -> None:
     """KAFKA-5642: a semaphore; each answer lets one more request go. Up to 1.0 one at a time."""
     run = death_of_a_leader(tmp_path / "run", release, **others)
-    asked, answered = asked_and_answered_us(run, int(kind))
-    for number, answer_us in enumerate(answered):
-        in_flight = [at for at in asked if at < answer_us]
-        assert len(in_flight) - number <= limit
-    # All that may be are under way before the first answer comes.
-    assert len([at for at in asked if at < answered[0]]) == limit
+    asked, answered = states_asked_and_answered_us(run)
+    assert len(asked) == len(answered)
+    in_flight = [
+        len([at_us for at_us in asked if at_us < answer_us]) - number
+        for number, answer_us in enumerate(answered)
+    ]
+    # As many as may be are under way when the first answer comes, and never more.
+    assert in_flight[0] == max(in_flight) == limit
