@@ -422,7 +422,7 @@ RULE_CELLS: Table = {
     ),
     "port_opened_last": (
         Cell("0.10.2.0", False, "SocketServer.Acceptor@0.10.2.0"),
-        Cell("3.5.0", True, "KAFKA-14658, SocketServer.Acceptor.start@3.5.0"),
+        Cell("3.5.0", True, "KAFKA-14658, Acceptor.start@3.5.0"),
     ),
     "epoch_requests_answered": (
         Cell("0.10.2.0", False, "RequestChannel.Request@0.10.2.0"),

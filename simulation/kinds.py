@@ -17,11 +17,13 @@ LINK_RELEASE = code(3)
 SUPERVISOR_STARTS = code(4)
 #: What is on a broker's disk and in its memory is written down, as a test harness sees it.
 OBSERVE = code(5)
+#: A process that goes on has run its own timers, and reads what has come in.
+PROCESS_RELEASE = code(6)
 #: The last kind that neither a pause nor a cut nor a death can hold back.
-LAST_FAULT_KIND = code(5)
+LAST_FAULT_KIND = code(6)
 
 # Any process: a peer has closed its connections, or refuses one.
-DISCONNECTED = code(6)
+DISCONNECTED = code(7)
 
 # A broker: requests that one of num.io.threads handles.
 PRODUCE = code(10)

@@ -11,14 +11,23 @@ up in the meantime does not take back what it had written to its socket: the rec
 gets it, and the answer finds nobody who waits for it.
 
 A process that is stopped (a pause, an outage) accepts what comes, as its socket's buffers
-do, and handles it all in its order when it goes on.
+do, and handles it all in the order in which it came when it goes on: its own timers at once,
+messages 1 us later.
 """
 
 from __future__ import annotations
 
 from tidegauge.replication.compiled import code, inner_rule
-from tidegauge.simulation.events import append_event, push, stamp, take_first
+from tidegauge.simulation.events import (
+    append_event,
+    new_event,
+    push,
+    set_timer,
+    stamp,
+    take_first,
+)
 from tidegauge.simulation.kernel import CLIENT, NONE, Event, EventList, Kernel
+from tidegauge.simulation.kinds import PROCESS_RELEASE
 from tidegauge.simulation.random_streams import (
     LATENCY,
     QUANTILES,
@@ -100,23 +109,41 @@ def arrives(kernel: Kernel, event: Event) -> bool:
 
 @inner_rule
 def release_process(kernel: Kernel, process: int) -> None:
-    """Hand a process that goes on all that it has missed.
+    """Hand a process that goes on its own timers, and let it read its messages after them.
 
-    First what its own clocks had in store for it, which fire as soon as it runs, a task of a
-    fixed rate as often as it has missed its time; messages have to be read, and come after
-    that (real brokers ran overdue isr-expirations before a produce request that had come in
-    meanwhile).
+    What its own clocks had in store for it fires as soon as it runs, a task of a fixed rate as
+    often as it has missed its time; messages have to be read, and come after that (real
+    brokers ran overdue isr-expirations before a produce request that had come in meanwhile).
     """
     context = kernel.context[0]
     held = kernel.processes[process].held
-    while held.first != NONE:
+    for _ in range(held.length):
         event = take_first(kernel, held)
-        event.time_us = context.time_us
         if event.source == process:
+            event.time_us = context.time_us
             append_event(kernel, context.ready, event)
         else:
-            event.time_us += 1
-            push(kernel, event)
+            append_event(kernel, held, event)
+    release = new_event(kernel, process, process, PROCESS_RELEASE)
+    set_timer(kernel, release, context.time_us + 1)
+
+
+@inner_rule
+def waits_in_process(kernel: Kernel, event: Event) -> bool:
+    """Whether an event that has arrived is kept until its process goes on and has come to it."""
+    state = kernel.processes[event.destination]
+    if state.paused == 0 and (event.source == event.destination or state.held.first == NONE):
+        return False
+    append_event(kernel, state.held, event)
+    return True
+
+
+@inner_rule
+def handle_process_release(kernel: Kernel, event: Event) -> None:
+    """Let a process read what has come in, in that order, unless it was stopped again."""
+    state = kernel.processes[event.destination]
+    if state.paused == 0:
+        _make_ready(kernel, state.held)
 
 
 @inner_rule

@@ -217,7 +217,7 @@ class Costs(Part):
         "1.5 to 2 s.",
     )
     controller_failover_partition: Latency = Field(
-        default=_always("250us"),
-        description="A new controller's own work for each partition. Measured, with the reads: "
-        "105 ms for 100 partitions, 1383 ms for 4000.",
+        default=_always("100us"),
+        description="A new controller's own work for each partition, beside that for ZooKeeper's "
+        "answer about it. Measured, with the reads: 105 ms for 100 partitions, 1383 ms for 4000.",
     )

@@ -16,8 +16,9 @@ SESSION_TIMEOUT_US = 4 * SECOND
 TICK_US = 1 * SECOND
 #: ZooKeeper's client pings when it has been idle for a third of the time-out.
 PING_US = SESSION_TIMEOUT_US // 3
-#: A round trip to ZooKeeper, and a write: more than any that happens here.
-SOON_US = 30 * MS
+#: The controller's work for an event, with what it reads and writes: more than any that happens
+#: here.
+SOON_US = 60 * MS
 #: A client that has lost its server sleeps for less than that before it connects anew, if the
 #: ensemble has others.
 RECONNECT_US = 1 * SECOND

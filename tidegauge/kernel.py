@@ -16,7 +16,7 @@ from tidegauge.controller.zookeeper import handle_zookeeper_event, take_zookeepe
 from tidegauge.replication.compiled import code, inner_rule, rule
 from tidegauge.simulation.client_state import Clients
 from tidegauge.simulation.clients import close_client, handle_client_event
-from tidegauge.simulation.events import append_event, free_event, pop, take_first
+from tidegauge.simulation.events import free_event, pop, take_first
 from tidegauge.simulation.faults import (
     handle_fault,
     handle_known_fault,
@@ -37,9 +37,10 @@ from tidegauge.simulation.kinds import (
     LAST_FAULT_KIND,
     LINK_RELEASE,
     OBSERVE,
+    PROCESS_RELEASE,
     SUPERVISOR_STARTS,
 )
-from tidegauge.simulation.links import arrives
+from tidegauge.simulation.links import arrives, handle_process_release, waits_in_process
 from tidegauge.simulation.row_kinds import MESSAGE
 from tidegauge.simulation.rows import new_row, traces_all, write_minor
 from tidegauge.simulation.topology import Topology
@@ -118,8 +119,7 @@ def _deliver(
         refuse(kernel, event)
         free_event(kernel, event)
         return
-    if state.paused > 0:
-        append_event(kernel, state.held, event)
+    if waits_in_process(kernel, event):
         return
     if traces_all(kernel) and event.source != process:
         _trace_message(kernel, event)
@@ -141,6 +141,8 @@ def _take_fault(
     """What nothing can hold back: faults, and what begins or is released after them."""
     if event.kind == LINK_RELEASE:
         handle_link_release(kernel, event)
+    elif event.kind == PROCESS_RELEASE:
+        handle_process_release(kernel, event)
     elif event.kind == FAULT_KNOWN:
         handle_known_fault(kernel, event)
     elif event.kind == SUPERVISOR_STARTS:

@@ -194,7 +194,7 @@ def test_who_is_to_leave_holds_back_acks_all_until_the_controller_has_agreed(
     run = run_of(slow_answer(release), tmp_path / "run")
     sent_us, shrunk_us = span_of(run)
     (ended,) = rows_of(run, "fault_ended", process=process_named(run, "controller of broker 3"))
-    assert sent_us + 5 * SECOND < ended["time_us"] < shrunk_us < ended["time_us"] + 20 * MS
+    assert sent_us + 5 * SECOND < ended["time_us"] < shrunk_us < ended["time_us"] + 60 * MS
     assert moved(run, 1, sent_us, shrunk_us) == []
     (move,) = moved(run, 1, shrunk_us, shrunk_us + 1)
     assert (move["high_watermark"], move["moment"]) == (7, MOMENT_SHRINK)
@@ -265,7 +265,7 @@ def test_who_is_to_join_holds_back_the_high_watermark_at_once(tmp_path: Path) ->
     assert [row["end_offset"] for row in appended if row["time_us"] > begun_us] == [7, 8]
     assert moved(run, 1, begun_us, ended["time_us"]) == []
     expanded, *_ = run.rows("isr_expanded")
-    assert ended["time_us"] < expanded["time_us"] < ended["time_us"] + 20 * MS
+    assert ended["time_us"] < expanded["time_us"] < ended["time_us"] + 60 * MS
     later = moved(run, 1, ended["time_us"], ended["time_us"] + 6 * SECOND)
     assert [(row["high_watermark"], row["moment"]) for row in later] == [(8, MOMENT_SHRINK)]
 

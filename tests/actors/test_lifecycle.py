@@ -12,22 +12,36 @@ from typing import Any
 import pytest
 
 from isr_stories import process_named
-from life_stories import all_writes, at, batches, begins, ends, fault, of_broker, once, story
+from life_stories import (
+    all_writes,
+    at,
+    batches,
+    begins,
+    ends,
+    fault,
+    of_broker,
+    once,
+    once_in_sync,
+    story,
+)
 from partition_fates import NO_LEADER, Records, log_of
 from scenario_runs import rows_of, run_of
-from tidegauge.replication.errors import NONE
+from tidegauge.group import Group
+from tidegauge.replication.errors import CODES, NONE
 from tidegauge.run_folder import RunFolder
-from tidegauge.simulation.kinds import DISCONNECTED
+from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.simulation.kinds import DISCONNECTED, ISR_EXPIRATION, PRODUCE
 from tidegauge.simulation.row_kinds import (
     STOP_CLEAN,
     STOP_KILLED,
     STOP_POWER,
     STOP_REGISTERED_ALREADY,
 )
+from zookeeper_stories import writes
 
 SECOND = 1_000_000
 #: The model's figures: a start without logs, and a clean stop.
-START_US, STOP_US = 500_000, 1_700_000
+START_US, STOP_US = 700_000, 1_700_000
 
 
 def stops(run: RunFolder, broker: int) -> list[tuple[int, int]]:
@@ -415,8 +429,120 @@ def test_a_broker_takes_requests_some_time_after_it_has_registered(
     registered = rows_of(run, "broker_registered", broker=1)[-1]
     follows = of_broker(run, "became_follower", 2)[-1]
     (expanded,) = run.rows("isr_expanded")
-    assert abs(follows["time_us"] - registered["time_us"] - ready_ms * 1000) < 30_000
+    assert abs(follows["time_us"] - registered["time_us"] - ready_ms * 1000) < 50_000
     assert follows["time_us"] < expanded["time_us"] < follows["time_us"] + SECOND
+
+
+@pytest.mark.parametrize(("release", "controls_first"), [("1.0", True), ("1.1", False)])
+def test_up_to_1_0_the_controller_starts_first_and_the_broker_registers_last(
+    release: str, controls_first: bool, tmp_path: Path
+) -> None:
+    """KafkaServer.startup: all three return, and one is controller before anybody registers."""
+    run = run_of(
+        story(
+            [[1, 2, 3]], [],
+            faults=[fault("crash", 1, 2, 3, at="5s", **{"for": "8s"})],
+            costs={"broker_ready": "400ms"}, release=release, duration="20s",
+        ),
+        tmp_path / "run",
+    )  # fmt: skip
+    created = [
+        (path, row["time_us"])
+        for path, row in writes(run)
+        if row.kind == "znode_created" and row["time_us"] > 13 * SECOND
+    ]
+    controls_us = next(at_us for path, at_us in created if path == "/controller")
+    registers_us = next(at_us for path, at_us in created if path.startswith("/brokers/ids/"))
+    loaded_us = starts_us(run, 1)[1]
+    first_us, last_us = sorted((controls_us, registers_us))
+    assert (controls_us < registers_us) == controls_first
+    assert 0 < first_us - loaded_us < 30_000
+    # 1.1 has a controller as soon as it is registered.
+    assert (last_us - loaded_us > 400_000) == controls_first
+
+
+@pytest.mark.parametrize(("release", "refuses"), [("3.4", False), ("3.5", True)])
+def test_from_3_5_on_a_broker_that_is_not_ready_refuses_connections(
+    release: str, refuses: bool, tmp_path: Path
+) -> None:
+    """KAFKA-14658: its port is opened last; before, what comes waits until it is ready."""
+    asks = {"do": "fetch", "offset": 0, "to": 2} | at(0)
+    steps = [
+        batches([0], 5),
+        begins("crash"),
+        ends("crash", once(unregistered=[2])),
+        [once(registered=[1, 2, 3]) | asks],
+        [{"after": "3s"} | asks],
+    ]
+    run = run_of(
+        story(
+            [[1, 2]], steps,
+            faults=[fault("crash", 2)], costs={"broker_ready": "2s"}, release=release,
+        ),
+        tmp_path / "run",
+    )  # fmt: skip
+    *_, early_us, _ = (row["time_us"] for row in run.rows("step_taken"))
+    first, _ = [
+        row
+        for row in run.all_rows(
+            wanted=lambda kind: kind.name in {"step_answered", "step_unanswered"}
+        )
+        if row["step"] in {3, 4}
+    ]
+    assert first.kind == ("step_unanswered" if refuses else "step_answered")
+    assert (first["time_us"] - early_us < 10_000) == refuses
+    if refuses:
+        assert first["error"] == CODES["NETWORK_EXCEPTION"]
+    else:
+        assert first["time_us"] - early_us > 1_900_000
+
+
+# Recovery points after a recovery.
+
+
+@pytest.mark.parametrize(
+    ("release", "recovery_point"), [("0.11", 0), ("1.0", 5), ("2.6", 5), ("2.8", 0)]
+)
+@pytest.mark.parametrize("kind", ["crash", "restart"])
+def test_after_an_unclean_recovery_the_recovery_point_is_the_log_end_or_stays(
+    kind: str, release: str, recovery_point: int, tmp_path: Path
+) -> None:
+    """KAFKA-10101: what was read again is not on disk for that, says 2.8; a clean stop flushes."""
+    checkpoints = {"log.flush.offset.checkpoint.interval.ms": 1000, "log.initial.task.delay.ms": 1}
+    steps = [
+        batches([0], 5),
+        begins(kind),
+        ends(kind, once(unregistered=[2])),
+        [once_in_sync(0, 1, 2) | {"do": "wait"}],
+        [{"after": "3s", "do": "observe"}],
+    ]
+    run = run_of(
+        story([[1, 2]], steps, faults=[fault(kind, 2)], settings=checkpoints, release=release),
+        tmp_path / "run",
+    )
+    (seen,) = of_broker(run, "observed", 2)
+    assert seen["log_end_offset"] == 5
+    assert seen["recovery_point"] == (recovery_point if kind == "crash" else 5)
+
+
+# What a broker does not know.
+
+
+@pytest.mark.parametrize(("release", "answers"), [("0.10.2", False), ("0.11", True)])
+def test_before_0_11_a_broker_closes_the_connection_on_a_question_about_epochs(
+    release: str, answers: bool, tmp_path: Path
+) -> None:
+    """RequestChannel.Request@0.10.2.0: an api key that it does not know; KIP-101."""
+    asks = {"do": "ask_epoch", "broker": 1, "leader_epoch": 0} | at(0)
+    steps = [batches([0], 5), [{"after": "1s"} | asks]]
+    run = run_of(story([[1, 2]], steps, release=release, duration="10s"), tmp_path / "run")
+    *_, asked_us = (row["time_us"] for row in run.rows("step_taken"))
+    unanswered = list(run.rows("step_unanswered"))
+    assert [row["error"] for row in unanswered] == ([] if answers else [CODES["NETWORK_EXCEPTION"]])
+    told = rows_of(run, "epoch_answered", to_process=process_named(run, "operator"))
+    assert [row["end_offset"] for row in told] == ([5] if answers else [])
+    # At once: nobody waits for a time-out.
+    assert all(row["time_us"] - asked_us < 10_000 for row in unanswered)
 
 
 # What a process does first when it goes on.
@@ -450,3 +576,34 @@ def test_a_broker_that_goes_on_runs_what_is_overdue_before_it_reads_its_sockets(
     assert sent["time_us"] == ended["time_us"]
     # The write of the ISR holds the partition's lock.
     assert sent["time_us"] < shrunk["time_us"] <= appended["time_us"]
+
+
+def test_an_overdue_task_of_a_fixed_rate_runs_as_often_as_it_has_missed_its_time(
+    tmp_path: Path,
+) -> None:
+    """ScheduledThreadPoolExecutor: isr-expiration, every 2 s, four times in a pause of 8 s.
+
+    All of them come before the produce that has waited in the socket, and one more is due only
+    2 s after the last that was missed.
+    """
+    producer = {"name": "shop", "topics": ["t0"], "start": "5500ms", "stop": "5600ms"}
+    scenario = story(
+        [[1, 2]], [],
+        faults=[fault("pause", 1, at="5s", **{"for": "8s"})],
+        settings={"zookeeper.session.timeout.ms": 60_000},
+        workload={"producers": [producer | {"batches_per_second": 10}]},
+        duration="20s",
+    )  # fmt: skip
+    plan = ClusterPlan(scenario)
+    group = Group(plan, range(len(plan.processes)), tmp_path)
+    counts = group.kernel.kind_counts
+
+    def handled_until(time_us: int) -> tuple[int, int]:
+        """How many isr-expirations, of brokers 1 to 3, and produces have been handled so far."""
+        group.run(time_us, lambda _: None)
+        return int(counts[int(ISR_EXPIRATION)].handled), int(counts[int(PRODUCE)].handled)
+
+    # The produce has come, and been held back, once.
+    before, came = handled_until(13_000_000)
+    assert handled_until(13_000_001) == (before + 4, came)
+    assert handled_until(13_000_002) == (before + 4, came + 1)

@@ -78,6 +78,13 @@ def attempts(run: RunFolder) -> list[tuple[str, int, int, int]]:
     ]
 
 
+def back_offs_us(run: RunFolder) -> list[int]:
+    """How long after each answer the controller was asked again."""
+    asked = [row["time_us"] for row in run.rows("controlled_shutdown_sent")]
+    answered = [row["time_us"] for row in run.rows("controlled_shutdown_answered")]
+    return [again - before for before, again in zip(answered, asked[1:], strict=False)]
+
+
 def assert_everything_is_moved_before_the_session_closes(run: RunFolder, broker: int) -> None:
     """The close takes the registration, and the controller finds nothing left to be done."""
     (answered,) = run.rows("controlled_shutdown_answered")
@@ -188,20 +195,18 @@ def test_a_broker_that_cannot_hand_over_asks_again_and_leaves_anyway(tmp_path: P
     ]
     controller = "controller of broker 3"
     assert attempts(run) == [(controller, attempt, errors.NONE, 1) for attempt in (1, 2, 3)]
-    first, second, third = (row["time_us"] for row in run.rows("controlled_shutdown_sent"))
-    assert second - first == pytest.approx(SECOND, abs=20_000)
-    assert third - second == pytest.approx(SECOND, abs=20_000)
+    assert back_offs_us(run) == [pytest.approx(SECOND, abs=5_000)] * 2
+    *_, third = (row["time_us"] for row in run.rows("controlled_shutdown_sent"))
     (closed,) = run.rows("session_closed")
     (offline,) = rows_of(run, "removed_from_isr", leader=NO_LEADER)
-    assert third + SECOND < closed["time_us"] < offline["time_us"] < closed["time_us"] + 20_000
+    assert third + SECOND < closed["time_us"] < offline["time_us"] < closed["time_us"] + 60_000
     assert lost(run, ALL, leader=1) == []
 
 
 def test_the_number_of_attempts_and_the_back_off_are_settings(tmp_path: Path) -> None:
     retries, backoff = "controlled.shutdown.max.retries", "controlled.shutdown.retry.backoff.ms"
     run = run_of(c4(**{retries: 2, backoff: 3000}), tmp_path / "run")
-    first, second = (row["time_us"] for row in run.rows("controlled_shutdown_sent"))
-    assert second - first == pytest.approx(3 * SECOND, abs=20_000)
+    assert back_offs_us(run) == [pytest.approx(3 * SECOND, abs=5_000)]
 
 
 def test_a_partition_without_other_replicas_is_not_waited_for(tmp_path: Path) -> None:
@@ -231,8 +236,11 @@ def test_without_controlled_shutdown_the_controller_finds_out_when_the_session_c
 # The controller is no help.
 
 
-def controller_dies(backoff_ms: int) -> Any:
-    """The controller dies 5 ms after broker 1 has asked it, before it has moved anything else."""
+def controller_dies(**settings: int) -> Any:
+    """The controller dies 5 ms after broker 1 has asked it, before it has moved anything else.
+
+    Its own work takes next to nothing, so that it has come to the leaders by then.
+    """
     steps = [
         batches(range(4), 5),
         begins("restart"),
@@ -241,13 +249,14 @@ def controller_dies(backoff_ms: int) -> Any:
         ends("restart", {"after": "0s"}),
     ]
     faults = [fault("restart", 1), fault("crash", 3)]
-    settings = {"controlled.shutdown.retry.backoff.ms": backoff_ms}
-    return story(C1_REPLICAS, steps, faults=faults, settings=settings)
+    costs = {"controller_event": "200us", "controller_partition": "20us"}
+    return story(C1_REPLICAS, steps, faults=faults, settings=settings, costs=costs)
 
 
 def test_the_next_controller_is_asked_if_the_first_one_dies_meanwhile(tmp_path: Path) -> None:
     """The default back-off of 5 s outlasts the dead controller's session of 4 s."""
-    run = run_of(controller_dies(5_000), tmp_path / "run")
+    backoff = {"controlled.shutdown.retry.backoff.ms": 5_000}
+    run = run_of(controller_dies(**backoff), tmp_path / "run")
     asked = attempts(run)
     assert asked[0] == ("controller of broker 3", 1, NETWORK_EXCEPTION, -1)
     name = asked[1][0]
@@ -265,8 +274,8 @@ def test_the_next_controller_is_asked_if_the_first_one_dies_meanwhile(tmp_path: 
 
 
 def test_a_broker_leaves_if_no_controller_is_there_for_its_attempts(tmp_path: Path) -> None:
-    """With a back-off of 1 s they are over before the dead controller's session is."""
-    run = run_of(controller_dies(1_000), tmp_path / "run")
+    """With a back-off of 1 s they are over before the dead controller's session of 8 s is."""
+    run = run_of(controller_dies(**{"zookeeper.session.timeout.ms": 8_000}), tmp_path / "run")
     dead = "controller of broker 3"
     assert attempts(run) == [(dead, attempt, NETWORK_EXCEPTION, -1) for attempt in (1, 2, 3)]
     (closed,) = run.rows("session_closed")

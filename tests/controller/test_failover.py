@@ -365,7 +365,7 @@ def test_a_request_is_sent_again_every_100_ms_until_the_broker_is_gone(tmp_path:
     (asked,) = run.rows("controlled_shutdown_sent")
     gone = rows_of(run, "broker_failed", broker=1)[0]["time_us"]
     # The first one is the death itself.
-    assert refused[0] < asked["time_us"] < refused[1] < asked["time_us"] + 30_000
+    assert refused[0] < asked["time_us"] < refused[1] < asked["time_us"] + 60_000
     between = [later - earlier for earlier, later in pairwise(refused[1:])]
     assert all(100_000 < each < 105_000 for each in between)
     assert gone - 110_000 < refused[-1] < gone + 10_000
@@ -373,7 +373,7 @@ def test_a_request_is_sent_again_every_100_ms_until_the_broker_is_gone(tmp_path:
 
 
 def failover_us(folder: Path, partitions: int, **costs: str) -> int:
-    """How long a controller that finds all brokers alive takes to be ready."""
+    """How long a controller that finds all brokers alive takes to be ready, on one machine."""
     scenario = cluster(
         duration="12s",
         cluster={
@@ -383,6 +383,7 @@ def failover_us(folder: Path, partitions: int, **costs: str) -> int:
         },
         topics=[{"name": "t", "assignment": {number: [1, 2] for number in range(partitions)}}],
         faults=[{"kind": "controller_move", "at": "8s"}],
+        network=dict.fromkeys(("within_rack", "between_racks", "within_host"), "30us"),
         costs=costs,
     )
     run = run_of(scenario, folder)
@@ -394,6 +395,6 @@ def failover_us(folder: Path, partitions: int, **costs: str) -> int:
 def test_a_failover_takes_longer_the_more_partitions_there_are(tmp_path: Path) -> None:
     """Real brokers: 105 ms for 100, 418 for 1000, 1383 for 4000; a third of a ms for each."""
     few, many = failover_us(tmp_path / "few", 50), failover_us(tmp_path / "many", 450)
-    assert 200 < (many - few) / 400 < 400
-    dear = failover_us(tmp_path / "dear", 450, controller_failover_partition="1250us")
+    assert 280 < (many - few) / 400 < 380
+    dear = failover_us(tmp_path / "dear", 450, controller_failover_partition="1100us")
     assert dear - many == pytest.approx(450 * 1000, rel=0.02)

@@ -169,7 +169,7 @@ def test_a_controller_looks_5_s_after_its_election_and_then_at_intervals(tmp_pat
     first, second, third = looks_us(run)
     assert 0 < first - elected["time_us"] - 5 * SECOND < 20_000
     for earlier, later in ((first, second), (second, third)):
-        assert 10 * SECOND < later - earlier < 10 * SECOND + 30_000
+        assert 10 * SECOND < later - earlier < 10 * SECOND + 60_000
     # Broker 1 was back in time for the first.
     assert given_back_s(run)[0] in LOOKS_S
     assert [writes[-1][1:3] for writes in all_writes(run)] == [(1, [2, 3, 1])] * 4

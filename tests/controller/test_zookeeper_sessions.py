@@ -185,8 +185,8 @@ def test_after_a_long_outage_all_sessions_expire_at_once(tmp_path: Path) -> None
     ("length", "how"),
     [
         ("2s", "pause"),
-        # All have been silent for more than the time-out, but their tick would be the next one.
-        ("3960ms", "pause"),
+        # All have pinged at 11.35 s: longer ago than the time-out, but their tick is at 16 s.
+        ("4100ms", "pause"),
         ("2s", "restart"),
         ("6500ms", "restart"),
     ],
@@ -195,7 +195,7 @@ def test_no_session_expires_in_a_short_outage_or_a_restart(
     tmp_path: Path, length: str, how: str
 ) -> None:
     """Real brokers: m1 and m3. ZooKeeperServer.startSessionTracker, ZooKeeper 3.5."""
-    outage = {"kind": "zookeeper_outage", "at": "10s", "for": length, "how": how}
+    outage = {"kind": "zookeeper_outage", "at": "11500ms", "for": length, "how": how}
     run = run_of(cluster(faults=[outage]), tmp_path / "run")
     assert not rows_of(run, "session_expired")
     assert len(rows_of(run, "session_opened")) == 3

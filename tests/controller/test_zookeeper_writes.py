@@ -28,12 +28,15 @@ from zookeeper_stories import (
 
 STATES = "/brokers/topics/t/partitions/"
 
-PAUSED_US, RESUMED_US = 20 * SECOND, 29 * SECOND
+PAUSED_US, RESUMED_US = 20_500_000, 29 * SECOND
 
 
 @pytest.fixture(scope="module")
 def changes(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """A cut, so that leaders shrink and expand; then broker 1 is paused for two time-outs."""
+    """A cut, so that leaders shrink and expand; then broker 1 is paused for two time-outs.
+
+    By then its followers are on a slow link, and lack the last record as far as it knows.
+    """
     story = cluster(
         duration="38s",
         cluster={
@@ -46,7 +49,14 @@ def changes(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
         workload={"producers": [{"name": "shop", "topics": ["t"], "batches_per_second": 1}]},
         faults=[
             {"kind": "cut_link", "at": "5s", "for": "8s", "between": [[1], [2]]},
-            paused(1, "20s", "9s"),
+            {
+                "kind": "slow_link",
+                "at": "19s",
+                "delay": "1s",
+                "for": "1500ms",
+                "between": [[1], [2, 3]],
+            },
+            paused(1, "20500ms", "8500ms"),
         ],
     )
     return run_of(story, tmp_path_factory.mktemp("changes") / "run")
@@ -125,7 +135,7 @@ def test_a_leader_that_was_replaced_meanwhile_is_refused(changes: RunFolder) -> 
     """ReplicationUtils.updateLeaderAndIsr@2.4.0: BADVERSION, and its own ISR stays as it is.
 
     Broker 1 led t-0 when it was paused. It goes on, finds its followers far behind and wants
-    to be alone in the ISR, before anybody tells it that another broker leads now.
+    to be alone in the ISR before anybody tells it that another broker leads now.
     """
     refused = rows_of(changes, "isr_update_failed")
     assert refused

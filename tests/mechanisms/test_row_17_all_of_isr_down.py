@@ -77,15 +77,15 @@ def test_without_unclean_elections_only_a_member_of_the_isr_is_elected(
 
 
 def test_the_partition_is_offline_as_long_as_the_member_of_the_isr_is_away(tmp_path: Path) -> None:
-    """From the end of its session to its registration: 11 s, 10.7 s of them with broker 2 up."""
+    """From the end of its session to its registration: 12 s, 11 s of them with broker 2 up."""
     run = run_of(shipped("17-all-of-isr-down"), tmp_path / "run")
     (_, expired) = run.rows("session_expired")
     for partition in PARTITIONS:
         gone, back = offline_ms(run, partition)
-        assert 0 <= gone - ms(expired) < 20
+        assert 0 <= gone - ms(expired) < 60
         assert 0 <= back - registered_ms(run, 1) < 20
-        assert back - gone == pytest.approx(11_180, abs=20)
-        assert back - registered_ms(run, 2) == pytest.approx(10_665, abs=20)
+        assert back - gone == pytest.approx(11_765, abs=20)
+        assert back - registered_ms(run, 2) == pytest.approx(11_015, abs=20)
 
 
 def test_a_replica_of_an_offline_partition_takes_nothing(tmp_path: Path) -> None:
@@ -129,12 +129,12 @@ def test_an_unclean_election_loses_what_the_isr_alone_had(
 
 
 def test_an_unclean_election_ends_the_outage_as_soon_as_any_replica_is_back(tmp_path: Path) -> None:
-    """The twin of the 11 s: half a second, which is broker 2's start."""
+    """The twin of the 12 s: three quarters of a second, which is broker 2's start."""
     run = run_of(shipped("17-unclean-election"), tmp_path / "run")
     for partition in PARTITIONS:
         gone, back = offline_ms(run, partition)
         assert 0 <= back - registered_ms(run, 2) < 20
-        assert back - gone == pytest.approx(520, abs=20)
+        assert back - gone == pytest.approx(755, abs=20)
 
 
 def test_epochs_that_are_gone_end_where_the_last_common_one_does(tmp_path: Path) -> None:

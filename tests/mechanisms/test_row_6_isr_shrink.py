@@ -133,7 +133,7 @@ def test_at_exactly_the_lag_time_a_follower_is_still_in(tmp_path: Path) -> None:
     for shift_ms in range(5):
         steps: list[dict[str, Any]] = [
             {"do": "produce", "topic": "orders", "partition": 0, "acks": 1, "at": f"{at_ms}ms"}
-            for at_ms in (29_994 + shift_ms, 31_000)
+            for at_ms in (29_991 + shift_ms, 31_000)
         ]
         story = retold("06-exactly-the-lag-time", steps=steps)
         run = run_of(story, tmp_path / str(shift_ms))

@@ -163,8 +163,9 @@ def test_batching_keeps_the_controllers_queue_empty(
 ) -> None:
     """The same load with and without: events, how many wait behind, and for how long.
 
-    Up to 1.0 every watch that fires becomes an event with a list of its own; from 1.1 on the
-    watch is set again by the event that lists, so one event waits at most (KAFKA-5879).
+    Up to 1.0 every watch that fires becomes an event with a list of its own, and each waits for
+    all before it. From 1.1 on the watch is set again by the event that lists, late in its time,
+    so one event waits at most, and not for long (KAFKA-5879).
     """
     runs = [
         run_of(
@@ -185,9 +186,9 @@ def test_batching_keeps_the_controllers_queue_empty(
     longest = max(row["queue_length"] for row in single)
     assert longest >= 2 if list_comes_along else longest == 0
     assert max(row["queued_us"] for row in batched) < 1_000
-    assert max(row["queued_us"] for row in single) > 5_000
+    assert max(row["queued_us"] for row in single) > (50_000 if list_comes_along else 4_000)
     waited = [row for row in single if row["queued_us"] > 1_000]
-    assert len(waited) > 10
+    assert len(waited) > (20 if list_comes_along else 5)
 
 
 def test_the_numbers_are_settings(tmp_path: Path) -> None:

@@ -145,13 +145,17 @@ def written_ms(run: RunFolder, checkpoint: int, broker: int) -> list[int]:
 def test_high_watermarks_are_written_every_5_s_from_the_first_leader_and_isr_on(
     tmp_path: Path,
 ) -> None:
-    """replica.high.watermark.checkpoint.interval.ms; broker 2 begins anew after its restart."""
+    """replica.high.watermark.checkpoint.interval.ms; broker 2 begins anew after its restart.
+
+    It begins at the end of the first LeaderAndIsr, half a millisecond after it follows.
+    """
     run = run_of(shipped(SCENARIO), tmp_path / "run")
     first, again = rows_of(run, "became_follower", process=1)
     times = written_ms(run, HIGH_WATERMARKS, broker=2)
     before = [time for time in times if time < 95_000]
     after = times[len(before) :]
-    assert (before[0], after[0]) == (ms(first), ms(again))
+    for written, follows in ((before[0], first), (after[0], again)):
+        assert 0 <= written - ms(follows) <= 1
     assert {later - earlier for earlier, later in [*pairwise(before), *pairwise(after)]} == {5_000}
     assert len(before) == 19
 
