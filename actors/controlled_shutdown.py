@@ -49,7 +49,8 @@ def stop_cleanly(kernel: Kernel, topology: Topology, brokers: Brokers, broker: i
     state = brokers.brokers[broker]
     if state.stopping:
         return
-    if not state.loaded or state.broker_epoch == NONE:
+    is_starting = not state.loaded or kernel.context[0].time_us < state.ready_us
+    if is_starting or state.broker_epoch == NONE:
         end(kernel, topology, brokers, broker, STOP_KILLED)
         return
     state.stopping = True

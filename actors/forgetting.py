@@ -81,6 +81,9 @@ def _forget_own(brokers: Brokers, broker: int) -> None:
     state.broker_epoch = UNDEFINED
     state.controller_epoch = UNDEFINED
     state.loaded = False
+    state.port_opens_us = 0
+    state.ready_us = 0
+    state.told_session = UNDEFINED
     state.reads_topic_configs = False
     state.stopping = False
     state.ends = False

@@ -43,7 +43,7 @@ from tidegauge.actors.zookeeper_client import (
     connect,
     ping_later,
     register,
-    tell_controller,
+    start_controller,
 )
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.isr_update import alters_partition
@@ -63,7 +63,6 @@ from tidegauge.simulation.faults import dies, disconnect_all, lives
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     BROKER_DIED,
-    CONTROLLER_START,
     LOADING_BEGINS,
     LOGS_LOADED,
     REGISTRATION_DUE,
@@ -174,30 +173,27 @@ def handle_logs_loaded(kernel: Kernel, topology: Topology, brokers: Brokers, tim
             _load_log(kernel, brokers, row)
         row = brokers.hosted[row].next_log
     _run(kernel, brokers, broker)
-    ready_us = kernel.context[0].time_us + cost_us(kernel, broker, BROKER_READY)
-    if not brokers.rules[broker].registered_before_requests:
-        _register_later(kernel, topology, brokers, broker, ready_us)
-        return
+    state.ready_us = kernel.context[0].time_us + cost_us(kernel, broker, BROKER_READY)
     if brokers.rules[broker].port_opened_last:
-        state.port_opens_us = ready_us
+        state.port_opens_us = state.ready_us
     else:
-        _take_requests_later(brokers, broker, ready_us)
-    if state.session != NONE:
+        _take_requests_later(brokers, broker)
+    if not brokers.rules[broker].registered_before_requests:
+        _register_later(kernel, topology, brokers, broker)
+    elif state.session != NONE:
         register(kernel, topology, brokers, broker)
 
 
 @inner_rule
-def _register_later(
-    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, ready_us: int
-) -> None:
+def _register_later(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     """The controller starts, then all the rest; only then the broker registers.
 
     Source: KafkaServer.startup@1.0.2.
     """
     if brokers.brokers[broker].session != NONE:
-        tell_controller(kernel, topology, brokers, broker, CONTROLLER_START)
-    brokers.brokers[broker].registers_us = ready_us
-    set_timer(kernel, new_event(kernel, broker, broker, REGISTRATION_DUE), ready_us)
+        start_controller(kernel, topology, brokers, broker)
+    due_us = brokers.brokers[broker].ready_us
+    set_timer(kernel, new_event(kernel, broker, broker, REGISTRATION_DUE), due_us)
 
 
 @inner_rule
@@ -210,14 +206,14 @@ def handle_registration_due(
 
 
 @inner_rule
-def _take_requests_later(brokers: Brokers, broker: int, ready_us: int) -> None:
+def _take_requests_later(brokers: Brokers, broker: int) -> None:
     """Its port is open, but what comes in waits until the rest of the broker has started.
 
     Source: KafkaServer.startup@2.6.3, SocketServer.startProcessingRequests@2.6.3.
     """
     state = brokers.brokers[broker]
     for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
-        brokers.threads[thread].free_us = ready_us
+        brokers.threads[thread].free_us = state.ready_us
 
 
 @inner_rule

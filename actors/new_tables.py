@@ -96,7 +96,7 @@ def _blank(brokers: Brokers) -> None:
     empty_lists(brokers.hosted, "waiting")
     absent: dict[str, tuple[str, ...]] = {
         "brokers": (
-            *("session", "broker_epoch", "controller_epoch"),
+            *("session", "told_session", "broker_epoch", "controller_epoch"),
             *("first_log", "last_log"),
             *("first_changed", "last_changed"),
             *("known_controller", "alter_partition", "alter_partition_controller"),
@@ -161,6 +161,7 @@ def _set(broker: Broker, settings: dict[str, int]) -> None:
 def _set_machine(broker: Broker, cluster: Cluster, zookeeper: ZooKeeper) -> None:
     """Take over what is the machine's, and its supervisor's."""
     is_one_server = zookeeper.servers == 1
+    broker.zookeeper_servers = zookeeper.servers
     broker.zookeeper_spin_us = ONE_SERVER_SPIN_US if is_one_server else 0
     broker.restart_after_exit_us = UNDEFINED
     if cluster.restart_after_exit_us is not None:

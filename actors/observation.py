@@ -69,7 +69,8 @@ def _observe_replica(kernel: Kernel, brokers: Brokers, row: int, step: int) -> N
     written.values[1] = hosted.partition
     written.values[2] = replica.log_end_offset
     written.values[3] = _answer_about(kernel, brokers, row)
-    hosted.observer = 1 + step if written.values[3] == WAITS_FOR_LOCK else 0
+    if written.values[3] == WAITS_FOR_LOCK and hosted.observer == 0:
+        hosted.observer = 1 + step
     written.values[4] = on_disk.high_watermark
     written.values[5] = on_disk.recovery_point_checkpoint
     written.values[6] = replica.epoch_count

@@ -76,9 +76,9 @@ class Broker(Record):
     was_clean: flag
     #: Its logs are loaded.
     loaded: flag
-    #: From when on it listens, then, and when it registers.
+    #: From when on it listens, then; and from when on it takes requests, and can be stopped.
     port_opens_us: i64
-    registers_us: i64
+    ready_us: i64
     #: How many losses of power it has seen.
     power_losses: i64
 
@@ -104,6 +104,8 @@ class Broker(Record):
     session: i64
     #: How many it has asked for.
     connects: i64
+    #: The session that its controller has been told of.
+    told_session: i64
     #: The session has expired, which it finds out when it has connected anew.
     reconnecting: flag
     #: When ZooKeeper was heard last, and when something was sent to it.
@@ -113,6 +115,7 @@ class Broker(Record):
     reads_topic_configs: flag
     #: What passes before the only server of an ensemble is tried again.
     zookeeper_spin_us: i64
+    zookeeper_servers: i64
     #: The czxid of its registration.
     broker_epoch: i64
     #: Epoch of the controller that it obeys.

@@ -21,12 +21,12 @@ from tidegauge.actors.zookeeper_client import (
     connect,
     reconnect,
     register,
+    start_controller,
     tell_controller,
 )
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
-    CONTROLLER_START,
     SESSION_LOST,
     ZK_CONNECT,
     ZK_CREATE,
@@ -75,7 +75,8 @@ def _take_session(kernel: Kernel, topology: Topology, brokers: Brokers, answer: 
     state = brokers.brokers[broker]
     state.session = answer.count
     take_configs(kernel, topology, brokers, answer)
-    if state.loaded and state.registers_us <= kernel.context[0].time_us:
+    registers = brokers.rules[broker].registered_before_requests
+    if state.loaded and (registers or state.ready_us <= kernel.context[0].time_us):
         register(kernel, topology, brokers, broker)
     _send_lost_writes(kernel, topology, brokers, broker)
 
@@ -103,7 +104,7 @@ def _take_created(
         exit_by_itself(kernel, topology, brokers, broker, STOP_REGISTERED_ALREADY)
     else:
         brokers.brokers[broker].broker_epoch = answer.offset
-        tell_controller(kernel, topology, brokers, broker, CONTROLLER_START)
+        start_controller(kernel, topology, brokers, broker)
 
 
 @inner_rule

@@ -14,6 +14,7 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import Event, Kernel
 from tidegauge.simulation.kinds import (
+    CONTROLLER_START,
     SESSION_PING,
     SESSION_RECONNECTS,
     ZK_CLOSE,
@@ -80,7 +81,8 @@ def reconnect(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     sleep_us = state.zookeeper_spin_us + draw_below(
         _MOST_SLEEP_US, seed, RECONNECT, broker, state.connects
     )
-    since_us = max(0, now_us - lost_us) % (sleep_us + timeout_us)
+    connecting_us = timeout_us // state.zookeeper_servers
+    since_us = max(0, now_us - lost_us) % (sleep_us + connecting_us)
     timer = new_event(kernel, broker, broker, SESSION_RECONNECTS)
     timer.value = state.session
     state.reconnecting = True
@@ -123,15 +125,33 @@ def tell_controller(
 
 
 @inner_rule
+def start_controller(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Let the controller of this broker begin under the session, unless it has already.
+
+    Source: KafkaController.startup@2.6.3.
+    """
+    state = brokers.brokers[broker]
+    if state.told_session != state.session:
+        state.told_session = state.session
+        tell_controller(kernel, topology, brokers, broker, CONTROLLER_START)
+
+
+@inner_rule
 def ping_later(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     """Ping when nothing has been sent for a third of the session's time-out.
+
+    Simplified: a client that something else wakes after a second without sending pings up to a
+    second earlier, and none waits for more than 10 s.
 
     Source: ClientCnxn.SendThread.run of ZooKeeper 3.5.9.
     """
     state = brokers.brokers[broker]
     timer = new_event(kernel, broker, broker, SESSION_PING)
-    timeout_us = state.zookeeper_session_timeout_ms * 1000
-    set_timer(kernel, timer, state.zookeeper_sent_us + timeout_us // 3)
+    third_us = state.zookeeper_session_timeout_ms * 1000 // 3
+    due_us = state.zookeeper_sent_us + third_us
+    if due_us <= kernel.context[0].time_us:
+        due_us = kernel.context[0].time_us + third_us
+    set_timer(kernel, timer, due_us)
 
 
 @inner_rule
@@ -140,7 +160,7 @@ def handle_session_ping(kernel: Kernel, topology: Topology, brokers: Brokers, ti
     broker = timer.destination
     state = brokers.brokers[broker]
     idle_us = kernel.context[0].time_us - state.zookeeper_sent_us
-    if idle_us >= state.zookeeper_session_timeout_ms * 1000 // 3:
+    if state.session != UNDEFINED and idle_us >= state.zookeeper_session_timeout_ms * 1000 // 3:
         _ping(kernel, topology, brokers, broker)
     ping_later(kernel, brokers, broker)
 

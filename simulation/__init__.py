@@ -13,7 +13,8 @@ random draws, the cost model   ``random_streams.py``, ``costs.py``
 rows of the trace, their hash  ``row_kinds.py`` (the schema), ``rows.py`` (written and
                                folded), ``trace_file.py`` (files), ``trace_hash.py``
 producers and consumers        ``producer.py``, ``consumer.py``, ``client_metadata.py``
-the operator, its steps        ``steps.py``; ``new_steps.py`` reads them from a scenario
+the operator, its steps        ``steps.py``, ``step_codes.py``, what they ask:
+                               ``step_requests.py``; ``new_steps.py`` reads them from a scenario
 who is who, znodes             ``topology.py``
 scenario files                 ``scenario.py`` reads one; a part of it in each
                                ``scenario_*.py``

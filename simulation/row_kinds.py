@@ -204,7 +204,7 @@ _CANONICAL = (
     (REMOVED_FROM_ISR, "removed_from_isr", "partition replica leader leader_epoch isr version",
      "the controller has taken a dead replica out of the ISR"),
     (ISR_ALTERED, "isr_altered", "partition leader leader_epoch isr version error",
-     "the controller has decided on an ISR that a leader proposes, and written it"),
+     "the controller has decided on an ISR that a leader proposes: written, or refused"),
     (NOTIFICATION_READ, "notification_read", "notification partition_count",
      "the controller has read an isr_change_notification and now tells the brokers"),
     (CONTROLLER_RESIGNED, "controller_resigned", "broker controller_epoch",

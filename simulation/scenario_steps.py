@@ -66,7 +66,8 @@ class Condition(Part):
     controller: BrokerId | None = Field(default=None, description="This broker is controller.")
     answered: Literal[True] | None = Field(
         default=None,
-        description="All answers have come that a produce step has not waited for, or never will.",
+        description="All answers have come that a produce step has not waited for, or the "
+        "connections are closed on which they were asked for.",
     )
     quiescent: Literal[True] | None = Field(
         default=None,

@@ -14,6 +14,7 @@ from tidegauge.simulation.events import add_item, new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
+    CONSUMER_RESPONSE,
     FETCH,
     OFFSETS_FOR_LEADER_EPOCH,
     PRODUCE,
@@ -116,7 +117,7 @@ def take_answer(kernel: Kernel, client: Client, answer: Event, step: int) -> Non
     """Write down what a step's request was answered, of its one partition."""
     if answer.kind == PRODUCE_RESPONSE:
         client.records_acknowledged += answer.count if answer.error == 0 else 0
-    else:
+    elif answer.kind == CONSUMER_RESPONSE:
         _trace_fetch(kernel, answer)
     row = new_row(kernel, answer.destination, STEP_ANSWERED)
     row.values[0] = step

@@ -183,6 +183,7 @@ def _look(kernel: Kernel, topology: Topology, client: Client, step: Step, proces
 def _look_at(kernel: Kernel, client: Client, process: int, time_us: int) -> None:
     timer = new_event(kernel, process, process, STEP_LOOKS)
     timer.value = client.step
+    timer.request = client.question
     set_timer(kernel, timer, time_us)
 
 
@@ -198,6 +199,9 @@ def handle_step_looks(kernel: Kernel, topology: Topology, clients: Clients, time
     process = timer.destination
     client = clients.clients[client_of(topology, process)]
     if client.step != timer.value or client.waiting != _CONDITION:
+        return
+    if client.question != timer.request:
+        # Something that is watched has changed, so it was looked since.
         return
     step = clients.steps[client.step]
     if step.start != WHEN_ANSWERED:

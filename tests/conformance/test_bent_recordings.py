@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from recordings import golden, written
+from recordings import GOLDEN, golden, written
 from tidegauge.command_line import app
 from tidegauge.conformance.conform import conform
-from tidegauge.conformance.known_differences import KnownDifferences
+from tidegauge.conformance.known_differences import KnownDifferences, known_differences
 from tidegauge.conformance.recorded_schedule import load_schedule
 
 NOTHING_KNOWN = KnownDifferences(())
@@ -90,3 +91,43 @@ def test_what_is_bent_is_found_where_it_was_bent(
     assert f"step {number}, at " in shown.stdout
     assert f"    {path}: " in shown.stdout
     assert "t-0 around it:" in shown.stdout
+
+
+def no_writes(step: dict[str, Any]) -> None:
+    del step["state_writes"]
+
+
+def a_log_less(step: dict[str, Any]) -> None:
+    del partition(step)["logs"]["2"]
+
+
+def far_later_writes(step: dict[str, Any]) -> None:
+    """By more than isr-expiration's period of 2 s."""
+    for writes in step["state_writes"].values():
+        writes["t_ms"] = [[begin + 2500, end + 2500] for begin, end in writes["t_ms"]]
+
+
+def another_recovery_point(step: dict[str, Any]) -> None:
+    partition(step)["logs"]["2"]["recovery_point"] = 999
+
+
+#: The recording, the bend, its step, the path: what the table that comes along must not explain.
+BENDS_OF_WHAT_IS_KNOWN = [
+    ("h1_epochs_0_1_2", another_leader, 2, "partitions.t-0.zk.leader"),
+    ("h1_epochs_0_1_2", another_recovery_point, 3, "partitions.t-0.logs.2.recovery_point"),
+    ("h1_epochs_0_1_2", no_writes, 2, "state_writes.t-0"),
+    ("h1_epochs_0_1_2", a_log_less, 3, "partitions.t-0.logs.2"),
+    ("d2_lag_shrink_4s", far_later_writes, 4, "state_writes.t-0.0.t_ms"),
+]
+
+
+@pytest.mark.parametrize(("name", "bend", "number", "path"), BENDS_OF_WHAT_IS_KNOWN)
+def test_the_table_that_comes_along_does_not_explain_a_bend(
+    tmp_path: Path, name: str, bend: Callable[[dict[str, Any]], None], number: int, path: str
+) -> None:
+    recording = json.loads((GOLDEN / f"{name}.json").read_text())
+    bend(recording["steps"][number])
+    file = written(recording, tmp_path / f"{name}.json")
+
+    result = conform(load_schedule(file), tmp_path / "runs", known_differences(), seeds=3)
+    assert (number, path) in [(each.step.number, each.field.path) for each in result.parting]

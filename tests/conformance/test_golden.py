@@ -22,6 +22,8 @@ TABLE = known_differences()
 
 #: How many of the exact fields may differ for a known cause.
 EXPLAINED_SHARE = 0.02
+#: How many of the schedules have nothing unexplained with the first seed that is tried.
+FIRST_SEED_SHARE = 0.75
 
 
 @cache
@@ -59,5 +61,7 @@ def test_few_fields_differ_for_a_known_cause_and_every_row_has_one(
     compared, explained, _ = figures(everything, EXACT)
     assert compared > 50_000
     assert explained <= EXPLAINED_SHARE * compared
+    first = sum(each.seed == 1 for each in everything)
+    assert first >= FIRST_SEED_SHARE * len(everything)
     idle = idle_rows(TABLE, everything)
     assert [f"line {row.line}: {row.cause}" for row in idle] == []

@@ -48,9 +48,9 @@ def conform_schedules(
 
     A recorded schedule is a JSON file: releases and settings, steps (kill a broker, produce, cut
     a link), and what was observed after each: znodes, logs, checkpoints, answers, times. The same
-    steps are played here, and every field that the file has is compared. What was the same in
-    all repeats of the recording must be the same; what varied must be one of the values that
-    were seen; a time must lie in the recorded span, 20 % below it or 3 s above.
+    steps are played here, and what was observed, answered and written is compared field by field.
+    What was the same in all repeats of the recording must be the same; what varied must be one of
+    the values that were seen; a time must lie in the recorded span, 20 % below it or 3 s above.
 
     A difference is explained if a row of known_differences.md says why. Of all others it shows
     the step at which they begin, and the story around it.

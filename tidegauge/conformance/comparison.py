@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegauge.conformance.played_schedule import StateWrite, StepOutcome
-from tidegauge.conformance.recorded_schedule import ABSENT, RecordedStep, Span, StateWrites, Tree
+from tidegauge.conformance.recorded_schedule import (
+    ABSENT,
+    Merged,
+    RecordedStep,
+    Span,
+    StateWrites,
+    Tree,
+)
 
 EXACT, VARIED, TIME = "exact", "varied", "time"
 #: The rest of a schedule, from a step on that the simulator could not play.
@@ -34,7 +41,8 @@ _BELOW, _ABOVE_MS = 0.8, 3000.0
 #: Fields that are not compared: what the operating system or a log file says, what a harness
 #: did itself, and what is true of every file of a format.
 _NOT_COMPARED = {
-    *("magic", "exit", "size", "failed_starts", "flaps", "quiesce_timeout"),
+    *("magic", "exit", "size", "attempts", "failed_starts", "flaps"),
+    *("ok", "quiesce", "quiesce_timeout", "t_registered_ms"),
     *("wait", "step_ms", "quiesced_after_ms", "znode_gone_ms"),
 }
 
@@ -88,29 +96,72 @@ def not_played(step: int, path: str, reason: str) -> Field:
     return Field(step, path, NOT_PLAYED, None, reason, equal=False)
 
 
-def compare(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
-    """All fields of a step."""
+def compare(
+    recorded: RecordedStep, outcome: StepOutcome, *, records_writes: bool = False
+) -> Iterator[Field]:
+    """All fields of a step.
+
+    Args:
+        recorded: the step as it was recorded.
+        outcome: the same step in the run.
+        records_writes: the recording has all writes of partitions' states, so that there are
+            none where it has none.
+    """
     number = recorded.number
-    for merged, shown in (
-        (recorded.observed, outcome.observed),
-        (recorded.result, outcome.result),
-    ):
-        if merged is None:
-            continue
-        for parts, value in _leaves(merged.exact):
-            if _is_compared(parts):
-                path = ".".join(parts)
-                simulated = value_at(shown, path)
-                yield Field(number, path, EXACT, value, simulated, simulated == value)
-        for name, values in merged.varies.items():
-            if _is_compared(name.split(".")):
-                simulated = value_at(shown, name)
-                yield Field(number, name, VARIED, values, simulated, simulated in values)
+    if recorded.observed is not None:
+        yield from _compare_values(number, recorded.observed, outcome.observed)
+    yield from _compare_values(number, recorded.result, outcome.result)
+    yield from _surplus_logs(recorded, outcome)
+    if records_writes:
+        yield from _surplus_writes(recorded, outcome)
     for name, writes in recorded.state_writes.items():
         yield from _compare_writes(number, name, writes, outcome)
     for name, span in recorded.result.ranges_ms.items():
         if name in outcome.times_ms and _is_compared(name.split(".")):
             yield _time(number, name, span, outcome.times_ms[name])
+
+
+def _compare_values(number: int, recorded: Merged, shown: Tree) -> Iterator[Field]:
+    for parts, value in _leaves(recorded.exact):
+        if _is_compared(parts):
+            path = ".".join(parts)
+            simulated = value_at(shown, path)
+            is_equal = _known(path, simulated) == _known(path, value)
+            yield Field(number, path, EXACT, value, simulated, is_equal)
+    for path, values in recorded.varies.items():
+        if _is_compared(path.split(".")):
+            simulated = value_at(shown, path)
+            yield Field(number, path, VARIED, values, simulated, simulated in values)
+
+
+def _known(path: str, value: Any) -> Any:
+    """A value as a broker that starts takes it: a log without a recovery point has 0."""
+    return 0 if value is None and path.endswith(".recovery_point") else value
+
+
+def _surplus_logs(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
+    """Logs that the run has and the recording, which has the logs of this partition, does not."""
+    if recorded.observed is None:
+        return
+    for name in recorded.observed.exact.get("partitions", {}):
+        above = f"partitions.{name}.logs"
+        logs = value_at(recorded.observed.exact, above)
+        seen = set(logs) if isinstance(logs, dict) else set()
+        for path in recorded.observed.varies:
+            if path.startswith(f"{above}."):
+                seen.add(path.removeprefix(f"{above}.").partition(".")[0])
+        shown = value_at(outcome.observed, above)
+        for broker in sorted(shown.keys() - seen) if seen and isinstance(shown, dict) else ():
+            path = f"{above}.{broker}"
+            yield Field(recorded.number, path, EXACT, ABSENT, shown[broker], equal=False)
+
+
+def _surplus_writes(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
+    """Writes of the state of a partition of which none was recorded in this step."""
+    for name in sorted(outcome.state_writes.keys() - recorded.state_writes.keys()):
+        columns = [each.columns for each in outcome.state_writes[name]]
+        if columns:
+            yield Field(recorded.number, f"{WRITES}{name}", EXACT, [], columns, equal=False)
 
 
 def _compare_writes(

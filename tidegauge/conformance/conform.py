@@ -172,13 +172,14 @@ def _fields_of_run(
     outcomes, stuck = outcomes_of(translation, run)
     recorded = [played.recorded for played in translation.steps]
     steps = list(zip(recorded, outcomes, strict=True))
+    records_writes = any(step.state_writes for step in result.schedule.steps)
     for place, (step, outcome) in enumerate(steps):
         result.outcomes[step.number] = outcome
         if outcome.end_us is None:
             reason = stuck or f"step {step.number} did not come to an end before the run did"
             yield step, not_played(step.number, step.op, reason)
             return
-        for each in compare(step, outcome):
+        for each in compare(step, outcome, records_writes=records_writes):
             yield step, with_shift(each, steps, place)
     unknown = translation.not_played
     if unknown is not None:

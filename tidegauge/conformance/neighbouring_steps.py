@@ -1,4 +1,4 @@
-"""What the simulator shows one step later, or earlier, than it was recorded.
+"""What the simulator shows a step later, or earlier, than it was recorded.
 
 A recording looks at its cluster now and then. Where it looked while something was going on, a
 millisecond decides whether a change is seen after this step or after the next. A field that
@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from tidegauge.conformance.comparison import EXACT, VARIED, WRITES, Field, value_at
 from tidegauge.conformance.played_schedule import StepOutcome
 from tidegauge.conformance.recorded_schedule import ABSENT, RecordedStep
+
+#: How many looks at the cluster before or behind a step count.
+_LOOKS = 3
 
 #: A step as it was recorded, and as it was played.
 Played = tuple[RecordedStep, StepOutcome]
@@ -36,7 +40,8 @@ def with_shift(field: Field, steps: Sequence[Played], place: int) -> Field:
 def _nearest_other(field: Field, steps: Sequence[Played]) -> list[Any]:
     """What the field was recorded to be in the first of these steps in which it is another."""
     here = field.recorded if field.kind == VARIED else [field.recorded]
-    for step, _ in steps:
+    looks = (step for step, _ in steps if step.observed is not None)
+    for step in islice(looks, _LOOKS):
         values = _recorded_values(step, field.path)
         if values and any(value not in here for value in values):
             return values
@@ -60,11 +65,16 @@ def _writes_are_shifted(partition: str, steps: Sequence[Played], place: int) -> 
 
 def _same_writes(partition: str, steps: Sequence[Played]) -> bool:
     """Whether these steps together have the writes that were recorded of them."""
-    recorded: list[list[Any]] = []
-    simulated: list[list[Any]] = []
-    for step, outcome in steps:
-        writes = step.state_writes.get(partition)
-        if writes is not None:
-            recorded += writes.writes if writes.exact else writes.writes_by_repeat[0]
-        simulated += [each.columns for each in outcome.state_writes.get(partition, [])]
-    return recorded == simulated
+    simulated = [
+        each.columns for _, outcome in steps for each in outcome.state_writes.get(partition, [])
+    ]
+    (first, second) = (_repeats(step, partition) for step, _ in steps)
+    return any(one + other == simulated for one in first for other in second)
+
+
+def _repeats(step: RecordedStep, partition: str) -> list[list[list[Any]]]:
+    """The writes that were recorded in a step, of each repeat if they differ."""
+    writes = step.state_writes.get(partition)
+    if writes is None:
+        return [[]]
+    return [writes.writes] if writes.exact else writes.writes_by_repeat

@@ -2,7 +2,8 @@
 
 The same release, protocol, settings, assignment and first controller; the same steps in the
 same order, each when the one before is over, and after it the same quiet time. What the
-recording shows of the outcome is not read here, only how long it took until all was quiet.
+recording shows of the outcome is not read here, only what the machine that recorded took: how
+long until all was quiet, until a broker's virtual machine was up, and how often it was started.
 """
 
 from __future__ import annotations
