@@ -208,7 +208,7 @@ class Process(Record):
     resumed_us: i64
     #: Added to each append by slow disks.
     disk_delay_us: i64
-    #: What has come in while it was stopped.
+    #: What has come in while it was stopped, and has still to be read.
     held: EventList
 
 
