@@ -6,6 +6,7 @@ from tidegauge.controller.partition_state_machine import NEW_PARTITION
 from tidegauge.controller.replica_state_machine import NON_EXISTENT_REPLICA
 from tidegauge.controller.state import ControlPlane, broker_at, partition_at, replica_at
 from tidegauge.replication.compiled import inner_rule
+from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.topology import Topology
 
@@ -40,9 +41,18 @@ def forget_everything(topology: Topology, plane: ControlPlane, controller: int) 
     state.strategy = 0
     state.first_touched = NONE
     state.last_touched = NONE
+    state.first_move = NONE
+    state.last_move = NONE
+    state.moves_refused = False
     for partition in range(sizes.partitions):
         known = partition_at(topology, plane, controller, partition)
         known.known = False
+        known.replicas = EMPTY
+        known.adding = EMPTY
+        known.removing = EMPTY
+        known.reassigned = False
+        known.moves = False
+        known.move_refused = False
         known.has_state = False
         known.state = NEW_PARTITION
         known.touched = False

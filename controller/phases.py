@@ -13,6 +13,9 @@ PREFERRED_ELECTION = code(5)
 AUTO_REBALANCE = code(6)
 ELECT_UNCLEANLY = code(7)
 ALTER_PARTITION = code(8)
+REASSIGNMENT_ASKED_FOR = code(9)
+REASSIGNMENT_RESUMED = code(10)
+REASSIGNMENT_ISR_CHANGE = code(11)
 
 #: What people call each: Kafka's ControllerState where there is one of its own (there
 #: AlterPartition counts as IsrChange).
@@ -26,4 +29,7 @@ NAMES: dict[int, str] = {
     6: "AutoLeaderBalance",
     7: "TopicUncleanLeaderElectionEnable",
     8: "AlterPartition",
+    9: "AlterPartitionReassignment",
+    10: "AlterPartitionReassignment (resumed)",
+    11: "AlterPartitionReassignment (an ISR has changed)",
 }

@@ -12,6 +12,7 @@ from tidegauge.controller.replica_state_machine import (
 )
 from tidegauge.controller.state import ControlPlane, broker_at, partition_at, replica_at
 from tidegauge.replication.compiled import inner_rule
+from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.topology import Topology
 
@@ -58,6 +59,8 @@ def take_replicas_offline(
         partition = topology.slots[row].partition
         known = partition_at(topology, plane, controller, partition)
         if topology.slots[row].broker != broker or not known.known:
+            continue
+        if not contains(known.replicas, row - topology.partitions[partition].first_slot):
             continue
         if enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA) and (
             known.has_state

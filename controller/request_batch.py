@@ -10,6 +10,7 @@ Source: ControllerBrokerRequestBatch.sendRequestsToBrokers@0.10.2.0 and @2.4.0.
 
 from __future__ import annotations
 
+from tidegauge.controller.assignments import is_assigned
 from tidegauge.controller.channels import queue_request
 from tidegauge.controller.elections import CONTROLLED_SHUTDOWN
 from tidegauge.controller.state import (
@@ -71,8 +72,11 @@ def tell_replica(
     item.leader_epoch = state.leader_epoch
     item.isr = state.isr
     item.version = state.partition_epoch
-    item.controller_epoch = partition_at(topology, plane, controller, partition).controller_epoch
-    item.replicas = topology.partitions[partition].replicas
+    known_partition = partition_at(topology, plane, controller, partition)
+    item.replicas = known_partition.replicas
+    item.adding = known_partition.adding
+    item.controller_epoch = known_partition.controller_epoch
+    item.removing = known_partition.removing
 
 
 @inner_rule
@@ -83,8 +87,11 @@ def stop_replica(
     controller: int,
     partition: int,
     broker: int,
+    deletes: bool,
 ) -> None:
     """Put a partition into the StopReplica that is being made for a broker.
+
+    ``deletes``: its log is to be deleted, too. Who is not alive is told nothing.
 
     Source: ControllerBrokerRequestBatch.addStopReplicaRequestForBrokers@2.6.3.
     """
@@ -94,6 +101,7 @@ def stop_replica(
         known.stopping = request.index
     item = add_item(kernel, kernel.events[known.stopping], partition)
     item.leader_epoch = state_at(topology, plane, controller, partition).leader_epoch
+    item.deletes = deletes
 
 
 @inner_rule
@@ -149,7 +157,8 @@ def _tell_replicas(
         known = broker_at(topology, plane, controller, broker)
         # Who is about to stop is told what was decided for that reason only.
         is_told = broker != removing and not (elects and known.shutting_down)
-        if known.alive and is_told:
+        is_replica = is_assigned(topology, plane, controller, partition, slot)
+        if known.alive and is_told and is_replica:
             tell_replica(kernel, topology, plane, controller, partition, broker)
 
 

@@ -53,6 +53,15 @@ class TopicConfig(Record):
     unclean_leader_election: flag
 
 
+class Assignment(Record):
+    """What /brokers/topics/<topic> holds of one partition: replica lists."""
+
+    replicas: i64
+    #: ... of these, what a reassignment adds, and what it will remove.
+    adding: i64
+    removing: i64
+
+
 class ZnodeWatch(Record):
     """A one-shot watch of one process on one znode."""
 
@@ -147,6 +156,17 @@ class Controller(Record):
     answer_version: i64
     answer_broker: i64
     answer_epoch: i64
+    #: The partition whose replicas are being moved (``reassignments.py``); -1 none.
+    moving: i64
+    #: ... and those that are to go.
+    leaving: i64
+    #: ... and have still to be taken offline.
+    offline: i64
+    #: Partitions that have still to be moved: a list.
+    first_move: i64
+    last_move: i64
+    #: What somebody asks for cannot be done, of some partitions.
+    moves_refused: flag
     #: How leaders are being elected: a strategy of ``elections.py``.
     strategy: i64
     #: The broker that states are being written without; -1: leaders are elected.
@@ -205,6 +225,17 @@ class ControllerPartition(Record):
 
     #: It has been created: its topic is known.
     known: flag
+    #: Its assignment, as last read or written; replica lists.
+    replicas: i64
+    adding: i64
+    removing: i64
+    #: Its replicas are being moved, and to which; the event being processed goes on with that.
+    reassigned: flag
+    target: i64
+    moves: flag
+    next_move: i64
+    #: It cannot be moved: whoever asked for it asks no more.
+    move_refused: flag
     #: Its state znode exists.
     has_state: flag
     #: *_PARTITION of ``partition_state_machine.py``.
@@ -252,6 +283,8 @@ class ControlPlane(Tables):
     znodes: Records[Znode]
     znode_watches: Records[ZnodeWatch]
     topic_configs: Records[TopicConfig]
+    #: By number of the partition.
+    assignments: Records[Assignment]
     sessions: Records[Session]
     controllers: Records[Controller]
     rules: Records[ReleaseRules]

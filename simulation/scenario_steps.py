@@ -19,7 +19,9 @@ from tidegauge.simulation.scenario_parts import (
     Offset,
     OfPartition,
     Part,
+    Some,
     one_of,
+    without_repetition,
 )
 from tidegauge.simulation.scenario_settings import ServerSettings, acks_number
 
@@ -68,6 +70,9 @@ class Condition(Part):
         default=None,
         description="All answers have come that a produce step has not waited for, or never will.",
     )
+    reassigned: Literal[True] | None = Field(
+        default=None, description="No partition is being reassigned any more."
+    )
     quiescent: Literal[True] | None = Field(
         default=None,
         description="Every live leader's ISR has all live replicas, no notification is left, and "
@@ -79,7 +84,7 @@ class Condition(Part):
         if sum(getattr(self, name) is not None for name in type(self).model_fields) != 1:
             raise ValueError(
                 "must be one condition: isr, leader, registered, unregistered, controller, "
-                "answered or quiescent"
+                "answered, reassigned or quiescent"
             )
         return self
 
@@ -190,6 +195,30 @@ class CreateTopicStep(StepOfAnyKind):
     topic: str = Field(description="Name of the topic, one of `topics`.")
 
 
+class Move(OfPartition):
+    """The replicas that a partition is to have."""
+
+    replicas: BrokerIds = Field(description="Ids of brokers, the preferred leader first.")
+
+
+class ReassignStep(StepOfAnyKind):
+    """Move replicas, by /admin/reassign_partitions.
+
+    What kafka-reassign-partitions takes as JSON can stand here as it is. As that tool does, it
+    asks for nothing as long as an earlier one has not ended: wait `when: {reassigned: true}`.
+    """
+
+    do: Literal["reassign"]
+    version: Literal[1] = Field(default=1, description="Of Kafka's JSON.")
+    partitions: Some[Move] = Field(description="Which partitions, and where to.")
+
+    @field_validator("partitions")
+    @classmethod
+    def _name_each_once(cls, moves: tuple[Move, ...]) -> tuple[Move, ...]:
+        without_repetition(tuple(f"{move.topic}-{move.partition}" for move in moves))
+        return moves
+
+
 class ObserveStep(StepOfAnyKind):
     """Write down what every replica has in its log and files, and its high watermark."""
 
@@ -223,6 +252,7 @@ Step = Annotated[
     | PreferredElectionStep
     | ConfigureStep
     | CreateTopicStep
+    | ReassignStep
     | ObserveStep
     | WaitStep
     | BeginFaultStep
@@ -231,6 +261,6 @@ Step = Annotated[
     one_of(
         "do",
         *("produce", "fetch", "ask_epoch", "preferred_election", "configure"),
-        *("create_topic", "observe", "wait", "begin_fault", "end_fault"),
+        *("create_topic", "reassign", "observe", "wait", "begin_fault", "end_fault"),
     ),
 ]

@@ -49,12 +49,14 @@ from tidegauge.simulation.step_codes import (
     OBSERVES,
     PREFERS,
     PRODUCES,
+    REASSIGNS,
     WAITS,
     WHEN_ANSWERED,
     WHEN_CONTROLLER,
     WHEN_LEADER,
     WHEN_LEADER_IS_NOT,
     WHEN_QUIESCENT,
+    WHEN_REASSIGNED,
     WHEN_REGISTERED,
     WHEN_UNREGISTERED,
 )
@@ -74,10 +76,12 @@ from tidegauge.simulation.topology import (
     PREFERRED_ELECTION_ZNODE,
     Topology,
     broker_of,
+    reassign_partitions_znode,
     state_znode,
     topic_znode,
     zookeeper_process,
 )
+from tidegauge.simulation.zookeeper_errors import NO_NODE, OK
 
 # Client.waiting
 _CONDITION = code(0)
@@ -171,6 +175,9 @@ def _look(kernel: Kernel, topology: Topology, client: Client, step: Step, proces
         _ask(kernel, topology, process, ZK_CHILDREN, BROKER_IDS_ZNODE, client.question)
     elif step.start == WHEN_CONTROLLER:
         _ask(kernel, topology, process, ZK_EXISTS, CONTROLLER_ZNODE, client.question)
+    elif step.start == WHEN_REASSIGNED:
+        znode = reassign_partitions_znode(topology)
+        _ask(kernel, topology, process, ZK_EXISTS, znode, client.question)
     elif step.start == WHEN_QUIESCENT:
         _ask(kernel, topology, process, ZK_IS_QUIESCENT, NONE, client.question)
         _look_at(kernel, client, process, kernel.context[0].time_us + _LOOK_PERIOD_US)
@@ -249,6 +256,8 @@ def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) ->
         _configure(kernel, topology, step, process)
     elif step.action == CREATES_TOPIC:
         _create_topic(kernel, topology, step.topic, process)
+    elif step.action == REASSIGNS:
+        _ask_for_moves(kernel, topology, clients, step, process)
     elif step.action == OBSERVES:
         _observe(kernel, topology, client.step, process)
     elif step.action != WAITS:
@@ -296,6 +305,23 @@ def _ask_for_preferred(kernel: Kernel, topology: Topology, step: Step, process: 
     for partition in range(topology.sizes[0].partitions):
         if step.partition in (NONE, partition):
             add_item(kernel, request, partition)
+    send(kernel, request, kernel.context[0].time_us)
+
+
+@inner_rule
+def _ask_for_moves(
+    kernel: Kernel, topology: Topology, clients: Clients, step: Step, process: int
+) -> None:
+    """Write where replicas are to be; nothing is written while somebody else's are on the way.
+
+    Source: KafkaZkClient.createPartitionReassignment@2.4.0, ReassignPartitionsCommand@2.4.0.
+    """
+    request = new_event(kernel, process, zookeeper_process(topology), ZK_CREATE)
+    request.znode = reassign_partitions_znode(topology)
+    request.request = NONE
+    for number in range(step.first_move, step.first_move + step.move_count):
+        move = clients.moves[number]
+        add_item(kernel, request, move.partition).replicas = move.replicas
     send(kernel, request, kernel.context[0].time_us)
 
 
@@ -372,8 +398,8 @@ def _holds(
 ) -> bool:
     """Whether what a step waits for is so, by what ZooKeeper has just answered."""
     step = clients.steps[client.step]
-    if step.start == WHEN_QUIESCENT:
-        return answer.error == 0
+    if step.start in (WHEN_QUIESCENT, WHEN_REASSIGNED):
+        return answer.error == (OK if step.start == WHEN_QUIESCENT else NO_NODE)
     if step.start == WHEN_CONTROLLER:
         return answer.error == 0 and answer.broker == step.condition_leader
     if step.start in (WHEN_REGISTERED, WHEN_UNREGISTERED):

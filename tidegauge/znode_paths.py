@@ -1,9 +1,9 @@
 """The paths of znodes: what rows of the trace call by a number, people know by its path.
 
 The numbers are those of ``simulation/topology.py``: the fixed znodes first, then one for each
-broker, topic and partition. All higher ones are places for children of
-/isr_change_notification. A place is taken again when its child is gone, so only the sequence
-number that ZooKeeper gave to the child tells its path.
+broker, topic and partition, and those by which steps move replicas. All higher ones are places
+for children of /isr_change_notification. A place is taken again when its child is gone, so only
+the sequence number that ZooKeeper gave to the child tells its path.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ FIXED_PATHS: dict[int, str] = {
     int(PREFERRED_ELECTION_ZNODE): "/admin/preferred_replica_election",
 }
 
+#: Steps of a scenario that need znodes of their own (``ClusterPlan.admin_znodes``).
+ADMIN_STEPS = frozenset({"reassign"})
+
 _CHILD = f"{FIXED_PATHS[int(NOTIFICATIONS_ZNODE)]}/isr_change_"
 
 
@@ -45,6 +48,7 @@ class ZnodeSort(Enum):
     BROKER = "one broker's registration"
     TOPIC = "one topic's assignment"
     STATE = "one partition's leader and ISR"
+    REASSIGNMENT = "partitions whose replicas are to be moved, and to where"
     NOTIFICATION = "partitions whose ISR has changed"
 
 
@@ -63,6 +67,8 @@ class ZnodePaths:
         """Count brokers, topics and partitions in a manifest (``run_folder.py``)."""
         self._brokers: list[int] = list(manifest["brokers"])
         self._partitions = [(each["topic"], each["partition"]) for each in manifest["partitions"]]
+        steps = manifest["scenario"].get("steps", ())
+        self._moves = any(step["do"] in ADMIN_STEPS for step in steps)
         #: Names of topics, in the order of their numbers.
         self.topics: tuple[str, ...] = tuple(dict.fromkeys(topic for topic, _ in self._partitions))
 
@@ -84,7 +90,9 @@ class ZnodePaths:
             if number < count:
                 return KnownZnode(sort, number)
             number -= count
-        return KnownZnode(ZnodeSort.NOTIFICATION, number)
+        if self._moves and number == 0:
+            return KnownZnode(ZnodeSort.REASSIGNMENT, 0)
+        return KnownZnode(ZnodeSort.NOTIFICATION, number - self._moves)
 
     def path(self, znode: int, sequence_number: int | None = None) -> str:
         """The path of a znode; of a notification with ``*`` if its number is not given."""
@@ -96,6 +104,8 @@ class ZnodePaths:
         if sort is ZnodeSort.STATE:
             topic, partition = self._partitions[number]
             return f"{FIXED_PATHS[int(TOPICS_ZNODE)]}/{topic}/partitions/{partition}/state"
+        if sort is ZnodeSort.REASSIGNMENT:
+            return "/admin/reassign_partitions"
         if sort is ZnodeSort.NOTIFICATION:
             return _CHILD + ("*" if sequence_number is None else f"{sequence_number:010}")
         return FIXED_PATHS.get(znode, f"znode {znode}")

@@ -57,7 +57,8 @@ class Field:
     def apart_us(self) -> int:
         """By how much a time lies before or after its span."""
         first_ms, last_ms = self.recorded
-        return round(1000 * max(first_ms - self.simulated, self.simulated - last_ms))
+        apart_ms: float = max(first_ms - self.simulated, self.simulated - last_ms)
+        return round(1000 * apart_ms)
 
     def told(self) -> str:
         """The difference in one line."""

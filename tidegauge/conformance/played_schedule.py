@@ -34,7 +34,7 @@ _UNSEEN = {
     int(WAITS_FOR_LOCK): "NO_RESPONSE(TimeoutError)",
     int(NOT_LISTENING): "NO_RESPONSE(ConnectionRefusedError)",
 }
-_ZNODES = {"znode_created", "znode_set", "znode_deleted", "session_opened"}
+_ZNODES = {"assignment_written", "znode_created", "znode_set", "znode_deleted", "session_opened"}
 #: How long the harness waits for a fetch.
 _PATIENCE_US = 3_000_000
 _UP, _PAUSED, _DOWN = "up", "paused", "down"
@@ -234,7 +234,7 @@ class _Reader:
 
     def _take_znode(self, row: TraceRow) -> None:
         self.tree.take(row)
-        if row.kind == "session_opened" or self.now < 0:
+        if row.kind in {"session_opened", "assignment_written"} or self.now < 0:
             return
         known = self.names.znodes.known(row["znode"])
         if known.sort is not ZnodeSort.STATE or row.kind == "znode_deleted":
@@ -273,7 +273,7 @@ class _Reader:
             if node is not None and not self._outages:
                 state = json.loads(node.data or "{}") | {"version": node.version}
             tree["partitions"][f"{topic}-{partition}"] = {
-                "replicas_assigned": self.names.replicas(number),
+                "replicas_assigned": self.tree.replicas(topic, partition),
                 "zk": state,
                 "logs": {},
             }
