@@ -123,7 +123,6 @@ from tidegauge.simulation.topology import (
     TOPICS_ZNODE,
     Topology,
     controller_process,
-    first_notification_znode,
     reassign_partitions_znode,
 )
 from tidegauge.simulation.zookeeper_errors import CONTROLLER_MOVED, SESSION_EXPIRED
@@ -235,7 +234,7 @@ def _take_watch(
         _enqueue(kernel, topology, plane, controller, event, TOPIC_CHANGE)
     elif event.znode == PREFERRED_ELECTION_ZNODE:
         _enqueue(kernel, topology, plane, controller, event, PREFERRED_ELECTION)
-    elif topology.sizes[0].admin_znodes > 0 and event.znode < first_notification_znode(topology):
+    elif event.znode != NOTIFICATIONS_ZNODE:
         _take_watch_of_moves(kernel, topology, plane, controller, event)
     elif plane.rules[controller].notifications_listed_anew or not state.active:
         _enqueue(kernel, topology, plane, controller, event, ISR_CHANGE)

@@ -15,11 +15,11 @@ from tidegauge.simulation.durations import Duration, PositiveDuration
 from tidegauge.simulation.scenario_parts import (
     BrokerId,
     BrokerIds,
+    Listed,
     Name,
     Offset,
     OfPartition,
     Part,
-    Some,
     one_of,
     without_repetition,
 )
@@ -210,11 +210,13 @@ class ReassignStep(StepOfAnyKind):
 
     do: Literal["reassign"]
     version: Literal[1] = Field(default=1, description="Of Kafka's JSON.")
-    partitions: Some[Move] = Field(description="Which partitions, and where to.")
+    partitions: Listed[Move] = Field(description="Which partitions, and where to.")
 
     @field_validator("partitions")
     @classmethod
     def _name_each_once(cls, moves: tuple[Move, ...]) -> tuple[Move, ...]:
+        if not moves:
+            raise ValueError("must have at least 1 item")
         without_repetition(tuple(f"{move.topic}-{move.partition}" for move in moves))
         return moves
 
