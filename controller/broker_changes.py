@@ -13,7 +13,7 @@ from tidegauge.controller.channels import close_channel
 from tidegauge.controller.leader_and_isr import failure_takes_offline
 from tidegauge.controller.partition_changes import bring_online, live_replicas
 from tidegauge.controller.partition_state_machine import OFFLINE_PARTITION, may_enter
-from tidegauge.controller.phases import REASSIGNMENT_RESUMED
+from tidegauge.controller.phases import REASSIGNMENT_RESUMED, TOPIC_DELETION_RESUMED
 from tidegauge.controller.reassignments import want_move
 from tidegauge.controller.replica_state_machine import NEW_REPLICA
 from tidegauge.controller.replica_states import bring_replica_online, take_replicas_offline
@@ -25,6 +25,7 @@ from tidegauge.controller.state import (
     replica_at,
     state_at,
 )
+from tidegauge.controller.topic_deletions import is_any_topic_deleted, resume_deletion
 from tidegauge.controller.zookeeper_requests import issue_read
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
@@ -99,6 +100,9 @@ def advance_broker_change(
     state.event = NONE
     if _resume_reassignments(topology, plane, controller):
         state.event = REASSIGNMENT_RESUMED
+        state.phase = 0
+    elif is_any_topic_deleted(topology, plane, controller):
+        state.event = TOPIC_DELETION_RESUMED
         state.phase = 0
 
 
@@ -219,6 +223,7 @@ def _tell_new_replicas(
         is_replica = is_assigned(topology, plane, controller, partition, slot)
         if is_replica and broker_at(topology, plane, controller, broker).change == change:
             row = facts.first_slot + slot
+            resume_deletion(topology, plane, controller, facts.topic)
             # Who is new will be told when the reassignment goes on.
             was_new = replica_at(topology, plane, controller, row).state == NEW_REPLICA
             bring_replica_online(topology, plane, controller, row)

@@ -14,7 +14,13 @@ from tidegauge.controller.partition_changes import elect_selected, remove_from_i
 from tidegauge.controller.replica_state_machine import OFFLINE_REPLICA
 from tidegauge.controller.replica_states import enter_replica_state
 from tidegauge.controller.request_batch import send_requests, stop_replica
-from tidegauge.controller.state import ControlPlane, broker_at, partition_at, state_at
+from tidegauge.controller.state import (
+    ControlPlane,
+    broker_at,
+    is_deleted,
+    partition_at,
+    state_at,
+)
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
@@ -104,6 +110,8 @@ def _is_concerned(
     topology: Topology, plane: ControlPlane, controller: int, partition: int, broker: int
 ) -> bool:
     known = partition_at(topology, plane, controller, partition)
+    if is_deleted(topology, plane, controller, partition):
+        return False
     slot = slot_of(topology, partition, broker)
     return known.has_state and size(known.replicas) > 1 and contains(known.replicas, slot)
 

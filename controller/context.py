@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidegauge.controller.partition_state_machine import NEW_PARTITION
 from tidegauge.controller.replica_state_machine import NON_EXISTENT_REPLICA
-from tidegauge.controller.state import ControlPlane, broker_at, partition_at, replica_at
+from tidegauge.controller.state import ControlPlane, broker_at, partition_at, replica_at, topic_at
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.kernel import NONE, Kernel
@@ -60,6 +60,11 @@ def forget_everything(topology: Topology, plane: ControlPlane, controller: int) 
         known.selected = False
         known.is_followed = False
         known.unclean_enabled = False
+    for topic in range(sizes.topics):
+        known_topic = topic_at(topology, plane, controller, topic)
+        known_topic.deleted = False
+        known_topic.ineligible = False
+        known_topic.deletion_started = False
     for row in range(len(topology.slots)):
         replica_at(topology, plane, controller, row).state = NON_EXISTENT_REPLICA
     for broker in range(sizes.brokers):

@@ -60,6 +60,7 @@ from tidegauge.simulation.topology import (
     Topology,
     broker_of,
     controller_process,
+    delete_topics_znode,
 )
 from tidegauge.simulation.zookeeper_errors import OK
 
@@ -192,6 +193,9 @@ def _take_over(kernel: Kernel, topology: Topology, plane: ControlPlane, controll
     forget_everything(topology, plane, controller)
     for parent in (BROKER_IDS_ZNODE, TOPICS_ZNODE, NOTIFICATIONS_ZNODE):
         issue_read(kernel, topology, plane, controller, ZK_CHILDREN, parent, _TRUE)
+    if topology.sizes[0].admin_znodes > 0:
+        znode = delete_topics_znode(topology)
+        issue_read(kernel, topology, plane, controller, ZK_CHILDREN, znode, _TRUE)
     issue_read(kernel, topology, plane, controller, ZK_EXISTS, PREFERRED_ELECTION_ZNODE, _TRUE)
 
 

@@ -12,6 +12,7 @@ from tidegauge.controller.state import (
     ControllerBroker,
     ControllerPartition,
     ControllerReplica,
+    ControllerTopic,
     ControlPlane,
     Ensemble,
     Session,
@@ -50,6 +51,7 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
         brokers=new_records(ControllerBroker, 0),
         partitions=new_records(ControllerPartition, 0),
         leader_and_isr=new_records(LeaderAndIsr, 0),
+        topics=new_records(ControllerTopic, 0),
         replicas=new_records(ControllerReplica, 0),
         proposal=new_records(LeaderAndIsr, 1),
     )
@@ -88,7 +90,7 @@ def _set_controllers(plan: ClusterPlan, plane: ControlPlane) -> None:
     empty_lists(controllers, "queue")
     empty_lists(controllers, "unsent")
     for field in (
-        *("session", "context", "event", "listing", "removing", "request", "moving"),
+        *("session", "context", "event", "listing", "removing", "request", "moving", "deleting"),
         *("first_touched", "last_touched", "first_move", "last_move"),
     ):
         column(controllers, field)[:] = NONE
@@ -134,6 +136,7 @@ def _add_context(plan: ClusterPlan, plane: ControlPlane) -> None:
     plane.brokers = grown(plane.brokers, (count + 1) * brokers)
     plane.partitions = grown(plane.partitions, (count + 1) * partitions)
     plane.leader_and_isr = grown(plane.leader_and_isr, (count + 1) * partitions)
+    plane.topics = grown(plane.topics, (count + 1) * len(plan.scenario.topics))
     plane.replicas = grown(plane.replicas, (count + 1) * replicas)
     new_brokers = plane.brokers[count * brokers : (count + 1) * brokers]
     empty_lists(new_brokers, "queue")

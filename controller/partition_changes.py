@@ -33,7 +33,13 @@ from tidegauge.controller.partition_state_machine import (
     may_enter,
 )
 from tidegauge.controller.request_batch import lead_anew
-from tidegauge.controller.state import ControlPlane, broker_at, partition_at, state_at
+from tidegauge.controller.state import (
+    ControlPlane,
+    broker_at,
+    is_deleted,
+    partition_at,
+    state_at,
+)
 from tidegauge.controller.zookeeper_requests import issue, new_request
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.isr_update import alters_partition
@@ -113,6 +119,8 @@ def bring_online(
     for partition in range(topology.sizes[0].partitions):
         known = partition_at(topology, plane, controller, partition)
         is_asked_for = topic in (NONE, topology.partitions[partition].topic)
+        if is_deleted(topology, plane, controller, partition):
+            continue
         if is_asked_for and known.known and known.state in (NEW_PARTITION, OFFLINE_PARTITION):
             if known.has_state:
                 _read_and_decide(kernel, topology, plane, controller, partition)

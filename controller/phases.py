@@ -16,6 +16,9 @@ ALTER_PARTITION = code(8)
 REASSIGNMENT_ASKED_FOR = code(9)
 REASSIGNMENT_RESUMED = code(10)
 REASSIGNMENT_ISR_CHANGE = code(11)
+TOPIC_DELETION_ASKED_FOR = code(12)
+TOPIC_DELETION_RESUMED = code(13)
+REPLICAS_DELETED = code(14)
 
 #: What people call each: Kafka's ControllerState where there is one of its own (there
 #: AlterPartition counts as IsrChange).
@@ -32,4 +35,7 @@ NAMES: dict[int, str] = {
     9: "AlterPartitionReassignment",
     10: "AlterPartitionReassignment (resumed)",
     11: "AlterPartitionReassignment (an ISR has changed)",
+    12: "TopicDeletion",
+    13: "TopicDeletion (resumed)",
+    14: "TopicDeletion (replicas are deleted)",
 }

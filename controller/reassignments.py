@@ -40,6 +40,7 @@ from tidegauge.controller.phases import (
     PREFERRED_ELECTION,
     REASSIGNMENT_ASKED_FOR,
     REASSIGNMENT_ISR_CHANGE,
+    TOPIC_DELETION_RESUMED,
 )
 from tidegauge.controller.replica_state_machine import (
     NEW_REPLICA,
@@ -59,10 +60,12 @@ from tidegauge.controller.state import (
     ControllerPartition,
     ControlPlane,
     broker_at,
+    is_deleted,
     partition_at,
     replica_at,
     state_at,
 )
+from tidegauge.controller.topic_deletions import is_any_topic_deleted, resume_deletion
 from tidegauge.controller.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, single, without
@@ -230,7 +233,8 @@ def take_asked_moves(
         cursor = item.next
         known = partition_at(topology, plane, controller, item.partition)
         # Kafka fails on one without a leader only after it has written the assignment.
-        if known.known and known.has_state:
+        is_gone = is_deleted(topology, plane, controller, item.partition)
+        if known.known and known.has_state and not is_gone:
             known.target = item.replicas
             want_move(topology, plane, controller, item.partition)
         else:
@@ -490,6 +494,7 @@ def _tell_end(kernel: Kernel, topology: Topology, plane: ControlPlane, controlle
     partition = plane.controllers[controller].moving
     known = partition_at(topology, plane, controller, partition)
     known.reassigned = False
+    resume_deletion(topology, plane, controller, topology.partitions[partition].topic)
     touch(topology, plane, controller, partition)
     send_requests(kernel, topology, plane, controller)
     written = new_row(kernel, controller_process(topology, controller), REASSIGNMENT_DONE)
@@ -507,7 +512,10 @@ def _end(topology: Topology, plane: ControlPlane, controller: int) -> None:
         state.moves_refused = False
         for partition in range(topology.sizes[0].partitions):
             partition_at(topology, plane, controller, partition).move_refused = False
-    if state.election_pending:
+    if is_any_topic_deleted(topology, plane, controller):
+        state.event = TOPIC_DELETION_RESUMED
+        state.phase = 0
+    elif state.election_pending:
         # It was asked for when this controller took over.
         state.election_pending = False
         state.event = PREFERRED_ELECTION

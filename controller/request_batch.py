@@ -16,10 +16,12 @@ from tidegauge.controller.elections import CONTROLLED_SHUTDOWN
 from tidegauge.controller.state import (
     ControlPlane,
     broker_at,
+    is_deleted,
     partition_at,
     state_at,
 )
 from tidegauge.replication.compiled import inner_rule
+from tidegauge.replication.controller_requests import EPOCH_DURING_DELETE
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import add_item, new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
@@ -46,7 +48,12 @@ def touch(topology: Topology, plane: ControlPlane, controller: int, partition: i
 
 @inner_rule
 def lead_anew(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> None:
-    """All live replicas of a partition have to be told of its leader and ISR."""
+    """All live replicas of a partition have to be told of its leader and ISR.
+
+    Nobody is, if its topic is to be deleted.
+    """
+    if is_deleted(topology, plane, controller, partition):
+        return
     touch(topology, plane, controller, partition)
     partition_at(topology, plane, controller, partition).led_anew = True
 
@@ -101,6 +108,8 @@ def stop_replica(
         known.stopping = request.index
     item = add_item(kernel, kernel.events[known.stopping], partition)
     item.leader_epoch = state_at(topology, plane, controller, partition).leader_epoch
+    if is_deleted(topology, plane, controller, partition):
+        item.leader_epoch = EPOCH_DURING_DELETE
     item.deletes = deletes
 
 
@@ -193,6 +202,8 @@ def _write_down(kernel: Kernel, topology: Topology, plane: ControlPlane, control
         if known.has_state:
             current = state_at(topology, plane, controller, partition)
             leader = broker_of(topology, partition, current.leader)
+            if is_deleted(topology, plane, controller, partition):
+                leader = UNDEFINED
             _write_change(kernel, plane, controller, partition, leader, current.leader_epoch)
             count += 1
         partition = known.next_touched

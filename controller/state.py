@@ -167,6 +167,9 @@ class Controller(Record):
     last_move: i64
     #: What somebody asks for cannot be done, of some partitions.
     moves_refused: flag
+    #: The topic that is being deleted, and how many brokers have been looked at; -1 none.
+    deleting: i64
+    deleting_broker: i64
     #: How leaders are being elected: a strategy of ``elections.py``.
     strategy: i64
     #: The broker that states are being written without; -1: leaders are elected.
@@ -258,6 +261,17 @@ class ControllerPartition(Record):
     unclean: flag
 
 
+class ControllerTopic(Record):
+    """What a controller knows of a topic that is to be deleted."""
+
+    #: Somebody has asked for it.
+    deleted: flag
+    #: It cannot be done now: a broker is dead, or replicas are being moved.
+    ineligible: flag
+    #: Its partitions are gone for everybody; their logs may not be.
+    deletion_started: flag
+
+
 class ControllerReplica(Record):
     """What a controller knows of one replica."""
 
@@ -294,6 +308,8 @@ class ControlPlane(Tables):
     #: At ``context * partition_count + partition``.
     partitions: Records[ControllerPartition]
     leader_and_isr: Records[LeaderAndIsr]
+    #: At ``context * topic_count + topic``.
+    topics: Records[ControllerTopic]
     #: At ``context * replica_count + row``.
     replicas: Records[ControllerReplica]
     #: What a rule has to decide on before it is written: one record.
@@ -325,6 +341,21 @@ def state_at(
     """A partition's leader and ISR, as a controller has read or written them last."""
     context = plane.controllers[controller].context
     return plane.leader_and_isr[context * topology.sizes[0].partitions + partition]
+
+
+@inner_rule
+def topic_at(
+    topology: Topology, plane: ControlPlane, controller: int, topic: int
+) -> ControllerTopic:
+    """What a controller knows of a topic."""
+    context = plane.controllers[controller].context
+    return plane.topics[context * topology.sizes[0].topics + topic]
+
+
+@inner_rule
+def is_deleted(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> bool:
+    """Whether a partition's topic is to be deleted (Kafka: isTopicQueuedUpForDeletion)."""
+    return topic_at(topology, plane, controller, topology.partitions[partition].topic).deleted
 
 
 @inner_rule

@@ -23,6 +23,7 @@ from tidegauge.simulation.topology import (
     PREFERRED_ELECTION_ZNODE,
     TOPICS_ZNODE,
     Topology,
+    delete_topics_znode,
     first_notification_znode,
     reassign_partitions_znode,
 )
@@ -34,6 +35,9 @@ def parent_of(topology: Topology, znode: int) -> int:
     sizes = topology.sizes[0]
     if znode >= first_notification_znode(topology):
         return NOTIFICATIONS_ZNODE
+    if znode > delete_topics_znode(topology):
+        # There are such numbers only where topics are deleted: others are notifications.
+        return delete_topics_znode(topology)
     if FIXED_ZNODES <= znode < FIXED_ZNODES + sizes.brokers:
         return BROKER_IDS_ZNODE
     if FIXED_ZNODES + sizes.brokers <= znode < FIXED_ZNODES + sizes.brokers + sizes.topics:

@@ -74,8 +74,10 @@ from tidegauge.simulation.topology import (
     Topology,
     broker_of,
     broker_znode,
+    delete_topics_znode,
     first_notification_znode,
     state_znode,
+    topic_deletion_znode,
 )
 from tidegauge.simulation.zookeeper_errors import (
     BAD_VERSION,
@@ -485,6 +487,9 @@ def _list_children(
         return
     first = FIXED_ZNODES
     count = sizes.brokers
+    if sizes.admin_znodes > 0 and parent == delete_topics_znode(topology):
+        first = topic_deletion_znode(topology, 0)
+        count = sizes.topics
     if parent == TOPICS_ZNODE:
         first = FIXED_ZNODES + sizes.brokers
         count = sizes.topics

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, ZOOKEEPER
 from tidegauge.simulation.scenario import Scenario
 from tidegauge.simulation.scenario_faults import Endpoint
-from tidegauge.simulation.scenario_steps import ReassignStep
+from tidegauge.simulation.scenario_steps import DeleteTopicStep, ReassignStep
 from tidegauge.simulation.scenario_workload import ClientGroup, ConsumerGroup, ProducerGroup
 
 #: The name of the client that creates topics and takes the steps.
@@ -150,8 +150,9 @@ class ClusterPlan:
 
         None where no step does either: nobody watches them then, as nothing would ever happen.
         """
-        moves = any(isinstance(step, ReassignStep) for step in self.scenario.steps)
-        return 1 if moves else 0
+        steps = self.scenario.steps
+        has_any = any(isinstance(step, ReassignStep | DeleteTopicStep) for step in steps)
+        return 2 + len(self.scenario.topics) if has_any else 0
 
     @cached_property
     def width(self) -> int:

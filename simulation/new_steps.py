@@ -17,6 +17,7 @@ from tidegauge.simulation.scenario_steps import (
     Condition,
     ConfigureStep,
     CreateTopicStep,
+    DeleteTopicStep,
     EndFaultStep,
     FetchStep,
     LeaderIs,
@@ -110,6 +111,9 @@ def _plan_action(plan: ClusterPlan, planned: StepOfAnyKind, step: Step) -> None:
         step.unclean = planned.settings.get("unclean.leader.election.enable", -1)
     elif isinstance(planned, CreateTopicStep):
         step.action = step_codes.CREATES_TOPIC
+        step.topic = _topic_number(plan, planned.topic)
+    elif isinstance(planned, DeleteTopicStep):
+        step.action = step_codes.DELETES_TOPIC
         step.topic = _topic_number(plan, planned.topic)
     elif isinstance(planned, BeginFaultStep | EndFaultStep):
         step.action = (

@@ -115,6 +115,8 @@ LEADER_EPOCH_RAISED = code(68)
 REASSIGNMENT_BEGUN = code(69)
 REASSIGNMENT_DONE = code(70)
 LOG_DELETED = code(71)
+TOPIC_DELETION_BEGUN = code(72)
+TOPIC_DELETED = code(73)
 
 # fmt: off
 _CANONICAL = (
@@ -219,6 +221,10 @@ _CANONICAL = (
      "the controller begins to move replicas, or takes it up again"),
     (REASSIGNMENT_DONE, "reassignment_done", "partition replicas",
      "the replicas of a partition are where they were to be"),
+    (TOPIC_DELETION_BEGUN, "topic_deletion_begun", "topic",
+     "the controller begins to delete a topic: nobody leads its partitions any more"),
+    (TOPIC_DELETED, "topic_deleted", "topic",
+     "all logs of a topic are deleted, and so is what ZooKeeper held of it"),
     (REMOVED_FROM_ISR, "removed_from_isr", "partition replica leader leader_epoch isr version",
      "the controller has taken a dead replica out of the ISR"),
     (ISR_ALTERED, "isr_altered", "partition leader leader_epoch isr version error",

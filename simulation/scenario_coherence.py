@@ -42,6 +42,7 @@ from tidegauge.simulation.scenario_steps import (
     Condition,
     ConfigureStep,
     CreateTopicStep,
+    DeleteTopicStep,
     EndFaultStep,
     Move,
     PreferredElectionStep,
@@ -50,7 +51,7 @@ from tidegauge.simulation.scenario_steps import (
     StepOfAnyKind,
 )
 
-#: KIP-455: what is being moved can be read from the assignment.
+#: KIP-455: what is being moved can be read from the assignment. What is deleted was read there.
 _FIRST_TO_REASSIGN = Release.parse("2.4.0")
 
 
@@ -305,7 +306,7 @@ def _action(path: Path, step: StepOfAnyKind, scenario: Scenario) -> Iterator[Pro
     elif isinstance(step, PreferredElectionStep):
         if step.topic is not None and step.partition is not None:
             yield from _partition(path, step.topic, step.partition, scenario)
-    elif isinstance(step, CreateTopicStep):
+    elif isinstance(step, CreateTopicStep | DeleteTopicStep):
         yield from _topic((*path, "topic"), step.topic, scenario)
     elif isinstance(step, ConfigureStep):
         yield from _topic((*path, "topic"), step.topic, scenario)
@@ -386,6 +387,10 @@ def _steps_that_reassign(scenario: Scenario) -> Iterator[Problem]:
             yield from _old_controllers(path, scenario)
             for number, move in enumerate(step.partitions):
                 yield from _move((*path, "partitions", number), move, to_come, scenario)
+        elif isinstance(step, DeleteTopicStep):
+            yield from _old_controllers(path, scenario)
+            if step.topic in to_come:
+                yield Problem((*path, "topic"), f"{step.topic} is created by a later step")
         if step.when is not None and step.when.reassigned and not reassigns:
             message = "nothing is reassigned: no step before does so"
             yield Problem((*path, "when", "reassigned"), message)
@@ -396,7 +401,7 @@ def _old_controllers(path: Path, scenario: Scenario) -> Iterator[Problem]:
     releases = {scenario.release_of(broker)[0] for broker in scenario.broker_ids()}
     old = sorted(each for each in releases if Release.parse(each) < _FIRST_TO_REASSIGN)
     if old:
-        message = f"is simulated from 2.4 on (KIP-455), and a broker has release {old[0]}"
+        message = f"is simulated from 2.4 on, and a broker has release {old[0]}"
         yield Problem((*path, "do"), message)
 
 

@@ -195,6 +195,13 @@ class CreateTopicStep(StepOfAnyKind):
     topic: str = Field(description="Name of the topic, one of `topics`.")
 
 
+class DeleteTopicStep(StepOfAnyKind):
+    """Delete a topic, by /admin/delete_topics; it is gone when all its brokers have deleted it."""
+
+    do: Literal["delete_topic"]
+    topic: str = Field(description="Name of the topic.")
+
+
 class Move(OfPartition):
     """The replicas that a partition is to have."""
 
@@ -254,6 +261,7 @@ Step = Annotated[
     | PreferredElectionStep
     | ConfigureStep
     | CreateTopicStep
+    | DeleteTopicStep
     | ReassignStep
     | ObserveStep
     | WaitStep
@@ -263,6 +271,14 @@ Step = Annotated[
     one_of(
         "do",
         *("produce", "fetch", "ask_epoch", "preferred_election", "configure"),
-        *("create_topic", "reassign", "observe", "wait", "begin_fault", "end_fault"),
+        *(
+            "create_topic",
+            "delete_topic",
+            "reassign",
+            "observe",
+            "wait",
+            "begin_fault",
+            "end_fault",
+        ),
     ),
 ]

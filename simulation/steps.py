@@ -45,6 +45,7 @@ from tidegauge.simulation.step_codes import (
     BEGINS_FAULT,
     CONFIGURES,
     CREATES_TOPIC,
+    DELETES_TOPIC,
     FETCHES,
     OBSERVES,
     PREFERS,
@@ -78,6 +79,7 @@ from tidegauge.simulation.topology import (
     broker_of,
     reassign_partitions_znode,
     state_znode,
+    topic_deletion_znode,
     topic_znode,
     zookeeper_process,
 )
@@ -137,8 +139,14 @@ def _a_step_creates(clients: Clients, topic: int) -> bool:
 @inner_rule
 def _create_topic(kernel: Kernel, topology: Topology, topic: int, process: int) -> None:
     """Source: AdminUtils.createTopic@0.10.2.0, AdminZkClient.createTopicWithAssignment@2.4.0."""
+    _create(kernel, topology, topic_znode(topology, topic), process)
+
+
+@inner_rule
+def _create(kernel: Kernel, topology: Topology, znode: int, process: int) -> None:
+    """Create a znode; nobody waits for the answer."""
     request = new_event(kernel, process, zookeeper_process(topology), ZK_CREATE)
-    request.znode = topic_znode(topology, topic)
+    request.znode = znode
     request.request = NONE
     send(kernel, request, kernel.context[0].time_us)
 
@@ -256,6 +264,8 @@ def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) ->
         _configure(kernel, topology, step, process)
     elif step.action == CREATES_TOPIC:
         _create_topic(kernel, topology, step.topic, process)
+    elif step.action == DELETES_TOPIC:
+        _create(kernel, topology, topic_deletion_znode(topology, step.topic), process)
     elif step.action == REASSIGNS:
         _ask_for_moves(kernel, topology, clients, step, process)
     elif step.action == OBSERVES:

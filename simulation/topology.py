@@ -107,6 +107,18 @@ def reassign_partitions_znode(topology: Topology) -> int:
 
 
 @rule
+def delete_topics_znode(topology: Topology) -> int:
+    """/admin/delete_topics, behind it."""
+    return reassign_partitions_znode(topology) + 1
+
+
+@rule
+def topic_deletion_znode(topology: Topology, topic: int) -> int:
+    """/admin/delete_topics/<topic>, behind these."""
+    return delete_topics_znode(topology) + 1 + topic
+
+
+@rule
 def first_notification_znode(topology: Topology) -> int:
     """The first of the znodes that become children of /isr_change_notification."""
     return reassign_partitions_znode(topology) + topology.sizes[0].admin_znodes

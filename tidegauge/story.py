@@ -106,6 +106,8 @@ WORDS: dict[str, str] = {
     "reassignment_begun":
         "moves replicas, now {replicas}: {adding} are added, {removing} will be removed",
     "reassignment_done": "has moved the replicas: they are {replicas}",
+    "topic_deletion_begun": "begins to delete {topic}",
+    "topic_deleted": "has deleted {topic}",
     "notification_read":
         "reads isr_change_notification {notification} about {partition_count} partition(s)",
     "controller_resigned": "{broker} is no longer controller, controller epoch {controller_epoch}",

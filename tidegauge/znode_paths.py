@@ -1,7 +1,8 @@
 """The paths of znodes: what rows of the trace call by a number, people know by its path.
 
 The numbers are those of ``simulation/topology.py``: the fixed znodes first, then one for each
-broker, topic and partition, and those by which steps move replicas. All higher ones are places
+broker, topic and partition, and those by which steps move replicas
+and delete topics. All higher ones are places
 for children of /isr_change_notification. A place is taken again when its child is gone, so only
 the sequence number that ZooKeeper gave to the child tells its path.
 """
@@ -33,7 +34,8 @@ FIXED_PATHS: dict[int, str] = {
 }
 
 #: Steps of a scenario that need znodes of their own (``ClusterPlan.admin_znodes``).
-ADMIN_STEPS = frozenset({"reassign"})
+ADMIN_STEPS = frozenset({"delete_topic", "reassign"})
+
 
 _CHILD = f"{FIXED_PATHS[int(NOTIFICATIONS_ZNODE)]}/isr_change_"
 
@@ -49,7 +51,15 @@ class ZnodeSort(Enum):
     TOPIC = "one topic's assignment"
     STATE = "one partition's leader and ISR"
     REASSIGNMENT = "partitions whose replicas are to be moved, and to where"
+    DELETIONS = "nothing; its children are topics that are to be deleted"
+    TOPIC_DELETION = "nothing; its topic is to be deleted"
     NOTIFICATION = "partitions whose ISR has changed"
+
+
+_ADMIN_PATHS = {
+    ZnodeSort.REASSIGNMENT: "/admin/reassign_partitions",
+    ZnodeSort.DELETIONS: "/admin/delete_topics",
+}
 
 
 class KnownZnode(NamedTuple):
@@ -86,13 +96,14 @@ class ZnodePaths:
             (ZnodeSort.BROKER, len(self._brokers)),
             (ZnodeSort.TOPIC, len(self.topics)),
             (ZnodeSort.STATE, len(self._partitions)),
+            (ZnodeSort.REASSIGNMENT, self._moves),
+            (ZnodeSort.DELETIONS, self._moves),
+            (ZnodeSort.TOPIC_DELETION, len(self.topics) * self._moves),
         ):
             if number < count:
                 return KnownZnode(sort, number)
             number -= count
-        if self._moves and number == 0:
-            return KnownZnode(ZnodeSort.REASSIGNMENT, 0)
-        return KnownZnode(ZnodeSort.NOTIFICATION, number - self._moves)
+        return KnownZnode(ZnodeSort.NOTIFICATION, number)
 
     def path(self, znode: int, sequence_number: int | None = None) -> str:
         """The path of a znode; of a notification with ``*`` if its number is not given."""
@@ -104,8 +115,8 @@ class ZnodePaths:
         if sort is ZnodeSort.STATE:
             topic, partition = self._partitions[number]
             return f"{FIXED_PATHS[int(TOPICS_ZNODE)]}/{topic}/partitions/{partition}/state"
-        if sort is ZnodeSort.REASSIGNMENT:
-            return "/admin/reassign_partitions"
         if sort is ZnodeSort.NOTIFICATION:
             return _CHILD + ("*" if sequence_number is None else f"{sequence_number:010}")
-        return FIXED_PATHS.get(znode, f"znode {znode}")
+        if sort is ZnodeSort.TOPIC_DELETION:
+            return f"{_ADMIN_PATHS[ZnodeSort.DELETIONS]}/{self.topics[number]}"
+        return FIXED_PATHS.get(znode) or _ADMIN_PATHS[sort]

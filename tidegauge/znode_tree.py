@@ -31,7 +31,13 @@ _ROWS = _ISR_CHANGES | {
     "znode_deleted",
 }
 
-_OF_PARTITIONS = {ZnodeSort.NOTIFICATION, ZnodeSort.PREFERRED_ELECTION, ZnodeSort.REASSIGNMENT}
+#: What somebody asks for, or tells.
+_OF_OTHERS = {
+    ZnodeSort.NOTIFICATION,
+    ZnodeSort.PREFERRED_ELECTION,
+    ZnodeSort.REASSIGNMENT,
+    ZnodeSort.TOPIC_DELETION,
+}
 
 #: KIP-455: assignments have lists of replicas that are being added and removed.
 _REASSIGNMENT_IN_TOPIC = Release.parse("2.4.0")
@@ -165,8 +171,8 @@ class ZnodeTree:
         sort, number = self._paths.known(row["znode"])
         if sort is ZnodeSort.CONTROLLER_EPOCH:
             return str(row["controller_epoch"])
-        if sort in _OF_PARTITIONS:
-            # Rows about znodes do not say which partitions the others name.
+        if sort in _OF_OTHERS:
+            # Rows about znodes do not say what these hold.
             is_notification = sort is ZnodeSort.NOTIFICATION
             sent = self._sent.get(row["writer"]) if is_notification else None
             return None if sent is None else _json(self._notification(sent))

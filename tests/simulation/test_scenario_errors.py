@@ -206,7 +206,7 @@ def test_a_topic_moves_when_it_is_there_and_controllers_know_how(tmp_path: Path)
     assert "fixed is created by a later step" in error
     old = SOUND.replace('release: "2.4"', 'release: "2.3"').replace("checks", f"  - {move}\nchecks")
     (error,) = errors_in(tmp_path, old)
-    assert "steps[4].do: is simulated from 2.4 on (KIP-455), and a broker has release 2.3" in error
+    assert "steps[4].do: is simulated from 2.4 on, and a broker has release 2.3" in error
     waits = "  - {when: {reassigned: true}, within: 9s, do: wait}\n"
     (error,) = errors_in(tmp_path, SOUND.replace("checks", f"{waits}checks"))
     assert "nothing is reassigned: no step before does so" in error

@@ -89,6 +89,8 @@ class _Reader:
         self.keeps_epochs = rules_of(schedule.release, schedule.protocol).records_carry_epoch
         self.brokers = schedule.brokers
         self.topics: list[str] = []
+        #: Paths of znodes that were deleted.
+        self._deleted: set[str] = set()
         #: Index of the recorded step that is being played; -1: before the first.
         self.now = -1
         self._place = {
@@ -233,6 +235,8 @@ class _Reader:
     # ZooKeeper.
 
     def _take_znode(self, row: TraceRow) -> None:
+        if row.kind == "znode_deleted":
+            self._deleted.add(self.names.znodes.path(row["znode"], 0))
         self.tree.take(row)
         if row.kind in {"session_opened", "assignment_written"} or self.now < 0:
             return
@@ -266,7 +270,7 @@ class _Reader:
         }
         for number in self.names.partitions.values():
             topic, partition = self.names.topic_and_partition(number)
-            if topic not in self.topics:
+            if topic not in self.topics or f"/brokers/topics/{topic}" in self._deleted:
                 continue
             node = nodes.get(f"/brokers/topics/{topic}/partitions/{partition}/state")
             state = None

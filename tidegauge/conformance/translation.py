@@ -413,6 +413,9 @@ class _Writer:
     def _write_pref(self, _: PlayedStep) -> None:
         self._add("preferred_election")
 
+    def _write_delete(self, played: PlayedStep) -> None:
+        self._add("delete_topic", topic=played.recorded.step["topic"])
+
     def _write_reassign(self, played: PlayedStep) -> None:
         """Ask for it, and wait until the znode is gone."""
         moves = played.recorded.step["to"]
