@@ -29,9 +29,11 @@ from tidegauge.controller.request_batch import lead_anew, send_metadata, send_re
 from tidegauge.controller.state import (
     ControlPlane,
     broker_at,
+    is_deleted,
     partition_at,
     replica_at,
     state_at,
+    topic_at,
 )
 from tidegauge.controller.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.replication.compiled import code, inner_rule
@@ -242,6 +244,8 @@ def _start_replicas(topology: Topology, plane: ControlPlane, controller: int) ->
             replica.state = REPLICA_DELETION_INELIGIBLE
             if broker_at(topology, plane, controller, topology.slots[row].broker).alive:
                 replica.state = ONLINE_REPLICA
+            elif is_deleted(topology, plane, controller, partition):
+                topic_at(topology, plane, controller, facts.topic).ineligible = True
         if known.has_state:
             lead_anew(topology, plane, controller, partition)
 

@@ -207,6 +207,9 @@ def test_a_topic_moves_when_it_is_there_and_controllers_know_how(tmp_path: Path)
     old = SOUND.replace('release: "2.4"', 'release: "2.3"').replace("checks", f"  - {move}\nchecks")
     (error,) = errors_in(tmp_path, old)
     assert "steps[4].do: is simulated from 2.4 on, and a broker has release 2.3" in error
+    gone = "  - {after: 1s, do: delete_topic, topic: fixd}\n"
+    (error,) = errors_in(tmp_path, SOUND.replace("checks", f"{gone}checks"))
+    assert "steps[4].topic: there is no topic fixd; did you mean fixed?" in error
     waits = "  - {when: {reassigned: true}, within: 9s, do: wait}\n"
     (error,) = errors_in(tmp_path, SOUND.replace("checks", f"{waits}checks"))
     assert "nothing is reassigned: no step before does so" in error

@@ -92,8 +92,10 @@ def compare(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
         if merged is None:
             continue
         for parts, value in _leaves(merged.exact):
-            if _is_compared(parts):
-                path = ".".join(parts)
+            path = ".".join(parts)
+            # A tree that is empty because all that it has varies says nothing by itself.
+            is_left = value == {} and any(name.startswith(f"{path}.") for name in merged.varies)
+            if _is_compared(parts) and not is_left:
                 simulated = _at(shown, path)
                 yield Field(number, path, EXACT, value, simulated, simulated == value)
         for name, values in merged.varies.items():
