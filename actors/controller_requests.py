@@ -44,7 +44,7 @@ from tidegauge.replication.partition import (
 )
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.remote_replica import initialize_follower
-from tidegauge.replication.replica_list import contains
+from tidegauge.replication.replica_list import EMPTY, contains, first, rest, without
 from tidegauge.replication.truncation import initial_fetch_offset
 from tidegauge.simulation.costs import BECOME_FOLLOWER, BECOME_LEADER, REQUEST, cost_us
 from tidegauge.simulation.events import new_answer
@@ -234,7 +234,7 @@ def _obey(
     told.leader_epoch = item.leader_epoch
     told.isr = item.isr
     told.partition_epoch = item.version
-    partition.replicas = item.replicas
+    _update_assignment(topology, brokers, row, item)
     if rules.leader_and_isr_drops_isr_update:
         drop_submitted_isr(brokers, row)
     if is_leader(partition):
@@ -245,6 +245,23 @@ def _obey(
         _follow(kernel, topology, brokers, row, item.controller_epoch)
     keep_room_for_epochs(kernel, brokers, row)
     return True
+
+
+@inner_rule
+def _update_assignment(topology: Topology, brokers: Brokers, row: int, item: PartitionData) -> None:
+    """Take over who has replicas; what was known of those that have none any more is forgotten.
+
+    Source: Partition.updateAssignmentAndIsr@2.4.0.
+    """
+    partition = brokers.replicas[row]
+    gone = without(partition.replicas, item.replicas)
+    partition.replicas = item.replicas
+    partition.adding_replicas = item.adding
+    while gone != EMPTY:
+        slot = first(gone)
+        gone = rest(gone)
+        broker = broker_of(topology, item.partition, slot)
+        initialize_follower(brokers.followers[partition.first_follower + slot], broker)
 
 
 @inner_rule

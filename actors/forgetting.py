@@ -30,7 +30,7 @@ def forget_everything(kernel: Kernel, topology: Topology, brokers: Brokers, brok
     _forget_own(brokers, broker)
     row = brokers.brokers[broker].first_log
     while row != NONE:
-        _forget_replica(brokers, row)
+        forget_replica(brokers, row)
         row = brokers.hosted[row].next_log
     room = len(brokers.fetchers) // topology.sizes[0].brokers
     for index in range(broker * room, (broker + 1) * room):
@@ -108,7 +108,8 @@ def _forget_own(brokers: Brokers, broker: int) -> None:
 
 
 @inner_rule
-def _forget_replica(brokers: Brokers, row: int) -> None:
+def forget_replica(brokers: Brokers, row: int) -> None:
+    """Leave a replica as one that its broker has not been told to host."""
     hosted = brokers.hosted[row]
     hosted.exists = False
     hosted.locked = False

@@ -184,7 +184,7 @@ def _kept_logs(plan: ClusterPlan, topology: Topology) -> Records[KeptLog]:
     rows = new_records(KeptLog, len(planned))
     for index, (number, kept) in enumerate(planned):
         partition = plan.partition_number(kept.topic, kept.partition)
-        slot = plan.partitions[partition].replicas.index(plan.broker_index(kept.broker))
+        slot = plan.partitions[partition].slots.index(plan.broker_index(kept.broker))
         rows[index].fault = number
         rows[index].row = topology.partitions[partition].first_slot + slot
         rows[index].offset = kept.offset

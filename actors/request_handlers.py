@@ -120,8 +120,8 @@ def handle(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event)
         done = handle_produce(kernel, topology, brokers, request)
     elif kind == FETCH:
         done = handle_fetch(kernel, topology, brokers, request)
-    elif kind == LEADER_AND_ISR:
-        _handle_leader_and_isr(kernel, topology, brokers, request)
+    elif kind in (LEADER_AND_ISR, STOP_REPLICA):
+        _handle_order(kernel, topology, brokers, request)
         return
     else:
         _handle_small(kernel, topology, brokers, request)
@@ -131,13 +131,17 @@ def handle(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event)
 
 
 @inner_rule
-def _handle_leader_and_isr(
-    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
-) -> None:
+def _handle_order(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+    """Obey a controller: that can take its time, or has to wait for a lock."""
     broker = request.destination
     thread = brokers.threads[brokers.brokers[broker].first_thread + request.thread]
     request.cost_us = 0
-    if handle_leader_and_isr(kernel, topology, brokers, request):
+    done = True
+    if request.kind == LEADER_AND_ISR:
+        done = handle_leader_and_isr(kernel, topology, brokers, request)
+    else:
+        done = handle_stop_replica(kernel, topology, brokers, request)
+    if done:
         thread.free_us = kernel.context[0].time_us + request.cost_us
         free_event(kernel, request)
     elif request.cost_us > 0:
@@ -152,8 +156,6 @@ def _handle_small(kernel: Kernel, topology: Topology, brokers: Brokers, request:
         handle_list_offsets(kernel, topology, brokers, request)
     elif request.kind == METADATA:
         handle_metadata(kernel, brokers, request)
-    elif request.kind == STOP_REPLICA:
-        handle_stop_replica(kernel, topology, brokers, request)
     else:
         handle_update_metadata(kernel, brokers, request)
     free_event(kernel, request)

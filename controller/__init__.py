@@ -12,7 +12,9 @@ processIsrChangeNotification                ``notification_changes.py``
 doElectLeaderForPartitions,                 ``partition_changes.py``
 removeReplicasFromIsr                       (what is written), ``elections.py`` (who leads),
 ..                                          ``leader_and_isr.py`` (leader, epoch, ISR)
-processTopicChange,                         ``topic_changes.py``
+processTopicChange                          ``topic_changes.py``
+onPartitionReassignment                     ``reassignments.py``, ``assignments.py``
+TopicDeletionManager                        ``topic_deletions.py``
 doControlledShutdown                        ``broker_shutdowns.py``
 processAlterIsr, processAlterPartition      ``alter_partition.py``
 checkAndTriggerAutoLeaderRebalance,         ``preferred_elections.py``

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from tidegauge.controller.leader_and_isr import alter_partition_error, equals_but_for_version
 from tidegauge.controller.partition_changes import live_replicas, read_state, write_state
+from tidegauge.controller.phases import REASSIGNMENT_ISR_CHANGE
+from tidegauge.controller.reassignments import note_isr_change
 from tidegauge.controller.request_batch import send_requests, touch
 from tidegauge.controller.state import ControlPlane, broker_at, partition_at, state_at
 from tidegauge.replication import errors
@@ -24,7 +26,7 @@ from tidegauge.simulation.kinds import ALTER_PARTITION_RESPONSE, ZK_SET
 from tidegauge.simulation.links import send
 from tidegauge.simulation.row_kinds import ISR_ALTERED
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology, broker_of, controller_process
+from tidegauge.simulation.topology import Topology, broker_of, controller_process, state_znode
 from tidegauge.simulation.zookeeper_errors import OK
 
 # Phases.
@@ -53,7 +55,29 @@ def advance_alter_partition(
         _tell_all(kernel, topology, plane, controller, request)
     state.request = NONE
     state.event = NONE
+    if _note_moves(kernel, topology, plane, controller, request):
+        state.event = REASSIGNMENT_ISR_CHANGE
+        state.phase = 0
     answer_alter_partition(kernel, request, request.error)
+
+
+@inner_rule
+def _note_moves(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, request: Event
+) -> bool:
+    """An ISR that has grown can end the reassignment of its partition.
+
+    Source: KafkaController.processAlterIsr and maybeCompleteReassignment@2.7.0.
+    """
+    if request.error != errors.NONE:
+        return False
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        if item.error == errors.NONE:
+            note_isr_change(topology, plane, controller, state_znode(topology, item.partition))
+    return plane.controllers[controller].first_move != NONE
 
 
 @inner_rule

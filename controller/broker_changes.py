@@ -8,22 +8,38 @@ once, then broker by broker the ISRs that they are still in.
 
 from __future__ import annotations
 
+from tidegauge.controller.assignments import is_assigned
 from tidegauge.controller.channels import close_channel
 from tidegauge.controller.leader_and_isr import failure_takes_offline
 from tidegauge.controller.partition_changes import bring_online, live_replicas
 from tidegauge.controller.partition_state_machine import OFFLINE_PARTITION, may_enter
+from tidegauge.controller.phases import REASSIGNMENT_RESUMED, TOPIC_DELETION_RESUMED
+from tidegauge.controller.reassignments import want_move
+from tidegauge.controller.replica_state_machine import NEW_REPLICA
 from tidegauge.controller.replica_states import bring_replica_online, take_replicas_offline
 from tidegauge.controller.request_batch import send_metadata, send_requests, tell_replica
-from tidegauge.controller.state import ControlPlane, broker_at, partition_at, state_at
+from tidegauge.controller.state import (
+    ControlPlane,
+    broker_at,
+    partition_at,
+    replica_at,
+    state_at,
+)
+from tidegauge.controller.topic_deletions import is_any_topic_deleted, resume_deletion
 from tidegauge.controller.zookeeper_requests import issue_read
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.replication.replica_list import EMPTY, append
+from tidegauge.replication.replica_list import EMPTY, append, first, rest, without
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.kinds import ZK_CHILDREN
 from tidegauge.simulation.row_kinds import BROKER_FAILED, BROKER_REGISTERED
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import BROKER_IDS_ZNODE, Topology, controller_process
+from tidegauge.simulation.topology import (
+    BROKER_IDS_ZNODE,
+    Topology,
+    broker_of,
+    controller_process,
+)
 
 # ControllerBroker.change
 _UNCHANGED = code(0)
@@ -82,6 +98,43 @@ def advance_broker_change(
         _fail(kernel, topology, plane, controller, _GONE, step)
         return
     state.event = NONE
+    if _resume_reassignments(topology, plane, controller):
+        state.event = REASSIGNMENT_RESUMED
+        state.phase = 0
+    elif is_any_topic_deleted(topology, plane, controller):
+        state.event = TOPIC_DELETION_RESUMED
+        state.phase = 0
+
+
+@inner_rule
+def _resume_reassignments(topology: Topology, plane: ControlPlane, controller: int) -> bool:
+    """Go on with what waited for brokers that have come; whether there is anything.
+
+    Kafka does so before it deals with those that are gone.
+
+    Source: KafkaController.maybeResumeReassignments@2.4.0.
+    """
+    found = False
+    for partition in range(topology.sizes[0].partitions):
+        known = partition_at(topology, plane, controller, partition)
+        if known.reassigned and _has_come(topology, plane, controller, partition):
+            known.target = without(known.replicas, known.removing)
+            want_move(topology, plane, controller, partition)
+            found = True
+    return found
+
+
+@inner_rule
+def _has_come(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> bool:
+    """Whether a replica that a partition is to have is on a broker that has come."""
+    known = partition_at(topology, plane, controller, partition)
+    target = without(known.replicas, known.removing)
+    while target != EMPTY:
+        broker = broker_of(topology, partition, first(target))
+        target = rest(target)
+        if broker_at(topology, plane, controller, broker).change in (_APPEARED, _BOUNCED):
+            return True
+    return False
 
 
 @inner_rule
@@ -167,9 +220,14 @@ def _tell_new_replicas(
     facts = topology.partitions[partition]
     for slot in range(facts.slot_count):
         broker = topology.slots[facts.first_slot + slot].broker
-        if broker_at(topology, plane, controller, broker).change == change:
-            bring_replica_online(topology, plane, controller, facts.first_slot + slot)
-            if partition_at(topology, plane, controller, partition).has_state:
+        is_replica = is_assigned(topology, plane, controller, partition, slot)
+        if is_replica and broker_at(topology, plane, controller, broker).change == change:
+            row = facts.first_slot + slot
+            resume_deletion(topology, plane, controller, facts.topic)
+            # Who is new will be told when the reassignment goes on.
+            was_new = replica_at(topology, plane, controller, row).state == NEW_REPLICA
+            bring_replica_online(topology, plane, controller, row)
+            if partition_at(topology, plane, controller, partition).has_state and not was_new:
                 tell_replica(kernel, topology, plane, controller, partition, broker)
 
 

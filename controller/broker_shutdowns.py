@@ -14,10 +14,17 @@ from tidegauge.controller.partition_changes import elect_selected, remove_from_i
 from tidegauge.controller.replica_state_machine import OFFLINE_REPLICA
 from tidegauge.controller.replica_states import enter_replica_state
 from tidegauge.controller.request_batch import send_requests, stop_replica
-from tidegauge.controller.state import ControlPlane, broker_at, partition_at, state_at
+from tidegauge.controller.state import (
+    ControlPlane,
+    broker_at,
+    is_deleted,
+    partition_at,
+    state_at,
+)
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import contains, size
 from tidegauge.simulation.events import free_event, new_answer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import CONTROLLED_SHUTDOWN_RESPONSE
@@ -29,6 +36,8 @@ from tidegauge.simulation.topology import Topology, broker_of, controller_proces
 # Phases.
 _ELECT = code(0)
 _STOP = code(1)
+
+_FALSE = code(False)
 
 _BROKER_NOT_AVAILABLE = code(errors.CODES["BROKER_NOT_AVAILABLE"])
 _STALE_BROKER_EPOCH = code(errors.CODES["STALE_BROKER_EPOCH"])
@@ -101,8 +110,10 @@ def _is_concerned(
     topology: Topology, plane: ControlPlane, controller: int, partition: int, broker: int
 ) -> bool:
     known = partition_at(topology, plane, controller, partition)
-    has_others = topology.partitions[partition].slot_count > 1
-    return known.has_state and has_others and slot_of(topology, partition, broker) >= 0
+    if is_deleted(topology, plane, controller, partition):
+        return False
+    slot = slot_of(topology, partition, broker)
+    return known.has_state and size(known.replicas) > 1 and contains(known.replicas, slot)
 
 
 @inner_rule
@@ -131,7 +142,7 @@ def _stop_followed(
     """Let the broker fetch no more of what it followed in, and take it out of the ISRs."""
     for partition in range(topology.sizes[0].partitions):
         if partition_at(topology, plane, controller, partition).is_followed:
-            stop_replica(kernel, topology, plane, controller, partition, broker)
+            stop_replica(kernel, topology, plane, controller, partition, broker, _FALSE)
     send_requests(kernel, topology, plane, controller)
     for partition in range(topology.sizes[0].partitions):
         known = partition_at(topology, plane, controller, partition)
@@ -139,7 +150,7 @@ def _stop_followed(
             known.is_followed = False
             row = topology.partitions[partition].first_slot + slot_of(topology, partition, broker)
             if enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA):
-                stop_replica(kernel, topology, plane, controller, partition, broker)
+                stop_replica(kernel, topology, plane, controller, partition, broker, _FALSE)
                 remove_from_isr(kernel, topology, plane, controller, partition, broker)
 
 

@@ -9,7 +9,7 @@ Source: ControllerChannelManager and RequestSendThread@0.10.2.0 and @2.4.0.
 
 from __future__ import annotations
 
-from tidegauge.controller.state import ControllerBroker, ControlPlane, broker_at
+from tidegauge.controller.state import ControllerBroker, ControlPlane, broker_at, is_deleted
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.events import (
     append_event,
@@ -21,7 +21,7 @@ from tidegauge.simulation.events import (
     take_first,
 )
 from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import CONTROL_GIVES_UP, CONTROL_RETRIES
+from tidegauge.simulation.kinds import CONTROL_GIVES_UP, CONTROL_RETRIES, STOP_REPLICA
 from tidegauge.simulation.links import send
 from tidegauge.simulation.topology import Topology, controller_process
 
@@ -95,16 +95,38 @@ def _channel_timer(
 @inner_rule
 def take_control_response(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> None:
-    """A broker has dealt with a request: send the next."""
+) -> int:
+    """A broker has dealt with a request: send the next.
+
+    The request is given back, unless it has deleted replicas of a topic that is to be deleted:
+    then its index is returned, for the controller to go on with that; else NONE.
+    """
     known = broker_at(topology, plane, controller, answer.broker)
     # The number of an earlier term may come again, its time does not.
     if known.in_flight != answer.request or known.sent_us != answer.asked_us:
-        return
+        return NONE
     known.in_flight = NONE
-    free_event(kernel, take_first(kernel, known.queue))
+    request = take_first(kernel, known.queue)
     if known.queue.length > 0:
         _send_first(kernel, topology, plane, controller, answer.broker)
+    if _deletes_a_topic(kernel, topology, plane, controller, request):
+        request.error = answer.error
+        return request.index
+    free_event(kernel, request)
+    return NONE
+
+
+@inner_rule
+def _deletes_a_topic(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, request: Event
+) -> bool:
+    cursor = request.first_item
+    while request.kind == STOP_REPLICA and cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        if item.deletes and is_deleted(topology, plane, controller, item.partition):
+            return True
+    return False
 
 
 @inner_rule

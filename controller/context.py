@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tidegauge.controller.partition_state_machine import NEW_PARTITION
 from tidegauge.controller.replica_state_machine import NON_EXISTENT_REPLICA
-from tidegauge.controller.state import ControlPlane, broker_at, partition_at, replica_at
+from tidegauge.controller.state import ControlPlane, broker_at, partition_at, replica_at, topic_at
 from tidegauge.replication.compiled import inner_rule
+from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.topology import Topology
 
@@ -40,9 +41,18 @@ def forget_everything(topology: Topology, plane: ControlPlane, controller: int) 
     state.strategy = 0
     state.first_touched = NONE
     state.last_touched = NONE
+    state.first_move = NONE
+    state.last_move = NONE
+    state.moves_refused = False
     for partition in range(sizes.partitions):
         known = partition_at(topology, plane, controller, partition)
         known.known = False
+        known.replicas = EMPTY
+        known.adding = EMPTY
+        known.removing = EMPTY
+        known.reassigned = False
+        known.moves = False
+        known.move_refused = False
         known.has_state = False
         known.state = NEW_PARTITION
         known.touched = False
@@ -50,6 +60,11 @@ def forget_everything(topology: Topology, plane: ControlPlane, controller: int) 
         known.selected = False
         known.is_followed = False
         known.unclean_enabled = False
+    for topic in range(sizes.topics):
+        known_topic = topic_at(topology, plane, controller, topic)
+        known_topic.deleted = False
+        known_topic.ineligible = False
+        known_topic.deletion_started = False
     for row in range(len(topology.slots)):
         replica_at(topology, plane, controller, row).state = NON_EXISTENT_REPLICA
     for broker in range(sizes.brokers):

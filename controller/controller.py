@@ -23,6 +23,10 @@ PREFERRED_ELECTION   let preferred replicas lead, as somebody asks
 AUTO_REBALANCE       ... or as too many are led by others (``preferred_elections.py``)
 ELECT_UNCLEANLY      elect where there is no leader, as a topic now allows it
 ALTER_PARTITION      write the ISRs that a leader proposes (``alter_partition.py``)
+REASSIGNMENT_*       move replicas: somebody asks for it, an ISR has changed, brokers have
+                     come that it waited for (``reassignments.py``)
+TOPIC_DELETION_*,    delete topics: somebody asks for it, or something may go on; brokers have
+REPLICAS_DELETED     deleted logs (``topic_deletions.py``)
 ===================  =================================================================
 """
 
@@ -34,6 +38,7 @@ from tidegauge.controller.alter_partition import (
     fail_what_is_written,
     take_altered_state,
 )
+from tidegauge.controller.assignments import know_assignment
 from tidegauge.controller.broker_changes import advance_broker_change
 from tidegauge.controller.broker_shutdowns import advance_broker_shutdown, answer_shutdown
 from tidegauge.controller.channels import (
@@ -53,16 +58,32 @@ from tidegauge.controller.phases import (
     ELECT_UNCLEANLY,
     ISR_CHANGE,
     PREFERRED_ELECTION,
+    REASSIGNMENT_ASKED_FOR,
+    REASSIGNMENT_ISR_CHANGE,
+    REASSIGNMENT_RESUMED,
+    REPLICAS_DELETED,
     SHUT_DOWN_BROKER,
     TOPIC_CHANGE,
+    TOPIC_DELETION_ASKED_FOR,
+    TOPIC_DELETION_RESUMED,
 )
 from tidegauge.controller.preferred_elections import (
     advance_auto_rebalance,
     advance_preferred_election,
     note_preferred_election,
 )
+from tidegauge.controller.reassignments import (
+    advance_reassignment,
+    note_isr_change,
+    take_asked_moves,
+)
 from tidegauge.controller.state import Controller, ControlPlane, broker_at, partition_at
 from tidegauge.controller.topic_changes import advance_topic_change, advance_unclean_election
+from tidegauge.controller.topic_deletions import (
+    advance_topic_deletion,
+    note_deleted_replicas,
+    note_listed_deletions,
+)
 from tidegauge.controller.zookeeper_requests import issue_next, new_request
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import inner_rule
@@ -112,6 +133,8 @@ from tidegauge.simulation.topology import (
     TOPICS_ZNODE,
     Topology,
     controller_process,
+    delete_topics_znode,
+    reassign_partitions_znode,
 )
 from tidegauge.simulation.zookeeper_errors import CONTROLLER_MOVED, SESSION_EXPIRED
 
@@ -195,7 +218,11 @@ def _use_channel(
 ) -> None:
     """What concerns the sending of requests to brokers."""
     if event.kind == CONTROL_RESPONSE:
-        take_control_response(kernel, topology, plane, controller, event)
+        deleted = take_control_response(kernel, topology, plane, controller, event)
+        if deleted != NONE:
+            request = kernel.events[deleted]
+            request.time_us = kernel.context[0].time_us
+            _enqueue(kernel, topology, plane, controller, request, REPLICAS_DELETED)
     elif event.kind == DISCONNECTED:
         if event.source < topology.sizes[0].brokers:
             lose_channel(kernel, topology, plane, controller, event.source, event.offset)
@@ -222,6 +249,8 @@ def _take_watch(
         _enqueue(kernel, topology, plane, controller, event, TOPIC_CHANGE)
     elif event.znode == PREFERRED_ELECTION_ZNODE:
         _enqueue(kernel, topology, plane, controller, event, PREFERRED_ELECTION)
+    elif event.znode != NOTIFICATIONS_ZNODE:
+        _take_watch_of_moves(kernel, topology, plane, controller, event)
     elif plane.rules[controller].notifications_listed_anew or not state.active:
         _enqueue(kernel, topology, plane, controller, event, ISR_CHANGE)
     else:
@@ -230,6 +259,26 @@ def _take_watch(
         request.acks = 1
         request.wait_ms = 1
         send(kernel, request, kernel.context[0].time_us)
+        free_event(kernel, event)
+
+
+@inner_rule
+def _take_watch_of_moves(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, event: Event
+) -> None:
+    """Replicas are to be moved, a topic is to be deleted, or the ISR of what moves has changed.
+
+    Source: PartitionReassignmentHandler, PartitionReassignmentIsrChangeHandler and
+    TopicDeletionHandler@2.4.0.
+    """
+    if event.znode == delete_topics_znode(topology):
+        _enqueue(kernel, topology, plane, controller, event, TOPIC_DELETION_ASKED_FOR)
+    elif event.znode != reassign_partitions_znode(topology):
+        _enqueue(kernel, topology, plane, controller, event, REASSIGNMENT_ISR_CHANGE)
+    elif event.count == 1:
+        _enqueue(kernel, topology, plane, controller, event, REASSIGNMENT_ASKED_FOR)
+    else:
+        # It was written or deleted, by the controller itself.
         free_event(kernel, event)
 
 
@@ -277,6 +326,10 @@ def _begin_next(kernel: Kernel, topology: Topology, plane: ControlPlane, control
     else:
         if event.kind == UNCLEAN_ELECTION_ENABLED:
             state.topic = event.offset
+        elif event.phase == REPLICAS_DELETED and state.active:
+            note_deleted_replicas(kernel, topology, plane, controller, event)
+        elif event.phase == REASSIGNMENT_ISR_CHANGE and state.active:
+            note_isr_change(topology, plane, controller, event.znode)
         free_event(kernel, event)
     process = controller_process(topology, controller)
     cost = CONTROLLER_ELECTION if state.event == ELECT else CONTROLLER_EVENT_COST
@@ -347,6 +400,10 @@ def _advance_as_controller(
         advance_isr_change(kernel, topology, plane, controller)
     elif event == PREFERRED_ELECTION:
         advance_preferred_election(kernel, topology, plane, controller)
+    elif event in (REASSIGNMENT_ASKED_FOR, REASSIGNMENT_RESUMED, REASSIGNMENT_ISR_CHANGE):
+        advance_reassignment(kernel, topology, plane, controller)
+    elif event in (TOPIC_DELETION_ASKED_FOR, TOPIC_DELETION_RESUMED, REPLICAS_DELETED):
+        advance_topic_deletion(kernel, topology, plane, controller)
     elif event == ELECT_UNCLEANLY:
         advance_unclean_election(kernel, topology, plane, controller)
     else:
@@ -407,16 +464,13 @@ def _take_answer(
         take_altered_state(kernel, plane, controller, answer)
     elif answer.partition != UNDEFINED:
         take_state_answer(kernel, topology, plane, controller, answer)
+    elif answer.value == ZK_CHILDREN and answer.znode == NOTIFICATIONS_ZNODE:
+        _forget_listing(kernel, state)
+        state.listing = answer.index
+        _go_on(kernel, topology, plane, controller)
+        return
     elif answer.value == ZK_CHILDREN:
-        if answer.znode == BROKER_IDS_ZNODE:
-            _note_listed_brokers(kernel, topology, plane, controller, answer)
-        elif answer.znode == TOPICS_ZNODE:
-            _note_listed_topics(kernel, topology, plane, controller, answer)
-        else:
-            _forget_listing(kernel, state)
-            state.listing = answer.index
-            _go_on(kernel, topology, plane, controller)
-            return
+        _note_listed(kernel, topology, plane, controller, answer)
     elif answer.item_count > 0:
         _note_content(kernel, topology, plane, controller, answer)
     free_event(kernel, answer)
@@ -433,6 +487,18 @@ def _go_on(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: 
         state.answers = 0
         state.work_us = 0
         _work(kernel, plane, controller, process, work_us)
+
+
+@inner_rule
+def _note_listed(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
+) -> None:
+    if answer.znode == BROKER_IDS_ZNODE:
+        _note_listed_brokers(kernel, topology, plane, controller, answer)
+    elif answer.znode == TOPICS_ZNODE:
+        _note_listed_topics(kernel, topology, plane, controller, answer)
+    else:
+        note_listed_deletions(kernel, topology, plane, controller, answer)
 
 
 @inner_rule
@@ -453,14 +519,13 @@ def _note_listed_topics(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
 ) -> None:
     """Know the partitions of all topics that are listed; those not known before are new."""
-    sizes = topology.sizes[0]
     cursor = answer.first_item
     while cursor != NONE:
         item = kernel.items[cursor]
         cursor = item.next
-        for partition in range(sizes.partitions):
-            if topology.partitions[partition].topic == item.partition:
-                partition_at(topology, plane, controller, partition).known = True
+        known = partition_at(topology, plane, controller, item.partition)
+        if not known.known:
+            know_assignment(known, item)
 
 
 @inner_rule
@@ -474,6 +539,9 @@ def _note_content(
         return
     if state.event == PREFERRED_ELECTION:
         note_preferred_election(kernel, topology, plane, controller, answer)
+        return
+    if state.event in (REASSIGNMENT_ASKED_FOR, REASSIGNMENT_RESUMED, REASSIGNMENT_ISR_CHANGE):
+        take_asked_moves(kernel, topology, plane, controller, answer)
         return
     note_notification(kernel, topology, plane, controller, answer)
 

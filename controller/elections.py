@@ -32,6 +32,9 @@ from tidegauge.replication.replica_list import EMPTY, contains, first, only, sin
 OFFLINE = code(0)
 PREFERRED = code(1)
 CONTROLLED_SHUTDOWN = code(2)
+REASSIGN = code(3)
+#: No election: the leader stays, and its epoch grows.
+RAISE_EPOCH = code(4)
 
 # Outcomes of an election.
 NOBODY_ELECTED = code(0)

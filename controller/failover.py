@@ -17,8 +17,9 @@ from tidegauge.controller.partition_state_machine import (
     OFFLINE_PARTITION,
     ONLINE_PARTITION,
 )
-from tidegauge.controller.phases import PREFERRED_ELECTION
+from tidegauge.controller.phases import PREFERRED_ELECTION, REASSIGNMENT_ASKED_FOR
 from tidegauge.controller.preferred_elections import rebalance_later
+from tidegauge.controller.reassignments import take_up_reassignments
 from tidegauge.controller.replica_state_machine import (
     ONLINE_REPLICA,
     REPLICA_DELETION_INELIGIBLE,
@@ -28,13 +29,16 @@ from tidegauge.controller.request_batch import lead_anew, send_metadata, send_re
 from tidegauge.controller.state import (
     ControlPlane,
     broker_at,
+    is_deleted,
     partition_at,
     replica_at,
     state_at,
+    topic_at,
 )
 from tidegauge.controller.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.costs import CONTROLLER_FAILOVER_PARTITION, cost_us
 from tidegauge.simulation.events import add_item, free_all
 from tidegauge.simulation.kernel import NONE, Kernel
@@ -58,6 +62,7 @@ from tidegauge.simulation.topology import (
     Topology,
     broker_of,
     controller_process,
+    delete_topics_znode,
 )
 from tidegauge.simulation.zookeeper_errors import OK
 
@@ -166,9 +171,13 @@ def _advance_failover(
         send_requests(kernel, topology, plane, controller)
         rebalance_later(kernel, topology, plane, controller, _TRUE)
         state.event = NONE
-        if state.election_pending:
+        state.phase = 0
+        if topology.sizes[0].admin_znodes > 0:
+            state.event = REASSIGNMENT_ASKED_FOR
+            take_up_reassignments(topology, plane, controller)
+        elif state.election_pending:
+            state.election_pending = False
             state.event = PREFERRED_ELECTION
-            state.phase = 0
 
 
 @inner_rule
@@ -186,6 +195,9 @@ def _take_over(kernel: Kernel, topology: Topology, plane: ControlPlane, controll
     forget_everything(topology, plane, controller)
     for parent in (BROKER_IDS_ZNODE, TOPICS_ZNODE, NOTIFICATIONS_ZNODE):
         issue_read(kernel, topology, plane, controller, ZK_CHILDREN, parent, _TRUE)
+    if topology.sizes[0].admin_znodes > 0:
+        znode = delete_topics_znode(topology)
+        issue_read(kernel, topology, plane, controller, ZK_CHILDREN, znode, _TRUE)
     issue_read(kernel, topology, plane, controller, ZK_EXISTS, PREFERRED_ELECTION_ZNODE, _TRUE)
 
 
@@ -226,10 +238,14 @@ def _start_replicas(topology: Topology, plane: ControlPlane, controller: int) ->
             continue
         facts = topology.partitions[partition]
         for row in range(facts.first_slot, facts.first_slot + facts.slot_count):
+            if not contains(known.replicas, row - facts.first_slot):
+                continue
             replica = replica_at(topology, plane, controller, row)
             replica.state = REPLICA_DELETION_INELIGIBLE
             if broker_at(topology, plane, controller, topology.slots[row].broker).alive:
                 replica.state = ONLINE_REPLICA
+            elif is_deleted(topology, plane, controller, partition):
+                topic_at(topology, plane, controller, facts.topic).ineligible = True
         if known.has_state:
             lead_anew(topology, plane, controller, partition)
 

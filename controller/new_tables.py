@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.controller.state import (
+    Assignment,
     ContextOwner,
     Controller,
     ControllerBroker,
     ControllerPartition,
     ControllerReplica,
+    ControllerTopic,
     ControlPlane,
     Ensemble,
     Session,
@@ -19,6 +21,7 @@ from tidegauge.controller.state import (
     ZnodeWatch,
 )
 from tidegauge.replication.records import LeaderAndIsr, Records, column, grown, new_records
+from tidegauge.replication.replica_list import pack
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.new_tables import chain_free, empty_lists, new_rules
@@ -34,11 +37,13 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
     brokers = len(plan.brokers)
     partitions = len(plan.partitions)
     fixed = int(FIXED_ZNODES) + brokers + len(plan.scenario.topics) + partitions
+    fixed += plan.admin_znodes
     plane = ControlPlane(
         ensemble=new_records(Ensemble, 1),
         znodes=new_records(Znode, fixed),
         znode_watches=new_records(ZnodeWatch, 0),
         topic_configs=new_records(TopicConfig, len(plan.scenario.topics)),
+        assignments=new_assignments(plan),
         sessions=new_records(Session, 0),
         controllers=new_records(Controller, brokers),
         rules=new_rules(plan),
@@ -46,6 +51,7 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
         brokers=new_records(ControllerBroker, 0),
         partitions=new_records(ControllerPartition, 0),
         leader_and_isr=new_records(LeaderAndIsr, 0),
+        topics=new_records(ControllerTopic, 0),
         replicas=new_records(ControllerReplica, 0),
         proposal=new_records(LeaderAndIsr, 1),
     )
@@ -70,14 +76,22 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
     return plane
 
 
+def new_assignments(plan: ClusterPlan) -> Records[Assignment]:
+    """What topics are created with."""
+    assignments = new_records(Assignment, len(plan.partitions))
+    for number, partition in enumerate(plan.partitions):
+        assignments[number].replicas = pack(range(len(partition.replicas)))
+    return assignments
+
+
 def _set_controllers(plan: ClusterPlan, plane: ControlPlane) -> None:
     """Take over the settings of each controller's broker; nobody is controller yet."""
     controllers = plane.controllers
     empty_lists(controllers, "queue")
     empty_lists(controllers, "unsent")
     for field in (
-        *("session", "context", "event", "listing", "removing", "request"),
-        *("first_touched", "last_touched"),
+        *("session", "context", "event", "listing", "removing", "request", "moving", "deleting"),
+        *("first_touched", "last_touched", "first_move", "last_move"),
     ):
         column(controllers, field)[:] = NONE
     for index, broker in enumerate(plan.brokers):
@@ -116,12 +130,13 @@ def _add_context(plan: ClusterPlan, plane: ControlPlane) -> None:
     """One more broker can be controller."""
     count = len(plane.contexts)
     brokers, partitions = len(plan.brokers), len(plan.partitions)
-    replicas = sum(len(partition.replicas) for partition in plan.partitions)
+    replicas = sum(len(partition.slots) for partition in plan.partitions)
     plane.contexts = grown(plane.contexts, count + 1)
     plane.contexts[count].controller = NONE
     plane.brokers = grown(plane.brokers, (count + 1) * brokers)
     plane.partitions = grown(plane.partitions, (count + 1) * partitions)
     plane.leader_and_isr = grown(plane.leader_and_isr, (count + 1) * partitions)
+    plane.topics = grown(plane.topics, (count + 1) * len(plan.scenario.topics))
     plane.replicas = grown(plane.replicas, (count + 1) * replicas)
     new_brokers = plane.brokers[count * brokers : (count + 1) * brokers]
     empty_lists(new_brokers, "queue")

@@ -14,11 +14,18 @@ from tidegauge.controller.elections import (
     NOBODY_ELECTED,
     OFFLINE,
     PREFERRED,
+    RAISE_EPOCH,
+    REASSIGN,
     controlled_shutdown_partition_leader_election,
     offline_partition_leader_election,
     preferred_replica_partition_leader_election,
+    reassign_partition_leader_election,
 )
-from tidegauge.controller.leader_and_isr import initialize_leader_and_isr, remove_replica_from_isr
+from tidegauge.controller.leader_and_isr import (
+    initialize_leader_and_isr,
+    new_leader_and_isr,
+    remove_replica_from_isr,
+)
 from tidegauge.controller.partition_state_machine import (
     NEW_PARTITION,
     OFFLINE_PARTITION,
@@ -26,15 +33,22 @@ from tidegauge.controller.partition_state_machine import (
     may_enter,
 )
 from tidegauge.controller.request_batch import lead_anew
-from tidegauge.controller.state import ControlPlane, broker_at, partition_at, state_at
+from tidegauge.controller.state import (
+    ControlPlane,
+    broker_at,
+    is_deleted,
+    partition_at,
+    state_at,
+)
 from tidegauge.controller.zookeeper_requests import issue, new_request
 from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, append
 from tidegauge.simulation.events import add_item
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import ZK_CREATE, ZK_GET, ZK_SET
-from tidegauge.simulation.row_kinds import LEADER_ELECTED, REMOVED_FROM_ISR
+from tidegauge.simulation.row_kinds import LEADER_ELECTED, LEADER_EPOCH_RAISED, REMOVED_FROM_ISR
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import (
     Topology,
@@ -105,6 +119,8 @@ def bring_online(
     for partition in range(topology.sizes[0].partitions):
         known = partition_at(topology, plane, controller, partition)
         is_asked_for = topic in (NONE, topology.partitions[partition].topic)
+        if is_deleted(topology, plane, controller, partition):
+            continue
         if is_asked_for and known.known and known.state in (NEW_PARTITION, OFFLINE_PARTITION):
             if known.has_state:
                 _read_and_decide(kernel, topology, plane, controller, partition)
@@ -127,6 +143,25 @@ def elect_selected(
         if known.selected:
             known.selected = False
             _read_and_decide(kernel, topology, plane, controller, partition)
+
+
+@inner_rule
+def decide_on(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    partition: int,
+    strategy: int,
+) -> None:
+    """Elect a leader of one partition by a strategy, or raise its epoch.
+
+    Source: PartitionStateMachine.doElectLeaderForPartitions@2.4.0,
+    KafkaController.updateLeaderEpoch@2.4.0.
+    """
+    plane.controllers[controller].removing = NONE
+    plane.controllers[controller].strategy = strategy
+    _read_and_decide(kernel, topology, plane, controller, partition)
 
 
 @inner_rule
@@ -171,20 +206,25 @@ def _decide(
     else:
         kind = ZK_CREATE
         live = live_replicas(topology, plane, controller, partition)
-        changes = initialize_leader_and_isr(proposal, topology.partitions[partition].replicas, live)
+        changes = initialize_leader_and_isr(proposal, known.replicas, live)
     if changes:
         write_state(kernel, topology, plane, controller, partition, kind)
 
 
 @inner_rule
 def _elect(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> bool:
-    """Elect a leader; whether there is one now that has to be written."""
-    replicas = topology.partitions[partition].replicas
+    """Elect a leader, or raise the epoch; whether there is anything that has to be written."""
     known = partition_at(topology, plane, controller, partition)
+    replicas = known.replicas
     proposal = plane.proposal[0]
     strategy = plane.controllers[controller].strategy
     live = live_replicas(topology, plane, controller, partition)
-    if strategy == PREFERRED:
+    if strategy == RAISE_EPOCH:
+        new_leader_and_isr(proposal, proposal.leader, proposal.isr)
+        return True
+    if strategy == REASSIGN:
+        outcome = reassign_partition_leader_election(proposal, replicas, live)
+    elif strategy == PREFERRED:
         outcome = preferred_replica_partition_leader_election(proposal, replicas, live)
     elif strategy == CONTROLLED_SHUTDOWN:
         outcome = controlled_shutdown_partition_leader_election(
@@ -267,6 +307,10 @@ def _read(
     request = new_request(kernel, topology, plane, controller, ZK_GET, znode)
     request.partition = partition
     request.wait_ms = purpose
+    # While its replicas are moved the controller watches it, if it does not write ISRs itself.
+    known = partition_at(topology, plane, controller, partition)
+    writes_isrs = alters_partition(plane.rules[controller])
+    request.acks = 1 if known.reassigned and not writes_isrs else 0
     issue(kernel, plane, controller, request)
 
 
@@ -311,6 +355,9 @@ def _confirm(
     known.controller_epoch = plane.controllers[controller].controller_epoch
     lead_anew(topology, plane, controller, answer.partition)
     if plane.controllers[controller].removing == NONE:
+        if plane.controllers[controller].strategy == RAISE_EPOCH:
+            _write_raised_epoch(kernel, topology, plane, controller, answer.partition)
+            return
         known.state = ONLINE_PARTITION
         _write_election(kernel, topology, plane, controller, answer.partition, old_leader)
     else:
@@ -339,6 +386,21 @@ def _write_election(
     written.values[4] = state.partition_epoch
     written.values[5] = broker_of(topology, partition, old_leader)
     written.values[6] = 1 if unclean else 0
+    write_canonical(kernel, written)
+
+
+@inner_rule
+def _write_raised_epoch(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
+) -> None:
+    state = state_at(topology, plane, controller, partition)
+    written = new_row(kernel, controller_process(topology, controller), LEADER_EPOCH_RAISED)
+    written.values[0] = partition
+    written.values[1] = broker_of(topology, partition, state.leader)
+    written.values[2] = state.leader_epoch
+    written.values[3] = state.isr
+    written.values[4] = state.partition_epoch
+    written.values[5] = partition_at(topology, plane, controller, partition).replicas
     write_canonical(kernel, written)
 
 

@@ -13,6 +13,12 @@ PREFERRED_ELECTION = code(5)
 AUTO_REBALANCE = code(6)
 ELECT_UNCLEANLY = code(7)
 ALTER_PARTITION = code(8)
+REASSIGNMENT_ASKED_FOR = code(9)
+REASSIGNMENT_RESUMED = code(10)
+REASSIGNMENT_ISR_CHANGE = code(11)
+TOPIC_DELETION_ASKED_FOR = code(12)
+TOPIC_DELETION_RESUMED = code(13)
+REPLICAS_DELETED = code(14)
 
 #: What people call each: Kafka's ControllerState where there is one of its own (there
 #: AlterPartition counts as IsrChange).
@@ -26,4 +32,10 @@ NAMES: dict[int, str] = {
     6: "AutoLeaderBalance",
     7: "TopicUncleanLeaderElectionEnable",
     8: "AlterPartition",
+    9: "AlterPartitionReassignment",
+    10: "AlterPartitionReassignment (resumed)",
+    11: "AlterPartitionReassignment (an ISR has changed)",
+    12: "TopicDeletion",
+    13: "TopicDeletion (resumed)",
+    14: "TopicDeletion (replicas are deleted)",
 }

@@ -12,6 +12,7 @@ checkAndTriggerAutoLeaderRebalance@2.6.3, PreferredReplicaPartitionLeaderSelecto
 
 from __future__ import annotations
 
+from tidegauge.controller.assignments import is_anything_reassigned
 from tidegauge.controller.elections import PREFERRED, needs_preferred_election
 from tidegauge.controller.partition_changes import elect_selected, live_replicas
 from tidegauge.controller.request_batch import send_requests
@@ -90,7 +91,7 @@ def _can_be_given_back(
 ) -> bool:
     """Whether the preferred replica may lead, and does not, as far as is known."""
     state = state_at(topology, plane, controller, partition)
-    assignment = topology.partitions[partition].replicas
+    assignment = partition_at(topology, plane, controller, partition).replicas
     preferred = first(assignment)
     live = live_replicas(topology, plane, controller, partition)
     needed = needs_preferred_election(plane.rules[controller], state, assignment)
@@ -118,12 +119,17 @@ def rebalance_later(
 def advance_auto_rebalance(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
 ) -> None:
-    """One phase of an automatic rebalance: choose and elect, then tell."""
+    """One phase of an automatic rebalance: choose and elect, then tell.
+
+    Nothing is chosen as long as replicas are being moved.
+    """
     state = plane.controllers[controller]
     phase = state.phase
     state.phase += 1
     if phase == 0:
         for broker in range(topology.sizes[0].brokers):
+            if is_anything_reassigned(topology, plane, controller):
+                break
             _select_if_imbalanced(topology, plane, controller, broker)
         elect_selected(kernel, topology, plane, controller, PREFERRED)
     else:
@@ -141,9 +147,8 @@ def _select_if_imbalanced(
     elsewhere = 0
     for partition in range(topology.sizes[0].partitions):
         known = partition_at(topology, plane, controller, partition)
-        if known.known and broker_of(topology, partition, _preferred(topology, partition)) == (
-            broker
-        ):
+        slot = first(known.replicas)
+        if known.known and broker_of(topology, partition, slot) == broker:
             preferred += 1
             elsewhere += 1 if _is_elsewhere(topology, plane, controller, partition) else 0
     percentage = plane.controllers[controller].leader_imbalance_per_broker_percentage
@@ -151,7 +156,7 @@ def _select_if_imbalanced(
         return
     for partition in range(topology.sizes[0].partitions):
         known = partition_at(topology, plane, controller, partition)
-        slot = _preferred(topology, partition)
+        slot = first(known.replicas)
         if not known.known or broker_of(topology, partition, slot) != broker:
             continue
         known.selected = _could_lead(
@@ -174,13 +179,8 @@ def _could_lead(
 
 
 @inner_rule
-def _preferred(topology: Topology, partition: int) -> int:
-    return first(topology.partitions[partition].replicas)
-
-
-@inner_rule
 def _is_elsewhere(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> bool:
     """Whether another than the preferred replica leads, or nobody."""
     known = partition_at(topology, plane, controller, partition)
     leader = state_at(topology, plane, controller, partition).leader
-    return known.has_state and leader != _preferred(topology, partition)
+    return known.has_state and leader != first(known.replicas)

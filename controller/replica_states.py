@@ -8,10 +8,19 @@ from tidegauge.controller.replica_state_machine import (
     NON_EXISTENT_REPLICA,
     OFFLINE_REPLICA,
     ONLINE_REPLICA,
+    REPLICA_DELETION_INELIGIBLE,
     may_enter,
 )
-from tidegauge.controller.state import ControlPlane, broker_at, partition_at, replica_at
+from tidegauge.controller.state import (
+    ControlPlane,
+    broker_at,
+    is_deleted,
+    partition_at,
+    replica_at,
+    topic_at,
+)
 from tidegauge.replication.compiled import inner_rule
+from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.topology import Topology
 
@@ -45,10 +54,23 @@ def bring_replica_online(
 
 
 @inner_rule
+def set_aside(topology: Topology, plane: ControlPlane, controller: int, row: int) -> None:
+    """A replica cannot be deleted now, and so its topic cannot.
+
+    Source: TopicDeletionManager.failReplicaDeletion and onPartitionDeletion@2.6.3.
+    """
+    enter_replica_state(topology, plane, controller, row, REPLICA_DELETION_INELIGIBLE)
+    topic = topology.partitions[topology.slots[row].partition].topic
+    topic_at(topology, plane, controller, topic).ineligible = True
+
+
+@inner_rule
 def take_replicas_offline(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, broker: int
 ) -> None:
     """All replicas of a broker that is dead go offline, and leave the ISRs that they are in.
+
+    Those of a topic that is to be deleted wait.
 
     Source: ReplicaStateMachine.doHandleStateChanges@2.4.0.
     """
@@ -59,7 +81,11 @@ def take_replicas_offline(
         known = partition_at(topology, plane, controller, partition)
         if topology.slots[row].broker != broker or not known.known:
             continue
-        if enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA) and (
+        if not contains(known.replicas, row - topology.partitions[partition].first_slot):
+            continue
+        if is_deleted(topology, plane, controller, partition):
+            set_aside(topology, plane, controller, row)
+        elif enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA) and (
             known.has_state
         ):
             remove_from_isr(kernel, topology, plane, controller, partition, broker)

@@ -10,15 +10,18 @@ Source: ControllerBrokerRequestBatch.sendRequestsToBrokers@0.10.2.0 and @2.4.0.
 
 from __future__ import annotations
 
+from tidegauge.controller.assignments import is_assigned
 from tidegauge.controller.channels import queue_request
 from tidegauge.controller.elections import CONTROLLED_SHUTDOWN
 from tidegauge.controller.state import (
     ControlPlane,
     broker_at,
+    is_deleted,
     partition_at,
     state_at,
 )
 from tidegauge.replication.compiled import inner_rule
+from tidegauge.replication.controller_requests import EPOCH_DURING_DELETE
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import add_item, new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
@@ -45,7 +48,12 @@ def touch(topology: Topology, plane: ControlPlane, controller: int, partition: i
 
 @inner_rule
 def lead_anew(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> None:
-    """All live replicas of a partition have to be told of its leader and ISR."""
+    """All live replicas of a partition have to be told of its leader and ISR.
+
+    Nobody is, if its topic is to be deleted.
+    """
+    if is_deleted(topology, plane, controller, partition):
+        return
     touch(topology, plane, controller, partition)
     partition_at(topology, plane, controller, partition).led_anew = True
 
@@ -71,8 +79,11 @@ def tell_replica(
     item.leader_epoch = state.leader_epoch
     item.isr = state.isr
     item.version = state.partition_epoch
-    item.controller_epoch = partition_at(topology, plane, controller, partition).controller_epoch
-    item.replicas = topology.partitions[partition].replicas
+    known_partition = partition_at(topology, plane, controller, partition)
+    item.replicas = known_partition.replicas
+    item.adding = known_partition.adding
+    item.controller_epoch = known_partition.controller_epoch
+    item.removing = known_partition.removing
 
 
 @inner_rule
@@ -83,8 +94,11 @@ def stop_replica(
     controller: int,
     partition: int,
     broker: int,
+    deletes: bool,
 ) -> None:
     """Put a partition into the StopReplica that is being made for a broker.
+
+    ``deletes``: its log is to be deleted, too. Who is not alive is told nothing.
 
     Source: ControllerBrokerRequestBatch.addStopReplicaRequestForBrokers@2.6.3.
     """
@@ -94,6 +108,9 @@ def stop_replica(
         known.stopping = request.index
     item = add_item(kernel, kernel.events[known.stopping], partition)
     item.leader_epoch = state_at(topology, plane, controller, partition).leader_epoch
+    if is_deleted(topology, plane, controller, partition):
+        item.leader_epoch = EPOCH_DURING_DELETE
+    item.deletes = deletes
 
 
 @inner_rule
@@ -149,7 +166,8 @@ def _tell_replicas(
         known = broker_at(topology, plane, controller, broker)
         # Who is about to stop is told what was decided for that reason only.
         is_told = broker != removing and not (elects and known.shutting_down)
-        if known.alive and is_told:
+        is_replica = is_assigned(topology, plane, controller, partition, slot)
+        if known.alive and is_told and is_replica:
             tell_replica(kernel, topology, plane, controller, partition, broker)
 
 
@@ -184,6 +202,8 @@ def _write_down(kernel: Kernel, topology: Topology, plane: ControlPlane, control
         if known.has_state:
             current = state_at(topology, plane, controller, partition)
             leader = broker_of(topology, partition, current.leader)
+            if is_deleted(topology, plane, controller, partition):
+                leader = UNDEFINED
             _write_change(kernel, plane, controller, partition, leader, current.leader_epoch)
             count += 1
         partition = known.next_touched

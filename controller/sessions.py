@@ -131,7 +131,7 @@ def _end(
     session = plane.sessions[number]
     session.open = False
     _take_out(plane, number)
-    forget_watches(plane, number)
+    forget_watches(topology, plane, number)
     for znode in (broker_znode(session.broker), CONTROLLER_ZNODE):
         node = plane.znodes[znode]
         if node.exists and node.session == number:
@@ -157,7 +157,7 @@ def _take_out(plane: ControlPlane, number: int) -> None:
 
 
 @inner_rule
-def lose_connections(plane: ControlPlane, broker: int, until_us: int) -> None:
+def lose_connections(topology: Topology, plane: ControlPlane, broker: int, until_us: int) -> None:
     """The process of a broker is gone: its watches go with its connection, not its session.
 
     That may come late, when its next process has a session: only those count that were opened
@@ -169,7 +169,7 @@ def lose_connections(plane: ControlPlane, broker: int, until_us: int) -> None:
     while number != NONE:
         session = plane.sessions[number]
         if session.broker == broker and session.opened_us <= until_us:
-            forget_watches(plane, number)
+            forget_watches(topology, plane, number)
         number = session.next
 
 

@@ -53,6 +53,15 @@ class TopicConfig(Record):
     unclean_leader_election: flag
 
 
+class Assignment(Record):
+    """What /brokers/topics/<topic> holds of one partition: replica lists."""
+
+    replicas: i64
+    #: ... of these, what a reassignment adds, and what it will remove.
+    adding: i64
+    removing: i64
+
+
 class ZnodeWatch(Record):
     """A one-shot watch of one process on one znode."""
 
@@ -147,6 +156,20 @@ class Controller(Record):
     answer_version: i64
     answer_broker: i64
     answer_epoch: i64
+    #: The partition whose replicas are being moved (``reassignments.py``); -1 none.
+    moving: i64
+    #: ... and those that are to go.
+    leaving: i64
+    #: ... and have still to be taken offline.
+    offline: i64
+    #: Partitions that have still to be moved: a list.
+    first_move: i64
+    last_move: i64
+    #: What somebody asks for cannot be done, of some partitions.
+    moves_refused: flag
+    #: The topic that is being deleted, and how many brokers have been looked at; -1 none.
+    deleting: i64
+    deleting_broker: i64
     #: How leaders are being elected: a strategy of ``elections.py``.
     strategy: i64
     #: The broker that states are being written without; -1: leaders are elected.
@@ -205,6 +228,17 @@ class ControllerPartition(Record):
 
     #: It has been created: its topic is known.
     known: flag
+    #: Its assignment, as last read or written; replica lists.
+    replicas: i64
+    adding: i64
+    removing: i64
+    #: Its replicas are being moved, and to which; the event being processed goes on with that.
+    reassigned: flag
+    target: i64
+    moves: flag
+    next_move: i64
+    #: It cannot be moved: whoever asked for it asks no more.
+    move_refused: flag
     #: Its state znode exists.
     has_state: flag
     #: *_PARTITION of ``partition_state_machine.py``.
@@ -225,6 +259,17 @@ class ControllerPartition(Record):
     written_epoch: i64
     written_isr: i64
     unclean: flag
+
+
+class ControllerTopic(Record):
+    """What a controller knows of a topic that is to be deleted."""
+
+    #: Somebody has asked for it.
+    deleted: flag
+    #: It cannot be done now: a broker is dead, or replicas are being moved.
+    ineligible: flag
+    #: Its partitions are gone for everybody; their logs may not be.
+    deletion_started: flag
 
 
 class ControllerReplica(Record):
@@ -252,6 +297,8 @@ class ControlPlane(Tables):
     znodes: Records[Znode]
     znode_watches: Records[ZnodeWatch]
     topic_configs: Records[TopicConfig]
+    #: By number of the partition.
+    assignments: Records[Assignment]
     sessions: Records[Session]
     controllers: Records[Controller]
     rules: Records[ReleaseRules]
@@ -261,6 +308,8 @@ class ControlPlane(Tables):
     #: At ``context * partition_count + partition``.
     partitions: Records[ControllerPartition]
     leader_and_isr: Records[LeaderAndIsr]
+    #: At ``context * topic_count + topic``.
+    topics: Records[ControllerTopic]
     #: At ``context * replica_count + row``.
     replicas: Records[ControllerReplica]
     #: What a rule has to decide on before it is written: one record.
@@ -292,6 +341,21 @@ def state_at(
     """A partition's leader and ISR, as a controller has read or written them last."""
     context = plane.controllers[controller].context
     return plane.leader_and_isr[context * topology.sizes[0].partitions + partition]
+
+
+@inner_rule
+def topic_at(
+    topology: Topology, plane: ControlPlane, controller: int, topic: int
+) -> ControllerTopic:
+    """What a controller knows of a topic."""
+    context = plane.controllers[controller].context
+    return plane.topics[context * topology.sizes[0].topics + topic]
+
+
+@inner_rule
+def is_deleted(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> bool:
+    """Whether a partition's topic is to be deleted (Kafka: isTopicQueuedUpForDeletion)."""
+    return topic_at(topology, plane, controller, topology.partitions[partition].topic).deleted
 
 
 @inner_rule

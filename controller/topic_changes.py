@@ -8,6 +8,7 @@ from tidegauge.controller.request_batch import send_requests
 from tidegauge.controller.state import ControlPlane, partition_at
 from tidegauge.controller.zookeeper_requests import issue_read
 from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.kinds import ZK_CHILDREN
 from tidegauge.simulation.topology import TOPICS_ZNODE, Topology
@@ -40,8 +41,10 @@ def advance_topic_change(
 def _start_new_replicas(topology: Topology, plane: ControlPlane, controller: int) -> None:
     """Replicas of new partitions are online, whether their brokers are alive or not."""
     for row in range(len(topology.slots)):
-        known = partition_at(topology, plane, controller, topology.slots[row].partition)
-        if known.known and not known.has_state:
+        partition = topology.slots[row].partition
+        known = partition_at(topology, plane, controller, partition)
+        slot = row - topology.partitions[partition].first_slot
+        if known.known and not known.has_state and contains(known.replicas, slot):
             bring_replica_online(topology, plane, controller, row)
 
 

@@ -23,7 +23,9 @@ from tidegauge.simulation.topology import (
     PREFERRED_ELECTION_ZNODE,
     TOPICS_ZNODE,
     Topology,
+    delete_topics_znode,
     first_notification_znode,
+    reassign_partitions_znode,
 )
 
 
@@ -33,11 +35,22 @@ def parent_of(topology: Topology, znode: int) -> int:
     sizes = topology.sizes[0]
     if znode >= first_notification_znode(topology):
         return NOTIFICATIONS_ZNODE
+    if znode > delete_topics_znode(topology):
+        # There are such numbers only where topics are deleted: others are notifications.
+        return delete_topics_znode(topology)
     if FIXED_ZNODES <= znode < FIXED_ZNODES + sizes.brokers:
         return BROKER_IDS_ZNODE
     if FIXED_ZNODES + sizes.brokers <= znode < FIXED_ZNODES + sizes.brokers + sizes.topics:
         return TOPICS_ZNODE
     return NONE
+
+
+@inner_rule
+def holds_chain(topology: Topology, znode: int) -> bool:
+    """Whether a znode names partitions that somebody asks the controller to deal with."""
+    if znode == PREFERRED_ELECTION_ZNODE:
+        return True
+    return topology.sizes[0].admin_znodes > 0 and znode == reassign_partitions_znode(topology)
 
 
 @inner_rule
@@ -97,11 +110,13 @@ def _tell_watchers(
     kernel: Kernel, plane: ControlPlane, zookeeper: int, znode: int, index: int, departure_us: int
 ) -> None:
     ensemble = plane.ensemble[0]
+    is_created = plane.znodes[znode].exists and plane.znodes[znode].version == 0
     while index != NONE:
         watch = plane.znode_watches[index]
         event = new_event(kernel, zookeeper, watch.process, ZK_WATCH)
         event.znode = znode
         event.value = watch.session
+        event.count = 1 if is_created else 0
         send(kernel, event, departure_us)
         following = watch.next
         watch.next = ensemble.free_watch
@@ -110,9 +125,13 @@ def _tell_watchers(
 
 
 @inner_rule
-def forget_watches(plane: ControlPlane, session: int) -> None:
+def forget_watches(topology: Topology, plane: ControlPlane, session: int) -> None:
     """Take out what a session has watched that is gone, or has lost its connection."""
-    for znode in range(FIXED_ZNODES):
+    # Those behind the fixed ones are watched by who moves replicas.
+    count = FIXED_ZNODES
+    if topology.sizes[0].admin_znodes > 0:
+        count = first_notification_znode(topology)
+    for znode in range(count):
         node = plane.znodes[znode]
         node.first_watch = _without_watches(plane, node.first_watch, session)
         node.first_child_watch = _without_watches(plane, node.first_child_watch, session)
@@ -175,6 +194,13 @@ def keep_chain(node: Znode, request: Event) -> None:
 
 
 @inner_rule
+def replace_chain(kernel: Kernel, node: Znode, request: Event) -> None:
+    """Let a znode hold the partitions that a request names instead of others."""
+    _free_chain(kernel, node)
+    keep_chain(node, request)
+
+
+@inner_rule
 def _free_chain(kernel: Kernel, node: Znode) -> None:
     """Give back the partitions that a znode names."""
     if node.first_item != NONE:
@@ -227,7 +253,7 @@ def delete_znode(
     parent = parent_of(topology, znode)
     if parent == NOTIFICATIONS_ZNODE:
         _free_notification(kernel, plane, znode)
-    elif znode == PREFERRED_ELECTION_ZNODE:
+    elif holds_chain(topology, znode):
         _free_chain(kernel, node)
     fire_watches(kernel, plane, zookeeper, znode, departure_us)
     fire_child_watches(kernel, plane, zookeeper, parent, departure_us)

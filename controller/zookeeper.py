@@ -10,6 +10,7 @@ writes that follow each other closely are pipelined. Sessions are in ``sessions.
 
 from __future__ import annotations
 
+from tidegauge.controller.assignments import list_assignments, store_assignments
 from tidegauge.controller.sessions import (
     check_sessions,
     close_session,
@@ -26,13 +27,15 @@ from tidegauge.controller.znodes import (
     delete_znode,
     fire_child_watches,
     fire_watches,
+    holds_chain,
     keep_chain,
     new_notification,
     parent_of,
+    replace_chain,
 )
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.replication.replica_list import size
+from tidegauge.replication.replica_list import contains, size
 from tidegauge.simulation.costs import (
     ZOOKEEPER_PIPELINED_WRITE,
     ZOOKEEPER_READ,
@@ -67,13 +70,14 @@ from tidegauge.simulation.topology import (
     CONTROLLER_ZNODE,
     FIXED_ZNODES,
     NOTIFICATIONS_ZNODE,
-    PREFERRED_ELECTION_ZNODE,
     TOPICS_ZNODE,
     Topology,
     broker_of,
     broker_znode,
+    delete_topics_znode,
     first_notification_znode,
     state_znode,
+    topic_deletion_znode,
 )
 from tidegauge.simulation.zookeeper_errors import (
     BAD_VERSION,
@@ -98,7 +102,7 @@ def handle_zookeeper_event(
         free_event(kernel, event)
         return
     if event.kind == DISCONNECTED:
-        lose_connections(plane, event.source, event.offset)
+        lose_connections(topology, plane, event.source, event.offset)
         free_event(kernel, event)
         return
     answer = new_answer(kernel, event, ZK_RESPONSE)
@@ -193,7 +197,7 @@ def _do_write(
     elif request.kind == ZK_CREATE:
         _create(kernel, topology, plane, request, answer, departure_us)
     elif request.kind == ZK_SET:
-        _set(kernel, plane, request, answer, departure_us)
+        _set(kernel, topology, plane, request, answer, departure_us)
     elif _is_there(topology, plane, request):
         delete_znode(
             kernel,
@@ -300,6 +304,8 @@ def _is_quiescent(kernel: Kernel, topology: Topology, plane: ControlPlane) -> bo
         live = 0
         for slot in range(topology.partitions[partition].slot_count):
             broker = broker_of(topology, partition, slot)
+            if not contains(plane.assignments[partition].replicas, slot):
+                continue
             live += 1 if plane.znodes[broker_znode(broker)].exists else 0
         if size(node.isr) < live:
             return False
@@ -335,7 +341,7 @@ def _create(
     znode = request.znode
     if znode == NOTIFICATIONS_ZNODE:
         znode = new_notification(kernel, plane, request)
-    elif znode == PREFERRED_ELECTION_ZNODE and not plane.znodes[znode].exists:
+    elif holds_chain(topology, znode) and not plane.znodes[znode].exists:
         keep_chain(plane.znodes[znode], request)
     node = plane.znodes[znode]
     if node.exists:
@@ -375,7 +381,12 @@ def _take_data(kernel: Kernel, node: Znode, request: Event) -> None:
 
 @inner_rule
 def _set(
-    kernel: Kernel, plane: ControlPlane, request: Event, answer: Event, departure_us: int
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    request: Event,
+    answer: Event,
+    departure_us: int,
 ) -> None:
     """Write data if the znode has the version that the writer knows.
 
@@ -398,7 +409,12 @@ def _set(
         answer.error = OK if same else BAD_VERSION
         return
     plane.ensemble[0].zxid += 1
-    _take_data(kernel, node, request)
+    if holds_chain(topology, request.znode):
+        replace_chain(kernel, node, request)
+    elif parent_of(topology, request.znode) == TOPICS_ZNODE:
+        store_assignments(kernel, plane, request)
+    else:
+        _take_data(kernel, node, request)
     node.version += 1
     answer.version = node.version
     _write_znode_row(kernel, plane, request, request.znode, ZNODE_SET)
@@ -425,10 +441,11 @@ def _read(
     if request.kind == ZK_EXISTS:
         return
     is_notification = request.znode >= first_notification_znode(topology)
-    if is_notification or request.znode == PREFERRED_ELECTION_ZNODE:
+    if is_notification or holds_chain(topology, request.znode):
         cursor = node.first_item
         while cursor != NONE:
-            add_item(kernel, answer, kernel.items[cursor].partition)
+            item = add_item(kernel, answer, kernel.items[cursor].partition)
+            item.replicas = kernel.items[cursor].replicas
             cursor = kernel.items[cursor].next
         return
     item = add_item(kernel, answer, request.partition)
@@ -456,7 +473,10 @@ def _is_there(topology: Topology, plane: ControlPlane, request: Event) -> bool:
 def _list_children(
     kernel: Kernel, topology: Topology, plane: ControlPlane, parent: int, answer: Event
 ) -> None:
-    """Name the children in the answer's chain: brokers with their czxid, topics, znodes."""
+    """Name the children in the answer's chain: brokers with their czxid, znodes.
+
+    Of topics it names the partitions.
+    """
     sizes = topology.sizes[0]
     if parent == NOTIFICATIONS_ZNODE:
         znode = plane.ensemble[0].first_notification
@@ -467,11 +487,16 @@ def _list_children(
         return
     first = FIXED_ZNODES
     count = sizes.brokers
+    if sizes.admin_znodes > 0 and parent == delete_topics_znode(topology):
+        first = topic_deletion_znode(topology, 0)
+        count = sizes.topics
     if parent == TOPICS_ZNODE:
         first = FIXED_ZNODES + sizes.brokers
         count = sizes.topics
     for number in range(count):
         node = plane.znodes[first + number]
-        if node.exists:
+        if node.exists and parent == TOPICS_ZNODE:
+            list_assignments(kernel, topology, plane, number, answer)
+        elif node.exists:
             item = add_item(kernel, answer, number)
             item.offset = node.created_zxid

@@ -169,6 +169,9 @@ class Step(Record):
     offset: i64
     timeout_us: i64
     fault: i64
+    #: Where partitions are moved: in ``Clients.moves``.
+    first_move: i64
+    move_count: i64
     #: The topic that is created, or whose settings change; of these, -1: this one stays.
     topic: i64
     min_insync_replicas: i64
@@ -179,6 +182,13 @@ class Member(Record):
     """A broker in a condition."""
 
     broker: i64
+
+
+class Move(Record):
+    """The replicas that a step asks for."""
+
+    partition: i64
+    replicas: i64
 
 
 class BatchPool(Record):
@@ -201,3 +211,4 @@ class Clients(Tables):
     batches: Records[Batch]
     steps: Records[Step]
     members: Records[Member]
+    moves: Records[Move]

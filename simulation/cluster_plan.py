@@ -13,6 +13,7 @@ from typing import NamedTuple
 from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, ZOOKEEPER
 from tidegauge.simulation.scenario import Scenario
 from tidegauge.simulation.scenario_faults import Endpoint
+from tidegauge.simulation.scenario_steps import DeleteTopicStep, ReassignStep
 from tidegauge.simulation.scenario_workload import ClientGroup, ConsumerGroup, ProducerGroup
 
 #: The name of the client that creates topics and takes the steps.
@@ -40,8 +41,10 @@ class PlannedPartition(NamedTuple):
     topic: str
     topic_number: int
     number: int
-    #: Indexes of its replicas' brokers, the preferred leader first.
+    #: Indexes of its replicas' brokers as it is created, the preferred leader first.
     replicas: tuple[int, ...]
+    #: ... and of those that reassignments add; a broker's place is its slot.
+    slots: tuple[int, ...]
     min_insync_replicas: int
     unclean_leader_election: bool
     record_bytes: int
@@ -117,12 +120,14 @@ class ClusterPlan:
         for topic_number, topic in enumerate(self.scenario.topics):
             for number, replicas in enumerate(self.scenario.assignments(topic)):
                 effective = topic.effective(self.scenario.settings_of(replicas[0]))
+                hosts = self.scenario.hosts_of(topic)[number]
                 planned.append(
                     PlannedPartition(
                         topic.name,
                         topic_number,
                         number,
                         tuple(self.broker_index(broker) for broker in replicas),
+                        tuple(self.broker_index(broker) for broker in hosts),
                         int(effective["min.insync.replicas"]),
                         bool(effective["unclean.leader.election.enable"]),
                         self._record_bytes(topic.name),
@@ -140,9 +145,19 @@ class ClusterPlan:
         return max(sizes, default=_DEFAULT_RECORD_BYTES)
 
     @cached_property
+    def admin_znodes(self) -> int:
+        """How many znodes of /admin there are by which replicas are moved and topics deleted.
+
+        None where no step does either: nobody watches them then, as nothing would ever happen.
+        """
+        steps = self.scenario.steps
+        has_any = any(isinstance(step, ReassignStep | DeleteTopicStep) for step in steps)
+        return 2 + len(self.scenario.topics) if has_any else 0
+
+    @cached_property
     def width(self) -> int:
-        """The most replicas that a partition has."""
-        return max((len(partition.replicas) for partition in self.partitions), default=1)
+        """The most brokers that ever have a replica of one partition."""
+        return max((len(partition.slots) for partition in self.partitions), default=1)
 
     def partition_number(self, topic: str, number: int) -> int:
         """The number within the cluster of a topic's partition."""

@@ -95,8 +95,11 @@ def _blank_item(item: PartitionData) -> None:
     item.leader = UNDEFINED
     item.isr = 0
     item.replicas = 0
+    item.adding = 0
+    item.removing = 0
     item.version = UNDEFINED
     item.may_move = False
+    item.deletes = False
     item.continues = False
 
 
@@ -159,8 +162,11 @@ def _copy_item(to: PartitionData, item: PartitionData) -> None:
     to.leader = item.leader
     to.isr = item.isr
     to.replicas = item.replicas
+    to.adding = item.adding
+    to.removing = item.removing
     to.version = item.version
     to.may_move = item.may_move
+    to.deletes = item.deletes
     to.continues = item.continues
 
 

@@ -154,10 +154,15 @@ class PartitionData(Record):
     leader: i64
     isr: i64
     replicas: i64
+    #: ... of these, what a reassignment adds, and what it will remove.
+    adding: i64
+    removing: i64
     #: Version of the partition's state.
     version: i64
     #: The fetch that it belongs to may move the leader's high watermark.
     may_move: flag
+    #: StopReplica: the log is to be deleted, too.
+    deletes: flag
     #: Further records of the partition before it in the chain: another epoch's.
     continues: flag
 

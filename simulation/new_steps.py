@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tidegauge.replication.records import Records, new_records
+from tidegauge.replication.replica_list import pack
 from tidegauge.simulation import step_codes
 from tidegauge.simulation.client_state import Step
 from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.simulation.java_hash import java_hash
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.scenario_steps import (
     AskEpochStep,
@@ -13,22 +17,33 @@ from tidegauge.simulation.scenario_steps import (
     Condition,
     ConfigureStep,
     CreateTopicStep,
+    DeleteTopicStep,
     EndFaultStep,
     FetchStep,
     LeaderIs,
+    Move,
     ObserveStep,
     PreferredElectionStep,
     ProduceStep,
+    ReassignStep,
     StepOfAnyKind,
 )
 
+#: Buckets of a hash map at first.
+_FEWEST_BUCKETS = 16
 
-def new_steps(plan: ClusterPlan, members: list[int]) -> Records[Step]:
-    """All steps; the brokers that their conditions name are added to ``members``."""
+
+def new_steps(plan: ClusterPlan, members: list[int], moves: list[tuple[int, int]]) -> Records[Step]:
+    """All steps; the brokers that their conditions name are added to ``members``.
+
+    What they move is added to ``moves``: numbers of partitions, with a replica list of each.
+    """
     rows = new_records(Step, len(plan.scenario.steps))
     for number, planned in enumerate(plan.scenario.steps):
         _plan_start(plan, planned, rows[number], members)
         _plan_action(plan, planned, rows[number])
+        if isinstance(planned, ReassignStep):
+            _plan_moves(plan, planned, rows[number], moves)
     return rows
 
 
@@ -58,6 +73,8 @@ def _plan_condition(plan: ClusterPlan, when: Condition, step: Step, members: lis
         step.condition_leader = plan.broker_index(when.controller)
     elif when.quiescent is not None:
         step.start = step_codes.WHEN_QUIESCENT
+    elif when.reassigned is not None:
+        step.start = step_codes.WHEN_REASSIGNED
     elif when.answered is not None:
         step.start = step_codes.WHEN_ANSWERED
     elif when.unregistered is not None:
@@ -95,6 +112,9 @@ def _plan_action(plan: ClusterPlan, planned: StepOfAnyKind, step: Step) -> None:
     elif isinstance(planned, CreateTopicStep):
         step.action = step_codes.CREATES_TOPIC
         step.topic = _topic_number(plan, planned.topic)
+    elif isinstance(planned, DeleteTopicStep):
+        step.action = step_codes.DELETES_TOPIC
+        step.topic = _topic_number(plan, planned.topic)
     elif isinstance(planned, BeginFaultStep | EndFaultStep):
         step.action = (
             step_codes.BEGINS_FAULT
@@ -104,6 +124,37 @@ def _plan_action(plan: ClusterPlan, planned: StepOfAnyKind, step: Step) -> None:
         step.fault = [fault.name for fault in plan.scenario.faults].index(planned.fault)
     else:
         step.action = step_codes.OBSERVES if isinstance(planned, ObserveStep) else step_codes.WAITS
+
+
+def _plan_moves(
+    plan: ClusterPlan, planned: ReassignStep, step: Step, moves: list[tuple[int, int]]
+) -> None:
+    step.action = step_codes.REASSIGNS
+    step.first_move = len(moves)
+    step.move_count = len(planned.partitions)
+    for move in in_order_of_hashes(planned.partitions):
+        number = plan.partition_number(move.topic, move.partition)
+        slots = plan.partitions[number].slots
+        moves.append((number, pack(slots.index(plan.broker_index(id_)) for id_ in move.replicas)))
+
+
+def in_order_of_hashes(moves: Sequence[Move]) -> list[Move]:
+    """The order in which a controller takes them up: that of Scala's hash map.
+
+    Source: KafkaController.processZkPartitionReassignment@2.6.3 (partitionsToReassign),
+    TopicPartition.hashCode@2.6.3.
+    """
+    buckets = _FEWEST_BUCKETS
+    while len(moves) >= buckets * 3 // 4:
+        buckets *= 2
+
+    def place(move: Move) -> tuple[int, int]:
+        hashed = (31 * (31 + move.partition) + java_hash(move.topic)) & 0xFFFFFFFF
+        hashed ^= hashed >> 16
+        # Within a bucket by the hash, which is a signed number.
+        return hashed & (buckets - 1), hashed - (hashed >> 31 << 32)
+
+    return sorted(moves, key=place)
 
 
 def _plan_request(

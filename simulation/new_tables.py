@@ -26,10 +26,12 @@ from tidegauge.simulation.client_state import (
     Clients,
     Connection,
     Member,
+    Move,
     Target,
 )
 from tidegauge.simulation.cluster_plan import ClusterPlan, PlannedClient
 from tidegauge.simulation.costs import COST_NAMES
+from tidegauge.simulation.java_hash import java_hash
 from tidegauge.simulation.kernel import (
     NONE,
     Context,
@@ -77,21 +79,22 @@ def new_topology(plan: ClusterPlan) -> Topology:
     sizes[0].topics = len(plan.scenario.topics)
     sizes[0].partitions = len(plan.partitions)
     sizes[0].width = plan.width
+    sizes[0].admin_znodes = plan.admin_znodes
     partitions = new_records(TopicPartition, len(plan.partitions))
-    slots = new_records(Slot, sum(len(partition.replicas) for partition in plan.partitions))
+    slots = new_records(Slot, sum(len(partition.slots) for partition in plan.partitions))
     first_slot = 0
     for number, planned in enumerate(plan.partitions):
         partition = partitions[number]
         partition.topic = planned.topic_number
         partition.first_slot = first_slot
-        partition.slot_count = len(planned.replicas)
+        partition.slot_count = len(planned.slots)
         partition.replicas = pack(range(len(planned.replicas)))
         partition.fetcher_hash = fetcher_hash(planned.topic, planned.number)
         partition.record_bytes = planned.record_bytes
-        for slot, broker in enumerate(planned.replicas):
+        for slot, broker in enumerate(planned.slots):
             slots[first_slot + slot].broker = broker
             slots[first_slot + slot].partition = number
-        first_slot += len(planned.replicas)
+        first_slot += len(planned.slots)
     return Topology(sizes=sizes, partitions=partitions, slots=slots)
 
 
@@ -108,10 +111,7 @@ def fetcher_hash(topic: str, partition: int) -> int:
 
     Source: AbstractFetcherManager.getFetcherId@0.10.2.0 and @2.8.0, Utils.abs@0.10.2.0.
     """
-    text_hash = 0
-    for unit in topic.encode("utf-16-le")[::2]:
-        text_hash = (31 * text_hash + unit) & 0xFFFFFFFF
-    return (31 * text_hash + partition) & 0x7FFFFFFF
+    return (31 * java_hash(topic) + partition) & 0x7FFFFFFF
 
 
 def new_kernel(
@@ -285,7 +285,8 @@ def new_clients(plan: ClusterPlan) -> Clients:
     """Clients that have not begun."""
     targets = [plan.partitions_of(client) for client in plan.clients]
     members: list[int] = []
-    step_rows = new_steps(plan, members)
+    moves: list[tuple[int, int]] = []
+    step_rows = new_steps(plan, members, moves)
     clients = Clients(
         pool=new_records(BatchPool, 1),
         clients=new_records(Client, len(plan.clients)),
@@ -294,8 +295,11 @@ def new_clients(plan: ClusterPlan) -> Clients:
         batches=new_records(Batch, 0),
         steps=step_rows,
         members=new_records(Member, len(members)),
+        moves=new_records(Move, len(moves)),
     )
     column(clients.members, "broker")[:] = members
+    column(clients.moves, "partition")[:] = [partition for partition, _ in moves]
+    column(clients.moves, "replicas")[:] = [replicas for _, replicas in moves]
     for field in ("flight_first", "flight_last", "waiting_first", "waiting_last"):
         column(clients.connections, field)[:] = NONE
     column(clients.targets, "leader")[:] = NONE

@@ -9,7 +9,9 @@ name                             meaning
 ``partition``                    number of the partition within the cluster
 ``broker``, ``leader``           index of a broker within the cluster, -1 for none
 ``replica``                      the same, for the broker that hosts the replica
-``isr``, ``replicas``, ``old_isr``  replica list: slots of the partition's own table of brokers
+``isr``, ``old_isr``             replica list: slots of the partition's own table of brokers
+``replicas``, ``adding``,        replica lists, too
+``removing``
 ``error``                        Kafka's error code
 ``fault``                        place of the fault in the scenario
 ``*_us``, ``*_ms``               times
@@ -100,6 +102,7 @@ ALTER_PARTITION_SENT = code(55)
 ALTER_PARTITION_FAILED = code(56)
 ISR_ALTERED = code(57)
 HIGH_WATERMARK_TOLD = code(58)
+ASSIGNMENT_WRITTEN = code(59)
 APPENDED = code(60)
 FETCH_COUNTED = code(61)
 FETCH_ANSWERED = code(62)
@@ -108,6 +111,12 @@ PRODUCE_ANSWERED = code(64)
 CONSUMED = code(65)
 MESSAGE = code(66)
 CHECKPOINT_WRITTEN = code(67)
+LEADER_EPOCH_RAISED = code(68)
+REASSIGNMENT_BEGUN = code(69)
+REASSIGNMENT_DONE = code(70)
+LOG_DELETED = code(71)
+TOPIC_DELETION_BEGUN = code(72)
+TOPIC_DELETED = code(73)
 
 # fmt: off
 _CANONICAL = (
@@ -133,6 +142,8 @@ _CANONICAL = (
      "a broker that is to stop is told how many partitions it still leads"),
     (REPLICA_STOPPED, "replica_stopped", "partition leader_epoch",
      "a replica does not fetch any more, as a StopReplica told it"),
+    (LOG_DELETED, "log_deleted", "partition log_end_offset",
+     "a replica's log is deleted, as a StopReplica told its broker"),
     (EPOCH_ANSWERED, "epoch_answered",
      "partition to_process asked_epoch epoch end_offset error",
      "a leader says where an epoch ended (OffsetsForLeaderEpoch)"),
@@ -188,6 +199,8 @@ _CANONICAL = (
      "a znode was written"),
     (ZNODE_DELETED, "znode_deleted", "znode writer",
      "a znode was deleted, by writer, or (-1) with its session"),
+    (ASSIGNMENT_WRITTEN, "assignment_written", "partition replicas adding removing",
+     "a partition's replicas in ZooKeeper are others now, or in another order"),
     (TOPIC_CONFIGURED, "topic_configured", "topic min_insync_replicas unclean_enabled",
      "the settings of a topic were written"),
     (CONTROLLER_ELECTED, "controller_elected", "broker controller_epoch",
@@ -201,6 +214,17 @@ _CANONICAL = (
     (LEADER_ELECTED, "leader_elected",
      "partition leader leader_epoch isr version old_leader unclean",
      "the controller has written a leader that it elected"),
+    (LEADER_EPOCH_RAISED, "leader_epoch_raised",
+     "partition leader leader_epoch isr version replicas",
+     "the controller has raised a leader's epoch, so that it takes over another assignment"),
+    (REASSIGNMENT_BEGUN, "reassignment_begun", "partition replicas adding removing",
+     "the controller begins to move replicas, or takes it up again"),
+    (REASSIGNMENT_DONE, "reassignment_done", "partition replicas",
+     "the replicas of a partition are where they were to be"),
+    (TOPIC_DELETION_BEGUN, "topic_deletion_begun", "topic",
+     "the controller begins to delete a topic: nobody leads its partitions any more"),
+    (TOPIC_DELETED, "topic_deleted", "topic",
+     "all logs of a topic are deleted, and so is what ZooKeeper held of it"),
     (REMOVED_FROM_ISR, "removed_from_isr", "partition replica leader leader_epoch isr version",
      "the controller has taken a dead replica out of the ISR"),
     (ISR_ALTERED, "isr_altered", "partition leader leader_epoch isr version error",
@@ -303,6 +327,7 @@ REASONS = {
     5: "the process is gone",
     6: "the process is back",
     7: "observed",
+    8: "deleted",
 }
 REASON_ISR = code(1)
 REASON_TERM = code(2)
@@ -311,6 +336,7 @@ REASON_TRUNCATION = code(4)
 REASON_STOP = code(5)
 REASON_RETURN = code(6)
 REASON_OBSERVED = code(7)
+REASON_DELETED = code(8)
 
 #: ``high_watermark`` of a replica that a step sees: why it cannot be told.
 UNSEEN = {

@@ -6,9 +6,10 @@ those are sound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from tidegauge.replication.release_versions import Release
+from tidegauge.replication.replica_list import SLOTS
 from tidegauge.simulation.durations import format_duration
 from tidegauge.simulation.scenario_errors import Path, Problem, did_you_mean
 from tidegauge.simulation.scenario_faults import (
@@ -41,11 +42,17 @@ from tidegauge.simulation.scenario_steps import (
     Condition,
     ConfigureStep,
     CreateTopicStep,
+    DeleteTopicStep,
     EndFaultStep,
+    Move,
     PreferredElectionStep,
+    ReassignStep,
     RequestStep,
     StepOfAnyKind,
 )
+
+#: KIP-455: what is being moved can be read from the assignment. What is deleted was read there.
+_FIRST_TO_REASSIGN = Release.parse("2.4.0")
 
 
 def problems_of(scenario: Scenario) -> list[Problem]:
@@ -283,6 +290,7 @@ def _steps(scenario: Scenario) -> Iterator[Problem]:
                 yield Problem((*path, "topic"), f"{step.topic} was created by an earlier step")
             created.add(step.topic)
     yield from _steps_of_faults(scenario)
+    yield from _steps_that_reassign(scenario)
 
 
 def _action(path: Path, step: StepOfAnyKind, scenario: Scenario) -> Iterator[Problem]:
@@ -298,7 +306,7 @@ def _action(path: Path, step: StepOfAnyKind, scenario: Scenario) -> Iterator[Pro
     elif isinstance(step, PreferredElectionStep):
         if step.topic is not None and step.partition is not None:
             yield from _partition(path, step.topic, step.partition, scenario)
-    elif isinstance(step, CreateTopicStep):
+    elif isinstance(step, CreateTopicStep | DeleteTopicStep):
         yield from _topic((*path, "topic"), step.topic, scenario)
     elif isinstance(step, ConfigureStep):
         yield from _topic((*path, "topic"), step.topic, scenario)
@@ -362,8 +370,56 @@ def _partition(path: Path, topic: str, number: int, scenario: Scenario) -> Itera
 
 def _no_replica(part: OfPartition, broker: int, scenario: Scenario) -> str | None:
     """What is wrong with a broker that should be a replica of a partition that there is."""
-    replicas = scenario.assignments(scenario.topic(part.topic))[part.partition]
+    replicas = scenario.hosts_of(scenario.topic(part.topic))[part.partition]
     return None if broker in replicas else f"broker {broker} is no replica of it, only {replicas}"
+
+
+def _steps_that_reassign(scenario: Scenario) -> Iterator[Problem]:
+    """Whether there are the partitions that move, when they do, and the brokers they move to."""
+    to_come = {step.topic for step in scenario.steps if isinstance(step, CreateTopicStep)}
+    reassigns = False
+    for place, step in enumerate(scenario.steps):
+        path = ("steps", place)
+        if isinstance(step, CreateTopicStep):
+            to_come.discard(step.topic)
+        elif isinstance(step, ReassignStep):
+            reassigns = True
+            yield from _old_controllers(path, scenario)
+            for number, move in enumerate(step.partitions):
+                yield from _move((*path, "partitions", number), move, to_come, scenario)
+        elif isinstance(step, DeleteTopicStep):
+            yield from _old_controllers(path, scenario)
+            if step.topic in to_come:
+                yield Problem((*path, "topic"), f"{step.topic} is created by a later step")
+        if step.when is not None and step.when.reassigned and not reassigns:
+            message = "nothing is reassigned: no step before does so"
+            yield Problem((*path, "when", "reassigned"), message)
+
+
+def _old_controllers(path: Path, scenario: Scenario) -> Iterator[Problem]:
+    """Any broker can become controller, and moves replicas as its release does."""
+    releases = {scenario.release_of(broker)[0] for broker in scenario.broker_ids()}
+    old = sorted(each for each in releases if Release.parse(each) < _FIRST_TO_REASSIGN)
+    if old:
+        message = f"is simulated from 2.4 on, and a broker has release {old[0]}"
+        yield Problem((*path, "do"), message)
+
+
+def _move(
+    path: Path, move: Move, to_come: Collection[str], scenario: Scenario
+) -> Iterator[Problem]:
+    problems = list(_of_partition(path, move, scenario))
+    yield from problems
+    if not problems and move.topic in to_come:
+        yield Problem((*path, "topic"), f"{move.topic} is created by a later step")
+    for broker in move.replicas:
+        yield from _broker((*path, "replicas"), broker, scenario)
+    if problems:
+        return
+    hosts = scenario.hosts_of(scenario.topic(move.topic))[move.partition]
+    if len(hosts) > SLOTS:
+        message = f"the partition would have replicas on {len(hosts)} brokers; {SLOTS} are possible"
+        yield Problem((*path, "replicas"), message)
 
 
 def _steps_of_faults(scenario: Scenario) -> Iterator[Problem]:

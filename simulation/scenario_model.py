@@ -46,7 +46,7 @@ from tidegauge.simulation.scenario_settings import (
     consumer_defaults,
     producer_defaults,
 )
-from tidegauge.simulation.scenario_steps import Step
+from tidegauge.simulation.scenario_steps import ReassignStep, Step
 from tidegauge.simulation.scenario_workload import ConsumerGroup, ProducerGroup, Workload
 
 _DELIVERY_TIMEOUT = "delivery.timeout.ms"
@@ -152,6 +152,15 @@ class Scenario(Part):
                 self._racks, topic.partition_count, self.replication_factor(topic)
             )
         return [list(topic.assignment[number]) for number in range(topic.partition_count)]
+
+    def hosts_of(self, topic: Topic) -> list[list[int]]:
+        """The brokers that each partition ever has replicas on: those of its assignment first."""
+        hosts = [dict.fromkeys(replicas) for replicas in self.assignments(topic)]
+        for step in self.steps:
+            for move in step.partitions if isinstance(step, ReassignStep) else ():
+                if move.topic == topic.name and move.partition < len(hosts):
+                    hosts[move.partition] |= dict.fromkeys(move.replicas)
+        return [list(brokers) for brokers in hosts]
 
     # The clients.
 

@@ -15,11 +15,13 @@ from tidegauge.simulation.durations import Duration, PositiveDuration
 from tidegauge.simulation.scenario_parts import (
     BrokerId,
     BrokerIds,
+    Listed,
     Name,
     Offset,
     OfPartition,
     Part,
     one_of,
+    without_repetition,
 )
 from tidegauge.simulation.scenario_settings import ServerSettings, acks_number
 
@@ -69,6 +71,9 @@ class Condition(Part):
         description="All answers have come that a produce step has not waited for, or the "
         "connections are closed on which they were asked for.",
     )
+    reassigned: Literal[True] | None = Field(
+        default=None, description="No partition is being reassigned any more."
+    )
     quiescent: Literal[True] | None = Field(
         default=None,
         description="Every live leader's ISR has all live replicas, no notification is left, and "
@@ -80,7 +85,7 @@ class Condition(Part):
         if sum(getattr(self, name) is not None for name in type(self).model_fields) != 1:
             raise ValueError(
                 "must be one condition: isr, leader, registered, unregistered, controller, "
-                "answered or quiescent"
+                "answered, reassigned or quiescent"
             )
         return self
 
@@ -191,6 +196,39 @@ class CreateTopicStep(StepOfAnyKind):
     topic: str = Field(description="Name of the topic, one of `topics`.")
 
 
+class DeleteTopicStep(StepOfAnyKind):
+    """Delete a topic, by /admin/delete_topics; it is gone when all its brokers have deleted it."""
+
+    do: Literal["delete_topic"]
+    topic: str = Field(description="Name of the topic.")
+
+
+class Move(OfPartition):
+    """The replicas that a partition is to have."""
+
+    replicas: BrokerIds = Field(description="Ids of brokers, the preferred leader first.")
+
+
+class ReassignStep(StepOfAnyKind):
+    """Move replicas, by /admin/reassign_partitions.
+
+    What kafka-reassign-partitions takes as JSON can stand here as it is. As that tool does, it
+    asks for nothing as long as an earlier one has not ended: wait `when: {reassigned: true}`.
+    """
+
+    do: Literal["reassign"]
+    version: Literal[1] = Field(default=1, description="Of Kafka's JSON.")
+    partitions: Listed[Move] = Field(description="Which partitions, and where to.")
+
+    @field_validator("partitions")
+    @classmethod
+    def _name_each_once(cls, moves: tuple[Move, ...]) -> tuple[Move, ...]:
+        if not moves:
+            raise ValueError("must have at least 1 item")
+        without_repetition(tuple(f"{move.topic}-{move.partition}" for move in moves))
+        return moves
+
+
 class ObserveStep(StepOfAnyKind):
     """Write down what every replica has in its log and files, and its high watermark."""
 
@@ -224,6 +262,8 @@ Step = Annotated[
     | PreferredElectionStep
     | ConfigureStep
     | CreateTopicStep
+    | DeleteTopicStep
+    | ReassignStep
     | ObserveStep
     | WaitStep
     | BeginFaultStep
@@ -232,6 +272,14 @@ Step = Annotated[
     one_of(
         "do",
         *("produce", "fetch", "ask_epoch", "preferred_election", "configure"),
-        *("create_topic", "observe", "wait", "begin_fault", "end_fault"),
+        *(
+            "create_topic",
+            "delete_topic",
+            "reassign",
+            "observe",
+            "wait",
+            "begin_fault",
+            "end_fault",
+        ),
     ),
 ]

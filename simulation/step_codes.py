@@ -15,6 +15,7 @@ WHEN_CONTROLLER = code(6)
 WHEN_QUIESCENT = code(7)
 WHEN_LEADER_IS_NOT = code(8)
 WHEN_ANSWERED = code(9)
+WHEN_REASSIGNED = code(10)
 
 # Step.action
 PRODUCES = code(0)
@@ -27,3 +28,5 @@ CONFIGURES = code(6)
 CREATES_TOPIC = code(7)
 OBSERVES = code(8)
 WAITS = code(9)
+REASSIGNS = code(10)
+DELETES_TOPIC = code(11)

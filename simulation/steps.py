@@ -45,16 +45,19 @@ from tidegauge.simulation.step_codes import (
     BEGINS_FAULT,
     CONFIGURES,
     CREATES_TOPIC,
+    DELETES_TOPIC,
     FETCHES,
     OBSERVES,
     PREFERS,
     PRODUCES,
+    REASSIGNS,
     WAITS,
     WHEN_ANSWERED,
     WHEN_CONTROLLER,
     WHEN_LEADER,
     WHEN_LEADER_IS_NOT,
     WHEN_QUIESCENT,
+    WHEN_REASSIGNED,
     WHEN_REGISTERED,
     WHEN_UNREGISTERED,
 )
@@ -74,10 +77,13 @@ from tidegauge.simulation.topology import (
     PREFERRED_ELECTION_ZNODE,
     Topology,
     broker_of,
+    reassign_partitions_znode,
     state_znode,
+    topic_deletion_znode,
     topic_znode,
     zookeeper_process,
 )
+from tidegauge.simulation.zookeeper_errors import NO_NODE, OK
 
 # Client.waiting
 _CONDITION = code(0)
@@ -133,8 +139,14 @@ def _a_step_creates(clients: Clients, topic: int) -> bool:
 @inner_rule
 def _create_topic(kernel: Kernel, topology: Topology, topic: int, process: int) -> None:
     """Source: AdminUtils.createTopic@0.10.2.0, AdminZkClient.createTopicWithAssignment@2.4.0."""
+    _create(kernel, topology, topic_znode(topology, topic), process)
+
+
+@inner_rule
+def _create(kernel: Kernel, topology: Topology, znode: int, process: int) -> None:
+    """Create a znode; nobody waits for the answer."""
     request = new_event(kernel, process, zookeeper_process(topology), ZK_CREATE)
-    request.znode = topic_znode(topology, topic)
+    request.znode = znode
     request.request = NONE
     send(kernel, request, kernel.context[0].time_us)
 
@@ -171,6 +183,9 @@ def _look(kernel: Kernel, topology: Topology, client: Client, step: Step, proces
         _ask(kernel, topology, process, ZK_CHILDREN, BROKER_IDS_ZNODE, client.question)
     elif step.start == WHEN_CONTROLLER:
         _ask(kernel, topology, process, ZK_EXISTS, CONTROLLER_ZNODE, client.question)
+    elif step.start == WHEN_REASSIGNED:
+        znode = reassign_partitions_znode(topology)
+        _ask(kernel, topology, process, ZK_EXISTS, znode, client.question)
     elif step.start == WHEN_QUIESCENT:
         _ask(kernel, topology, process, ZK_IS_QUIESCENT, NONE, client.question)
         _look_at(kernel, client, process, kernel.context[0].time_us + _LOOK_PERIOD_US)
@@ -253,6 +268,10 @@ def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) ->
         _configure(kernel, topology, step, process)
     elif step.action == CREATES_TOPIC:
         _create_topic(kernel, topology, step.topic, process)
+    elif step.action == DELETES_TOPIC:
+        _create(kernel, topology, topic_deletion_znode(topology, step.topic), process)
+    elif step.action == REASSIGNS:
+        _ask_for_moves(kernel, topology, clients, step, process)
     elif step.action == OBSERVES:
         _observe(kernel, topology, client.step, process)
     elif step.action != WAITS:
@@ -300,6 +319,23 @@ def _ask_for_preferred(kernel: Kernel, topology: Topology, step: Step, process: 
     for partition in range(topology.sizes[0].partitions):
         if step.partition in (NONE, partition):
             add_item(kernel, request, partition)
+    send(kernel, request, kernel.context[0].time_us)
+
+
+@inner_rule
+def _ask_for_moves(
+    kernel: Kernel, topology: Topology, clients: Clients, step: Step, process: int
+) -> None:
+    """Write where replicas are to be; nothing is written while somebody else's are on the way.
+
+    Source: KafkaZkClient.createPartitionReassignment@2.4.0, ReassignPartitionsCommand@2.4.0.
+    """
+    request = new_event(kernel, process, zookeeper_process(topology), ZK_CREATE)
+    request.znode = reassign_partitions_znode(topology)
+    request.request = NONE
+    for number in range(step.first_move, step.first_move + step.move_count):
+        move = clients.moves[number]
+        add_item(kernel, request, move.partition).replicas = move.replicas
     send(kernel, request, kernel.context[0].time_us)
 
 
@@ -376,8 +412,8 @@ def _holds(
 ) -> bool:
     """Whether what a step waits for is so, by what ZooKeeper has just answered."""
     step = clients.steps[client.step]
-    if step.start == WHEN_QUIESCENT:
-        return answer.error == 0
+    if step.start in (WHEN_QUIESCENT, WHEN_REASSIGNED):
+        return answer.error == (OK if step.start == WHEN_QUIESCENT else NO_NODE)
     if step.start == WHEN_CONTROLLER:
         return answer.error == 0 and answer.broker == step.condition_leader
     if step.start in (WHEN_REGISTERED, WHEN_UNREGISTERED):

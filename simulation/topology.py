@@ -3,7 +3,8 @@
 Brokers have an index, topic partitions a number, and each partition a table of its brokers
 by slot (``replication/replica_list.py``). Processes are numbered in one row: brokers, then
 each broker's controller, then ZooKeeper, then the clients. Znodes too: the fixed ones, one
-per broker, per topic and per partition, then room for notifications.
+per broker, per topic and per partition, those by which topics are moved and deleted (if a step
+does), then room for notifications.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ class Sizes(Record):
     brokers: i64
     topics: i64
     partitions: i64
-    #: The most replicas that a partition has: room for views of followers.
+    #: The most replicas that a partition ever has: room for views of followers.
     width: i64
+    #: Znodes by which an operator has replicas moved and topics deleted; 0: no step does either.
+    admin_znodes: i64
 
 
 class TopicPartition(Record):
@@ -40,7 +43,7 @@ class TopicPartition(Record):
     #: Where its table of brokers begins, and with it the rows of its replicas.
     first_slot: i64
     slot_count: i64
-    #: Its assignment; a replica list.
+    #: Its assignment as it is created; a replica list.
     replicas: i64
     #: ``31 * topic.hashCode + partition``, which chooses the fetcher thread.
     fetcher_hash: i64
@@ -98,9 +101,27 @@ def state_znode(topology: Topology, partition: int) -> int:
 
 
 @rule
+def reassign_partitions_znode(topology: Topology) -> int:
+    """/admin/reassign_partitions, where there are ``admin_znodes``."""
+    return state_znode(topology, topology.sizes[0].partitions)
+
+
+@rule
+def delete_topics_znode(topology: Topology) -> int:
+    """/admin/delete_topics, behind it."""
+    return reassign_partitions_znode(topology) + 1
+
+
+@rule
+def topic_deletion_znode(topology: Topology, topic: int) -> int:
+    """/admin/delete_topics/<topic>, behind these."""
+    return delete_topics_znode(topology) + 1 + topic
+
+
+@rule
 def first_notification_znode(topology: Topology) -> int:
     """The first of the znodes that become children of /isr_change_notification."""
-    return state_znode(topology, topology.sizes[0].partitions)
+    return reassign_partitions_znode(topology) + topology.sizes[0].admin_znodes
 
 
 @inner_rule

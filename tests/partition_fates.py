@@ -84,7 +84,7 @@ def state_writes(
 
 
 def _state_write(run: RunFolder, partition: int, row: TraceRow) -> StateWrite:
-    replicas = run.manifest["partitions"][partition]["replicas"]
+    replicas = run.manifest["partitions"][partition]["slots"]
     leader = row["leader"]
     return StateWrite(
         run.manifest["brokers"][row["writer"]],

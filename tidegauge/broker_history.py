@@ -224,7 +224,7 @@ def _replicas(
     replicas = {
         partition: _Replica()
         for partition in names.partitions.values()
-        if identity in names.replicas(partition)
+        if identity in names.slots(partition)
     }
     for row in own:
         if row.kind in BEGINNINGS:

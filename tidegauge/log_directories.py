@@ -10,6 +10,7 @@ The kernel says when (``actors/checkpoints.py``), and stops until it is done.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from tidegauge.actors.checkpoints import (
@@ -67,6 +68,7 @@ class LogDirectories:
                 self._write_offsets(brokers, rows, directory / REPLICATION_OFFSET_CHECKPOINT)
             if due & RECOVERY_POINTS_DUE:
                 self._write_offsets(brokers, rows, directory / RECOVERY_POINT_OFFSET_CHECKPOINT)
+                self._remove_deleted(brokers, rows, directory)
             if due & EPOCHS_DUE:
                 self._write_epochs(brokers, rows, directory)
             if due & READ_DUE:
@@ -87,6 +89,14 @@ class LogDirectories:
         }
         known = {name: offset for name, offset in offsets.items() if offset != UNDEFINED}
         write_checkpoint(file, render_offsets(known))
+
+    def _remove_deleted(self, brokers: Brokers, rows: list[int], directory: Path) -> None:
+        """Remove the folders of logs that the broker has no more: the offsets tell so, too."""
+        there = {"{}-{}".format(*self._name_of(brokers, row)) for row in rows}
+        for planned in self.plan.partitions:
+            folder = directory / f"{planned.topic}-{planned.number}"
+            if folder.name not in there and folder.is_dir():
+                shutil.rmtree(folder)
 
     def _write_epochs(self, brokers: Brokers, rows: list[int], directory: Path) -> None:
         """Write the leader epochs of each replica where they have changed."""

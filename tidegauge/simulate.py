@@ -154,6 +154,7 @@ def manifest_of(plan: ClusterPlan) -> dict[str, Any]:
                 "topic": partition.topic,
                 "partition": partition.number,
                 "replicas": [plan.brokers[broker] for broker in partition.replicas],
+                "slots": [plan.brokers[broker] for broker in partition.slots],
             }
             for partition in plan.partitions
         ],

@@ -37,6 +37,7 @@ WORDS: dict[str, str] = {
         "asks {to_process} to move its leaders away, attempt {attempt}",
     "controlled_shutdown_answered":
         "is answered, attempt {attempt}: {error}, {remaining} partition(s) still led here",
+    "log_deleted": "deletes its log, with records to before {log_end_offset}",
     "replica_stopped": "stops to fetch in epoch {leader_epoch}, as StopReplica says",
     "epoch_answered":
         "tells {to_process}, which asks for epoch {asked_epoch}: epoch {epoch} ends at "
@@ -81,6 +82,8 @@ WORDS: dict[str, str] = {
     "znode_created": "{znode} is created by {writer}",
     "znode_set": "{znode} is written by {writer}: version {version}",
     "znode_deleted": "{znode} is deleted by {writer}",
+    "assignment_written":
+        "the assignment is {replicas} now; {adding} are being added, {removing} removed",
     "topic_configured":
         "{topic} now has min.insync.replicas={min_insync_replicas}, unclean election "
         "{unclean_enabled}",
@@ -97,6 +100,14 @@ WORDS: dict[str, str] = {
     "isr_altered":
         "is asked by {leader}, epoch {leader_epoch}, for the ISR {isr}, now version {version}: "
         "{error}",
+    "leader_epoch_raised":
+        "raises the leader epoch of {leader} to {leader_epoch}, ISR {isr}: the replicas are "
+        "{replicas}",
+    "reassignment_begun":
+        "moves replicas, now {replicas}: {adding} are added, {removing} will be removed",
+    "reassignment_done": "has moved the replicas: they are {replicas}",
+    "topic_deletion_begun": "begins to delete {topic}",
+    "topic_deleted": "has deleted {topic}",
     "notification_read":
         "reads isr_change_notification {notification} about {partition_count} partition(s)",
     "controller_resigned": "{broker} is no longer controller, controller epoch {controller_epoch}",
@@ -196,12 +207,18 @@ class Names:
         return "{}-{}".format(*self.topic_and_partition(number))
 
     def replicas(self, partition: int) -> list[int]:
-        """Ids of the brokers in the slots of a partition's own table."""
+        """Ids of the brokers that a partition is created with, the preferred leader first."""
         return list(self._partitions[partition]["replicas"])
+
+    def slots(self, partition: int) -> list[int]:
+        """Ids of the brokers in the slots of a partition's own table: all that ever have it."""
+        # Runs of an older Tidegauge do not move replicas.
+        planned = self._partitions[partition]
+        return list(planned.get("slots", planned["replicas"]))
 
     def brokers_in(self, replicas: int, partition: int) -> list[int | None]:
         """Ids of the brokers in a replica list; None for a slot without one."""
-        brokers = dict(enumerate(self.replicas(partition)))
+        brokers = dict(enumerate(self.slots(partition)))
         return [brokers.get(slot) for slot in replica_list.unpack(replicas)]
 
     def fault(self, number: int) -> str:
@@ -264,7 +281,7 @@ def _one_of(texts: Mapping[int, str]) -> Callable[[Names, TraceRow, int], str]:
 #: How a column is spoken, by its name. Others are times, by their unit, or plain numbers.
 SPOKEN: dict[str, Callable[[Names, TraceRow, int], str]] = {
     **dict.fromkeys(("broker", "leader", "old_leader", "replica"), _broker),
-    **dict.fromkeys(("isr", "old_isr"), _brokers),
+    **dict.fromkeys(("isr", "old_isr", "replicas", "adding", "removing"), _brokers),
     **dict.fromkeys(("from_process", "to_process"), _process),
     **dict.fromkeys(("request_kind", "message_kind"), _one_of(kinds.NAMES)),
     "writer": _writer,

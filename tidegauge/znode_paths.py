@@ -1,9 +1,10 @@
 """The paths of znodes: what rows of the trace call by a number, people know by its path.
 
 The numbers are those of ``simulation/topology.py``: the fixed znodes first, then one for each
-broker, topic and partition. All higher ones are places for children of
-/isr_change_notification. A place is taken again when its child is gone, so only the sequence
-number that ZooKeeper gave to the child tells its path.
+broker, topic and partition, and those by which steps move replicas
+and delete topics. All higher ones are places
+for children of /isr_change_notification. A place is taken again when its child is gone, so only
+the sequence number that ZooKeeper gave to the child tells its path.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ FIXED_PATHS: dict[int, str] = {
     int(PREFERRED_ELECTION_ZNODE): "/admin/preferred_replica_election",
 }
 
+#: Steps of a scenario that need znodes of their own (``ClusterPlan.admin_znodes``).
+ADMIN_STEPS = frozenset({"delete_topic", "reassign"})
+
+
 _CHILD = f"{FIXED_PATHS[int(NOTIFICATIONS_ZNODE)]}/isr_change_"
 
 
@@ -45,7 +50,16 @@ class ZnodeSort(Enum):
     BROKER = "one broker's registration"
     TOPIC = "one topic's assignment"
     STATE = "one partition's leader and ISR"
+    REASSIGNMENT = "partitions whose replicas are to be moved, and to where"
+    DELETIONS = "nothing; its children are topics that are to be deleted"
+    TOPIC_DELETION = "nothing; its topic is to be deleted"
     NOTIFICATION = "partitions whose ISR has changed"
+
+
+_ADMIN_PATHS = {
+    ZnodeSort.REASSIGNMENT: "/admin/reassign_partitions",
+    ZnodeSort.DELETIONS: "/admin/delete_topics",
+}
 
 
 class KnownZnode(NamedTuple):
@@ -63,6 +77,8 @@ class ZnodePaths:
         """Count brokers, topics and partitions in a manifest (``run_folder.py``)."""
         self._brokers: list[int] = list(manifest["brokers"])
         self._partitions = [(each["topic"], each["partition"]) for each in manifest["partitions"]]
+        steps = manifest["scenario"].get("steps", ())
+        self._moves = any(step["do"] in ADMIN_STEPS for step in steps)
         #: Names of topics, in the order of their numbers.
         self.topics: tuple[str, ...] = tuple(dict.fromkeys(topic for topic, _ in self._partitions))
 
@@ -80,6 +96,9 @@ class ZnodePaths:
             (ZnodeSort.BROKER, len(self._brokers)),
             (ZnodeSort.TOPIC, len(self.topics)),
             (ZnodeSort.STATE, len(self._partitions)),
+            (ZnodeSort.REASSIGNMENT, self._moves),
+            (ZnodeSort.DELETIONS, self._moves),
+            (ZnodeSort.TOPIC_DELETION, len(self.topics) * self._moves),
         ):
             if number < count:
                 return KnownZnode(sort, number)
@@ -98,4 +117,6 @@ class ZnodePaths:
             return f"{FIXED_PATHS[int(TOPICS_ZNODE)]}/{topic}/partitions/{partition}/state"
         if sort is ZnodeSort.NOTIFICATION:
             return _CHILD + ("*" if sequence_number is None else f"{sequence_number:010}")
-        return FIXED_PATHS.get(znode, f"znode {znode}")
+        if sort is ZnodeSort.TOPIC_DELETION:
+            return f"{_ADMIN_PATHS[ZnodeSort.DELETIONS]}/{self.topics[number]}"
+        return FIXED_PATHS.get(znode) or _ADMIN_PATHS[sort]

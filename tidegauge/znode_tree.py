@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tidegauge.replication.release_versions import Release
@@ -24,10 +24,19 @@ from tidegauge.znode_paths import FIXED_PATHS, ZnodeSort
 _ISR_CHANGES = frozenset({"isr_shrunk", "isr_expanded"})
 _ROWS = _ISR_CHANGES | {
     "notification_sent",
+    "assignment_written",
     "session_opened",
     "znode_created",
     "znode_set",
     "znode_deleted",
+}
+
+#: What somebody asks for, or tells.
+_OF_OTHERS = {
+    ZnodeSort.NOTIFICATION,
+    ZnodeSort.PREFERRED_ELECTION,
+    ZnodeSort.REASSIGNMENT,
+    ZnodeSort.TOPIC_DELETION,
 }
 
 #: KIP-455: assignments have lists of replicas that are being added and removed.
@@ -43,6 +52,14 @@ class Owner(NamedTuple):
     broker: int
     #: Which of the broker's sessions.
     session: int
+
+
+class _Assignment(NamedTuple):
+    """The brokers of one partition."""
+
+    replicas: Sequence[int | None]
+    adding: Sequence[int | None] = ()
+    removing: Sequence[int | None] = ()
 
 
 class TreeNode(NamedTuple):
@@ -84,10 +101,11 @@ class ZnodeTree:
     def __init__(self, manifest: Mapping[str, Any]) -> None:
         self._names = Names(manifest)
         self._paths = self._names.znodes
-        self._assignments: dict[str, dict[str, list[int]]] = defaultdict(dict)
+        #: By topic and number of the partition: those of all, being added, being removed.
+        self._assignments: dict[str, dict[int, _Assignment]] = defaultdict(dict)
         for number in self._names.partitions.values():
             topic, partition = self._names.topic_and_partition(number)
-            self._assignments[topic][str(partition)] = self._names.replicas(number)
+            self._assignments[topic][partition] = _Assignment(self._names.replicas(number))
         scenario = manifest["scenario"]
         self._release = Release.parse(scenario["release"])
         self._racks = {
@@ -116,6 +134,8 @@ class ZnodeTree:
         elif row.kind == "notification_sent":
             sender = self._names.broker_of_process(row["process"])
             self._sent[sender] = list(self._changed.pop(sender, ()))
+        elif row.kind == "assignment_written":
+            self._assign(row)
         elif row.kind == "session_opened":
             self._sessions[row["broker"]] = row["session"]
         elif row.kind == "znode_created":
@@ -125,6 +145,19 @@ class ZnodeTree:
             self.znodes[row["znode"]] = TreeNode(path, self._data(row), row["version"], owner)
         else:
             self.znodes.pop(row["znode"], None)
+
+    def replicas(self, topic: str, partition: int) -> list[int | None]:
+        """Where a partition has replicas now."""
+        return list(self._assignments[topic][partition].replicas)
+
+    def _assign(self, row: TraceRow) -> None:
+        topic, number = self._names.topic_and_partition(row["partition"])
+        self._assignments[topic][number] = _Assignment(
+            *(
+                self._names.brokers_in(row[column], row["partition"])
+                for column in ("replicas", "adding", "removing")
+            )
+        )
 
     def _create(self, row: TraceRow) -> None:
         path = self._paths.path(row["znode"], row["sequence_number"])
@@ -138,8 +171,8 @@ class ZnodeTree:
         sort, number = self._paths.known(row["znode"])
         if sort is ZnodeSort.CONTROLLER_EPOCH:
             return str(row["controller_epoch"])
-        if sort in {ZnodeSort.NOTIFICATION, ZnodeSort.PREFERRED_ELECTION}:
-            # Rows about znodes do not say which partitions the latter names.
+        if sort in _OF_OTHERS:
+            # Rows about znodes do not say what these hold.
             is_notification = sort is ZnodeSort.NOTIFICATION
             sent = self._sent.get(row["writer"]) if is_notification else None
             return None if sent is None else _json(self._notification(sent))
@@ -166,15 +199,20 @@ class ZnodeTree:
 
     def _topic(self, topic: str) -> dict[str, object]:
         """Source: TopicZNode.encode@2.3.0 and @2.4.0."""
-        assignment = self._assignments[topic]
+        assigned = self._assignments[topic]
+        assignment = {str(number): each.replicas for number, each in assigned.items()}
         if self._release < _REASSIGNMENT_IN_TOPIC:
             return {"version": 1, "partitions": assignment}
-        moves: dict[str, object] = {"adding_replicas": {}, "removing_replicas": {}}
+        adding = {str(number): each.adding for number, each in assigned.items() if each.adding}
+        removing = {
+            str(number): each.removing for number, each in assigned.items() if each.removing
+        }
+        moves = {"adding_replicas": adding, "removing_replicas": removing}
         return {"version": 2, "partitions": assignment, **moves}
 
     def _state(self, row: TraceRow, partition: int) -> dict[str, object]:
         """Source: TopicPartitionStateZNode.encode@2.6.0."""
-        replicas = dict(enumerate(self._names.replicas(partition)))
+        replicas = dict(enumerate(self._names.slots(partition)))
         return {
             "controller_epoch": row["controller_epoch"],
             # A slot of the partition's own brokers; nobody (-1) stays nobody.

@@ -173,6 +173,48 @@ WRONG = [
 ]  # fmt: skip
 
 
+#: The same of a step that moves replicas: what is wrong in it, where, and what is said.
+WRONG_MOVES = [
+    ("{topic: fixd, partition: 0, replicas: [1]}", "partitions[0].topic", "did you mean fixed?"),
+    ("{topic: fixed, partition: 2, replicas: [1]}", "partitions[0].partition", "of fixed is 1"),
+    ("{topic: fixed, partition: 0, replicas: [7]}", "partitions[0].replicas", "no broker 7"),
+    ("{topic: fixed, partition: 0, replicas: [3, 3]}", "partitions[0].replicas", "there twice"),
+    ("{topic: fixed, partition: 0, replicas: []}", "partitions[0].replicas", "at least 1 item"),
+    ("", "partitions", "at least 1 item"),
+    (
+        "{topic: fixed, partition: 0, replicas: [3]}, {topic: fixed, partition: 0, replicas: [4]}",
+        "partitions",
+        "fixed-0 is there twice",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "place", "message"), WRONG_MOVES)
+def test_replicas_move_only_from_where_there_are_some_to_where_they_can(
+    wrong: str, place: str, message: str, tmp_path: Path
+) -> None:
+    step = f"  - {{after: 1s, do: reassign, partitions: [{wrong}]}}\n"
+    (error,) = errors_in(tmp_path, SOUND.replace("checks", f"{step}checks"))
+    assert f"steps[4].{place}" in error
+    assert message in error
+
+
+def test_a_topic_moves_when_it_is_there_and_controllers_know_how(tmp_path: Path) -> None:
+    move = "{after: 1s, do: reassign, partitions: [{topic: fixed, partition: 0, replicas: [3]}]}"
+    later = f"  - {move}\n  - {{after: 1s, do: create_topic, topic: fixed}}\n"
+    (error,) = errors_in(tmp_path, SOUND.replace("checks", f"{later}checks"))
+    assert "fixed is created by a later step" in error
+    old = SOUND.replace('release: "2.4"', 'release: "2.3"').replace("checks", f"  - {move}\nchecks")
+    (error,) = errors_in(tmp_path, old)
+    assert "steps[4].do: is simulated from 2.4 on, and a broker has release 2.3" in error
+    gone = "  - {after: 1s, do: delete_topic, topic: fixd}\n"
+    (error,) = errors_in(tmp_path, SOUND.replace("checks", f"{gone}checks"))
+    assert "steps[4].topic: there is no topic fixd; did you mean fixed?" in error
+    waits = "  - {when: {reassigned: true}, within: 9s, do: wait}\n"
+    (error,) = errors_in(tmp_path, SOUND.replace("checks", f"{waits}checks"))
+    assert "nothing is reassigned: no step before does so" in error
+
+
 @pytest.mark.parametrize(("sound", "wrong", "place", "message"), WRONG)
 def test_a_mistake_is_found_where_it_is(
     tmp_path: Path, sound: str, wrong: str, place: str, message: str

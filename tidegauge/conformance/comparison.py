@@ -123,8 +123,10 @@ def compare(
 
 def _compare_values(number: int, recorded: Merged, shown: Tree) -> Iterator[Field]:
     for parts, value in _leaves(recorded.exact):
-        if _is_compared(parts):
-            path = ".".join(parts)
+        path = ".".join(parts)
+        # A tree that is empty because all that it has varies says nothing by itself.
+        is_left = value == {} and any(name.startswith(f"{path}.") for name in recorded.varies)
+        if _is_compared(parts) and not is_left:
             simulated = value_at(shown, path)
             is_equal = _known(path, simulated) == _known(path, value)
             yield Field(number, path, EXACT, value, simulated, is_equal)

@@ -34,7 +34,7 @@ _UNSEEN = {
     int(WAITS_FOR_LOCK): "NO_RESPONSE(TimeoutError)",
     int(NOT_LISTENING): "NO_RESPONSE(ConnectionRefusedError)",
 }
-_ZNODES = {"znode_created", "znode_set", "znode_deleted", "session_opened"}
+_ZNODES = {"assignment_written", "znode_created", "znode_set", "znode_deleted", "session_opened"}
 #: How long the harness waits for a fetch.
 _PATIENCE_US = 3_000_000
 _UP, _PAUSED, _DOWN = "up", "paused", "down"
@@ -89,6 +89,8 @@ class _Reader:
         self.keeps_epochs = rules_of(schedule.release, schedule.protocol).records_carry_epoch
         self.brokers = schedule.brokers
         self.topics: list[str] = []
+        #: Paths of znodes that were deleted.
+        self._deleted: set[str] = set()
         #: Index of the recorded step that is being played; -1: before the first.
         self.now = -1
         self._place = {
@@ -233,8 +235,10 @@ class _Reader:
     # ZooKeeper.
 
     def _take_znode(self, row: TraceRow) -> None:
+        if row.kind == "znode_deleted":
+            self._deleted.add(self.names.znodes.path(row["znode"], 0))
         self.tree.take(row)
-        if row.kind == "session_opened" or self.now < 0:
+        if row.kind in {"session_opened", "assignment_written"} or self.now < 0:
             return
         known = self.names.znodes.known(row["znode"])
         if known.sort is not ZnodeSort.STATE or row.kind == "znode_deleted":
@@ -266,14 +270,14 @@ class _Reader:
         }
         for number in self.names.partitions.values():
             topic, partition = self.names.topic_and_partition(number)
-            if topic not in self.topics:
+            if topic not in self.topics or f"/brokers/topics/{topic}" in self._deleted:
                 continue
             node = nodes.get(f"/brokers/topics/{topic}/partitions/{partition}/state")
             state = None
             if node is not None and not self._outages:
                 state = json.loads(node.data or "{}") | {"version": node.version}
             tree["partitions"][f"{topic}-{partition}"] = {
-                "replicas_assigned": self.names.replicas(number),
+                "replicas_assigned": self.tree.replicas(topic, partition),
                 "zk": state,
                 "logs": {},
             }

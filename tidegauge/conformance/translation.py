@@ -414,6 +414,16 @@ class _Writer:
     def _write_pref(self, _: PlayedStep) -> None:
         self._add("preferred_election")
 
+    def _write_delete(self, played: PlayedStep) -> None:
+        self._add("delete_topic", topic=played.recorded.step["topic"])
+
+    def _write_reassign(self, played: PlayedStep) -> None:
+        """Ask for it, and wait until the znode is gone."""
+        moves = played.recorded.step["to"]
+        partitions = [_partition(name) | {"replicas": ids} for name, ids in moves.items()]
+        self._add("reassign", partitions=partitions)
+        self._when(reassigned=True)
+
     def _write_del_controller(self, _: PlayedStep) -> None:
         self._begin("controller_move", f"controller-move-at-step-{len(self.played)}")
 

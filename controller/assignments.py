@@ -1,0 +1,103 @@
+"""Assignments of replicas, as /brokers/topics/<topic> holds them and controllers know them.
+
+From 2.4 on (KIP-455) an assignment also says which replicas are being added and which will be
+removed; all of them are among the replicas. What a reassignment ends with comes first, in the
+order in which it was asked for. So it can be taken up by another controller, and its end is
+known from it: the replicas without those that will be removed.
+
+Source: ReplicaAssignment@2.4.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.controller.state import (
+    ControllerPartition,
+    ControlPlane,
+    partition_at,
+)
+from tidegauge.replication.compiled import inner_rule, rule
+from tidegauge.replication.replica_list import EMPTY, append, contains, first, rest, without
+from tidegauge.simulation.events import add_item
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.row_kinds import ASSIGNMENT_WRITTEN
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import Topology
+
+
+@rule
+def full_replica_set(target: int, origin: int) -> int:
+    """The replicas during a reassignment: where it leads to, then what else there was.
+
+    Source: ReplicaAssignment.reassignTo@2.4.0.
+    """
+    others = without(origin, target)
+    replicas = target
+    while others != EMPTY:
+        replicas = append(replicas, first(others))
+        others = rest(others)
+    return replicas
+
+
+@inner_rule
+def is_assigned(
+    topology: Topology, plane: ControlPlane, controller: int, partition: int, slot: int
+) -> bool:
+    """Whether a slot of a partition has a replica now, as far as a controller knows."""
+    return contains(partition_at(topology, plane, controller, partition).replicas, slot)
+
+
+@inner_rule
+def is_anything_reassigned(topology: Topology, plane: ControlPlane, controller: int) -> bool:
+    """Whether replicas of any partition are being moved."""
+    for partition in range(topology.sizes[0].partitions):
+        if partition_at(topology, plane, controller, partition).reassigned:
+            return True
+    return False
+
+
+@inner_rule
+def know_assignment(known: ControllerPartition, item: PartitionData) -> None:
+    """Take what ZooKeeper says of a partition that is new to a controller.
+
+    Source: KafkaController.initializeControllerContext@2.4.0.
+    """
+    known.known = True
+    known.replicas = item.replicas
+    known.adding = item.adding
+    known.removing = item.removing
+    known.reassigned = item.adding != EMPTY or item.removing != EMPTY
+
+
+@inner_rule
+def list_assignments(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, topic: int, answer: Event
+) -> None:
+    """Name the partitions of a topic in an answer's chain, and where their replicas are.
+
+    Kafka lists topics first and then reads them; here both come in one answer.
+    """
+    for partition in range(topology.sizes[0].partitions):
+        if topology.partitions[partition].topic == topic:
+            item = add_item(kernel, answer, partition)
+            item.replicas = plane.assignments[partition].replicas
+            item.adding = plane.assignments[partition].adding
+            item.removing = plane.assignments[partition].removing
+
+
+@inner_rule
+def store_assignments(kernel: Kernel, plane: ControlPlane, request: Event) -> None:
+    """Take over what is written into /brokers/topics/<topic>: the partitions that change."""
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        assignment = plane.assignments[item.partition]
+        assignment.replicas = item.replicas
+        assignment.adding = item.adding
+        assignment.removing = item.removing
+        written = new_row(kernel, request.destination, ASSIGNMENT_WRITTEN)
+        written.values[0] = item.partition
+        written.values[1] = item.replicas
+        written.values[2] = item.adding
+        written.values[3] = item.removing
+        write_canonical(kernel, written)

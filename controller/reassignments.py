@@ -1,0 +1,522 @@
+"""Moving replicas: what an operator asks for in /admin/reassign_partitions (KIP-455, from 2.4 on).
+
+One partition after the other, and each goes through the same phases:
+
+=========================  ===================================================================
+phase                      what it does
+=========================  ===================================================================
+U  ``_NOTE_ASSIGNMENT``    write the assignment with what is added and removed; read the state
+A  ``_START``              not all target replicas are in sync: raise the leader epoch and tell
+                           all replicas, old and new, so that the leader lets the new ones in
+B3 ``_MOVE_LEADER``        all are: let one of the target lead, or raise the leader's epoch
+B4 ``_TAKE_OFFLINE``       one by one take what is to go out of the ISR, and stop it
+B5 ``_DELETE``             have its logs deleted
+B6 ``_NOTE_END``           write the assignment as it is now
+B7 ``_ASK_LESS``           take the partition out of /admin/reassign_partitions, which is deleted
+                           with the last one; tell all brokers
+=========================  ===================================================================
+
+After A the controller does something else until an ISR changes: it watches the states of these
+partitions, or (with AlterPartition) has written the ISR itself. Target replicas on brokers that
+are dead, or come later, keep a partition in A; a broker that comes makes the controller begin
+there again. So does a new controller, which finds everything in the assignment.
+
+A target that is replaced by another on the way (AlterPartitionReassignments) is not simulated.
+
+Source: KafkaController.onPartitionReassignment@2.4.0, @2.6.3 and @3.8.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.controller.assignments import full_replica_set
+from tidegauge.controller.elections import RAISE_EPOCH, REASSIGN
+from tidegauge.controller.partition_changes import (
+    decide_on,
+    live_replicas,
+    read_state,
+    remove_from_isr,
+)
+from tidegauge.controller.phases import (
+    PREFERRED_ELECTION,
+    REASSIGNMENT_ASKED_FOR,
+    REASSIGNMENT_ISR_CHANGE,
+    TOPIC_DELETION_RESUMED,
+)
+from tidegauge.controller.replica_state_machine import (
+    NEW_REPLICA,
+    NON_EXISTENT_REPLICA,
+    OFFLINE_REPLICA,
+    REPLICA_DELETION_STARTED,
+    REPLICA_DELETION_SUCCESSFUL,
+)
+from tidegauge.controller.replica_states import bring_replica_online, enter_replica_state
+from tidegauge.controller.request_batch import (
+    send_requests,
+    stop_replica,
+    tell_replica,
+    touch,
+)
+from tidegauge.controller.state import (
+    ControllerPartition,
+    ControlPlane,
+    broker_at,
+    is_deleted,
+    partition_at,
+    replica_at,
+    state_at,
+)
+from tidegauge.controller.topic_deletions import is_any_topic_deleted, resume_deletion
+from tidegauge.controller.zookeeper_requests import issue, issue_read, new_request
+from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.replication.replica_list import EMPTY, contains, first, rest, single, without
+from tidegauge.simulation.events import add_item, append_event, new_event
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import ZK_DELETE, ZK_EXISTS, ZK_GET, ZK_SET, ZK_WATCH
+from tidegauge.simulation.row_kinds import REASSIGNMENT_BEGUN, REASSIGNMENT_DONE
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import (
+    Topology,
+    broker_of,
+    controller_process,
+    reassign_partitions_znode,
+    state_znode,
+    topic_znode,
+)
+from tidegauge.simulation.zookeeper_errors import OK
+
+# Phases. What begins with the znode looks for it first.
+_LOOK = code(0)
+_READ = code(1)
+_CHOOSE = code(2)
+_CHECKED = code(3)
+_NOTE_ASSIGNMENT = code(4)
+_KNOW_ASSIGNMENT = code(5)
+_COMPARE = code(6)
+_STARTED = code(7)
+_MOVE_LEADER = code(8)
+_TAKE_OFFLINE = code(9)
+_NEXT_OFFLINE = code(10)
+_DELETE = code(11)
+_NOTE_END = code(12)
+_ASK_LESS = code(13)
+_WRITE_LESS = code(14)
+_DONE = code(15)
+_END = code(16)
+
+_TRUE = code(True)
+_FALSE = code(False)
+
+
+@inner_rule
+def want_move(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> None:
+    """Let the event being processed, or the next, deal with a partition: behind the others."""
+    state = plane.controllers[controller]
+    known = partition_at(topology, plane, controller, partition)
+    if known.moves:
+        return
+    known.moves = True
+    known.next_move = NONE
+    if state.last_move == NONE:
+        state.first_move = partition
+    else:
+        partition_at(topology, plane, controller, state.last_move).next_move = partition
+    state.last_move = partition
+
+
+@inner_rule
+def take_up_reassignments(topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """A new controller goes on with what another has begun.
+
+    Source: KafkaController.initializePartitionReassignments@2.4.0.
+    """
+    for partition in range(topology.sizes[0].partitions):
+        known = partition_at(topology, plane, controller, partition)
+        if known.reassigned:
+            known.target = without(known.replicas, known.removing)
+            want_move(topology, plane, controller, partition)
+
+
+@inner_rule
+def note_isr_change(topology: Topology, plane: ControlPlane, controller: int, znode: int) -> None:
+    """The state of a partition that is being moved has changed."""
+    partition = znode - state_znode(topology, 0)
+    known = partition_at(topology, plane, controller, partition)
+    if known.reassigned:
+        known.target = without(known.replicas, known.removing)
+        want_move(topology, plane, controller, partition)
+
+
+@inner_rule
+def advance_reassignment(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    """One phase of an event that moves replicas.
+
+    Source: KafkaController.processZkPartitionReassignment, processPartitionReassignmentIsrChange
+    and maybeResumeReassignments@2.6.3.
+    """
+    state = plane.controllers[controller]
+    phase = state.phase
+    state.phase += 1
+    if phase == _LOOK and state.event == REASSIGNMENT_ASKED_FOR:
+        znode = reassign_partitions_znode(topology)
+        issue_read(kernel, topology, plane, controller, ZK_EXISTS, znode, _TRUE)
+    elif phase == _READ and state.answer_error == OK:
+        _read_what_is_asked(kernel, topology, plane, controller)
+    elif phase <= _CHOOSE:
+        _choose(kernel, topology, plane, controller)
+    elif phase == _CHECKED:
+        if not _is_complete(topology, plane, controller, state.moving):
+            state.phase = _CHOOSE
+    elif phase <= _STARTED:
+        _bring_in(kernel, topology, plane, controller, phase)
+    elif phase <= _WRITE_LESS:
+        _take_out(kernel, topology, plane, controller, phase)
+    elif phase == _DONE:
+        _tell_end(kernel, topology, plane, controller)
+        state.phase = _CHOOSE
+    else:
+        _end(topology, plane, controller)
+
+
+@inner_rule
+def _read_what_is_asked(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    znode = reassign_partitions_znode(topology)
+    issue_read(kernel, topology, plane, controller, ZK_GET, znode, _FALSE)
+
+
+@inner_rule
+def _choose(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Take up the next partition; if there is none, it is over but for those that are refused."""
+    state = plane.controllers[controller]
+    state.moving = state.first_move
+    if state.moving == NONE:
+        state.phase = _END
+        if state.moves_refused:
+            _read_what_is_asked(kernel, topology, plane, controller)
+        return
+    known = partition_at(topology, plane, controller, state.moving)
+    known.moves = False
+    state.first_move = known.next_move
+    if state.first_move == NONE:
+        state.last_move = NONE
+    state.phase = _NOTE_ASSIGNMENT
+    if state.event == REASSIGNMENT_ISR_CHANGE:
+        state.phase = _CHECKED
+        read_state(kernel, topology, plane, controller, state.moving)
+
+
+@inner_rule
+def _is_complete(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> bool:
+    """Whether all replicas that are to be there are in sync, by the state that was just read.
+
+    Source: KafkaController.isReassignmentComplete@2.6.3.
+    """
+    target = partition_at(topology, plane, controller, partition).target
+    return without(target, state_at(topology, plane, controller, partition).isr) == EMPTY
+
+
+@inner_rule
+def take_asked_moves(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
+) -> None:
+    """Take what /admin/reassign_partitions names: to begin with it, or to ask for less."""
+    state = plane.controllers[controller]
+    if state.phase != _CHOOSE:
+        _ask_less(kernel, topology, plane, controller, answer)
+        return
+    cursor = answer.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        known = partition_at(topology, plane, controller, item.partition)
+        # Kafka fails on one without a leader only after it has written the assignment.
+        is_gone = is_deleted(topology, plane, controller, item.partition)
+        if known.known and known.has_state and not is_gone:
+            known.target = item.replicas
+            want_move(topology, plane, controller, item.partition)
+        else:
+            known.move_refused = True
+            state.moves_refused = True
+
+
+@inner_rule
+def _ask_less(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
+) -> None:
+    """Leave in the znode what is neither done nor refused; delete it if that is nothing.
+
+    Source: KafkaController.maybeRemoveFromZkReassignment@2.6.3.
+    """
+    znode = reassign_partitions_znode(topology)
+    request = new_request(kernel, topology, plane, controller, ZK_SET, znode)
+    cursor = answer.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        known = partition_at(topology, plane, controller, item.partition)
+        is_done = item.partition == plane.controllers[controller].moving
+        is_done = is_done and item.replicas == known.replicas
+        if not is_done and not known.move_refused:
+            add_item(kernel, request, item.partition).replicas = item.replicas
+    if request.item_count == 0:
+        request.kind = ZK_DELETE
+        _look_again(kernel, topology, plane, controller)
+    issue(kernel, plane, controller, request)
+
+
+@inner_rule
+def _look_again(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Watch for the next reassignment, which may be there already: an event for the queue."""
+    process = controller_process(topology, controller)
+    event = new_event(kernel, process, process, ZK_WATCH)
+    event.time_us = kernel.context[0].time_us
+    event.phase = REASSIGNMENT_ASKED_FOR
+    append_event(kernel, plane.controllers[controller].queue, event)
+
+
+@inner_rule
+def _bring_in(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, phase: int
+) -> None:
+    """Phases U and A of one partition."""
+    state = plane.controllers[controller]
+    known = partition_at(topology, plane, controller, state.moving)
+    if phase == _NOTE_ASSIGNMENT:
+        _update_current_reassignment(kernel, topology, plane, controller, known)
+    elif phase == _KNOW_ASSIGNMENT:
+        if known.adding != EMPTY or known.removing != EMPTY:
+            read_state(kernel, topology, plane, controller, state.moving)
+    elif phase == _COMPARE:
+        is_new_order = known.adding == EMPTY and known.removing == EMPTY
+        if is_new_order or _is_complete(topology, plane, controller, state.moving):
+            state.phase = _MOVE_LEADER
+        else:
+            decide_on(kernel, topology, plane, controller, state.moving, RAISE_EPOCH)
+    else:
+        send_requests(kernel, topology, plane, controller)
+        _start_new_replicas(kernel, topology, plane, controller, known.adding)
+        state.phase = _CHOOSE
+
+
+@inner_rule
+def _update_current_reassignment(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    known: ControllerPartition,
+) -> None:
+    """Note what will be added and removed, if that is not noted yet.
+
+    Source: KafkaController.updateCurrentReassignment@2.6.3.
+    """
+    state = plane.controllers[controller]
+    origin = without(known.replicas, known.adding)
+    replicas = full_replica_set(known.target, origin)
+    adding = without(replicas, origin)
+    removing = without(replicas, known.target)
+    is_noted = replicas == known.replicas and adding == known.adding and removing == known.removing
+    known.replicas = replicas
+    known.adding = adding
+    known.removing = removing
+    known.reassigned = True
+    if not is_noted:
+        _write_assignment(kernel, topology, plane, controller, state.moving)
+    if state.event != REASSIGNMENT_ISR_CHANGE:
+        written = new_row(kernel, controller_process(topology, controller), REASSIGNMENT_BEGUN)
+        written.values[0] = state.moving
+        written.values[1] = replicas
+        written.values[2] = adding
+        written.values[3] = removing
+        write_canonical(kernel, written)
+
+
+@inner_rule
+def _write_assignment(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
+) -> None:
+    """Write a partition's assignment; Kafka writes those of its whole topic.
+
+    Source: KafkaController.updateReplicaAssignmentForPartition@2.6.3.
+    """
+    known = partition_at(topology, plane, controller, partition)
+    znode = topic_znode(topology, topology.partitions[partition].topic)
+    request = new_request(kernel, topology, plane, controller, ZK_SET, znode)
+    item = add_item(kernel, request, partition)
+    item.replicas = known.replicas
+    item.adding = known.adding
+    item.removing = known.removing
+    issue(kernel, plane, controller, request)
+
+
+@inner_rule
+def _start_new_replicas(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, adding: int
+) -> None:
+    """Tell each replica that is new once more, by itself; one that was told before is not new.
+
+    Source: KafkaController.startNewReplicasForReassignedPartition@2.6.3.
+    """
+    partition = plane.controllers[controller].moving
+    while adding != EMPTY:
+        slot = first(adding)
+        adding = rest(adding)
+        row = topology.partitions[partition].first_slot + slot
+        broker = broker_of(topology, partition, slot)
+        if enter_replica_state(topology, plane, controller, row, NEW_REPLICA):
+            if broker_at(topology, plane, controller, broker).alive:
+                tell_replica(kernel, topology, plane, controller, partition, broker)
+            touch(topology, plane, controller, partition)
+            send_requests(kernel, topology, plane, controller)
+
+
+@inner_rule
+def _take_out(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, phase: int
+) -> None:
+    """Phase B of one partition: it has its new replicas, the others go."""
+    state = plane.controllers[controller]
+    if phase == _MOVE_LEADER:
+        _move_leader(kernel, topology, plane, controller)
+    elif phase == _TAKE_OFFLINE:
+        send_requests(kernel, topology, plane, controller)
+        state.offline = state.leaving
+    elif phase == _NEXT_OFFLINE:
+        if state.offline != EMPTY:
+            _take_one_offline(kernel, topology, plane, controller)
+            state.phase = _NEXT_OFFLINE
+    elif phase == _DELETE:
+        send_requests(kernel, topology, plane, controller)
+        state.removing = NONE
+        _delete_logs(kernel, topology, plane, controller)
+    elif phase == _NOTE_END:
+        _write_assignment(kernel, topology, plane, controller, state.moving)
+    elif phase == _ASK_LESS:
+        znode = reassign_partitions_znode(topology)
+        issue_read(kernel, topology, plane, controller, ZK_EXISTS, znode, _FALSE)
+    elif state.answer_error == OK:
+        _read_what_is_asked(kernel, topology, plane, controller)
+
+
+@inner_rule
+def _move_leader(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Let a replica lead that stays, and tell those that stay of each other.
+
+    Source: KafkaController.moveReassignedPartitionLeaderIfRequired@2.6.3.
+    """
+    state = plane.controllers[controller]
+    partition = state.moving
+    known = partition_at(topology, plane, controller, partition)
+    _bring_added_online(kernel, topology, plane, controller, known.adding)
+    state.leaving = known.removing
+    known.replicas = known.target
+    known.adding = EMPTY
+    known.removing = EMPTY
+    leader = state_at(topology, plane, controller, partition).leader
+    live = live_replicas(topology, plane, controller, partition)
+    stays = contains(known.target, leader) and contains(live, leader)
+    if stays:
+        decide_on(kernel, topology, plane, controller, partition, RAISE_EPOCH)
+    else:
+        decide_on(kernel, topology, plane, controller, partition, REASSIGN)
+
+
+@inner_rule
+def _bring_added_online(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, adding: int
+) -> None:
+    """Those that were new are online now; the others are told their role once more."""
+    partition = plane.controllers[controller].moving
+    while adding != EMPTY:
+        slot = first(adding)
+        adding = rest(adding)
+        row = topology.partitions[partition].first_slot + slot
+        was_new = replica_at(topology, plane, controller, row).state == NEW_REPLICA
+        is_online = bring_replica_online(topology, plane, controller, row)
+        broker = broker_of(topology, partition, slot)
+        if is_online and not was_new and broker_at(topology, plane, controller, broker).alive:
+            tell_replica(kernel, topology, plane, controller, partition, broker)
+    send_requests(kernel, topology, plane, controller)
+
+
+@inner_rule
+def _take_one_offline(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    """Stop the one of those that go whose broker is the first, and take it out of the ISR.
+
+    Source: KafkaController.stopRemovedReplicasOfReassignedPartition@2.6.3.
+    """
+    state = plane.controllers[controller]
+    partition = state.moving
+    slot = first(state.offline)
+    others = rest(state.offline)
+    while others != EMPTY:
+        if broker_of(topology, partition, first(others)) < broker_of(topology, partition, slot):
+            slot = first(others)
+        others = rest(others)
+    state.offline = without(state.offline, single(slot))
+    broker = broker_of(topology, partition, slot)
+    row = topology.partitions[partition].first_slot + slot
+    if enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA):
+        if broker_at(topology, plane, controller, broker).alive:
+            stop_replica(kernel, topology, plane, controller, partition, broker, _FALSE)
+        remove_from_isr(kernel, topology, plane, controller, partition, broker)
+
+
+@inner_rule
+def _delete_logs(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Have the logs of those deleted that went; nobody asks a dead broker again.
+
+    Source: KafkaController.stopRemovedReplicasOfReassignedPartition@2.6.3.
+    """
+    partition = plane.controllers[controller].moving
+    leaving = plane.controllers[controller].leaving
+    while leaving != EMPTY:
+        slot = first(leaving)
+        leaving = rest(leaving)
+        row = topology.partitions[partition].first_slot + slot
+        broker = broker_of(topology, partition, slot)
+        is_started = enter_replica_state(topology, plane, controller, row, REPLICA_DELETION_STARTED)
+        if is_started and broker_at(topology, plane, controller, broker).alive:
+            stop_replica(kernel, topology, plane, controller, partition, broker, _TRUE)
+        enter_replica_state(topology, plane, controller, row, REPLICA_DELETION_SUCCESSFUL)
+        enter_replica_state(topology, plane, controller, row, NON_EXISTENT_REPLICA)
+    send_requests(kernel, topology, plane, controller)
+
+
+@inner_rule
+def _tell_end(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """A partition has the replicas that it was to have: all brokers are told."""
+    partition = plane.controllers[controller].moving
+    known = partition_at(topology, plane, controller, partition)
+    known.reassigned = False
+    resume_deletion(topology, plane, controller, topology.partitions[partition].topic)
+    touch(topology, plane, controller, partition)
+    send_requests(kernel, topology, plane, controller)
+    written = new_row(kernel, controller_process(topology, controller), REASSIGNMENT_DONE)
+    written.values[0] = partition
+    written.values[1] = known.replicas
+    write_canonical(kernel, written)
+
+
+@inner_rule
+def _end(topology: Topology, plane: ControlPlane, controller: int) -> None:
+    state = plane.controllers[controller]
+    state.event = NONE
+    state.moving = NONE
+    if state.moves_refused:
+        state.moves_refused = False
+        for partition in range(topology.sizes[0].partitions):
+            partition_at(topology, plane, controller, partition).move_refused = False
+    if is_any_topic_deleted(topology, plane, controller):
+        state.event = TOPIC_DELETION_RESUMED
+        state.phase = 0
+    elif state.election_pending:
+        # It was asked for when this controller took over.
+        state.election_pending = False
+        state.event = PREFERRED_ELECTION
+        state.phase = 0
