@@ -36,8 +36,14 @@ def copies_over_time(run: RunFolder) -> list[tuple[int, int, int]]:
 def test_the_followers_copy_moves_when_it_appends_the_leaders_with_its_next_fetch(
     run: RunFolder,
 ) -> None:
-    """Rule 1.2: the fetch offset is the follower's LEO; it takes 1 ms to the leader."""
-    assert copies_over_time(run)[:2] == [(3_004, 1, 0), (3_005, 1, 1)]
+    """Rule 1.2: the fetch offset is the follower's LEO.
+
+    The fetch leaves when the append has ended, after 0.2 ms; it takes 1 ms to the leader.
+    """
+    assert copies_over_time(run)[:2] == [(3_004, 1, 0), (3_006, 1, 1)]
+    (appended,) = rows_of(run, "appended", process=BROKER_2, end_offset=1)
+    (counted,) = rows_of(run, "fetch_counted", old_offset=0, fetch_offset=1)
+    assert counted["time_us"] - appended["time_us"] == 200 + 1_000
 
 
 def test_the_two_differ_for_as_long_as_no_fetch_gets_through(run: RunFolder) -> None:

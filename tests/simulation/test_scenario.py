@@ -443,7 +443,7 @@ def test_a_resolved_scenario_has_the_defaults_filled_in(story: Scenario) -> None
 
 
 def test_scenarios_are_equal_if_they_come_to_the_same_however_written() -> None:
-    short = scenario(cluster={"brokers": 2}, costs={"append": "20us"})
+    short = scenario(cluster={"brokers": 2}, costs={"append": "200us"})
     long = scenario(
         seed=1,
         release="2.6.3",
@@ -451,6 +451,7 @@ def test_scenarios_are_equal_if_they_come_to_the_same_however_written() -> None:
     )
     assert short == long
     assert short != scenario(cluster={"brokers": 2}, seed=2)
+    assert short != scenario(cluster={"brokers": 2}, costs={"append": "20us"})
     assert short != scenario(cluster={"brokers": 2, "settings": {"num.io.threads": 7}})
 
 

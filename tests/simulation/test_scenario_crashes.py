@@ -10,6 +10,7 @@ import pytest
 
 from tidegauge.replication.release_versions import Release, all_releases
 from tidegauge.simulation.costs import (
+    APPEND,
     BROKER_START_COST,
     BROKER_STOP,
     CONTROLLER_FAILOVER_PARTITION,
@@ -17,6 +18,7 @@ from tidegauge.simulation.costs import (
     LOG_LOAD,
     LOG_RECOVERY,
     LOG_RECOVERY_MEBIBYTE,
+    REQUEST,
 )
 from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.scenario import (
@@ -216,10 +218,12 @@ def test_every_cost_has_one_table() -> None:
 @pytest.mark.parametrize(
     ("name", "table", "cost_us"),
     [
+        ("request", REQUEST, 200),
+        ("append", APPEND, 200),
         ("broker_start", BROKER_START_COST, 700_000),
         ("log_load", LOG_LOAD, 460),
         ("log_recovery", LOG_RECOVERY, 4_600),
-        ("log_recovery_mebibyte", LOG_RECOVERY_MEBIBYTE, 5_000),
+        ("log_recovery_mebibyte", LOG_RECOVERY_MEBIBYTE, 400),
         ("broker_stop", BROKER_STOP, 1_700_000),
         ("controller_failover_partition", CONTROLLER_FAILOVER_PARTITION, 100),
     ],
@@ -284,8 +288,8 @@ _UNCLEAN = "unclean.leader.election.enable"
 _NO_DURATION = "must be a duration: a number and its unit (us, ms, s, m or h), such as 250ms, not "
 _NO_BROKERS = "must be a broker's id, broker:ID or rack:NAME, not "
 _NO_CONDITION = (
-    "must be one condition: isr, leader, registered, unregistered, controller, answered or "
-    "quiescent"
+    "must be one condition: isr, leader, registered, unregistered, controller, answered, "
+    "reassigned or quiescent"
 )
 _NOT_ONE_LEADER = "must say who it `is`, or who it `is_not`"
 

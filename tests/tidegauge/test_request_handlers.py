@@ -27,7 +27,7 @@ from tidegauge.replication import errors
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.kinds import PRODUCE, PRODUCE_RESPONSE
 
-#: An append takes 20 us in each of these runs.
+#: What an append takes in each of these runs; a request takes 50 us, unless a test says so.
 APPEND_US = 20
 
 
@@ -41,7 +41,7 @@ def twelve_at_once(folder: Path, threads: int, **parts: Any) -> RunFolder:
             {"num.io.threads": threads},
             topics=[topic_of([1])],
             workload={"producers": [shop, other]},
-            costs={"request": "100ms"},
+            costs={"request": "100ms", "append": f"{APPEND_US}us"},
             duration="7s",
             **parts,
         ),
