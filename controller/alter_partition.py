@@ -11,10 +11,10 @@ Source: KafkaController.processAlterIsr@2.7.0, tryProcessAlterPartition@3.3.0 an
 
 from __future__ import annotations
 
+from tidegauge.controller.assignments import note_isr_change
 from tidegauge.controller.leader_and_isr import alter_partition_error, equals_but_for_version
 from tidegauge.controller.partition_changes import live_replicas, read_state, write_state
 from tidegauge.controller.phases import REASSIGNMENT_ISR_CHANGE
-from tidegauge.controller.reassignments import note_isr_change
 from tidegauge.controller.request_batch import send_requests, touch
 from tidegauge.controller.state import ControlPlane, broker_at, partition_at, state_at
 from tidegauge.replication import errors

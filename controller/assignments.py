@@ -5,6 +5,9 @@ removed; all of them are among the replicas. What a reassignment ends with comes
 order in which it was asked for. So it can be taken up by another controller, and its end is
 known from it: the replicas without those that will be removed.
 
+Here is also which partitions wait to be moved (``reassignments.py``): a list, first come first
+served.
+
 Source: ReplicaAssignment@2.4.0.
 """
 
@@ -21,7 +24,7 @@ from tidegauge.simulation.events import add_item
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.row_kinds import ASSIGNMENT_WRITTEN
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology
+from tidegauge.simulation.topology import Topology, state_znode
 
 
 @rule
@@ -101,3 +104,42 @@ def store_assignments(kernel: Kernel, plane: ControlPlane, request: Event) -> No
         written.values[2] = item.adding
         written.values[3] = item.removing
         write_canonical(kernel, written)
+
+
+@inner_rule
+def want_move(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> None:
+    """Let the event being processed, or the next, deal with a partition: behind the others."""
+    state = plane.controllers[controller]
+    known = partition_at(topology, plane, controller, partition)
+    if known.moves:
+        return
+    known.moves = True
+    known.next_move = NONE
+    if state.last_move == NONE:
+        state.first_move = partition
+    else:
+        partition_at(topology, plane, controller, state.last_move).next_move = partition
+    state.last_move = partition
+
+
+@inner_rule
+def take_up_reassignments(topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """A new controller goes on with what another has begun.
+
+    Source: KafkaController.initializePartitionReassignments@2.4.0.
+    """
+    for partition in range(topology.sizes[0].partitions):
+        known = partition_at(topology, plane, controller, partition)
+        if known.reassigned:
+            known.target = without(known.replicas, known.removing)
+            want_move(topology, plane, controller, partition)
+
+
+@inner_rule
+def note_isr_change(topology: Topology, plane: ControlPlane, controller: int, znode: int) -> None:
+    """The state of a partition that is being moved has changed."""
+    partition = znode - state_znode(topology, 0)
+    known = partition_at(topology, plane, controller, partition)
+    if known.reassigned:
+        known.target = without(known.replicas, known.removing)
+        want_move(topology, plane, controller, partition)

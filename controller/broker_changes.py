@@ -8,13 +8,12 @@ once, then broker by broker the ISRs that they are still in.
 
 from __future__ import annotations
 
-from tidegauge.controller.assignments import is_assigned
+from tidegauge.controller.assignments import is_assigned, want_move
 from tidegauge.controller.channels import close_channel
 from tidegauge.controller.leader_and_isr import failure_takes_offline
 from tidegauge.controller.partition_changes import bring_online, live_replicas
 from tidegauge.controller.partition_state_machine import OFFLINE_PARTITION, may_enter
 from tidegauge.controller.phases import REASSIGNMENT_RESUMED, TOPIC_DELETION_RESUMED
-from tidegauge.controller.reassignments import want_move
 from tidegauge.controller.replica_state_machine import NEW_REPLICA
 from tidegauge.controller.replica_states import bring_replica_online, take_replicas_offline
 from tidegauge.controller.request_batch import send_metadata, send_requests, tell_replica

@@ -38,7 +38,7 @@ from tidegauge.controller.alter_partition import (
     fail_what_is_written,
     take_altered_state,
 )
-from tidegauge.controller.assignments import know_assignment
+from tidegauge.controller.assignments import know_assignment, note_isr_change
 from tidegauge.controller.broker_changes import advance_broker_change
 from tidegauge.controller.broker_shutdowns import advance_broker_shutdown, answer_shutdown
 from tidegauge.controller.channels import (
@@ -74,7 +74,6 @@ from tidegauge.controller.preferred_elections import (
 )
 from tidegauge.controller.reassignments import (
     advance_reassignment,
-    note_isr_change,
     take_asked_moves,
 )
 from tidegauge.controller.state import Controller, ControlPlane, broker_at, partition_at

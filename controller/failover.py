@@ -9,6 +9,7 @@ died with the controller has its leader epoch raised twice.
 
 from __future__ import annotations
 
+from tidegauge.controller.assignments import take_up_reassignments
 from tidegauge.controller.channels import close_channel
 from tidegauge.controller.context import forget_everything, give_back_context, take_context
 from tidegauge.controller.notification_changes import issue_for_notifications
@@ -19,7 +20,6 @@ from tidegauge.controller.partition_state_machine import (
 )
 from tidegauge.controller.phases import PREFERRED_ELECTION, REASSIGNMENT_ASKED_FOR
 from tidegauge.controller.preferred_elections import rebalance_later
-from tidegauge.controller.reassignments import take_up_reassignments
 from tidegauge.controller.replica_state_machine import (
     ONLINE_REPLICA,
     REPLICA_DELETION_INELIGIBLE,

@@ -28,7 +28,7 @@ Source: KafkaController.onPartitionReassignment@2.4.0, @2.6.3 and @3.8.0.
 
 from __future__ import annotations
 
-from tidegauge.controller.assignments import full_replica_set
+from tidegauge.controller.assignments import full_replica_set, want_move
 from tidegauge.controller.elections import RAISE_EPOCH, REASSIGN
 from tidegauge.controller.partition_changes import (
     decide_on,
@@ -79,7 +79,6 @@ from tidegauge.simulation.topology import (
     broker_of,
     controller_process,
     reassign_partitions_znode,
-    state_znode,
     topic_znode,
 )
 from tidegauge.simulation.zookeeper_errors import OK
@@ -105,45 +104,6 @@ _END = code(16)
 
 _TRUE = code(True)
 _FALSE = code(False)
-
-
-@inner_rule
-def want_move(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> None:
-    """Let the event being processed, or the next, deal with a partition: behind the others."""
-    state = plane.controllers[controller]
-    known = partition_at(topology, plane, controller, partition)
-    if known.moves:
-        return
-    known.moves = True
-    known.next_move = NONE
-    if state.last_move == NONE:
-        state.first_move = partition
-    else:
-        partition_at(topology, plane, controller, state.last_move).next_move = partition
-    state.last_move = partition
-
-
-@inner_rule
-def take_up_reassignments(topology: Topology, plane: ControlPlane, controller: int) -> None:
-    """A new controller goes on with what another has begun.
-
-    Source: KafkaController.initializePartitionReassignments@2.4.0.
-    """
-    for partition in range(topology.sizes[0].partitions):
-        known = partition_at(topology, plane, controller, partition)
-        if known.reassigned:
-            known.target = without(known.replicas, known.removing)
-            want_move(topology, plane, controller, partition)
-
-
-@inner_rule
-def note_isr_change(topology: Topology, plane: ControlPlane, controller: int, znode: int) -> None:
-    """The state of a partition that is being moved has changed."""
-    partition = znode - state_znode(topology, 0)
-    known = partition_at(topology, plane, controller, partition)
-    if known.reassigned:
-        known.target = without(known.replicas, known.removing)
-        want_move(topology, plane, controller, partition)
 
 
 @inner_rule

@@ -132,6 +132,21 @@ def last_states(
     }
 
 
+def assignment(
+    run: RunFolder, names: Names, partition: int, until_us: int | None = None
+) -> list[int | None]:
+    """Ids of the brokers that a partition has replicas on, at a time (by default the end).
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    replicas: list[int | None] = [*names.replicas(partition)]
+    for row in run.rows("assignment_written"):
+        if row["partition"] == partition and (until_us is None or row["time_us"] <= until_us):
+            replicas = names.brokers_in(row["replicas"], partition)
+    return replicas
+
+
 def overview(run: RunFolder, names: Names) -> list[Overview]:
     """All partitions, those that are worth a look first.
 
@@ -159,7 +174,8 @@ def _reasons(run: RunFolder, names: Names) -> dict[int, list[str]]:
     for partition, state in last_states(run, names).items():
         if state.leader < 0:
             reasons[partition].append("no leader at the end")
-        in_sync, assigned = replica_list.size(state.isr), len(names.replicas(partition))
+        in_sync = replica_list.size(state.isr)
+        assigned = len(assignment(run, names, partition))
         if in_sync < assigned:
             reasons[partition].append(f"{in_sync} of {assigned} in sync at the end")
     for reason, counts in (

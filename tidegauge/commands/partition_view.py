@@ -100,11 +100,12 @@ def partition_story(
 
 def _show_state(out: Console, run: RunFolder, names: Names, partition: int, span: Span) -> None:
     """The last state, in the manner of ``kafka-topics --describe``."""
-    from tidegauge.partition_history import last_states
+    from tidegauge.partition_history import assignment, last_states
     from tidegauge.story import time_text
 
     topic, number = names.topic_and_partition(partition)
     state = last_states(run, names, span.end_us).get(partition)
+    replicas = assignment(run, names, partition, span.end_us)
     leader, isr = "unknown", "unknown"
     if state is not None:
         broker = names.broker_id(state.leader)
@@ -113,7 +114,7 @@ def _show_state(out: Console, run: RunFolder, names: Names, partition: int, span
     when = "At the end" if span.end_us is None else f"At {time_text(span.end_us)}"
     out.print(
         f"Topic: {topic}  Partition: {number}  Leader: {leader}"
-        f"  Replicas: {listed(names.replicas(partition))}  Isr: {isr}",
+        f"  Replicas: {listed(replicas)}  Isr: {isr}",
         style="bold",
         soft_wrap=True,
     )
