@@ -119,4 +119,4 @@ class ZnodePaths:
             return _CHILD + ("*" if sequence_number is None else f"{sequence_number:010}")
         if sort is ZnodeSort.TOPIC_DELETION:
             return f"{_ADMIN_PATHS[ZnodeSort.DELETIONS]}/{self.topics[number]}"
-        return FIXED_PATHS.get(znode) or _ADMIN_PATHS[sort]
+        return FIXED_PATHS.get(znode) or _ADMIN_PATHS.get(sort, f"znode {znode}")

@@ -94,7 +94,7 @@ def test_every_kind_of_row_has_words_about_its_own_columns() -> None:
 @pytest.mark.parametrize("value", [-1, 0, 1, 99])
 def test_every_kind_of_row_can_be_told_whatever_its_values(kind: RowKind, value: int) -> None:
     row = TraceRow(kind.name, {**dict.fromkeys(kind.columns, value), "partition": 0, "isr": 1})
-    row.columns["old_isr"] = SLOT_0_1
+    row.columns.update(dict.fromkeys(("old_isr", "replicas", "adding", "removing"), SLOT_0_1))
     words = told(row, Names(MANIFEST_OF_TESTS))
     assert words
     assert "{" not in words
