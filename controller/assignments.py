@@ -24,7 +24,7 @@ from tidegauge.simulation.events import add_item
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.row_kinds import ASSIGNMENT_WRITTEN
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology, state_znode
+from tidegauge.simulation.topology import Topology, topic_znode
 
 
 @rule
@@ -138,7 +138,8 @@ def take_up_reassignments(topology: Topology, plane: ControlPlane, controller: i
 @inner_rule
 def note_isr_change(topology: Topology, plane: ControlPlane, controller: int, znode: int) -> None:
     """The state of a partition that is being moved has changed."""
-    partition = znode - state_znode(topology, 0)
+    # The states of partitions stand behind the topics.
+    partition = znode - topic_znode(topology, topology.sizes[0].topics)
     known = partition_at(topology, plane, controller, partition)
     if known.reassigned:
         known.target = without(known.replicas, known.removing)

@@ -77,7 +77,6 @@ from tidegauge.simulation.topology import (
     delete_topics_znode,
     first_notification_znode,
     state_znode,
-    topic_deletion_znode,
 )
 from tidegauge.simulation.zookeeper_errors import (
     BAD_VERSION,
@@ -488,7 +487,7 @@ def _list_children(
     first = FIXED_ZNODES
     count = sizes.brokers
     if sizes.admin_znodes > 0 and parent == delete_topics_znode(topology):
-        first = topic_deletion_znode(topology, 0)
+        first = delete_topics_znode(topology) + 1
         count = sizes.topics
     if parent == TOPICS_ZNODE:
         first = FIXED_ZNODES + sizes.brokers
