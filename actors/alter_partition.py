@@ -39,9 +39,6 @@ _RECONNECT_US = code(50_000)
 #: ... and how long it polls if the metadata cache names no controller that is alive.
 _NO_CONTROLLER_US = code(100_000)
 
-#: Kafka's NETWORK_EXCEPTION: the request got no answer.
-_NO_ANSWER = code(errors.CODES["NETWORK_EXCEPTION"])
-
 
 @inner_rule
 def submit_isr(kernel: Kernel, topology: Topology, brokers: Brokers, row: int, isr: int) -> None:
@@ -213,7 +210,7 @@ def lose_alter_partition(
     """The connection to the controller is gone: what was sent up to ``until_us`` is lost."""
     state = brokers.brokers[broker]
     if _is_in_flight(state) and state.alter_partition_sent_us <= until_us and not state.ends:
-        send_again(kernel, topology, brokers, broker, _NO_ANSWER)
+        send_again(kernel, topology, brokers, broker, errors.NETWORK_EXCEPTION)
 
 
 @inner_rule

@@ -14,7 +14,7 @@ from tidegauge.actors.lifecycle import end, start
 from tidegauge.actors.state import Brokers
 from tidegauge.actors.zookeeper_client import close_session, zookeeper_request
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.costs import BROKER_STOP, cost_us
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import disconnect_all
@@ -35,9 +35,6 @@ from tidegauge.simulation.row_kinds import (
 )
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import CONTROLLER_ZNODE, Topology, controller_process
-
-#: Kafka's NETWORK_EXCEPTION: the request got no answer.
-_NO_ANSWER = code(errors.CODES["NETWORK_EXCEPTION"])
 
 
 @inner_rule
@@ -122,7 +119,7 @@ def handle_shutdown_gives_up(
     """The controller has not answered within controller.socket.timeout.ms."""
     state = brokers.brokers[timer.destination]
     if state.shutdown_request == timer.request and not state.ends:
-        _take_outcome(kernel, topology, brokers, timer.destination, _NO_ANSWER, NONE)
+        _take_outcome(kernel, topology, brokers, timer.destination, errors.NETWORK_EXCEPTION, NONE)
 
 
 @inner_rule
@@ -132,7 +129,7 @@ def lose_controller(
     """The connection to the controller is gone: what was asked up to ``until_us`` is lost."""
     state = brokers.brokers[broker]
     if state.shutdown_request != 0 and state.shutdown_sent_us <= until_us:
-        _take_outcome(kernel, topology, brokers, broker, _NO_ANSWER, NONE)
+        _take_outcome(kernel, topology, brokers, broker, errors.NETWORK_EXCEPTION, NONE)
 
 
 @inner_rule

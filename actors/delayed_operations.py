@@ -39,9 +39,6 @@ from tidegauge.simulation.topology import Topology, broker_of, row_of, slot_of
 
 _TRUE = code(True)
 
-#: Kafka's REQUEST_TIMED_OUT.
-REQUEST_TIMED_OUT = code(errors.CODES["REQUEST_TIMED_OUT"])
-
 
 @inner_rule
 def fetch_is_complete(topology: Topology, brokers: Brokers, kernel: Kernel, request: Event) -> bool:
@@ -208,7 +205,7 @@ def handle_produce_expires(
             request = kernel.events[brokers.watches[index].event]
             index = brokers.watches[index].next
             if request.deadline_us <= now_us:
-                request.error = REQUEST_TIMED_OUT
+                request.error = errors.REQUEST_TIMED_OUT
                 complete_produce(kernel, topology, brokers, row, request)
             elif next_us == 0 or request.deadline_us < next_us:
                 next_us = request.deadline_us
@@ -248,7 +245,7 @@ def _write_refusal(kernel: Kernel, topology: Topology, brokers: Brokers, request
     row.values[2] = request.source
     row.values[3] = request.error
     row.values[4] = request.offset
-    if request.error == REQUEST_TIMED_OUT:
+    if request.error == errors.REQUEST_TIMED_OUT:
         late = _late_follower(topology, brokers, request)
         if late != NONE:
             because_of(kernel, row, late)

@@ -19,7 +19,6 @@ from tidegauge.actors.state import (
     WatchList,
 )
 from tidegauge.actors.write_back import MARKS
-from tidegauge.actors.zookeeper_client import ONE_SERVER_SPIN_US
 from tidegauge.replication.records import (
     UNDEFINED,
     EpochEntry,
@@ -160,9 +159,7 @@ def _set(broker: Broker, settings: dict[str, int]) -> None:
 
 def _set_machine(broker: Broker, cluster: Cluster, zookeeper: ZooKeeper) -> None:
     """Take over what is the machine's, and its supervisor's."""
-    is_one_server = zookeeper.servers == 1
     broker.zookeeper_servers = zookeeper.servers
-    broker.zookeeper_spin_us = ONE_SERVER_SPIN_US if is_one_server else 0
     broker.restart_after_exit_us = UNDEFINED
     if cluster.restart_after_exit_us is not None:
         broker.restart_after_exit_us = cluster.restart_after_exit_us

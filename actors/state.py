@@ -113,8 +113,6 @@ class Broker(Record):
     zookeeper_sent_us: i64
     #: A LeaderAndIsr gives it partitions whose topics' settings it reads.
     reads_topic_configs: flag
-    #: What passes before the only server of an ensemble is tried again.
-    zookeeper_spin_us: i64
     zookeeper_servers: i64
     #: The czxid of its registration.
     broker_epoch: i64

@@ -9,12 +9,8 @@ from tidegauge.actors.controlled_shutdown import (
 from tidegauge.actors.fetch_read import row_on
 from tidegauge.actors.isr_change_propagation import send_notification, take_notification_answer
 from tidegauge.actors.isr_changes import send_isr, take_isr_answer
-from tidegauge.actors.lifecycle import (
-    exit_by_itself,
-)
-from tidegauge.actors.request_handlers import (
-    unlock,
-)
+from tidegauge.actors.lifecycle import exit_by_itself
+from tidegauge.actors.request_handlers import unlock
 from tidegauge.actors.state import Brokers
 from tidegauge.actors.topic_configs import take_configs
 from tidegauge.actors.zookeeper_client import (
@@ -33,9 +29,7 @@ from tidegauge.simulation.kinds import (
     ZK_GET,
     ZK_SET,
 )
-from tidegauge.simulation.row_kinds import (
-    STOP_REGISTERED_ALREADY,
-)
+from tidegauge.simulation.row_kinds import STOP_REGISTERED_ALREADY
 from tidegauge.simulation.topology import NOTIFICATIONS_ZNODE, Topology
 from tidegauge.simulation.zookeeper_errors import NODE_EXISTS, SESSION_EXPIRED
 
@@ -75,8 +69,8 @@ def _take_session(kernel: Kernel, topology: Topology, brokers: Brokers, answer: 
     state = brokers.brokers[broker]
     state.session = answer.count
     take_configs(kernel, topology, brokers, answer)
-    registers = brokers.rules[broker].registered_before_requests
-    if state.loaded and (registers or state.ready_us <= kernel.context[0].time_us):
+    registers_first = brokers.rules[broker].registered_before_requests
+    if state.loaded and (registers_first or state.ready_us <= kernel.context[0].time_us):
         register(kernel, topology, brokers, broker)
     _send_lost_writes(kernel, topology, brokers, broker)
 

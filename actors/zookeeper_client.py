@@ -32,7 +32,7 @@ from tidegauge.simulation.topology import (
 )
 
 #: What passes before the only server of an ensemble is tried again.
-ONE_SERVER_SPIN_US = code(1_000_000)
+_ONE_SERVER_SPIN_US = code(1_000_000)
 _MOST_SLEEP_US = code(1_000_000)
 
 
@@ -78,9 +78,9 @@ def reconnect(kernel: Kernel, brokers: Brokers, broker: int) -> None:
         state.zookeeper_heard_us + timeout_us * 2 // 3, kernel.processes[broker].resumed_us
     )
     seed = kernel.context[0].seed
-    sleep_us = state.zookeeper_spin_us + draw_below(
-        _MOST_SLEEP_US, seed, RECONNECT, broker, state.connects
-    )
+    sleep_us = draw_below(_MOST_SLEEP_US, seed, RECONNECT, broker, state.connects)
+    if state.zookeeper_servers == 1:
+        sleep_us += _ONE_SERVER_SPIN_US
     connecting_us = timeout_us // state.zookeeper_servers
     since_us = max(0, now_us - lost_us) % (sleep_us + connecting_us)
     timer = new_event(kernel, broker, broker, SESSION_RECONNECTS)

@@ -39,9 +39,6 @@ _STOP = code(1)
 
 _FALSE = code(False)
 
-_BROKER_NOT_AVAILABLE = code(errors.CODES["BROKER_NOT_AVAILABLE"])
-_STALE_BROKER_EPOCH = code(errors.CODES["STALE_BROKER_EPOCH"])
-
 
 @inner_rule
 def advance_broker_shutdown(
@@ -81,9 +78,9 @@ def _error_of(topology: Topology, plane: ControlPlane, controller: int, request:
     known = broker_at(topology, plane, controller, request.broker)
     is_fenced = plane.rules[controller].broker_epoch_fenced
     if is_fenced and request.version < known.broker_epoch:
-        return _STALE_BROKER_EPOCH
+        return errors.STALE_BROKER_EPOCH
     if not known.alive:
-        return _BROKER_NOT_AVAILABLE
+        return errors.BROKER_NOT_AVAILABLE
     return errors.NONE
 
 

@@ -13,7 +13,7 @@ Source: ``Sender`` and ``NetworkClient`` @2.4.0.
 from __future__ import annotations
 
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.client_metadata import client_of, request_metadata
 from tidegauge.simulation.client_state import FEW_BATCHES, Batch, Client, Clients, Connection
 from tidegauge.simulation.events import new_event, set_timer
@@ -29,9 +29,6 @@ from tidegauge.simulation.links import send
 from tidegauge.simulation.row_kinds import BATCH_DUPLICATED, BATCH_FAILED
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import Topology
-
-_REQUEST_TIMED_OUT = code(errors.CODES["REQUEST_TIMED_OUT"])
-_NETWORK_EXCEPTION = code(errors.CODES["NETWORK_EXCEPTION"])
 
 
 @inner_rule
@@ -174,7 +171,7 @@ def handle_producer_retries(
     batch = clients.batches[timer.request]
     client = clients.clients[batch.client]
     if _is_expired(kernel, client, batch):
-        _fail(kernel, clients, timer.destination, batch, _REQUEST_TIMED_OUT)
+        _fail(kernel, clients, timer.destination, batch, errors.REQUEST_TIMED_OUT)
     else:
         send_batch(kernel, topology, clients, timer.destination, batch)
 
@@ -259,7 +256,7 @@ def _drain(
             connection.waiting_last = NONE
         waiting.next = NONE
         if _is_expired(kernel, client, waiting):
-            _fail(kernel, clients, process, waiting, _REQUEST_TIMED_OUT)
+            _fail(kernel, clients, process, waiting, errors.REQUEST_TIMED_OUT)
         else:
             send_batch(kernel, topology, clients, process, waiting)
 
@@ -311,7 +308,9 @@ def handle_produce_times_out(
     request_metadata(kernel, topology, clients, process)
     while connection.flight_first != NONE:
         batch = clients.batches[connection.flight_first]
-        _fail_attempt(kernel, topology, clients, process, connection, batch, _REQUEST_TIMED_OUT)
+        _fail_attempt(
+            kernel, topology, clients, process, connection, batch, errors.REQUEST_TIMED_OUT
+        )
     _expire_waiting(kernel, clients, process, connection)
 
 
@@ -339,7 +338,9 @@ def lose_produce_requests(
             break
         # What the broker had answered came before.
         batch.unanswered -= 1
-        _fail_attempt(kernel, topology, clients, process, connection, batch, _NETWORK_EXCEPTION)
+        _fail_attempt(
+            kernel, topology, clients, process, connection, batch, errors.NETWORK_EXCEPTION
+        )
     _forget_late_answers(clients, number, broker)
     request_metadata(kernel, topology, clients, process)
 
@@ -387,7 +388,7 @@ def _expire_waiting(kernel: Kernel, clients: Clients, process: int, connection: 
         if connection.waiting_first == NONE:
             connection.waiting_last = NONE
         waiting.next = NONE
-        _fail(kernel, clients, process, waiting, _REQUEST_TIMED_OUT)
+        _fail(kernel, clients, process, waiting, errors.REQUEST_TIMED_OUT)
 
 
 @inner_rule
@@ -431,7 +432,7 @@ def _fail(
     row.values[2] = error
     row.values[3] = batch.attempts
     row.values[4] = batch.records
-    if error in (_REQUEST_TIMED_OUT, _NETWORK_EXCEPTION) and batch.attempts > 0:
+    if error in (errors.REQUEST_TIMED_OUT, errors.NETWORK_EXCEPTION) and batch.attempts > 0:
         because_of(kernel, row, batch.broker)
     write_canonical(kernel, row)
     _free_if_over(clients, batch)

@@ -30,8 +30,6 @@ from tidegauge.simulation.topology import Topology, broker_of
 #: Number of the request of the first step, if its answer is not waited for; then downwards.
 UNATTENDED = code(-2)
 
-NETWORK_EXCEPTION = code(errors.CODES["NETWORK_EXCEPTION"])
-_LEADER_NOT_AVAILABLE = code(errors.CODES["LEADER_NOT_AVAILABLE"])
 
 _FETCH_TIMEOUT_US = code(30_000_000)
 #: How much longer than the broker the operator waits for an answer.
@@ -58,7 +56,7 @@ def request_of_leader(
     row = new_row(kernel, process, STEP_ANSWERED)
     row.values[0] = client.step
     row.values[1] = NONE
-    row.values[2] = _LEADER_NOT_AVAILABLE
+    row.values[2] = errors.LEADER_NOT_AVAILABLE
     for column in range(3, 7):
         row.values[column] = NONE
     write_canonical(kernel, row)
@@ -155,7 +153,7 @@ def give_up_unattended(kernel: Kernel, clients: Clients, process: int, event: Ev
         step = clients.steps[number]
         if step.open and step.asked == event.source and step.asked_us <= event.offset:
             step.open = False
-            give_up(kernel, process, number, step.asked, NETWORK_EXCEPTION)
+            give_up(kernel, process, number, step.asked, errors.NETWORK_EXCEPTION)
 
 
 @inner_rule

@@ -62,7 +62,6 @@ from tidegauge.simulation.step_codes import (
     WHEN_UNREGISTERED,
 )
 from tidegauge.simulation.step_requests import (
-    NETWORK_EXCEPTION,
     UNATTENDED,
     all_answered,
     give_up,
@@ -92,7 +91,6 @@ _ANSWER = code(2)
 
 #: Number of the question whether all brokers are there, for the topics.
 _OF_TOPICS = code(0)
-_REQUEST_TIMED_OUT = code(errors.CODES["REQUEST_TIMED_OUT"])
 #: How often is looked for what cannot be watched.
 _LOOK_PERIOD_US = code(100_000)
 
@@ -255,7 +253,8 @@ def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) ->
     write_canonical(kernel, row)
     if step.action in (PRODUCES, FETCHES, ASKS_EPOCH):
         if step.to != NONE:
-            _await(kernel, topology, clients, process, step.to)
+            is_awaited = request_of(kernel, topology, clients, process, step.to)
+            _await(kernel, topology, clients, process, is_awaited)
             return
         client.waiting = _LEADER
         client.question += 1
@@ -280,9 +279,11 @@ def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) ->
 
 
 @inner_rule
-def _await(kernel: Kernel, topology: Topology, clients: Clients, process: int, broker: int) -> None:
-    """Send a step's request to the broker that it names."""
-    if request_of(kernel, topology, clients, process, broker):
+def _await(
+    kernel: Kernel, topology: Topology, clients: Clients, process: int, is_awaited: bool
+) -> None:
+    """Wait for the answer to a step's request, or go on if there is none to wait for."""
+    if is_awaited:
         clients.clients[client_of(topology, process)].waiting = _ANSWER
     else:
         _go_on(kernel, topology, clients, process)
@@ -393,10 +394,8 @@ def handle_operator_answer(
         if _holds(kernel, topology, clients, client, answer):
             _take(kernel, topology, clients, process)
     elif client.waiting == _LEADER:
-        if request_of_leader(kernel, topology, clients, process, answer):
-            client.waiting = _ANSWER
-        else:
-            _go_on(kernel, topology, clients, process)
+        is_awaited = request_of_leader(kernel, topology, clients, process, answer)
+        _await(kernel, topology, clients, process, is_awaited)
     elif client.waiting == _ANSWER and answer.kind in (
         PRODUCE_RESPONSE,
         CONSUMER_RESPONSE,
@@ -469,7 +468,7 @@ def handle_operator_times_out(
     process = timer.destination
     client = clients.clients[client_of(topology, process)]
     if client.waiting == _ANSWER and client.question == timer.request:
-        give_up(kernel, process, client.step, client.asked, _REQUEST_TIMED_OUT)
+        give_up(kernel, process, client.step, client.asked, errors.REQUEST_TIMED_OUT)
         _go_on(kernel, topology, clients, process)
 
 
@@ -483,7 +482,7 @@ def handle_operator_disconnected(
     give_up_unattended(kernel, clients, process, event)
     was_asked = client.waiting == _ANSWER and client.asked == event.source
     if was_asked and client.asked_us <= event.offset:
-        give_up(kernel, process, client.step, client.asked, NETWORK_EXCEPTION)
+        give_up(kernel, process, client.step, client.asked, errors.NETWORK_EXCEPTION)
         _go_on(kernel, topology, clients, process)
     else:
         _look_for_answers(kernel, clients, client, process)

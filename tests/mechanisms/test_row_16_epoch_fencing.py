@@ -18,12 +18,11 @@ from tidegauge.replication.errors import (
     FENCED_LEADER_EPOCH,
     NONE,
     NOT_LEADER_OR_FOLLOWER,
-    OTHERS,
+    REQUEST_TIMED_OUT,
     UNKNOWN_LEADER_EPOCH,
 )
 from tidegauge.run_folder import RunFolder, TraceRow
 
-REQUEST_TIMED_OUT = OTHERS["REQUEST_TIMED_OUT"]
 LEADER, ALL = 1, -1
 
 #: Elected in the place of broker 1, which comes back into the ISR as its last member.

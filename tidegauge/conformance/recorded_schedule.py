@@ -57,6 +57,11 @@ def _has_operation(step: dict[str, Any]) -> dict[str, Any]:
 Span = Annotated[tuple[float, float], BeforeValidator(_span)]
 
 
+def middle(span: Span) -> float:
+    """The middle of what was seen."""
+    return (span[0] + span[1]) / 2
+
+
 class Part(BaseModel):
     """A part of the file; what is not read here may stand in it."""
 
@@ -112,7 +117,7 @@ class RecordedStep(Part):
         span = self.result.ranges_ms.get("quiesce.quiesced_after_ms")
         if span is None:
             return 0.0 if "quiesce" in self.result.exact else None
-        return (span[0] + span[1]) / 2
+        return middle(span)
 
 
 class RecordedSchedule(Part):

@@ -18,7 +18,12 @@ from tidegauge.conformance.recorded_costs import (
     OBSERVING_MS,
     OBSERVING_REPLICA_MS,
 )
-from tidegauge.conformance.recorded_schedule import RecordedSchedule, RecordedStep, RecordingError
+from tidegauge.conformance.recorded_schedule import (
+    RecordedSchedule,
+    RecordedStep,
+    RecordingError,
+    middle,
+)
 from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
 from tidegauge.simulation.scenario_settings import NAMES
 
@@ -128,10 +133,6 @@ def _partition(name: str) -> dict[str, Any]:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
-
-
-def _middle(span: tuple[float, float] | None) -> float:
-    return (span[0] + span[1]) / 2 if span else 0.0
 
 
 class _Writer:
@@ -325,7 +326,7 @@ class _Writer:
         """
         span = recorded.result.ranges_ms.get("t_registered_ms")
         if span is not None:
-            wait_ms = max(0.0, (span[0] + span[1]) / 2 - _START_MS)
+            wait_ms = max(0.0, middle(span) - _START_MS)
             self._add("wait", after=f"{wait_ms:.0f}ms")
             self.duration_ms += wait_ms
 
@@ -349,7 +350,7 @@ class _Writer:
 
     def _first_start_ms(self, recorded: RecordedStep) -> float:
         """How much slower than here a start was; one that failed took time to end, too."""
-        middle_ms = _middle(recorded.result.ranges_ms.get("t_registered_ms"))
+        middle_ms = middle(recorded.result.ranges_ms.get("t_registered_ms", (0.0, 0.0)))
         attempts = recorded.result.exact.get("attempts", 1)
         first_ms = middle_ms if attempts == 1 else 0.7 * middle_ms / attempts
         return max(0.0, first_ms - _START_MS)
@@ -359,7 +360,7 @@ class _Writer:
         for recorded in self.schedule.steps:
             attempts = recorded.result.exact.get("attempts", 1)
             if recorded.op == "restart" and attempts > 1:
-                middle_ms = _middle(recorded.result.ranges_ms.get("t_registered_ms"))
+                middle_ms = middle(recorded.result.ranges_ms.get("t_registered_ms", (0.0, 0.0)))
                 all_ms = middle_ms - self._first_start_ms(recorded) - attempts * _START_MS
                 return f"{max(1.0, all_ms / (attempts - 1)):.0f}ms"
         return _RESTART_AFTER_EXIT
