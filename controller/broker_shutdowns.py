@@ -31,7 +31,7 @@ from tidegauge.simulation.kinds import CONTROLLED_SHUTDOWN_RESPONSE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.row_kinds import BROKER_SHUTS_DOWN
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology, broker_of, controller_process, slot_of
+from tidegauge.simulation.topology import Topology, broker_of, controller_process, row_of, slot_of
 
 # Phases.
 _ELECT = code(0)
@@ -145,7 +145,7 @@ def _stop_followed(
         known = partition_at(topology, plane, controller, partition)
         if known.is_followed:
             known.is_followed = False
-            row = topology.partitions[partition].first_slot + slot_of(topology, partition, broker)
+            row = row_of(topology, partition, broker)
             if enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA):
                 stop_replica(kernel, topology, plane, controller, partition, broker, _FALSE)
                 remove_from_isr(kernel, topology, plane, controller, partition, broker)

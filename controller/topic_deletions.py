@@ -56,6 +56,7 @@ from tidegauge.simulation.topology import (
     Topology,
     controller_process,
     delete_topics_znode,
+    row_of,
     state_znode,
     topic_deletion_znode,
     topic_znode,
@@ -132,22 +133,13 @@ def note_deleted_replicas(
         item = kernel.items[cursor]
         cursor = item.next
         topic = topology.partitions[item.partition].topic
-        row = _row_on(topology, item.partition, request.destination)
+        row = row_of(topology, item.partition, request.destination)
         if not item.deletes or not topic_at(topology, plane, controller, topic).deleted:
             continue
         if request.error == errors.NONE:
             enter_replica_state(topology, plane, controller, row, REPLICA_DELETION_SUCCESSFUL)
         else:
             set_aside(topology, plane, controller, row)
-
-
-@inner_rule
-def _row_on(topology: Topology, partition: int, broker: int) -> int:
-    facts = topology.partitions[partition]
-    for row in range(facts.first_slot, facts.first_slot + facts.slot_count):
-        if topology.slots[row].broker == broker:
-            return row
-    return NONE
 
 
 @inner_rule
