@@ -9,6 +9,7 @@ Kafka                           here
 KafkaRequestHandlerPool         ``request_handlers.py``
 ReplicaManager.appendRecords    ``produce.py``, ``leader.py``
 ReplicaManager.fetchMessages    ``fetch.py``, ``fetch_read.py``
+FetchManager, FetchSession      ``fetch_sessions.py``
 DelayedProduce, DelayedFetch    ``delayed_operations.py``, ``purgatory.py``
 ReplicaFetcherThread            ``follower.py``, ``follower_truncation.py``,
 ..                              ``fetcher_thread.py``
@@ -40,7 +41,11 @@ from tidegauge.actors.controlled_shutdown import (
     lose_controller,
     stop_cleanly,
 )
-from tidegauge.actors.delayed_operations import handle_fetch_expires, handle_produce_expires
+from tidegauge.actors.delayed_operations import (
+    handle_fetch_expires,
+    handle_follower_fetch_expires,
+    handle_produce_expires,
+)
 from tidegauge.actors.follower import (
     handle_epoch_response,
     handle_fetch_response,
@@ -96,6 +101,7 @@ from tidegauge.simulation.kinds import (
     FETCHER_GIVES_UP,
     FETCHER_WAKES,
     FIRST_REQUEST,
+    FOLLOWER_FETCH_EXPIRES,
     HANDLER_FREE,
     HANDLER_GOES_ON,
     HIGH_WATERMARK_CHECKPOINT,
@@ -187,6 +193,8 @@ def _take_timer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Eve
     kind = event.kind
     if kind == FETCH_EXPIRES:
         handle_fetch_expires(kernel, topology, brokers, event)
+    elif kind == FOLLOWER_FETCH_EXPIRES:
+        handle_follower_fetch_expires(kernel, topology, brokers, event)
     elif kind == PRODUCE_EXPIRES:
         handle_produce_expires(kernel, topology, brokers, event)
     elif kind == HANDLER_FREE:

@@ -15,6 +15,7 @@ from tidegauge.actors.delayed_operations import (
     wake_fetches,
     wake_produces,
 )
+from tidegauge.actors.fetch_sessions import touch
 from tidegauge.actors.fetcher_thread import (
     add_to_fetcher,
     fetcher_for,
@@ -229,6 +230,7 @@ def _obey(
     if not leads and not is_known_alive(kernel, brokers.metadata[broker], leader):
         # Only followers of a leader that is there change: ReplicaManager.makeFollowers@2.4.0.
         return False
+    touch(topology, brokers, row)
     told = brokers.told[0]
     told.leader = item.leader
     told.leader_epoch = item.leader_epoch

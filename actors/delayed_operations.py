@@ -8,22 +8,24 @@ can no longer be.
 from __future__ import annotations
 
 from tidegauge.actors.fetch_read import answer_fetch, read_partition, row_on
+from tidegauge.actors.fetch_sessions import name_active, put_to_rest, touch
 from tidegauge.actors.purgatory import expire_later, expired_request, unwatch, watch
-from tidegauge.actors.state import Brokers, HostedReplica, runs_of
+from tidegauge.actors.state import Brokers, FetchSession, HostedReplica, runs_of
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
 from tidegauge.replication.min_insync_replicas import ACKS_ALL, check_enough_replicas_reach_offset
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, first, rest
+from tidegauge.replication.replica_list import EMPTY, first, rest
 from tidegauge.simulation.costs import REQUEST, cost_us
 from tidegauge.simulation.events import free_event, new_answer, new_event, set_timer
 from tidegauge.simulation.faults import because_of
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import (
     FETCH,
     FETCH_EXPIRES,
+    FOLLOWER_FETCH_EXPIRES,
     PRODUCE_EXPIRES,
     PRODUCE_RESPONSE,
 )
@@ -44,30 +46,55 @@ _TRUE = code(True)
 def fetch_is_complete(topology: Topology, brokers: Brokers, kernel: Kernel, request: Event) -> bool:
     """Read all partitions of a fetch anew; whether it has to be answered now.
 
+    Of a follower's partitions those that rest have nothing to be read.
+
     Source: DelayedFetch.tryComplete@2.4.0; ReplicaManager.fetchMessages@0.10.2.0, @2.7.0.
     """
-    rules = brokers.rules[request.destination]
     budget_bytes = request.max_bytes
     complete = request.item_count == 0
+    if request.broker != NONE:
+        name_active(kernel, topology, brokers, request)
+        complete = brokers.sessions[request.value].partition_count == 0
     cursor = request.first_item
     while cursor != NONE:
         item = kernel.items[cursor]
         budget_bytes -= read_partition(kernel, topology, brokers, request, item, budget_bytes)
-        if item.error != errors.NONE or item.diverging_end_offset != UNDEFINED:
+        if (
+            item.error != errors.NONE
+            or item.diverging_end_offset != UNDEFINED
+            or (request.broker != NONE and _brings_newer(topology, brokers, request, item))
+        ):
             complete = True
-        elif rules.fetch_answers_newer_high_watermark and request.broker != NONE:
-            follower = slot_of(topology, item.partition, request.broker)
-            if follower != NO_REPLICA:
-                row = row_of(topology, item.partition, request.destination)
-                told = brokers.follower_fetches[row * topology.sizes[0].width + follower]
-                complete = complete or item.high_watermark > told.last_sent_high_watermark
         cursor = item.next
     return complete or request.max_bytes - budget_bytes >= request.min_bytes
 
 
 @inner_rule
+def _brings_newer(
+    topology: Topology, brokers: Brokers, request: Event, item: PartitionData
+) -> bool:
+    """Note that a partition was read; whether its high watermark alone is worth an answer."""
+    row = row_of(topology, item.partition, request.destination)
+    follower = slot_of(topology, item.partition, request.broker)
+    told = brokers.follower_fetches[row * topology.sizes[0].width + follower]
+    told.unread = False
+    return (
+        brokers.rules[request.destination].fetch_answers_newer_high_watermark
+        and item.high_watermark > told.last_sent_high_watermark
+    )
+
+
+@inner_rule
 def delay_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
-    """Let a fetch wait in the purgatory, watched by each of its partitions."""
+    """Let a fetch wait in the purgatory: a follower's in its session, a consumer's watched."""
+    if request.broker != NONE:
+        session = brokers.sessions[request.value]
+        session.waiting = request.index
+        request.deadline_us = kernel.context[0].time_us + request.wait_ms * 1000
+        put_to_rest(topology, brokers, session)
+        if not session.expiry_timer:
+            _look_at_expiry(kernel, session, request)
+        return
     cursor = request.first_item
     while cursor != NONE:
         item = kernel.items[cursor]
@@ -81,6 +108,9 @@ def delay_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: E
 def complete_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
     """Answer a fetch that waited; what it brings was just read."""
     cursor = request.first_item
+    if request.broker != NONE:
+        brokers.sessions[request.value].waiting = NONE
+        cursor = NONE
     while cursor != NONE:
         item = kernel.items[cursor]
         row = row_of(topology, item.partition, request.destination)
@@ -97,6 +127,15 @@ def wake_fetches(kernel: Kernel, topology: Topology, brokers: Brokers, row: int)
 
     Source: DelayedOperationPurgatory.checkAndComplete@2.4.0.
     """
+    touch(topology, brokers, row)
+    width = topology.sizes[0].width
+    for index in range(row * width, (row + 1) * width):
+        if brokers.follower_fetches[index].in_session:
+            session = brokers.sessions[brokers.follower_fetches[index].fetcher]
+            if session.waiting != NONE:
+                request = kernel.events[session.waiting]
+                if fetch_is_complete(topology, brokers, kernel, request):
+                    complete_fetch(kernel, topology, brokers, request)
     index = brokers.delayed_fetches[row].first
     while index != NONE:
         waiting = brokers.watches[index]
@@ -110,7 +149,7 @@ def wake_fetches(kernel: Kernel, topology: Topology, brokers: Brokers, row: int)
 def handle_fetch_expires(
     kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
 ) -> None:
-    """Answer a fetch that has waited replica.fetch.wait.max.ms or fetch.max.wait.ms.
+    """Answer a consumer's fetch that has waited fetch.max.wait.ms.
 
     Source: DelayedFetch.onComplete@2.4.0 after forceComplete.
     """
@@ -119,6 +158,35 @@ def handle_fetch_expires(
         request = kernel.events[index]
         fetch_is_complete(topology, brokers, kernel, request)
         complete_fetch(kernel, topology, brokers, request)
+
+
+@inner_rule
+def _look_at_expiry(kernel: Kernel, session: FetchSession, request: Event) -> None:
+    # One timer for a session, not one for each fetch: nearly all are answered before.
+    session.expiry_timer = True
+    timer = new_event(kernel, request.destination, request.destination, FOLLOWER_FETCH_EXPIRES)
+    timer.value = request.value
+    set_timer(kernel, timer, request.deadline_us)
+
+
+@inner_rule
+def handle_follower_fetch_expires(
+    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
+) -> None:
+    """Answer a follower's fetch that has waited replica.fetch.wait.max.ms.
+
+    Source: DelayedFetch.onComplete@2.4.0 after forceComplete.
+    """
+    session = brokers.sessions[timer.value]
+    session.expiry_timer = False
+    if session.waiting == NONE:
+        return
+    request = kernel.events[session.waiting]
+    if kernel.context[0].time_us < request.deadline_us:
+        _look_at_expiry(kernel, session, request)
+        return
+    fetch_is_complete(topology, brokers, kernel, request)
+    complete_fetch(kernel, topology, brokers, request)
 
 
 @inner_rule

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from tidegauge.actors.delayed_operations import delay_fetch, fetch_is_complete
 from tidegauge.actors.fetch_read import answer_fetch, row_on
+from tidegauge.actors.fetch_sessions import name_active, update_session
 from tidegauge.actors.isr_changes import begin_expansion, expands_isr
 from tidegauge.actors.leader import count_fetch, try_high_watermark
 from tidegauge.actors.locks import hold_thread, wait_for_lock
-from tidegauge.actors.state import Brokers
+from tidegauge.actors.state import Brokers, now_ms
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.high_watermark import high_watermark_of_response
 from tidegauge.replication.partition import is_leader
@@ -25,10 +26,11 @@ from tidegauge.simulation.row_kinds import MOMENT_FETCH
 from tidegauge.simulation.topology import Topology, slot_of
 
 # Event.phase
-_READ = code(0)  #: wait until every partition can be read, then read all
-_COUNT = code(1)  #: take the partition at the cursor for what it says of the follower
-_EXPANDED = code(2)  #: ... whose ISR was being written
-_ANSWER = code(3)
+_ARRIVED = code(0)
+_READ = code(1)  #: wait until every partition can be read, then read all
+_COUNT = code(2)  #: take the partition at the cursor for what it says of the follower
+_EXPANDED = code(3)  #: ... whose ISR was being written
+_ANSWER = code(4)
 
 _TRUE = code(True)
 _FALSE = code(False)
@@ -41,14 +43,24 @@ def handle_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: 
     Source: ReplicaManager.fetchMessages@0.10.2.0 and @2.4.0,
     DelayedOperationPurgatory.tryCompleteElseWatch@2.4.0.
     """
+    if request.phase == _ARRIVED:
+        if request.broker != NONE:
+            update_session(kernel, topology, brokers, request)
+        request.phase = _READ
     if request.phase == _READ:
-        if request.cursor == NONE:
-            request.cursor = request.first_item
+        if request.broker != NONE:
+            name_active(kernel, topology, brokers, request)
+        request.cursor = request.first_item
         if not _all_can_be_read(kernel, topology, brokers, request):
             return False
         request.cost_us = cost_us(kernel, request.destination, REQUEST)
         partition_us = cost_us(kernel, request.destination, REQUEST_PARTITION)
-        request.cost_us += request.item_count * partition_us
+        partition_count = request.item_count
+        if request.broker != NONE:
+            session = brokers.sessions[request.value]
+            session.fetched_ms = now_ms(kernel.context[0])
+            partition_count = session.partition_count
+        request.cost_us += partition_count * partition_us
         completes = fetch_is_complete(topology, brokers, kernel, request)
         # Kept in the request: counting the fetch below may not change the decision.
         request.version = 1 if completes or request.wait_ms <= 0 else 0
@@ -59,13 +71,13 @@ def handle_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: 
     if request.version == 1:
         _take_new_high_watermarks(kernel, topology, brokers, request)
         answer_fetch(kernel, topology, brokers, request, _FALSE)
-        free_event(kernel, request)
     elif fetch_is_complete(topology, brokers, kernel, request):
         # Something has come meanwhile, or this fetch has itself moved the high watermark.
         answer_fetch(kernel, topology, brokers, request, _TRUE)
-        free_event(kernel, request)
     else:
         delay_fetch(kernel, topology, brokers, request)
+        return True
+    free_event(kernel, request)
     return True
 
 

@@ -8,6 +8,7 @@ one leader epoch each.
 
 from __future__ import annotations
 
+from tidegauge.actors.fetch_sessions import put_to_rest
 from tidegauge.actors.state import Brokers, epochs_of, runs_of
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
@@ -31,7 +32,7 @@ from tidegauge.simulation.links import send
 from tidegauge.simulation.metadata_log import known_change
 from tidegauge.simulation.row_kinds import FETCH_ANSWERED
 from tidegauge.simulation.rows import new_row, traces_all, write_minor
-from tidegauge.simulation.topology import Topology, slot_of
+from tidegauge.simulation.topology import Topology, row_of, slot_of
 
 _TRUE = code(True)
 _FALSE = code(False)
@@ -129,6 +130,8 @@ def answer_fetch(
             _trace_answer(kernel, request, item, waited)
         if _is_named(topology, brokers, request, item):
             _add_records(kernel, topology, brokers, answer, item)
+    if request.broker != NONE:
+        put_to_rest(topology, brokers, brokers.sessions[request.value])
     departure_us = kernel.context[0].time_us + request.cost_us
     send(kernel, answer, departure_us)
 
@@ -136,18 +139,11 @@ def answer_fetch(
 @inner_rule
 def _is_named(topology: Topology, brokers: Brokers, request: Event, item: PartitionData) -> bool:
     """Whether the answer names a partition: always, unless a fetch session leaves it out."""
-    if request.broker == NONE or not brokers.rules[request.destination].fetch_sessions:
+    if request.broker == NONE:
         return True
-    slot = slot_of(topology, item.partition, request.destination)
+    row = row_of(topology, item.partition, request.destination)
     follower = slot_of(topology, item.partition, request.broker)
-    if slot == NO_REPLICA or follower == NO_REPLICA:
-        return True
-    row = topology.partitions[item.partition].first_slot + slot
     told = brokers.follower_fetches[row * topology.sizes[0].width + follower]
-    if request.acks == 1:
-        # A full fetch begins a new session.
-        told.session_high_watermark = UNDEFINED
-        told.session_log_start_offset = UNDEFINED
     if item.error != errors.NONE:
         told.session_high_watermark = UNDEFINED
         return True

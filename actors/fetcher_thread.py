@@ -34,6 +34,7 @@ def fetcher_for(topology: Topology, brokers: Brokers, row: int, source_broker: i
 def add_to_fetcher(brokers: Brokers, row: int, index: int) -> None:
     """Put a replica behind the others of a fetcher."""
     fetcher = brokers.fetchers[index]
+    leave_session(brokers, fetcher)
     hosted = brokers.hosted[row]
     hosted.fetcher = index
     hosted.next_in_fetcher = NONE
@@ -55,6 +56,7 @@ def remove_from_fetcher(brokers: Brokers, row: int) -> None:
     if hosted.fetcher == NONE:
         return
     fetcher = brokers.fetchers[hosted.fetcher]
+    leave_session(brokers, fetcher)
     previous = NONE
     current = fetcher.first_row
     while current != row:
@@ -80,8 +82,42 @@ def stop_fetcher(brokers: Brokers, index: int) -> None:
     fetcher = brokers.fetchers[index]
     fetcher.in_flight = 0
     fetcher.looking_up = NONE
-    fetcher.in_session = False
+    leave_session(brokers, fetcher)
     fetcher.asleep_until_us = 0
+
+
+@inner_rule
+def note_move(brokers: Brokers, row: int) -> None:
+    """A replica's fetch offset has moved: the next request of the session names it."""
+    hosted = brokers.hosted[row]
+    fetcher = brokers.fetchers[hosted.fetcher]
+    if not fetcher.in_session or hosted.moved:
+        return
+    hosted.moved = True
+    hosted.next_moved = NONE
+    if fetcher.last_moved == NONE:
+        fetcher.first_moved = row
+    else:
+        brokers.hosted[fetcher.last_moved].next_moved = row
+    fetcher.last_moved = row
+
+
+@inner_rule
+def forget_moves(brokers: Brokers, fetcher: Fetcher) -> None:
+    """Begin the list of those that have moved anew."""
+    row = fetcher.first_moved
+    while row != NONE:
+        brokers.hosted[row].moved = False
+        row = brokers.hosted[row].next_moved
+    fetcher.first_moved = NONE
+    fetcher.last_moved = NONE
+
+
+@inner_rule
+def leave_session(brokers: Brokers, fetcher: Fetcher) -> None:
+    """What a fetcher fetches is to change: its next request names all of it."""
+    fetcher.in_session = False
+    forget_moves(brokers, fetcher)
 
 
 @inner_rule
@@ -125,6 +161,7 @@ def set_delay(kernel: Kernel, brokers: Brokers, row: int) -> None:
     """A partition was delayed by a rule: note until when, and wake its fetcher then."""
     hosted = brokers.hosted[row]
     backoff_us = brokers.brokers[hosted.broker].replica_fetch_backoff_ms * 1000
+    leave_session(brokers, brokers.fetchers[hosted.fetcher])
     hosted.delayed_until_us = kernel.context[0].time_us + backoff_us
     wake_fetcher_at(kernel, brokers, hosted.fetcher, hosted.delayed_until_us)
 

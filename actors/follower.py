@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from tidegauge.actors.fetcher_thread import (
     after_error,
+    forget_moves,
+    leave_session,
+    note_move,
     replica_of_answer,
     send_as_fetcher,
     set_delay,
@@ -66,9 +69,11 @@ def next_round(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) 
     if now_us < fetcher.asleep_until_us:
         wake_fetcher_at(kernel, brokers, index, fetcher.asleep_until_us)
         return
-    _end_delays(kernel, brokers, fetcher)
-    if not truncate_or_ask(kernel, brokers, index, departure_us):
-        fetch(kernel, brokers, index, departure_us)
+    if not fetcher.in_session:
+        _end_delays(kernel, brokers, fetcher)
+        if truncate_or_ask(kernel, brokers, index, departure_us):
+            return
+    fetch(kernel, brokers, index, departure_us)
 
 
 @inner_rule
@@ -98,11 +103,11 @@ def _end_delays(kernel: Kernel, brokers: Brokers, fetcher: Fetcher) -> None:
 def fetch(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) -> None:
     """Ask the leader for the records of all partitions that are ready, or wait a while.
 
-    Source: AbstractFetcherThread.maybeFetch and ReplicaFetcherThread.buildFetch@2.4.0, @2.8.0.
+    Source: AbstractFetcherThread.maybeFetch and ReplicaFetcherThread.buildFetch@2.4.0, @2.8.0;
+    FetchSessionHandler.Builder.build@1.1.0.
     """
     fetcher = brokers.fetchers[index]
     broker = brokers.brokers[fetcher.broker]
-    rules = brokers.rules[fetcher.broker]
     request = new_event(kernel, fetcher.broker, fetcher.source_broker, FETCH)
     request.broker = fetcher.broker
     request.value = index
@@ -111,24 +116,51 @@ def fetch(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) -> No
     request.partition_max_bytes = broker.replica_fetch_max_bytes
     request.max_bytes = broker.replica_fetch_response_max_bytes
     request.acks = 0 if fetcher.in_session else 1
-    row = fetcher.first_row
-    while row != NONE:
-        state = brokers.fetch_states[row]
-        if state.state == FETCHING and not state.delayed:
-            item = add_item(kernel, request, brokers.hosted[row].partition)
-            item.offset = state.fetch_offset
-            item.leader_epoch = leader_epoch_of_fetch(rules, state)
-            # Before, no fetch tells it: the leader would look for divergence by other rules.
-            if rules.truncation_protocol == TRUNCATE_ON_FETCH:
-                item.last_fetched_epoch = state.last_fetched_epoch
-        row = brokers.hosted[row].next_in_fetcher
-    if request.item_count == 0:
+    if fetcher.in_session:
+        _name_moved(kernel, brokers, fetcher, request)
+    elif not _name_all(kernel, brokers, fetcher, request):
         free_event(kernel, request)
         backoff_us = broker.replica_fetch_backoff_ms * 1000
         wake_fetcher_at(kernel, brokers, index, kernel.context[0].time_us + backoff_us)
         return
-    fetcher.in_session = True
     send_as_fetcher(kernel, brokers, index, request, departure_us)
+
+
+@inner_rule
+def _name_all(kernel: Kernel, brokers: Brokers, fetcher: Fetcher, request: Event) -> bool:
+    """Name all partitions that are ready; whether there are any. If all are, a session begins."""
+    row = fetcher.first_row
+    while row != NONE:
+        state = brokers.fetch_states[row]
+        if state.state == FETCHING and not state.delayed:
+            _name(kernel, brokers, request, row)
+        row = brokers.hosted[row].next_in_fetcher
+    if request.item_count == fetcher.row_count:
+        fetcher.in_session = brokers.rules[fetcher.broker].fetch_sessions
+    return request.item_count > 0
+
+
+@inner_rule
+def _name_moved(kernel: Kernel, brokers: Brokers, fetcher: Fetcher, request: Event) -> None:
+    """Name the partitions whose fetch offsets have moved since the last request."""
+    row = fetcher.first_moved
+    while row != NONE:
+        _name(kernel, brokers, request, row)
+        row = brokers.hosted[row].next_moved
+    forget_moves(brokers, fetcher)
+
+
+@inner_rule
+def _name(kernel: Kernel, brokers: Brokers, request: Event, row: int) -> None:
+    """Say from which offset on, and in which epoch, a partition is fetched."""
+    rules = brokers.rules[request.source]
+    state = brokers.fetch_states[row]
+    item = add_item(kernel, request, brokers.hosted[row].partition)
+    item.offset = state.fetch_offset
+    item.leader_epoch = leader_epoch_of_fetch(rules, state)
+    # Before, no fetch tells it: the leader would look for divergence by other rules.
+    if rules.truncation_protocol == TRUNCATE_ON_FETCH:
+        item.last_fetched_epoch = state.last_fetched_epoch
 
 
 @inner_rule
@@ -173,7 +205,7 @@ def _fail_request(kernel: Kernel, brokers: Brokers, index: int) -> None:
     now_us = kernel.context[0].time_us
     fetcher.in_flight = 0
     fetcher.looking_up = NONE
-    fetcher.in_session = False
+    leave_session(brokers, fetcher)
     broker = brokers.brokers[fetcher.broker]
     backoff_us = broker.replica_fetch_backoff_ms * 1000
     row = fetcher.first_row
@@ -283,7 +315,11 @@ def _take_records(kernel: Kernel, brokers: Brokers, row: int, item: PartitionDat
             kernel, brokers, row, item.diverging_epoch, item.diverging_end_offset, item.offset
         )
     else:
+        asked_offset = state.fetch_offset
+        asked_epoch = state.last_fetched_epoch
         take_records(rules, state, partition.log_end_offset, last_epoch)
+        if state.fetch_offset != asked_offset or state.last_fetched_epoch != asked_epoch:
+            note_move(brokers, row)
     if partition.high_watermark != before and traces_all(kernel):
         trace_high_watermark(kernel, brokers, row, before, MOMENT_ANSWER)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tidegauge.actors.fetcher_thread import (
     after_error,
+    leave_session,
     replica_of_answer,
     send_as_fetcher,
     set_delay,
@@ -139,6 +140,7 @@ def follow_answer(
 @inner_rule
 def _truncate(kernel: Kernel, brokers: Brokers, row: int, offset: int, completed: bool) -> None:
     rules = brokers.rules[brokers.hosted[row].broker]
+    leave_session(brokers, brokers.fetchers[brokers.hosted[row].fetcher])
     cut_log(kernel, brokers, row, offset)
     partition = brokers.replicas[row]
     epoch = latest_epoch(epochs_of(brokers, row), partition.epoch_count)
@@ -170,6 +172,7 @@ def leave_range(
     if action == STOP_BROKER:
         exit_by_itself(kernel, topology, brokers, brokers.hosted[row].broker, STOP_OUT_OF_RANGE)
         return
+    leave_session(brokers, brokers.fetchers[brokers.hosted[row].fetcher])
     if action == TRUNCATE_TO:
         cut_log(kernel, brokers, row, offset)
     elif action == TRUNCATE_FULLY_AND_START_AT:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tidegauge.actors.alter_partition import drop_submitted_isr, forget_request
 from tidegauge.actors.delayed_operations import forget_acknowledged
+from tidegauge.actors.fetch_sessions import forget_sessions
 from tidegauge.actors.fetcher_thread import remove_from_fetcher, stop_idle_fetchers
 from tidegauge.actors.purgatory import forget_watches_of
 from tidegauge.actors.state import Brokers
@@ -25,6 +26,7 @@ from tidegauge.simulation.topology import Topology
 def forget_everything(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     """Leave a broker as one that has never run, but for its disk and its count of requests."""
     drop_requests(kernel, brokers, broker)
+    forget_sessions(topology, brokers, broker)
     empty_fetchers(topology, brokers, broker)
     forget_request(kernel, brokers, broker)
     _forget_own(brokers, broker)

@@ -26,6 +26,7 @@ from tidegauge.actors.alter_partition import (
     submit_isr,
 )
 from tidegauge.actors.fetch_read import row_on
+from tidegauge.actors.fetch_sessions import settle, touch
 from tidegauge.actors.isr_change_propagation import record_isr_change
 from tidegauge.actors.leader import close_account, try_high_watermark
 from tidegauge.actors.state import Brokers, ineligible_replicas, now_ms
@@ -106,6 +107,7 @@ def continue_expiration(kernel: Kernel, topology: Topology, brokers: Brokers, br
         if hosted.locked:
             return
         if is_leader(partition):
+            settle(topology, brokers, row)
             out_of_sync = get_out_of_sync_replicas(
                 brokers.rules[broker],
                 partition,
@@ -205,6 +207,7 @@ def _change_isr(
     if out_of_sync != EMPTY:
         because_of(kernel, written, broker_of(topology, hosted.partition, first(out_of_sync)))
     write_canonical(kernel, written)
+    touch(topology, brokers, row)
     if proposes:
         propose_isr(partition, isr)
         submit_isr(kernel, topology, brokers, row, isr)
@@ -358,6 +361,7 @@ def _take_outcome(
     partition = brokers.replicas[row]
     rules = brokers.rules[brokers.hosted[row].broker]
     drop_submitted_isr(brokers, row)
+    touch(topology, brokers, row)
     old_isr = partition.isr
     if item.error == errors.NONE:
         told = brokers.told[0]

@@ -9,6 +9,7 @@ from tidegauge.actors.state import (
     Brokers,
     BrokerTopic,
     Fetcher,
+    FetchSession,
     FollowerFetch,
     HostedReplica,
     IoThread,
@@ -64,6 +65,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         runs=new_records(EpochEntry, rows * _EPOCH_ROOM),
         epochs=new_records(EpochEntry, rows * _EPOCH_ROOM),
         fetchers=new_records(Fetcher, count * count * fetchers),
+        sessions=new_records(FetchSession, count * count * fetchers),
         watches=new_records(Watch, 0),
         delayed_fetches=new_records(WatchList, rows),
         delayed_produces=new_records(WatchList, rows),
@@ -105,7 +107,8 @@ def _blank(brokers: Brokers) -> None:
             *("next_changed", "fetcher", "next_in_fetcher"),
         ),
         "follower_fetches": ("session_high_watermark", "session_log_start_offset"),
-        "fetchers": ("first_row", "last_row", "looking_up"),
+        "fetchers": ("first_row", "last_row", "looking_up", "first_moved", "last_moved"),
+        "sessions": ("first", "first_active", "last_active", "waiting"),
         "delayed_fetches": ("first", "last"),
         "delayed_produces": ("first", "last"),
         "metadata": ("controller_epoch", "position", "base_epoch", "base_position"),
@@ -118,9 +121,8 @@ def _blank(brokers: Brokers) -> None:
 
 
 def _number(brokers: Brokers, topology: Topology, count: int, fetchers: int) -> None:
-    for row in range(len(topology.slots)):
-        brokers.hosted[row].broker = topology.slots[row].broker
-        brokers.hosted[row].partition = topology.slots[row].partition
+    for field in ("broker", "partition"):
+        column(brokers.hosted, field)[:] = column(topology.slots, field)
     places = range(count * count * fetchers)
     column(brokers.fetchers, "broker")[:] = [place // (count * fetchers) for place in places]
     column(brokers.fetchers, "source_broker")[:] = [place // fetchers % count for place in places]

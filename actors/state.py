@@ -216,6 +216,9 @@ class HostedReplica(Record):
     fetcher: i64
     next_in_fetcher: i64
     delayed_until_us: i64
+    #: Its fetch offset has moved since its fetcher asked last; the next of those.
+    moved: flag
+    next_moved: i64
 
     # What its leader has acknowledged since the last row about it: one range per acks.
     acknowledged_all_first: i64
@@ -266,10 +269,23 @@ class KeptLog(Record):
 
 
 class FollowerFetch(Record):
-    """What a leader has told one follower last of a partition."""
+    """What a leader keeps of one follower's fetches of a partition (Kafka: ``CachedPartition``)."""
 
-    #: The follower's fetch session: high watermark and log start of the last answer that
-    #: named the partition, -1 if none has (Kafka: ``CachedPartition``).
+    #: It is in the session of this fetcher, and the next of that in no particular order.
+    in_session: flag
+    fetcher: i64
+    next_in_session: i64
+    #: The next fetch looks at it; and the next of those.
+    active: flag
+    next_active: i64
+    #: It has to be read before it may rest.
+    unread: flag
+    #: What the follower has asked for last.
+    fetch_offset: i64
+    leader_epoch: i64
+    last_fetched_epoch: i64
+    #: High watermark and log start of the last answer of the session that named the
+    #: partition, -1 if none has.
     session_high_watermark: i64
     session_log_start_offset: i64
     #: The high watermark that its last fetch has read (Kafka: ``lastSentHighWatermark``).
@@ -296,8 +312,30 @@ class Fetcher(Record):
     #: A timer is set for its next round; nothing else wakes it before ``asleep_until_us``.
     wake_timer: flag
     asleep_until_us: i64
-    #: The leader has a fetch session of it.
+    #: Its leader has a session with all of its partitions, and all of them are fetched:
+    #: requests name those whose fetch offsets have moved, which are a list.
     in_session: flag
+    first_moved: i64
+    last_moved: i64
+
+
+class FetchSession(Record):
+    """What a leader keeps of a fetcher of another broker (``fetch_sessions.py``).
+
+    Partitions are places in ``Brokers.follower_fetches``.
+    """
+
+    first: i64
+    partition_count: i64
+    #: Those that the next fetch looks at: a list.
+    first_active: i64
+    last_active: i64
+    #: When all others were fetched last, at their log ends.
+    fetched_ms: i64
+    #: The request that lies in the purgatory: an event; -1 none.
+    waiting: i64
+    #: A timer is set for it, or for one before it.
+    expiry_timer: flag
 
 
 class IoThread(Record):
@@ -348,6 +386,8 @@ class Brokers(Tables):
     epochs: Records[EpochEntry]
     #: At ``(broker * broker_count + source broker) * fetchers + number``.
     fetchers: Records[Fetcher]
+    #: ... and the source broker's side of each, at the same place.
+    sessions: Records[FetchSession]
     watches: Records[Watch]
     #: The purgatories of each replica.
     delayed_fetches: Records[WatchList]

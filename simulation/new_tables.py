@@ -312,9 +312,9 @@ def new_clients(plan: ClusterPlan) -> Clients:
         client = clients.clients[number]
         client.first_target = first_target
         client.target_count = len(targets[number])
-        for place, partition in enumerate(targets[number]):
-            clients.targets[first_target + place].partition = partition
-        first_target += len(targets[number])
+        last_target = first_target + len(targets[number])
+        column(clients.targets, "partition")[first_target:last_target] = targets[number]
+        first_target = last_target
         _plan_client(plan, planned, client)
     return clients
 
