@@ -191,12 +191,8 @@ def _lose_connection(kernel: Kernel, topology: Topology, brokers: Brokers, event
 @inner_rule
 def _take_timer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
     kind = event.kind
-    if kind == FETCH_EXPIRES:
-        handle_fetch_expires(kernel, topology, brokers, event)
-    elif kind == FOLLOWER_FETCH_EXPIRES:
-        handle_follower_fetch_expires(kernel, topology, brokers, event)
-    elif kind == PRODUCE_EXPIRES:
-        handle_produce_expires(kernel, topology, brokers, event)
+    if kind in (FETCH_EXPIRES, FOLLOWER_FETCH_EXPIRES, PRODUCE_EXPIRES):
+        _expire(kernel, topology, brokers, event)
     elif kind == HANDLER_FREE:
         handle_handler_free(kernel, topology, brokers, event)
     elif kind == HANDLER_GOES_ON:
@@ -213,6 +209,16 @@ def _take_timer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Eve
         handle_alter_partition_timer(kernel, topology, brokers, event)
     else:
         _take_periodic(kernel, topology, brokers, event)
+
+
+@inner_rule
+def _expire(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+    if event.kind == FETCH_EXPIRES:
+        handle_fetch_expires(kernel, topology, brokers, event)
+    elif event.kind == FOLLOWER_FETCH_EXPIRES:
+        handle_follower_fetch_expires(kernel, topology, brokers, event)
+    else:
+        handle_produce_expires(kernel, topology, brokers, event)
 
 
 @inner_rule

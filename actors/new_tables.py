@@ -70,6 +70,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         delayed_fetches=new_records(WatchList, rows),
         delayed_produces=new_records(WatchList, rows),
         metadata=new_records(MetadataPosition, count),
+        asked_metadata=new_records(MetadataPosition, 1),
         topics=new_records(BrokerTopic, count * len(plan.scenario.topics)),
         on_disk=new_records(LogOnDisk, rows),
         marks=new_records(AppendMark, rows * int(MARKS) if _loses_power(plan) else 0),

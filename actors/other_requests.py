@@ -14,7 +14,7 @@ from tidegauge.simulation.faults import refuse_connection
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import EPOCH_RESPONSE, LIST_OFFSETS_RESPONSE, METADATA_RESPONSE
 from tidegauge.simulation.links import send
-from tidegauge.simulation.metadata_log import known_change
+from tidegauge.simulation.metadata_log import name_differences, read_position, write_position
 from tidegauge.simulation.row_kinds import EPOCH_ANSWERED
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import Topology
@@ -59,7 +59,7 @@ def handle_offsets_for_leader_epoch(
             item.epoch = epoch
             item.end_offset = end_offset
         _write_epoch_answer(kernel, request, asked.last_fetched_epoch, item)
-    _send_answer(kernel, request, answer)
+    _send_answer(kernel, request, answer, request.item_count)
 
 
 @inner_rule
@@ -109,31 +109,30 @@ def handle_list_offsets(
             item.log_start_offset = partition.log_start_offset
             item.end_offset = partition.log_end_offset
             item.high_watermark = partition.high_watermark
-    _send_answer(kernel, request, answer)
+    _send_answer(kernel, request, answer, request.item_count)
 
 
 @inner_rule
 def handle_metadata(kernel: Kernel, brokers: Brokers, request: Event) -> None:
-    """Say who leads the partitions of a client's topics, as this broker has been told.
+    """Say who leads which partition, as this broker has been told.
+
+    In the simulation the answer names what differs from what the client has said that it knows;
+    in Kafka all partitions of the client's topics, which are ``count`` and cost their time.
 
     Source: KafkaApis.handleTopicMetadataRequest@2.4.0.
     """
     answer = new_answer(kernel, request, METADATA_RESPONSE)
-    cursor = request.first_item
-    while cursor != NONE:
-        asked = kernel.items[cursor]
-        cursor = asked.next
-        item = add_item(kernel, answer, asked.partition)
-        index = known_change(kernel, brokers.metadata[request.destination], asked.partition)
-        if index != NONE:
-            item.leader = kernel.metadata_changes[index].leader
-            item.leader_epoch = kernel.metadata_changes[index].leader_epoch
-    _send_answer(kernel, request, answer)
+    known = brokers.metadata[request.destination]
+    asked = brokers.asked_metadata[0]
+    read_position(request, asked)
+    name_differences(kernel, answer, known, asked)
+    write_position(answer, known)
+    _send_answer(kernel, request, answer, request.count)
 
 
 @inner_rule
-def _send_answer(kernel: Kernel, request: Event, answer: Event) -> None:
+def _send_answer(kernel: Kernel, request: Event, answer: Event, partitions: int) -> None:
     partition_us = cost_us(kernel, request.destination, REQUEST_PARTITION)
     request.cost_us = cost_us(kernel, request.destination, REQUEST)
-    request.cost_us += request.item_count * partition_us
+    request.cost_us += partitions * partition_us
     send(kernel, answer, kernel.context[0].time_us + request.cost_us)

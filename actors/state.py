@@ -394,6 +394,8 @@ class Brokers(Tables):
     delayed_produces: Records[WatchList]
     #: How far each broker has read what controllers tell all brokers (``metadata_log.py``).
     metadata: Records[MetadataPosition]
+    #: What a client knows that asks one of them, while that is compared: one record.
+    asked_metadata: Records[MetadataPosition]
     #: At ``broker * topic_count + topic``.
     topics: Records[BrokerTopic]
     on_disk: Records[LogOnDisk]

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.client_state import Client, Clients
-from tidegauge.simulation.events import add_item, new_event, set_timer
+from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import METADATA, METADATA_REFRESH, REQUEST_TIMES_OUT
 from tidegauge.simulation.links import send
+from tidegauge.simulation.metadata_log import read_position, write_position
 from tidegauge.simulation.topology import Topology
 
 #: In a REQUEST_TIMES_OUT timer: it is about the metadata request.
@@ -37,8 +38,8 @@ def request_metadata(kernel: Kernel, topology: Topology, clients: Clients, proce
     broker = (process + client.metadata_requests) % brokers
     request = new_event(kernel, process, broker, METADATA)
     request.request = client.metadata_request
-    for target in range(client.target_count):
-        add_item(kernel, request, clients.targets[client.first_target + target].partition)
+    request.count = client.target_count
+    write_position(request, clients.known[client_of(topology, process)])
     now_us = kernel.context[0].time_us
     client.metadata_sent_us = now_us
     client.metadata_broker = broker
@@ -81,20 +82,22 @@ def refresh_later(kernel: Kernel, client: Client, process: int, delay_ms: int) -
 def take_metadata(kernel: Kernel, topology: Topology, clients: Clients, answer: Event) -> bool:
     """Take over who leads what; whether every partition has a leader.
 
-    The answer names the partitions in the order in which they were asked for.
+    The answer names partitions of which the broker knows something else than the client did.
     """
     client = clients.clients[client_of(topology, answer.destination)]
     if client.metadata_request != answer.request:
         return False
-    complete = True
+    read_position(answer, clients.known[client_of(topology, answer.destination)])
     cursor = answer.first_item
-    target = client.first_target
     while cursor >= 0:
         item = kernel.items[cursor]
         cursor = item.next
-        clients.targets[target].leader = item.leader
-        complete = complete and item.leader >= 0
-        target += 1
+        index = _target_of(clients, client, item.partition)
+        if index != NONE:
+            target = clients.targets[index]
+            client.led_targets += (1 if item.leader >= 0 else 0) - (1 if target.leader >= 0 else 0)
+            target.leader = item.leader
+    complete = client.led_targets == client.target_count
     if complete:
         client.metadata_request = 0
     else:
@@ -102,3 +105,18 @@ def take_metadata(kernel: Kernel, topology: Topology, clients: Clients, answer: 
         delay_us = client.retry_backoff_ms * 1000
         _ask_next_after(kernel, client, answer.destination, delay_us)
     return complete
+
+
+@inner_rule
+def _target_of(clients: Clients, client: Client, partition: int) -> int:
+    """The place of a partition among a client's, which are in ascending order; or NONE."""
+    first = client.first_target
+    last = client.first_target + client.target_count
+    while first < last:
+        middle = (first + last) // 2
+        if clients.targets[middle].partition < partition:
+            first = middle + 1
+        else:
+            last = middle
+    is_there = first < client.first_target + client.target_count
+    return first if is_there and clients.targets[first].partition == partition else NONE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tidegauge.replication.compiled import Tables, code
 from tidegauge.replication.records import Record, Records, flag, i64
+from tidegauge.simulation.metadata_log import MetadataPosition
 
 # Client.kind
 PRODUCER = code(0)
@@ -53,6 +54,8 @@ class Client(Record):
     #: Its partitions: where they lie in ``Clients.targets``.
     first_target: i64
     target_count: i64
+    #: How many of them have a leader, as far as it knows.
+    led_targets: i64
     #: The metadata request in flight, when it was sent and to whom, and how many were made;
     #: 0 none.
     metadata_request: i64
@@ -104,6 +107,8 @@ class Connection(Record):
     flight_last: i64
     waiting_first: i64
     waiting_last: i64
+    #: ... and those given up that could still be answered.
+    first_late: i64
     #: Consumers: the number of the fetch in flight; 0 none.
     fetch: i64
     fetches: i64
@@ -136,6 +141,11 @@ class Batch(Record):
     unanswered: i64
     #: An attempt is on its way, in the eyes of the producer.
     in_flight: flag
+    #: The connection on which an attempt was given up that could still be answered, -1 none;
+    #: and the batches of that connection before and behind it.
+    late: i64
+    previous_late: i64
+    next_late: i64
     #: Where it was appended first, as far as is known; -1 nowhere.
     appended_offset: i64
 
@@ -206,6 +216,8 @@ class Clients(Tables):
 
     pool: Records[BatchPool]
     clients: Records[Client]
+    #: What each client knows of the cluster.
+    known: Records[MetadataPosition]
     targets: Records[Target]
     connections: Records[Connection]
     batches: Records[Batch]

@@ -22,11 +22,12 @@ from __future__ import annotations
 
 from tidegauge.replication.compiled import inner_rule, rule
 from tidegauge.replication.records import Record, Records, i64
-from tidegauge.simulation.kernel import NONE, Kernel, MetadataChange
+from tidegauge.simulation.events import add_item
+from tidegauge.simulation.kernel import NONE, Event, Kernel, MetadataChange
 
 
 class MetadataPosition(Record):
-    """How far a broker has read: -1 where it knows nothing."""
+    """How far a broker, or a client, has read: -1 where it knows nothing."""
 
     controller_epoch: i64
     position: i64
@@ -111,6 +112,25 @@ def _is_known(change: MetadataChange, known: MetadataPosition) -> bool:
 
 
 @inner_rule
+def name_differences(
+    kernel: Kernel, answer: Event, known: MetadataPosition, other: MetadataPosition
+) -> None:
+    """Name in an answer each partition of which ``known`` says something else than ``other``.
+
+    An answer with all partitions of a large cluster was most of the loop's time while some had
+    no leader; a subject whose changes are known to both or to neither is the same for both.
+    """
+    for index in range(kernel.context[0].metadata_changes):
+        change = kernel.metadata_changes[index]
+        if change.subject >= 0 and _is_known(change, known) != _is_known(change, other):
+            item = add_item(kernel, answer, change.subject)
+            newest = known_change(kernel, known, change.subject)
+            if newest != NONE:
+                item.leader = kernel.metadata_changes[newest].leader
+                item.leader_epoch = kernel.metadata_changes[newest].leader_epoch
+
+
+@inner_rule
 def broker_subject(broker: int) -> int:
     """The subject of changes that say whether a broker is alive."""
     return -1 - broker
@@ -136,6 +156,24 @@ def move_on(known: MetadataPosition, controller_epoch: int, position: int, names
         known.base_position = known.position
     known.controller_epoch = controller_epoch
     known.position = position
+
+
+@inner_rule
+def write_position(message: Event, known: MetadataPosition) -> None:
+    """Say in a message how far its sender has read."""
+    message.controller_epoch = known.controller_epoch
+    message.offset = known.position
+    message.version = known.base_epoch
+    message.broker = known.base_position
+
+
+@inner_rule
+def read_position(message: Event, known: MetadataPosition) -> None:
+    """Take over how far the sender of a message has read."""
+    known.controller_epoch = message.controller_epoch
+    known.position = message.offset
+    known.base_epoch = message.version
+    known.base_position = message.broker
 
 
 @inner_rule

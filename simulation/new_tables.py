@@ -50,6 +50,7 @@ from tidegauge.simulation.kernel import (
 )
 from tidegauge.simulation.kinds import KINDS
 from tidegauge.simulation.links import NETWORK_TABLES
+from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.new_steps import new_steps
 from tidegauge.simulation.random_streams import QUANTILES, Quantile
 from tidegauge.simulation.rows import TRACE_ALL, TRACE_TRANSITIONS
@@ -163,7 +164,7 @@ def enlarge_kernel(kernel: Kernel, events: int, items: int) -> None:
         kernel.events = grown(kernel.events, 2 * count + 2 * events)
         kernel.heap = grown(kernel.heap, len(kernel.events))
         column(kernel.events, "kind")[count:] = NONE
-        column(kernel.events, "index")[count:] = range(count, len(kernel.events))
+        column(kernel.events, "index")[count:] = np.arange(count, len(kernel.events))
         chain_free(column(kernel.events, "next"), count, int(context.free_event))
         context.free_event = count
         context.free_events += len(kernel.events) - count
@@ -190,7 +191,7 @@ def empty_lists(rows: Records[R], field: str) -> None:
 
 def chain_free(following: NDArray[np.int64], first: int, free: int) -> None:
     """Chain the slots from ``first`` on, and behind them those that were free before."""
-    following[first:] = range(first + 1, len(following) + 1)
+    following[first:] = np.arange(first + 1, len(following) + 1)
     following[-1] = free
 
 
@@ -290,6 +291,7 @@ def new_clients(plan: ClusterPlan) -> Clients:
     clients = Clients(
         pool=new_records(BatchPool, 1),
         clients=new_records(Client, len(plan.clients)),
+        known=new_records(MetadataPosition, len(plan.clients)),
         targets=new_records(Target, sum(len(numbers) for numbers in targets)),
         connections=new_records(Connection, len(plan.clients) * len(plan.brokers)),
         batches=new_records(Batch, 0),
@@ -300,9 +302,11 @@ def new_clients(plan: ClusterPlan) -> Clients:
     column(clients.members, "broker")[:] = members
     column(clients.moves, "partition")[:] = [partition for partition, _ in moves]
     column(clients.moves, "replicas")[:] = [replicas for _, replicas in moves]
-    for field in ("flight_first", "flight_last", "waiting_first", "waiting_last"):
+    for field in ("flight_first", "flight_last", "waiting_first", "waiting_last", "first_late"):
         column(clients.connections, field)[:] = NONE
     column(clients.targets, "leader")[:] = NONE
+    for field in ("controller_epoch", "position", "base_epoch", "base_position"):
+        column(clients.known, field)[:] = NONE
     clients.pool[0].free_batch = NONE
     clients.pool[0].clients = len(plan.clients)
     clients.pool[0].steps = len(plan.scenario.steps)
@@ -326,12 +330,11 @@ def enlarge_clients(clients: Clients) -> None:
         return
     count = len(clients.batches)
     clients.batches = grown(clients.batches, 2 * count + 256)
-    for index in range(count, len(clients.batches)):
-        batch = clients.batches[index]
-        batch.index = index
-        batch.number = NONE
-        batch.next = pool.free_batch
-        pool.free_batch = index
+    column(clients.batches, "index")[count:] = np.arange(count, len(clients.batches))
+    for field in ("number", "late"):
+        column(clients.batches, field)[count:] = NONE
+    chain_free(column(clients.batches, "next"), count, int(pool.free_batch))
+    pool.free_batch = count
     pool.free_batches += len(clients.batches) - count
 
 

@@ -341,19 +341,46 @@ def lose_produce_requests(
         _fail_attempt(
             kernel, topology, clients, process, connection, batch, errors.NETWORK_EXCEPTION
         )
-    _forget_late_answers(clients, number, broker)
+    _forget_late_answers(clients, number, topology.sizes[0].brokers, broker)
     request_metadata(kernel, topology, clients, process)
 
 
 @inner_rule
-def _forget_late_answers(clients: Clients, number: int, broker: int) -> None:
+def _forget_late_answers(clients: Clients, number: int, brokers: int, broker: int) -> None:
     """Attempts that were given up before, but could still have been answered, never will be."""
-    for index in range(len(clients.batches)):
-        batch = clients.batches[index]
-        is_its = batch.client == number and batch.broker == broker and batch.number != NONE
-        if is_its and not batch.in_flight:
+    connection = clients.connections[number * brokers + broker]
+    while connection.first_late != NONE:
+        batch = clients.batches[connection.first_late]
+        _is_late_no_more(clients, batch)
+        if not batch.in_flight:
             batch.unanswered = 0
             _free_if_over(clients, batch)
+
+
+@inner_rule
+def _is_late(clients: Clients, batch: Batch, connection: int) -> None:
+    """An attempt was given up on a connection on which it could still be answered."""
+    # A list, since all batches are too many to be looked at when a broker comes back: with
+    # 60 producers whose retries piled up that took seconds.
+    if batch.late != NONE:
+        _is_late_no_more(clients, batch)
+    batch.late = connection
+    batch.previous_late = NONE
+    batch.next_late = clients.connections[connection].first_late
+    if batch.next_late != NONE:
+        clients.batches[batch.next_late].previous_late = batch.index
+    clients.connections[connection].first_late = batch.index
+
+
+@inner_rule
+def _is_late_no_more(clients: Clients, batch: Batch) -> None:
+    if batch.previous_late == NONE:
+        clients.connections[batch.late].first_late = batch.next_late
+    else:
+        clients.batches[batch.previous_late].next_late = batch.next_late
+    if batch.next_late != NONE:
+        clients.batches[batch.next_late].previous_late = batch.previous_late
+    batch.late = NONE
 
 
 @inner_rule
@@ -370,6 +397,8 @@ def _fail_attempt(
     batch.in_flight = False
     connection.in_flight -= 1
     _take_out_of_flight(clients, connection, batch)
+    if batch.unanswered > 0:
+        _is_late(clients, batch, batch.client * topology.sizes[0].brokers + batch.broker)
     _retry_or_fail(kernel, topology, clients, process, batch, error)
     _free_if_over(clients, batch)
 
@@ -443,6 +472,8 @@ def _free_if_over(clients: Clients, batch: Batch) -> None:
     """Give back a batch that is done and about which no answer can come any more."""
     if not batch.done or batch.unanswered > 0 or batch.number == NONE:
         return
+    if batch.late != NONE:
+        _is_late_no_more(clients, batch)
     pool = clients.pool[0]
     batch.number = NONE
     batch.next = pool.free_batch
