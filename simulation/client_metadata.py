@@ -1,8 +1,8 @@
 """A client's metadata: who leads what, as some broker said some time ago.
 
 It is asked for at the start, every metadata.max.age.ms, and when an answer or a silence
-shows that it is out of date. Brokers are asked in turn; one that does not answer within
-request.timeout.ms is passed over.
+shows that it is out of date. The broker that is asked is one that the client knows as
+alive and waits for least; if it does not answer within request.timeout.ms, the next one is.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import METADATA, METADATA_REFRESH, REQUEST_TIMES_OUT
 from tidegauge.simulation.links import send
-from tidegauge.simulation.metadata_log import read_position, write_position
+from tidegauge.simulation.metadata_log import is_known_alive, read_position, write_position
 from tidegauge.simulation.topology import Topology
 
 #: In a REQUEST_TIMES_OUT timer: it is about the metadata request.
@@ -28,14 +28,13 @@ def client_of(topology: Topology, process: int) -> int:
 
 @inner_rule
 def request_metadata(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
-    """Ask the next broker, unless a question is under way."""
+    """Ask a broker, unless a question is under way."""
     client = clients.clients[client_of(topology, process)]
     if client.metadata_request != 0:
         return
     client.metadata_requests += 1
     client.metadata_request = client.metadata_requests
-    brokers = topology.sizes[0].brokers
-    broker = (process + client.metadata_requests) % brokers
+    broker = _least_loaded_node(kernel, topology, clients, process)
     request = new_event(kernel, process, broker, METADATA)
     request.request = client.metadata_request
     request.count = client.target_count
@@ -45,6 +44,32 @@ def request_metadata(kernel: Kernel, topology: Topology, clients: Clients, proce
     client.metadata_broker = broker
     send(kernel, request, now_us)
     _ask_next_after(kernel, client, process, client.request_timeout_ms * 1000)
+
+
+@inner_rule
+def _least_loaded_node(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> int:
+    """The broker to be asked: the next in turn of those with the fewest requests in flight.
+
+    Only brokers that the client's metadata has as alive; all, as long as it has none.
+
+    Source: NetworkClient.leastLoadedNode@2.4.0.
+    """
+    number = client_of(topology, process)
+    known = clients.known[number]
+    brokers = topology.sizes[0].brokers
+    first = process + clients.clients[number].metadata_requests
+    best = first % brokers
+    fewest = NONE
+    for turn in range(first, first + brokers):
+        broker = turn % brokers
+        connection = clients.connections[number * brokers + broker]
+        load = connection.in_flight + (1 if connection.fetch != 0 else 0)
+        if known.position != NONE and not is_known_alive(kernel, known, broker):
+            continue
+        if fewest == NONE or load < fewest:
+            best = broker
+            fewest = load
+    return best
 
 
 @inner_rule
