@@ -62,7 +62,6 @@ from tidegauge.actors.isr_changes import (
 )
 from tidegauge.actors.leader import close_account
 from tidegauge.actors.lifecycle import (
-    SAMPLE_PERIOD_US,
     end,
     handle_loading_begins,
     handle_logs_loaded,
@@ -312,7 +311,7 @@ def _sample(kernel: Kernel, brokers: Brokers, broker: int) -> None:
             sampled.values[3] = partition.high_watermark
             write_minor(kernel, sampled)
         row = brokers.hosted[row].next_log
-    due_us = kernel.context[0].time_us + SAMPLE_PERIOD_US
+    due_us = kernel.context[0].time_us + kernel.context[0].sample_period_us
     set_timer(kernel, new_event(kernel, broker, broker, SAMPLE), due_us)
 
 

@@ -45,7 +45,7 @@ from tidegauge.actors.zookeeper_client import (
     register,
     start_controller,
 )
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.leader_epoch_cache import truncate_from_end
 from tidegauge.replication.log import open_log
@@ -86,9 +86,6 @@ from tidegauge.simulation.row_kinds import (
 )
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import Topology, controller_process
-
-#: How often the ends of logs are sampled.
-SAMPLE_PERIOD_US = code(1_000_000)
 
 _MEBIBYTE = 1024 * 1024
 
@@ -268,7 +265,8 @@ def _run(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     if state.isr_change_batching and not alters_partition(brokers.rules[broker]):
         schedule_propagation(kernel, brokers, broker, now_us)
     schedule_recovery_points(kernel, brokers, broker)
-    set_timer(kernel, new_event(kernel, broker, broker, SAMPLE), now_us + SAMPLE_PERIOD_US)
+    sample_us = now_us + kernel.context[0].sample_period_us
+    set_timer(kernel, new_event(kernel, broker, broker, SAMPLE), sample_us)
 
 
 @inner_rule

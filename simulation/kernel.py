@@ -266,6 +266,8 @@ class Context(Record):
     row_count: i64
     #: TRACE_TRANSITIONS or TRACE_ALL (``rows.py``).
     trace_level: i64
+    #: How often the ends of all logs are recorded.
+    sample_period_us: i64
     #: How many processes there are.
     process_count: i64
     #: What brokers are told of the cluster (``metadata_log.py``): how much there is, and which

@@ -147,6 +147,7 @@ def new_kernel(
     context.reserve = reserve
     context.item_reserve = item_reserve
     context.trace_level = TRACE_ALL if plan.scenario.trace == "all" else TRACE_TRANSITIONS
+    context.sample_period_us = plan.scenario.sample_every_us
     context.free_event = NONE
     context.free_item = NONE
     context.cause_process = NONE

@@ -263,7 +263,7 @@ _CANONICAL = (
 )
 _SAMPLES = (
     (SAMPLED, "sampled", "partition leads log_end_offset high_watermark",
-     "a replica's ends, once a second"),
+     "a replica's ends, every sample_every of the scenario"),
 )
 _DETAILS = (
     (APPENDED, "appended", "partition leads base_offset end_offset epoch high_watermark",

@@ -71,6 +71,12 @@ class Scenario(Part):
     trace: Literal["transitions", "all"] = Field(
         default="transitions", description="all: single requests and appends, too."
     )
+    sample_every_us: PositiveDuration = Field(
+        default=1_000_000,
+        alias="sample_every",
+        description="How often the ends of all replicas' logs are recorded. In a large cluster "
+        "they are most of the trace.",
+    )
     checkpoint_files: bool = Field(
         default=False,
         description="Brokers' checkpoints are also written as real files in Kafka's format into "

@@ -30,8 +30,9 @@ sequence, minor) is the order.
 from __future__ import annotations
 
 import zlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -67,6 +68,9 @@ ROW_COLUMNS = (
 #: Most rows of a frame: more are hardly smaller or faster, fewer cost both.
 FRAME_ROWS = 10_000
 
+#: So many arrays of rows may wait for the thread; then the simulation waits for it.
+_MOST_TASKS = 16
+
 #: Level 3 and more were slower and no smaller.
 _COMPRESSION_LEVEL = 1
 _WIDTHS = (1, 2, 4, 8)
@@ -98,7 +102,8 @@ class TraceKind(NamedTuple):
 class TraceWriter:
     """Writes the rows of one group of processes to a file of its own.
 
-    Rows wait until they fill a frame, or until :meth:`flush` or :meth:`close`.
+    Rows wait until they fill a frame, or until :meth:`flush` or :meth:`close`. Frames are packed
+    and written by a thread, so that the simulation goes on meanwhile.
     """
 
     def __init__(self, path: Path, header: Mapping[str, object] | None = None) -> None:
@@ -112,6 +117,9 @@ class TraceWriter:
             OSError: the file cannot be written.
         """
         self._file: BinaryIO = path.open("wb")
+        self._thread = ThreadPoolExecutor(1, "trace-writer")
+        self._tasks: deque[Future[None]] = deque()
+        # Of the thread alone:
         self._waiting: dict[int, list[NDArray[np.void]]] = {}
         self._waiting_rows: Counter[int] = Counter()
         self._file.write(msgpack.packb({**(header or {}), **_header()}))
@@ -121,26 +129,24 @@ class TraceWriter:
         """Take rows of any kinds, in the order in which the kernel wrote them.
 
         They are copied, so that the kernel can use their places again.
+
+        Raises:
+            OSError: what was taken before could not be written.
         """
-        array = cast("NDArray[np.void]", rows)
-        kinds = array["kind"]
-        for kind in np.unique(kinds).tolist():
-            rows_of_kind = array[kinds == kind]
-            self._waiting.setdefault(kind, []).append(rows_of_kind)
-            self._waiting_rows[kind] += len(rows_of_kind)
-            if self._waiting_rows[kind] >= FRAME_ROWS:
-                self._write_waiting(kind, FRAME_ROWS)
+        self._tasks.append(self._thread.submit(self._sort, cast("NDArray[np.void]", rows).copy()))
+        while self._tasks and (self._tasks[0].done() or len(self._tasks) > _MOST_TASKS):
+            self._tasks.popleft().result()
 
     def flush(self) -> None:
         """Hand all rows taken so far to the operating system, in frames however small."""
-        for kind in list(self._waiting):
-            self._write_waiting(kind, 1)
-        self._file.flush()
+        self._tasks.append(self._thread.submit(self._write_all))
+        while self._tasks:
+            self._tasks.popleft().result()
 
     def close(self) -> None:
         """Flush, and end the file."""
         if not self._file.closed:
-            with self._file:
+            with self._file, self._thread:
                 self.flush()
 
     def __enter__(self) -> Self:
@@ -153,6 +159,23 @@ class TraceWriter:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    # What the thread does.
+
+    def _sort(self, array: NDArray[np.void]) -> None:
+        """Put rows behind those of their kind that wait, and write the frames that are full."""
+        kinds = array["kind"]
+        for kind in np.unique(kinds).tolist():
+            rows_of_kind = array[kinds == kind]
+            self._waiting.setdefault(kind, []).append(rows_of_kind)
+            self._waiting_rows[kind] += len(rows_of_kind)
+            if self._waiting_rows[kind] >= FRAME_ROWS:
+                self._write_waiting(kind, FRAME_ROWS)
+
+    def _write_all(self) -> None:
+        for kind in list(self._waiting):
+            self._write_waiting(kind, 1)
+        self._file.flush()
 
     def _write_waiting(self, kind: int, fewest: int) -> None:
         """Write frames of a kind until fewer than ``fewest`` rows are left."""
