@@ -50,6 +50,7 @@ from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import FETCH, LIST_OFFSETS
 from tidegauge.simulation.row_kinds import MOMENT_ANSWER
 from tidegauge.simulation.rows import traces_all
+from tidegauge.simulation.slow_disks import disk_delay_us
 from tidegauge.simulation.topology import Topology
 
 
@@ -196,8 +197,7 @@ def handle_fetcher_wakes(kernel: Kernel, brokers: Brokers, timer: Event) -> None
 @inner_rule
 def waits_for_disk(kernel: Kernel, brokers: Brokers, answer: Event) -> bool:
     """Whether what an answer brings is not yet on a slow disk; then it comes again later."""
-    delay_us = kernel.processes[answer.destination].disk_delay_us
-    if delay_us == 0 or answer.phase != 0:
+    if kernel.processes[answer.destination].slow_disks == 0 or answer.phase != 0:
         return False
     appends = 0
     cursor = answer.first_item
@@ -209,7 +209,8 @@ def waits_for_disk(kernel: Kernel, brokers: Brokers, answer: Event) -> bool:
         return False
     answer.phase = 1
     answer.source = answer.destination
-    set_timer(kernel, answer, kernel.context[0].time_us + appends * delay_us)
+    delay_us = disk_delay_us(kernel, answer.destination, appends)
+    set_timer(kernel, answer, kernel.context[0].time_us + delay_us)
     return True
 
 

@@ -19,9 +19,11 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.costs import APPEND, REQUEST, cost_us
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.slow_disks import disk_delay_us
 from tidegauge.simulation.topology import Topology
 
 _FALSE = code(False)
+_ONE = code(1)
 
 # Event.phase
 _CHECK = code(0)
@@ -48,11 +50,11 @@ def handle_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request
     else:
         rules = brokers.rules[request.destination]
         request.error = append_error(rules, brokers.replicas[row], request.acks)
-    delay_us = kernel.processes[request.destination].disk_delay_us
-    if request.error == errors.NONE and delay_us > 0 and request.phase == _CHECK:
+    is_slow = kernel.processes[request.destination].slow_disks > 0
+    if request.error == errors.NONE and is_slow and request.phase == _CHECK:
         # Nothing is appended before the disk has it; by then the role may be another one.
         request.phase = _APPEND
-        go_on_later(kernel, brokers, request, delay_us)
+        go_on_later(kernel, brokers, request, disk_delay_us(kernel, request.destination, _ONE))
         return False
     request.cost_us = cost_us(kernel, request.destination, REQUEST)
     if request.error == errors.NONE:

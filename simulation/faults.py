@@ -132,7 +132,7 @@ def _apply(kernel: Kernel, process: int, number: int, sign: int) -> None:
     if fault.kind in (PAUSE, ZOOKEEPER_OUTAGE):
         _pause(kernel, process, number, sign > 0)
     elif fault.kind == SLOW_DISK:
-        state.disk_delay_us += sign * fault.delay_us
+        state.slow_disks += sign
     elif stops_process(fault.kind):
         state.held_down += sign
         if fault.kind == POWER_LOSS:

@@ -211,8 +211,9 @@ class Process(Record):
     #: How many faults stop it now, and when it went on after the last one.
     paused: i64
     resumed_us: i64
-    #: Added to each append by slow disks.
-    disk_delay_us: i64
+    #: How many faults make its disks slow, and how many delays of appends were drawn for them.
+    slow_disks: i64
+    disk_draws: i64
     #: What has come in while it was stopped, and has still to be read.
     held: EventList
 
@@ -311,8 +312,10 @@ class Fault(Record):
 
     #: One of the kinds in ``faults.py``.
     kind: i64
-    #: What is added to each message or append.
+    #: What is added to each message.
     delay_us: i64
+    #: The table in ``Kernel.quantiles`` from which the delay of each append is drawn.
+    delay_table: i64
     #: Only packets from the first side to the second are hit.
     one_way: flag
     #: ZooKeeper gives all sessions a fresh time-out when it is back.
@@ -376,7 +379,8 @@ class Kernel(Tables):
     processes: Records[Process]
     #: From source to destination: at ``source * process_count + destination``.
     links: Records[Link]
-    #: Quantile tables of latencies: by LinkClass in ``links.py``, then the cost model's.
+    #: Quantile tables of latencies: by LinkClass in ``links.py``, then the cost model's, then
+    #: those of slow disks.
     quantiles: Records[Quantile]
     rows: Records[Row]
     faults: Records[Fault]

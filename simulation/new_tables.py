@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection
 
 import numpy as np
@@ -208,7 +209,7 @@ def _processes(plan: ClusterPlan, hosted: Collection[int]) -> Records[Process]:
 
 
 def _quantiles(plan: ClusterPlan) -> Records[Quantile]:
-    """The tables of the network, then those of the cost model."""
+    """The tables of the network, then those of the cost model, then one for each slow disk."""
     network = plan.scenario.network
     tables = [
         network.within_host,
@@ -219,6 +220,7 @@ def _quantiles(plan: ClusterPlan) -> Records[Quantile]:
     ]
     assert len(tables) == NETWORK_TABLES
     tables += [getattr(plan.scenario.costs, name) for name in COST_NAMES]
+    tables += [fault.delay for fault in plan.scenario.faults if isinstance(fault, SlowDiskFault)]
     quantiles = new_records(Quantile, len(tables) * int(QUANTILES))
     column(quantiles, "value_us")[:] = [value for table in tables for value in table.quantiles_us()]
     return quantiles
@@ -231,6 +233,7 @@ def _plan_faults(plan: ClusterPlan, kernel: Kernel) -> None:
     column(kernel.fault_roles, "row_sequence")[:] = NONE
     column(kernel.fault_roles, "went_on_us")[:] = NONE
     zookeeper = 2 * len(plan.brokers)
+    tables = itertools.count(int(NETWORK_TABLES) + len(COST_NAMES))
     for number, planned in enumerate(plan.scenario.faults):
         fault = kernel.faults[number]
         fault.lasts_us = NONE
@@ -245,7 +248,7 @@ def _plan_faults(plan: ClusterPlan, kernel: Kernel) -> None:
             sides = ([*hit, *(len(plan.brokers) + broker for broker in hit)], [])
         elif isinstance(planned, SlowDiskFault):
             fault.kind = faults.SLOW_DISK
-            fault.delay_us = planned.delay_us
+            fault.delay_table = next(tables)
             hit = [
                 plan.broker_index(broker) for broker in plan.scenario.brokers_of(planned.brokers)
             ]

@@ -30,6 +30,7 @@ from pydantic import (
 )
 
 from tidegauge.simulation.durations import Duration, PositiveDuration
+from tidegauge.simulation.scenario_costs import Latency
 from tidegauge.simulation.scenario_parts import (
     BrokerId,
     Listed,
@@ -203,11 +204,13 @@ class ControllerMoveFault(FaultOfAnyKind):
 
 
 class SlowDiskFault(FaultOfAnyKind):
-    """Disks are slow."""
+    """Disks are slow: each append takes longer, whether its broker leads or follows."""
 
     kind: Literal["slow_disk"]
     brokers: Some[BrokerSelector] = Field(description="Whose disks.")
-    delay_us: PositiveDuration = Field(alias="delay", description="More for each append.")
+    delay: Latency = Field(
+        description="More for each append: a duration, or quantiles from which each append draws."
+    )
 
 
 class SlowLinkFault(FaultOfAnyKind):
