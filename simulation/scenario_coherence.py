@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from tidegauge.replication.release_versions import Release
 from tidegauge.replication.replica_list import SLOTS
 from tidegauge.simulation.durations import format_duration
+from tidegauge.simulation.fault_rates import problems_of_rates
 from tidegauge.simulation.scenario_errors import Path, Problem, did_you_mean
 from tidegauge.simulation.scenario_faults import (
     CLIENT_GROUP,
@@ -18,6 +19,7 @@ from tidegauge.simulation.scenario_faults import (
     ControllerMoveFault,
     CrashFault,
     CutLinkFault,
+    Fault,
     KeptLog,
     PauseFault,
     PowerLossFault,
@@ -207,13 +209,28 @@ def _faults(scenario: Scenario) -> Iterator[Problem]:
             yield from _too_late((*path, "at"), fault.at_us, scenario)
         elif fault.name not in begun:
             yield Problem(path, "never begins: it needs `at`, or a name and a step begin_fault")
-        if isinstance(fault, PauseFault | CrashFault | RestartFault | SlowDiskFault):
-            yield from _selectors((*path, "brokers"), fault.brokers, scenario)
-        elif isinstance(fault, PowerLossFault):
-            problems = list(_selectors((*path, "brokers"), fault.brokers, scenario))
-            yield from problems or _kept_logs((*path, "keeps"), fault, scenario)
-        elif isinstance(fault, SlowLinkFault | CutLinkFault):
-            yield from _ends((*path, "between"), fault.between, scenario)
+        yield from _hit(path, fault, scenario)
+
+
+def _hit(path: Path, fault: Fault, scenario: Scenario) -> Iterator[Problem]:
+    """Whether there is what a fault hits."""
+    if isinstance(fault, PauseFault | CrashFault | RestartFault | SlowDiskFault):
+        yield from _selectors((*path, "brokers"), fault.brokers, scenario)
+    elif isinstance(fault, PowerLossFault):
+        problems = list(_selectors((*path, "brokers"), fault.brokers, scenario))
+        yield from problems or _kept_logs((*path, "keeps"), fault, scenario)
+    elif isinstance(fault, SlowLinkFault | CutLinkFault):
+        yield from _ends((*path, "between"), fault.between, scenario)
+
+
+def _fault_rates(scenario: Scenario) -> Iterator[Problem]:
+    for place, rate in enumerate(scenario.fault_rates):
+        path = ("fault_rates", place)
+        yield from _too_late((*path, "start"), rate.start_us, scenario)
+        if rate.stop_us is not None and rate.stop_us <= rate.start_us:
+            start = format_duration(rate.start_us)
+            yield Problem((*path, "stop"), f"must be after the start, which is at {start}")
+        yield from _hit(path, rate.fault, scenario)
 
 
 def _kept_logs(path: Path, fault: PowerLossFault, scenario: Scenario) -> Iterator[Problem]:
@@ -467,5 +484,6 @@ _STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
     (_cluster,),
     (_settings_that_kafka_refuses,),
     (_topics,),
-    (_workload, _faults, _steps),
+    (_workload, _faults, _fault_rates, _steps),
+    (problems_of_rates,),
 )

@@ -27,6 +27,7 @@ from tidegauge.simulation.scenario_cluster import (
     ZooKeeper,
 )
 from tidegauge.simulation.scenario_costs import Costs, Network
+from tidegauge.simulation.scenario_fault_rates import FaultRate
 from tidegauge.simulation.scenario_faults import (
     BROKER,
     CLIENT_GROUP,
@@ -85,6 +86,10 @@ class Scenario(Part):
     network: Network = Field(default=Network(), description="How long messages take.")
     costs: Costs = Field(default=Costs(), description="How long work takes.")
     faults: Listed[Fault] = Field(default=(), description="What goes wrong.")
+    fault_rates: Listed[FaultRate] = Field(
+        default=(),
+        description="... and how often more does: the seed draws when, and how long.",
+    )
     steps: Listed[Step] = Field(default=(), description="What is done, in this order.")
     checks: dict[str, Any] = Field(
         default_factory=dict, description="Reserved for the verdicts that are expected."
