@@ -38,6 +38,7 @@ _QUANTILES = (
     *(45426, 54177, 64280, 76228, 90852, 109706, 136278, 181704),
 )
 _ONE = 65536
+_LAST = len(_QUANTILES) - 1
 #: Components of one rate, at most.
 _COMPONENTS = 1 << 20
 
@@ -59,7 +60,7 @@ def with_drawn_faults(scenario: Scenario) -> Scenario:
 
 def problems_of_rates(scenario: Scenario) -> Iterator[Problem]:
     """Whether what the rates draw can be run; each of them is sound by itself."""
-    names = {fault.name for fault in scenario.faults if fault.name is not None}
+    names = {fault.name for fault in scenario.faults}
     drawn = 0
     for place, rate in enumerate(scenario.fault_rates):
         for fault in _faults_of(scenario, place, rate):
@@ -70,7 +71,9 @@ def problems_of_rates(scenario: Scenario) -> Iterator[Problem]:
                 return
             names.add(fault.name)
             if drawn > MOST_FAULTS:
-                message = f"draws more than {MOST_FAULTS} faults, with those before: fail less often"
+                message = (
+                    f"draws more than {MOST_FAULTS} faults, with those before: fail less often"
+                )
                 yield Problem(("fault_rates", place, "mtbf"), message)
                 return
 
@@ -117,8 +120,8 @@ def _working_times_us(seed: int, owner: int, mean_us: int) -> Iterator[int]:
     counter = count()
     while True:
         drawn = 0
-        while (uniform := draw(seed, int(FAILURE), owner, next(counter))) >> 28 == 15:
-            drawn += _QUANTILES[15]
+        while (uniform := draw(seed, int(FAILURE), owner, next(counter))) >> 28 == _LAST:
+            drawn += _QUANTILES[_LAST]
         place = uniform >> 28
         low, high = _QUANTILES[place : place + 2]
         drawn += low + ((high - low) * ((uniform >> 12) & 0xFFFF) >> 16)

@@ -30,7 +30,7 @@ class FaultRate(Part):
     mtbf_us: PositiveDuration = Field(
         alias="mtbf",
         description="Mean time between failures: how long a component works on average, from "
-        "the start or its last repair on. How long it does each time is drawn as if it did not age.",
+        "the start or its last repair on. Each time is drawn as if the component did not age.",
     )
     repair_time: Latency | None = Field(
         default=None,
