@@ -121,6 +121,7 @@ from tidegauge.simulation.row_kinds import (
     STOP_KILLED,
 )
 from tidegauge.simulation.rows import new_row, write_minor
+from tidegauge.simulation.timed_stops import end_restart_later, tell_controller_of_end
 from tidegauge.simulation.topology import Topology, controller_process
 
 
@@ -277,7 +278,11 @@ def take_broker_fault(kernel: Kernel, topology: Topology, brokers: Brokers, even
             lose_power(kernel, topology, brokers, broker, event.value)
         elif process.alive:
             end(kernel, topology, brokers, broker, STOP_KILLED)
+        elif kind == RESTART:
+            end_restart_later(kernel, broker, event.value)
         return
+    if kernel.faults[event.value].stopped_us != NONE:
+        tell_controller_of_end(kernel, topology, broker, event.value)
     if kind == POWER_LOSS and process.without_power == 0:
         reset_all(kernel, broker)
     if process.held_down == 0 and not process.alive:

@@ -85,6 +85,7 @@ from tidegauge.simulation.row_kinds import (
     STOP_REGISTERED_ALREADY,
 )
 from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.timed_stops import end_restarts_later
 from tidegauge.simulation.topology import Topology, controller_process
 
 #: How often the ends of logs are sampled.
@@ -324,6 +325,7 @@ def end(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, stop:
         disconnect_all(kernel, broker)
     died = new_event(kernel, broker, controller_process(topology, broker), BROKER_DIED)
     send(kernel, died, kernel.context[0].time_us)
+    end_restarts_later(kernel, broker)
 
 
 @inner_rule

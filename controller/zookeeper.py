@@ -454,7 +454,8 @@ def _read(
     item.isr = node.isr
     item.version = node.version
     if request.partition != UNDEFINED:
-        # The topic's unclean.leader.election.enable, which Kafka reads beside it.
+        # The topic's unclean.leader.election.enable and its replicas, which are read beside it.
+        item.replicas = plane.assignments[request.partition].replicas
         topic = topology.partitions[request.partition].topic
         item.may_move = plane.topic_configs[topic].unclean_leader_election
 

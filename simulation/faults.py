@@ -47,6 +47,7 @@ CRASH = code(5)
 POWER_LOSS = code(6)
 RESTART = code(7)
 CONTROLLER_MOVE = code(8)
+ROLLING_RESTART = code(9)
 
 _FIRST = code(1)
 _SECOND = code(2)

@@ -322,6 +322,8 @@ class Fault(Record):
     refreshes_sessions: flag
     #: How long it lasts from when a step begins it; -1: its end is planned, or a step ends it.
     lasts_us: i64
+    #: ... or, if it is part of a rolling restart, from the end of the broker's process on.
+    stopped_us: i64
 
 
 class FaultRole(Record):

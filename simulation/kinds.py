@@ -120,6 +120,9 @@ CONSUMER_POLLS = code(87)
 METADATA_REFRESH = code(88)
 STEP_DUE = code(89)
 STEP_LOOKS = code(90)
+#: A rolling restart looks how far its brokers are, goes on after a pause, or has waited too long.
+ROLL_GOES_ON = code(91)
+ROLL_TIMES_OUT = code(92)
 
 #: One more than the largest kind.
 KINDS = 96

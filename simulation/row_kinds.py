@@ -117,6 +117,7 @@ REASSIGNMENT_DONE = code(70)
 LOG_DELETED = code(71)
 TOPIC_DELETION_BEGUN = code(72)
 TOPIC_DELETED = code(73)
+ROLL_PROGRESS = code(74)
 
 # fmt: off
 _CANONICAL = (
@@ -241,6 +242,9 @@ _CANONICAL = (
      "a producer has given up a batch"),
     (STEP_TAKEN, "step_taken", "step", "a step of the scenario is taken"),
     (STEP_TIMED_OUT, "step_timed_out", "step", "the condition of a step did not come true in time"),
+    (ROLL_PROGRESS, "roll_progress",
+     "fault progress broker broker_count unregistered under_replicated",
+     "how far a rolling restart has come, progress as in ROLL_STATES; broker: the batch's first"),
     (STEP_ANSWERED, "step_answered",
      "step from_process error offset end_offset epoch high_watermark",
      "the request of a step is answered"),
@@ -363,6 +367,24 @@ STOP_POWER = code(2)
 STOP_CLEAN = code(3)
 STOP_REGISTERED_ALREADY = code(4)
 STOP_OUT_OF_RANGE = code(5)
+
+#: ``progress``: of a rolling restart.
+ROLL_STATES = {
+    1: "stops the batch",
+    2: "has started the batch again",
+    3: "finds that no partition is under-replicated",
+    4: "asks for a preferred election",
+    5: "has waited in vain and goes on",
+    6: "has waited in vain and stops",
+    7: "is done",
+}
+ROLL_STOPS = code(1)
+ROLL_STARTED = code(2)
+ROLL_IN_SYNC = code(3)
+ROLL_PREFERS = code(4)
+ROLL_GOES_ON_ANYWAY = code(5)
+ROLL_GIVES_UP = code(6)
+ROLL_DONE = code(7)
 
 #: ``checkpoint``: which file.
 CHECKPOINTS = {1: "replication-offset-checkpoint", 2: "recovery-point-offset-checkpoint"}

@@ -15,6 +15,7 @@ from tidegauge.simulation.scenario_faults import (
     PauseFault,
     PowerLossFault,
     RestartFault,
+    RollingRestartFault,
     Selector,
     SlowDiskFault,
     SlowLinkFault,
@@ -46,7 +47,10 @@ def problems_of_faults(scenario: Scenario) -> Iterator[Problem]:
 
 def _hit(path: Path, fault: Fault, scenario: Scenario) -> Iterator[Problem]:
     """Whether there is what a fault hits."""
-    if isinstance(fault, PauseFault | CrashFault | RestartFault | SlowDiskFault):
+    if isinstance(
+        fault,
+        PauseFault | CrashFault | RestartFault | RollingRestartFault | SlowDiskFault,
+    ):
         yield from selectors_are_there((*path, "brokers"), fault.brokers, scenario)
     elif isinstance(fault, PowerLossFault):
         problems = list(selectors_are_there((*path, "brokers"), fault.brokers, scenario))

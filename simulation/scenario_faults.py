@@ -18,6 +18,7 @@ A fault without ``at`` waits for a step that begins it, and its ``for`` counts f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import (
@@ -88,6 +89,8 @@ class Endpoint(NamedTuple):
 
 
 def _selector(written: object) -> Selector:
+    if isinstance(written, Selector):
+        return written
     if isinstance(written, int) and not isinstance(written, bool) and written >= 0:
         return Selector(HOST, broker=written)
     if isinstance(written, str):
@@ -190,6 +193,50 @@ class RestartFault(FaultOfAnyKind):
     brokers: Some[BrokerSelector] = Field(description="Which ones.")
 
 
+class RollingRestartFault(FaultOfAnyKind):
+    """Brokers are restarted cleanly one after the other, as operators do it.
+
+    Each of a batch is stopped, stays down for a while and is started; then come the next, until
+    it is done, or ends by its `for` or a step: what is down then still comes back.
+    """
+
+    kind: Literal["rolling_restart"]
+    brokers: Listed[BrokerSelector] = Field(
+        default=(), description="Which ones, in this order. Default: all, by their ids."
+    )
+    batch: int = Field(default=1, ge=1, description="How many at once.")
+    stopped_for_us: PositiveDuration = Field(
+        default=10_000_000,
+        alias="stopped_for",
+        description="How long a broker is down, from the end of its process to its start.",
+    )
+    wait_for_full_isr: bool = Field(
+        default=True,
+        description="Wait, before the next, until the brokers are registered again and no "
+        "partition with a replica on them is under-replicated, by ZooKeeper's state as "
+        "kafka-topics --describe --under-replicated-partitions reads it.",
+    )
+    poll_us: PositiveDuration = Field(
+        default=5_000_000, alias="poll", description="How often that is looked at."
+    )
+    timeout_us: PositiveDuration = Field(
+        default=600_000_000,
+        alias="timeout",
+        description="How long a batch may take, from when it is told to stop.",
+    )
+    on_timeout: Literal["stop", "go_on"] = Field(
+        default="stop", description="What then: no more is restarted, or the next ones are."
+    )
+    pause_us: Duration = Field(
+        default=0, alias="pause", description="How long to wait then before the next batch."
+    )
+    leadership_back: Literal["none", "after_each_batch", "at_end"] = Field(
+        default="none",
+        description="When a preferred election is asked for: of the partitions with a replica on "
+        "the batch, or at the end of all.",
+    )
+
+
 class ControllerMoveFault(FaultOfAnyKind):
     """/controller is deleted: the brokers elect a controller anew. It is over at once."""
 
@@ -246,11 +293,20 @@ class ZooKeeperOutageFault(FaultOfAnyKind):
 
 
 LinkFault = SlowLinkFault | CutLinkFault
+
+
+def fault_name(faults: Sequence[FaultOfAnyKind], place: int) -> str:
+    """What people call a fault: its name, or its kind and which of all it is."""
+    fault = faults[place]
+    return fault.name or f"{getattr(fault, 'kind', '')}-{place + 1}"
+
+
 Fault = Annotated[
     PauseFault
     | CrashFault
     | PowerLossFault
     | RestartFault
+    | RollingRestartFault
     | SlowDiskFault
     | SlowLinkFault
     | CutLinkFault
@@ -260,6 +316,6 @@ Fault = Annotated[
     one_of(
         "kind",
         *("pause", "crash", "power_loss", "restart", "slow_disk", "slow_link", "cut_link"),
-        *("zookeeper_outage", "controller_move"),
+        *("zookeeper_outage", "controller_move", "rolling_restart"),
     ),
 ]

@@ -38,6 +38,7 @@ from tidegauge.simulation.scenario_faults import (
     ZOOKEEPER,
     Endpoint,
     Fault,
+    RollingRestartFault,
     Selector,
 )
 from tidegauge.simulation.scenario_parts import Listed, Name, Part
@@ -199,6 +200,13 @@ class Scenario(Part):
             elif selector.selects_brokers:
                 found.add(selector.broker)
         return sorted(found)
+
+    def brokers_in_turn(self, roll: RollingRestartFault) -> list[int]:
+        """The brokers that a rolling restart restarts, in this order."""
+        if not roll.brokers:
+            return list(self.broker_ids())
+        found = (broker for each in roll.brokers for broker in self.brokers_of([each]))
+        return list(dict.fromkeys(found))
 
     def endpoints_of(self, selectors: Iterable[Selector]) -> list[Endpoint]:
         """The ends of links that any of these selectors stands for, each of them once."""

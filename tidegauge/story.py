@@ -17,7 +17,14 @@ from tidegauge.controller import phases
 from tidegauge.replication import errors, replica_list
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation import kinds, zookeeper_errors
-from tidegauge.simulation.row_kinds import CHECKPOINTS, MOMENTS, REASONS, STOPS, UNSEEN
+from tidegauge.simulation.row_kinds import (
+    CHECKPOINTS,
+    MOMENTS,
+    REASONS,
+    ROLL_STATES,
+    STOPS,
+    UNSEEN,
+)
 from tidegauge.znode_paths import ZnodePaths
 
 # fmt: off
@@ -119,6 +126,9 @@ WORDS: dict[str, str] = {
         "{error}",
     "step_taken": "step {step} of the scenario is taken",
     "step_timed_out": "the condition of step {step} did not come true in time",
+    "roll_progress":
+        "{fault}: {progress} ({broker_count} broker(s), from {broker} on); {unregistered} "
+        "unregistered, {under_replicated} partition(s) under-replicated",
     "step_answered":
         "step {step} is answered by {from_process}: {error}, offset {offset}, "
         "end offset {end_offset}, epoch {epoch}",
@@ -294,6 +304,7 @@ SPOKEN: dict[str, Callable[[Names, TraceRow, int], str]] = {
     "event_kind": _one_of(phases.NAMES),
     "stop": _one_of(STOPS),
     "checkpoint": _one_of(CHECKPOINTS),
+    "progress": _one_of(ROLL_STATES),
     "high_watermark": _high_watermark,
     "clean": _one_of({0: "not stopped cleanly before", 1: "stopped cleanly before"}),
     "is_new_leader": _one_of({0: "stays leader", 1: "becomes leader"}),
