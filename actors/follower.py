@@ -26,6 +26,7 @@ from tidegauge.actors.follower_truncation import (
     truncate_or_ask,
 )
 from tidegauge.actors.leader import append_to_log, trace_high_watermark
+from tidegauge.actors.log_dirs import write_fails
 from tidegauge.actors.state import RUNS_PER_ANSWER, Brokers, Fetcher
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import inner_rule
@@ -273,6 +274,10 @@ def _take_records(kernel: Kernel, brokers: Brokers, row: int, item: PartitionDat
     if not diverges:
         if item.end_offset > item.offset and item.offset != partition.log_end_offset:
             handle_append_failure(rules, state, errors.UNKNOWN_SERVER_ERROR)
+            after_error(kernel, brokers, row)
+            return
+        if item.end_offset > item.offset and write_fails(kernel, brokers, row):
+            handle_append_failure(rules, state, errors.KAFKA_STORAGE_ERROR)
             after_error(kernel, brokers, row)
             return
         last_epoch = _append_runs(kernel, brokers, row, item)

@@ -10,6 +10,7 @@ from tidegauge.actors.delayed_operations import answer_produce, delay_produce, p
 from tidegauge.actors.fetch_read import missing_error, row_on
 from tidegauge.actors.leader import append_to_leader
 from tidegauge.actors.locks import go_on_later, wait_for_lock
+from tidegauge.actors.log_dirs import write_fails
 from tidegauge.actors.state import Brokers
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
@@ -40,7 +41,7 @@ def handle_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request
     request.offset = UNDEFINED
     if row == NONE:
         request.error = missing_error(
-            kernel, brokers, request.destination, request.partition, _FALSE
+            kernel, topology, brokers, request.destination, request.partition, _FALSE
         )
     elif brokers.hosted[row].locked:
         wait_for_lock(kernel, brokers, row, request)
@@ -56,6 +57,8 @@ def handle_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request
         request.phase = _APPEND
         go_on_later(kernel, brokers, request, disk_delay_us(kernel, request.destination, _ONE))
         return False
+    if request.error == errors.NONE and write_fails(kernel, brokers, row):
+        request.error = errors.KAFKA_STORAGE_ERROR
     request.cost_us = cost_us(kernel, request.destination, REQUEST)
     if request.error == errors.NONE:
         request.cost_us += cost_us(kernel, request.destination, APPEND)

@@ -163,6 +163,17 @@ class ClusterPlan:
         return 2 + len(self.scenario.topics) if has_any else 0
 
     @cached_property
+    def log_dir_znodes(self) -> int:
+        """How many znodes there are by which failures of log directories are told.
+
+        None where none fails: the parent, and one for each directory of each broker.
+        """
+        kinds = {fault.kind for fault in self.scenario.faults}
+        if "log_directory_failure" not in kinds:
+            return 0
+        return 1 + len(self.brokers) * self.scenario.cluster.log_directories
+
+    @cached_property
     def width(self) -> int:
         """The most brokers that ever have a replica of one partition."""
         return max((len(partition.slots) for partition in self.partitions), default=1)

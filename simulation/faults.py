@@ -48,6 +48,7 @@ POWER_LOSS = code(6)
 RESTART = code(7)
 CONTROLLER_MOVE = code(8)
 ROLLING_RESTART = code(9)
+LOG_DIRECTORY_FAILURE = code(10)
 
 _FIRST = code(1)
 _SECOND = code(2)

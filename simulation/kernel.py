@@ -163,6 +163,8 @@ class PartitionData(Record):
     may_move: flag
     #: StopReplica: the log is to be deleted, too.
     deletes: flag
+    #: LeaderAndIsr: the replica has never been there before.
+    is_new: flag
     #: Further records of the partition before it in the chain: another epoch's.
     continues: flag
 
@@ -318,6 +320,9 @@ class Fault(Record):
     delay_table: i64
     #: Only packets from the first side to the second are hit.
     one_way: flag
+    #: The log directory that fails, from 0 on; it is full, so that it can be read.
+    directory: i64
+    is_full: flag
     #: ZooKeeper gives all sessions a fresh time-out when it is back.
     refreshes_sessions: flag
     #: How long it lasts from when a step begins it; -1: its end is planned, or a step ends it.

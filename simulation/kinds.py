@@ -70,6 +70,8 @@ ALTER_PARTITION_GIVES_UP = code(27)
 #: The session's client is connected again, or a broker of 1.0 or older has started.
 SESSION_RECONNECTS = code(28)
 REGISTRATION_DUE = code(29)
+#: LogDirFailureHandler learns of a directory in which a write has failed.
+LOG_DIR_FAILS = code(26)
 
 # A broker: news of ZooKeeper.
 CONFIG_CHANGED = code(48)

@@ -17,6 +17,7 @@ from tidegauge.simulation.scenario_faults import (
     CutLinkFault,
     Fault,
     FaultOfAnyKind,
+    LogDirectoryFailureFault,
     PauseFault,
     PowerLossFault,
     RestartFault,
@@ -37,6 +38,7 @@ _KINDS: dict[type[FaultOfAnyKind], int] = {
     ZooKeeperOutageFault: faults.ZOOKEEPER_OUTAGE,
     ControllerMoveFault: faults.CONTROLLER_MOVE,
     RollingRestartFault: faults.ROLLING_RESTART,
+    LogDirectoryFailureFault: faults.LOG_DIRECTORY_FAILURE,
 }
 
 
@@ -70,6 +72,9 @@ def _plan_details(planned: Fault, fault: FaultRecord) -> None:
         fault.delay_us = planned.delay_us
     if isinstance(planned, SlowLinkFault | CutLinkFault):
         fault.one_way = planned.one_way
+    if isinstance(planned, LogDirectoryFailureFault):
+        fault.directory = planned.directory - 1
+        fault.is_full = planned.how == "full"
     if isinstance(planned, ZooKeeperOutageFault):
         fault.refreshes_sessions = planned.how == "restart"
 
@@ -89,6 +94,6 @@ def _sides(plan: ClusterPlan, planned: Fault) -> tuple[list[int], list[int]]:
         # It is the operator's; what brokers are hit by are the restarts that he begins.
         return [len(plan.processes) - 1], []
     hit = [plan.broker_index(broker) for broker in plan.scenario.brokers_of(planned.brokers)]
-    if isinstance(planned, SlowDiskFault):
+    if isinstance(planned, SlowDiskFault | LogDirectoryFailureFault):
         return hit, []
     return [*hit, *(brokers + broker for broker in hit)], []

@@ -70,6 +70,8 @@ def new_topology(plan: ClusterPlan) -> Topology:
     sizes[0].partitions = len(plan.partitions)
     sizes[0].width = plan.width
     sizes[0].admin_znodes = plan.admin_znodes
+    sizes[0].log_directories = plan.scenario.cluster.log_directories
+    sizes[0].log_dir_znodes = plan.log_dir_znodes
     partitions = new_records(TopicPartition, len(plan.partitions))
     slots = new_records(Slot, sum(len(partition.slots) for partition in plan.partitions))
     first_slot = 0

@@ -402,7 +402,12 @@ def _retry_or_fail(
 ) -> None:
     """Source: Sender.completeBatch and canRetry@2.4.0."""
     client = clients.clients[batch.client]
-    if error in (errors.NOT_LEADER_OR_FOLLOWER, errors.UNKNOWN_TOPIC_OR_PARTITION):
+    # InvalidMetadataException: all that say that somebody else may lead.
+    if error in (
+        errors.NOT_LEADER_OR_FOLLOWER,
+        errors.UNKNOWN_TOPIC_OR_PARTITION,
+        errors.KAFKA_STORAGE_ERROR,
+    ):
         request_metadata(kernel, topology, clients, process)
     may_retry = (
         error != errors.INVALID_REQUIRED_ACKS

@@ -89,6 +89,8 @@ def _cluster(scenario: Scenario) -> Iterator[Problem]:
         path = ("cluster", "broker_settings", broker)
         known = broker_defaults(scenario.release_of(broker)[0])
         yield from problems_of_settings(path, settings, "brokers", known)
+    if scenario.checkpoint_files and cluster.log_directories > 1:
+        yield Problem(("checkpoint_files",), "are of brokers with one log directory each")
     rack = scenario.zookeeper.rack
     if rack is not None and rack not in cluster.racks:
         yield Problem(("zookeeper", "rack"), no_such("rack", rack, cluster.racks))

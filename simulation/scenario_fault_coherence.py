@@ -12,6 +12,7 @@ from tidegauge.simulation.scenario_faults import (
     CutLinkFault,
     Fault,
     KeptLog,
+    LogDirectoryFailureFault,
     PauseFault,
     PowerLossFault,
     RestartFault,
@@ -52,6 +53,11 @@ def _hit(path: Path, fault: Fault, scenario: Scenario) -> Iterator[Problem]:
         PauseFault | CrashFault | RestartFault | RollingRestartFault | SlowDiskFault,
     ):
         yield from selectors_are_there((*path, "brokers"), fault.brokers, scenario)
+    elif isinstance(fault, LogDirectoryFailureFault):
+        yield from selectors_are_there((*path, "brokers"), fault.brokers, scenario)
+        count = scenario.cluster.log_directories
+        if fault.directory > count:
+            yield Problem((*path, "directory"), f"each broker has {count} (log_directories)")
     elif isinstance(fault, PowerLossFault):
         problems = list(selectors_are_there((*path, "brokers"), fault.brokers, scenario))
         yield from problems or _kept_logs((*path, "keeps"), fault, scenario)

@@ -260,6 +260,24 @@ class SlowDiskFault(FaultOfAnyKind):
     )
 
 
+class LogDirectoryFailureFault(FaultOfAnyKind):
+    """A log directory of brokers cannot be written to.
+
+    It goes offline with the first write that fails. When the fault is over it can be used again,
+    which a broker finds out at its next start.
+    """
+
+    kind: Literal["log_directory_failure"]
+    brokers: Some[BrokerSelector] = Field(description="Whose.")
+    directory: int = Field(
+        default=1, ge=1, description="Which of the `log_directories` of the cluster, from 1 on."
+    )
+    how: Literal["failed", "full"] = Field(
+        default="failed",
+        description="failed: a start cannot read it either. full: a start loads its logs.",
+    )
+
+
 class SlowLinkFault(FaultOfAnyKind):
     """Messages take longer."""
 
@@ -308,6 +326,7 @@ Fault = Annotated[
     | RestartFault
     | RollingRestartFault
     | SlowDiskFault
+    | LogDirectoryFailureFault
     | SlowLinkFault
     | CutLinkFault
     | ZooKeeperOutageFault
@@ -317,5 +336,6 @@ Fault = Annotated[
         "kind",
         *("pause", "crash", "power_loss", "restart", "slow_disk", "slow_link", "cut_link"),
         *("zookeeper_outage", "controller_move", "rolling_restart"),
+        "log_directory_failure",
     ),
 ]

@@ -40,6 +40,8 @@ WORDS: dict[str, str] = {
         "log end offset {log_end_offset}, {epoch_count} leader epoch(s)",
     "log_lost": "its log loses what was not on disk: from {old_end_offset} to {end_offset}",
     "broker_stopped": "{broker} is gone: {stop}",
+    "log_dir_failed": "cannot write to log directory {directory}",
+    "replica_offline": "its replica is offline with log directory {directory}",
     "controlled_shutdown_sent":
         "asks {to_process} to move its leaders away, attempt {attempt}",
     "controlled_shutdown_answered":
@@ -117,6 +119,8 @@ WORDS: dict[str, str] = {
     "topic_deleted": "has deleted {topic}",
     "notification_read":
         "reads isr_change_notification {notification} about {partition_count} partition(s)",
+    "log_dir_event_read": "reads that a log directory of {broker} has failed",
+    "replica_found_offline": "learns that the replica of {replica} is offline",
     "controller_resigned": "{broker} is no longer controller, controller epoch {controller_epoch}",
     "controller_event_done": "is done with event {event_kind} after {processing_us}",
     "broker_shuts_down":
@@ -305,6 +309,9 @@ SPOKEN: dict[str, Callable[[Names, TraceRow, int], str]] = {
     "stop": _one_of(STOPS),
     "checkpoint": _one_of(CHECKPOINTS),
     "progress": _one_of(ROLL_STATES),
+    "directory": lambda _names, _row, directory: (
+        str(directory + 1) if directory >= 0 else "unknown"
+    ),
     "high_watermark": _high_watermark,
     "clean": _one_of({0: "not stopped cleanly before", 1: "stopped cleanly before"}),
     "is_new_leader": _one_of({0: "stays leader", 1: "becomes leader"}),
