@@ -44,7 +44,7 @@ from tidegauge.simulation.costs import (
     cost_us,
 )
 from tidegauge.simulation.events import add_item, free_event, new_answer, new_event, set_timer
-from tidegauge.simulation.faults import CONTROLLER_MOVE, ZOOKEEPER_OUTAGE
+from tidegauge.simulation.faults import CONTROLLER_MOVE, POWER_LOSS, ZOOKEEPER_OUTAGE
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     DISCONNECTED,
@@ -144,7 +144,7 @@ def take_zookeeper_fault(
     if kind == CONTROLLER_MOVE and event.kind == FAULT_BEGIN:
         if plane.znodes[CONTROLLER_ZNODE].exists:
             delete_znode(kernel, topology, plane, zookeeper, CONTROLLER_ZNODE, UNDEFINED, now_us)
-    elif kind == ZOOKEEPER_OUTAGE and kernel.processes[zookeeper].paused == 0:
+    elif kind in (ZOOKEEPER_OUTAGE, POWER_LOSS) and kernel.processes[zookeeper].paused == 0:
         # Sessions come before the requests that have waited.
         if kernel.faults[event.value].refreshes_sessions:
             refresh_sessions(kernel, plane)

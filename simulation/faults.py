@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.events import free_all, new_answer, new_event, set_timer, stamp
-from tidegauge.simulation.kernel import NONE, Event, Kernel, Row
+from tidegauge.simulation.kernel import CLIENT, NONE, ZOOKEEPER, Event, Kernel, Row
 from tidegauge.simulation.kinds import (
     DISCONNECTED,
     FAULT_BEGIN,
@@ -131,7 +131,8 @@ def handle_known_fault(kernel: Kernel, event: Event) -> None:
 def _apply(kernel: Kernel, process: int, number: int, sign: int) -> None:
     fault = kernel.faults[number]
     state = kernel.processes[process]
-    if fault.kind in (PAUSE, ZOOKEEPER_OUTAGE):
+    is_stopped = fault.kind == POWER_LOSS and state.role in (ZOOKEEPER, CLIENT)
+    if fault.kind in (PAUSE, ZOOKEEPER_OUTAGE) or is_stopped:
         _pause(kernel, process, number, sign > 0)
     elif fault.kind == SLOW_DISK:
         state.slow_disks += sign

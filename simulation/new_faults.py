@@ -12,6 +12,8 @@ from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.kernel import Fault as FaultRecord
 from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.scenario_faults import (
+    CLIENT_GROUP,
+    ZOOKEEPER,
     ControllerMoveFault,
     CrashFault,
     CutLinkFault,
@@ -77,6 +79,8 @@ def _plan_details(planned: Fault, fault: FaultRecord) -> None:
         fault.is_full = planned.how == "full"
     if isinstance(planned, ZooKeeperOutageFault):
         fault.refreshes_sessions = planned.how == "restart"
+    if isinstance(planned, PowerLossFault):
+        fault.refreshes_sessions = True
 
 
 def _sides(plan: ClusterPlan, planned: Fault) -> tuple[list[int], list[int]]:
@@ -94,6 +98,11 @@ def _sides(plan: ClusterPlan, planned: Fault) -> tuple[list[int], list[int]]:
         # It is the operator's; what brokers are hit by are the restarts that he begins.
         return [len(plan.processes) - 1], []
     hit = [plan.broker_index(broker) for broker in plan.scenario.brokers_of(planned.brokers)]
+    others = [
+        plan.process_of(end)
+        for end in plan.scenario.endpoints_of(planned.brokers)
+        if end.kind in {ZOOKEEPER, CLIENT_GROUP}
+    ]
     if isinstance(planned, SlowDiskFault | LogDirectoryFailureFault):
         return hit, []
-    return [*hit, *(brokers + broker for broker in hit)], []
+    return [*hit, *(brokers + broker for broker in hit), *others], []

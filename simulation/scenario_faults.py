@@ -117,8 +117,17 @@ def _brokers_only(selector: Selector) -> Selector:
     return selector
 
 
+def _machines_only(selector: Selector) -> Selector:
+    if selector.kind in {BROKER, CONTROLLER}:
+        raise ValueError(
+            f"must be a broker's id, rack:NAME, zookeeper, clients or client:GROUP, not {selector}"
+        )
+    return selector
+
+
 SelectorField = Annotated[Selector, PlainValidator(_selector), PlainSerializer(_as_written)]
 BrokerSelector = Annotated[SelectorField, AfterValidator(_brokers_only)]
+MachineSelector = Annotated[SelectorField, AfterValidator(_machines_only)]
 #: The two ends of links.
 Ends = Annotated[tuple[Some[SelectorField], Some[SelectorField]], Field(strict=False)]
 
@@ -172,11 +181,15 @@ class PowerLossFault(FaultOfAnyKind):
     """Machines lose power; when it is back, their brokers start.
 
     No connection is closed, and nobody is told. Of each log, what is younger than the cluster's
-    `write_back` may be lost, from a point on that is drawn for that log.
+    `write_back` may be lost, from a point on that is drawn for that log. ZooKeeper has its data
+    when it is back, and sessions have their whole time-out again; clients go on where they were.
     """
 
     kind: Literal["power_loss"]
-    brokers: Some[BrokerSelector] = Field(description="Whose machines.")
+    brokers: Some[MachineSelector] = Field(
+        description="Whose machines. What else stands in a rack is named beside it: "
+        "`[rack:b, zookeeper, client:shop]`."
+    )
     keeps: Listed[KeptLog] = Field(
         default=(), description="Logs whose point is not drawn, but this one."
     )
