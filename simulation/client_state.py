@@ -38,7 +38,9 @@ class Client(Record):
     stop_us: i64
     #: Between two batches of this client.
     period_ns: i64
+    #: Batches made so far, and those that were not, as it was stopped when they were due.
     sent: i64
+    skipped: i64
     records_per_batch: i64
     #: The next of its partitions to be written to, and by how many it goes on.
     next_target: i64
