@@ -22,6 +22,7 @@ KafkaServer.startup, crashes    ``lifecycle.py``, ``forgetting.py``
 KafkaServer.controlledShutdown  ``controlled_shutdown.py``
 TopicConfigHandler              ``topic_configs.py``
 Log, LogManager, checkpoints    ``logs.py``, ``checkpoints.py``, ``write_back.py``
+log.dirs, LogDirFailureHandler  ``log_dirs.py``, ``log_dir_failures.py``
 (what a test harness sees)      ``observation.py``
 ==============================  =========================================================
 """
@@ -69,6 +70,8 @@ from tidegauge.actors.lifecycle import (
     lose_power,
     start,
 )
+from tidegauge.actors.log_dir_failures import handle_log_dir_fails
+from tidegauge.actors.log_dirs import know_failing_directories
 from tidegauge.actors.logs import write_log_runs
 from tidegauge.actors.request_handlers import (
     handle_handler_free,
@@ -82,7 +85,13 @@ from tidegauge.actors.zookeeper_client import handle_session_ping
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.events import free_event, new_event, set_timer
-from tidegauge.simulation.faults import POWER_LOSS, RESTART, reset_all, stops_process
+from tidegauge.simulation.faults import (
+    LOG_DIRECTORY_FAILURE,
+    POWER_LOSS,
+    RESTART,
+    reset_all,
+    stops_process,
+)
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     ALTER_PARTITION_DUE,
@@ -109,6 +118,7 @@ from tidegauge.simulation.kinds import (
     LAST_REQUEST,
     LIST_OFFSETS_RESPONSE,
     LOADING_BEGINS,
+    LOG_DIR_FAILS,
     LOGS_LOADED,
     PRODUCE_EXPIRES,
     RECOVERY_POINT_CHECKPOINT,
@@ -126,6 +136,7 @@ from tidegauge.simulation.row_kinds import (
     STOP_KILLED,
 )
 from tidegauge.simulation.rows import new_row, write_minor
+from tidegauge.simulation.timed_stops import end_restart_later, tell_controller_of_end
 from tidegauge.simulation.topology import Topology, controller_process
 
 
@@ -251,6 +262,8 @@ def _take_periodic(kernel: Kernel, topology: Topology, brokers: Brokers, event: 
         handle_recovery_point_checkpoint(kernel, brokers, event)
     elif kind == SAMPLE:
         _sample(kernel, brokers, event.destination)
+    elif kind == LOG_DIR_FAILS:
+        handle_log_dir_fails(kernel, topology, brokers, event)
 
 
 @inner_rule
@@ -278,20 +291,39 @@ def _go_on_stopping(kernel: Kernel, topology: Topology, brokers: Brokers, event:
 @inner_rule
 def take_broker_fault(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
     """A fault has begun or ended at a broker: it may die, be told to stop, or start again."""
-    broker = event.destination
     kind = kernel.faults[event.value].kind
+    if kind == LOG_DIRECTORY_FAILURE:
+        know_failing_directories(kernel, brokers, event.destination)
+    elif stops_process(kind) and event.kind == FAULT_BEGIN:
+        _take_down(kernel, topology, brokers, event.destination, event.value)
+    elif stops_process(kind):
+        _bring_back(kernel, topology, brokers, event.destination, event.value)
+
+
+@inner_rule
+def _take_down(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, fault: int
+) -> None:
+    kind = kernel.faults[fault].kind
+    is_alive = kernel.processes[broker].alive
+    if kind == RESTART and is_alive:
+        stop_cleanly(kernel, topology, brokers, broker)
+    elif kind == POWER_LOSS:
+        lose_power(kernel, topology, brokers, broker, fault)
+    elif is_alive:
+        end(kernel, topology, brokers, broker, STOP_KILLED)
+    elif kind == RESTART:
+        end_restart_later(kernel, broker, fault)
+
+
+@inner_rule
+def _bring_back(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, fault: int
+) -> None:
     process = kernel.processes[broker]
-    if not stops_process(kind):
-        return
-    if event.kind == FAULT_BEGIN:
-        if kind == RESTART and process.alive:
-            stop_cleanly(kernel, topology, brokers, broker)
-        elif kind == POWER_LOSS:
-            lose_power(kernel, topology, brokers, broker, event.value)
-        elif process.alive:
-            end(kernel, topology, brokers, broker, STOP_KILLED)
-        return
-    if kind == POWER_LOSS and process.without_power == 0:
+    if kernel.faults[fault].stopped_us != NONE:
+        tell_controller_of_end(kernel, topology, broker, fault)
+    if kernel.faults[fault].kind == POWER_LOSS and process.without_power == 0:
         reset_all(kernel, broker)
     if process.held_down == 0 and not process.alive:
         start(kernel, topology, brokers, broker)

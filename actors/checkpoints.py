@@ -11,6 +11,7 @@ too, and then a start reads those (``tidegauge/log_directories.py``).
 
 from __future__ import annotations
 
+from tidegauge.actors.log_dirs import is_unwritable, notice_at_checkpoint
 from tidegauge.actors.state import Broker, Brokers, epochs_of
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.leader_epoch_cache import latest_epoch
@@ -26,6 +27,9 @@ from tidegauge.simulation.row_kinds import (
     RECOVERY_POINTS,
 )
 from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
+
+_TRUE = code(True)
+_FALSE = code(False)
 
 # Broker.files_due
 HIGH_WATERMARKS_DUE = code(1)
@@ -60,6 +64,7 @@ def start_high_watermark_checkpoints(kernel: Kernel, brokers: Brokers, broker: i
 def handle_high_watermark_checkpoint(kernel: Kernel, brokers: Brokers, timer: Event) -> None:
     """Write the file, and again after the interval."""
     broker = timer.destination
+    notice_at_checkpoint(kernel, brokers, broker, _TRUE)
     checkpoint_high_watermarks(kernel, brokers, broker)
     period_us = brokers.brokers[broker].replica_high_watermark_checkpoint_interval_ms * 1000
     following = new_event(kernel, broker, broker, HIGH_WATERMARK_CHECKPOINT)
@@ -70,7 +75,8 @@ def handle_high_watermark_checkpoint(kernel: Kernel, brokers: Brokers, timer: Ev
 def checkpoint_high_watermarks(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     """Write replication-offset-checkpoint: what the broker has not been told to host is missing.
 
-    A broker that hosts nothing leaves the file as it is.
+    A broker that hosts nothing leaves the file as it is. Each log directory has a file of its
+    own, and that of one that is offline stays as it is.
 
     Source: ReplicaManager.checkpointHighWatermarks@0.10.2.0 and @2.4.0.
     """
@@ -81,10 +87,11 @@ def checkpoint_high_watermarks(kernel: Kernel, brokers: Brokers, broker: int) ->
     row = state.first_log
     while row != NONE:
         hosted = brokers.hosted[row]
-        brokers.on_disk[row].high_watermark = UNDEFINED
-        if hosted.exists:
-            brokers.on_disk[row].high_watermark = brokers.replicas[row].high_watermark
-            count += 1
+        if not is_unwritable(brokers, row):
+            brokers.on_disk[row].high_watermark = UNDEFINED
+            if hosted.exists:
+                brokers.on_disk[row].high_watermark = brokers.replicas[row].high_watermark
+                count += 1
         row = hosted.next_log
     _trace_checkpoint(kernel, broker, HIGH_WATERMARKS, count)
     want_files(kernel, state, HIGH_WATERMARKS_DUE)
@@ -115,6 +122,7 @@ def schedule_recovery_points(kernel: Kernel, brokers: Brokers, broker: int) -> N
 def handle_recovery_point_checkpoint(kernel: Kernel, brokers: Brokers, timer: Event) -> None:
     """Write the file, and again after the interval."""
     broker = timer.destination
+    notice_at_checkpoint(kernel, brokers, broker, _FALSE)
     checkpoint_recovery_points(kernel, brokers, broker)
     period_us = brokers.brokers[broker].log_flush_offset_checkpoint_interval_ms * 1000
     following = new_event(kernel, broker, broker, RECOVERY_POINT_CHECKPOINT)
@@ -133,7 +141,7 @@ def checkpoint_recovery_points(kernel: Kernel, brokers: Brokers, broker: int) ->
     row = state.first_log
     while row != NONE:
         on_disk = brokers.on_disk[row]
-        if on_disk.exists:
+        if on_disk.exists and not is_unwritable(brokers, row):
             on_disk.recovery_point_checkpoint = on_disk.recovery_point
             count += 1
         row = brokers.hosted[row].next_log

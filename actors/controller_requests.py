@@ -25,6 +25,8 @@ from tidegauge.actors.fetcher_thread import (
 from tidegauge.actors.follower import start_fetchers
 from tidegauge.actors.leader import close_account, keep_room_for_epochs, try_high_watermark
 from tidegauge.actors.locks import wait_for_lock
+from tidegauge.actors.log_dir_failures import mark_offline
+from tidegauge.actors.log_dirs import is_offline, next_log_directory
 from tidegauge.actors.state import Broker, Brokers, epochs_of, now_ms
 from tidegauge.actors.topic_configs import topic_config
 from tidegauge.actors.zookeeper_client import read_topic_configs
@@ -48,9 +50,9 @@ from tidegauge.replication.remote_replica import initialize_follower
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, without
 from tidegauge.replication.truncation import initial_fetch_offset
 from tidegauge.simulation.costs import BECOME_FOLLOWER, BECOME_LEADER, REQUEST, cost_us
-from tidegauge.simulation.events import new_answer
+from tidegauge.simulation.events import add_item, new_answer
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
-from tidegauge.simulation.kinds import CONTROL_RESPONSE
+from tidegauge.simulation.kinds import CONTROL_RESPONSE, LEADER_AND_ISR
 from tidegauge.simulation.links import send
 from tidegauge.simulation.metadata_log import is_known_alive, move_on
 from tidegauge.simulation.row_kinds import (
@@ -102,7 +104,7 @@ def handle_leader_and_isr(
             item = kernel.items[request.cursor]
             leads = broker_of(topology, item.partition, item.leader) == request.destination
             if leads == (request.phase == _LEADERS):
-                row = _host(topology, brokers, request.destination, item)
+                row = _host(kernel, topology, brokers, request, item)
                 if row != NONE and brokers.hosted[row].locked:
                     wait_for_lock(kernel, brokers, row, request)
                     return False
@@ -144,8 +146,21 @@ def answer_controller(kernel: Kernel, request: Event) -> None:
     answer = new_answer(kernel, request, CONTROL_RESPONSE)
     answer.broker = request.destination
     answer.error = request.error
+    if request.kind == LEADER_AND_ISR:
+        _tell_offline_replicas(kernel, request, answer)
     request.cost_us = cost_us(kernel, request.destination, REQUEST)
     send(kernel, answer, kernel.context[0].time_us + request.cost_us)
+
+
+@inner_rule
+def _tell_offline_replicas(kernel: Kernel, request: Event, answer: Event) -> None:
+    """Name the replicas whose log directory is offline; of errors of others nothing follows."""
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        if item.error == errors.KAFKA_STORAGE_ERROR:
+            add_item(kernel, answer, item.partition).error = item.error
 
 
 @inner_rule
@@ -161,11 +176,14 @@ def write_refused_partition(kernel: Kernel, request: Event, item: PartitionData)
 
 
 @inner_rule
-def _host(topology: Topology, brokers: Brokers, broker: int, item: PartitionData) -> int:
+def _host(
+    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event, item: PartitionData
+) -> int:
     """The replica that an entry is about, new or known; NONE if the broker has none.
 
     Source: ReplicaManager.getOrCreatePartition@0.10.2.0, createPartition@2.4.0.
     """
+    broker = request.destination
     slot = slot_of(topology, item.partition, broker)
     if slot < 0:
         return NONE
@@ -173,6 +191,11 @@ def _host(topology: Topology, brokers: Brokers, broker: int, item: PartitionData
     row = facts.first_slot + slot
     if brokers.hosted[row].exists:
         return row
+    if not _has_directory(kernel, brokers, row, item):
+        mark_offline(kernel, brokers, row)
+        item.error = errors.KAFKA_STORAGE_ERROR
+        write_refused_partition(kernel, request, item)
+        return NONE
     hosted = brokers.hosted[row]
     hosted.exists = True
     brokers.brokers[broker].reads_topic_configs = True
@@ -189,6 +212,26 @@ def _host(topology: Topology, brokers: Brokers, broker: int, item: PartitionData
         brokers.on_disk[row].exists = True
         _list(brokers.brokers[broker], brokers, row)
     return row
+
+
+@inner_rule
+def _has_directory(kernel: Kernel, brokers: Brokers, row: int, item: PartitionData) -> bool:
+    """Find, or choose, the log directory of a replica; False if it cannot be used.
+
+    Where a directory is offline the log of a replica that is not new may lie in it.
+
+    Source: LogManager.getOrCreateLog@2.6.0.
+    """
+    hosted = brokers.hosted[row]
+    if hosted.offline:
+        return False
+    if brokers.on_disk[row].exists:
+        return not is_offline(brokers, row)
+    if brokers.brokers[hosted.broker].offline_directories != 0 and not item.is_new:
+        return False
+    directory = next_log_directory(kernel, brokers, hosted.broker)
+    brokers.on_disk[row].directory = max(0, directory)
+    return directory != NONE
 
 
 @inner_rule

@@ -50,11 +50,19 @@ def row_on(topology: Topology, brokers: Brokers, broker: int, partition: int) ->
 
 @inner_rule
 def missing_error(
-    kernel: Kernel, brokers: Brokers, broker: int, partition: int, asked_for_epoch: bool
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    broker: int,
+    partition: int,
+    asked_for_epoch: bool,
 ) -> int:
     """The error for a partition that the broker does not host."""
     is_known = known_change(kernel, brokers.metadata[broker], partition) != NONE
-    return missing_partition_error(brokers.rules[broker], _FALSE, is_known, asked_for_epoch)
+    slot = slot_of(topology, partition, broker)
+    row = topology.partitions[partition].first_slot + slot
+    is_offline = slot != NO_REPLICA and brokers.hosted[row].offline
+    return missing_partition_error(brokers.rules[broker], is_offline, is_known, asked_for_epoch)
 
 
 @inner_rule
@@ -76,7 +84,7 @@ def read_partition(
     item.diverging_end_offset = UNDEFINED
     row = row_on(topology, brokers, broker, item.partition)
     if row == NONE:
-        item.error = missing_error(kernel, brokers, broker, item.partition, _FALSE)
+        item.error = missing_error(kernel, topology, brokers, broker, item.partition, _FALSE)
         return 0
     rules = brokers.rules[broker]
     partition = brokers.replicas[row]

@@ -29,6 +29,7 @@ from tidegauge.actors.follower_truncation import (
     truncate_or_ask,
 )
 from tidegauge.actors.leader import append_to_log, trace_high_watermark
+from tidegauge.actors.log_dirs import write_fails
 from tidegauge.actors.state import RUNS_PER_ANSWER, Brokers, Fetcher
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import inner_rule
@@ -53,6 +54,7 @@ from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import FETCH, LIST_OFFSETS
 from tidegauge.simulation.row_kinds import MOMENT_ANSWER
 from tidegauge.simulation.rows import traces_all
+from tidegauge.simulation.slow_disks import disk_delay_us
 from tidegauge.simulation.topology import Topology
 
 
@@ -228,8 +230,7 @@ def handle_fetcher_wakes(kernel: Kernel, brokers: Brokers, timer: Event) -> None
 @inner_rule
 def waits_for_disk(kernel: Kernel, brokers: Brokers, answer: Event) -> bool:
     """Whether what an answer brings is not yet on a slow disk; then it comes again later."""
-    delay_us = kernel.processes[answer.destination].disk_delay_us
-    if delay_us == 0 or answer.phase != 0:
+    if kernel.processes[answer.destination].slow_disks == 0 or answer.phase != 0:
         return False
     appends = 0
     cursor = answer.first_item
@@ -241,7 +242,8 @@ def waits_for_disk(kernel: Kernel, brokers: Brokers, answer: Event) -> bool:
         return False
     answer.phase = 1
     answer.source = answer.destination
-    set_timer(kernel, answer, kernel.context[0].time_us + appends * delay_us)
+    delay_us = disk_delay_us(kernel, answer.destination, appends)
+    set_timer(kernel, answer, kernel.context[0].time_us + delay_us)
     return True
 
 
@@ -304,6 +306,10 @@ def _take_records(kernel: Kernel, brokers: Brokers, row: int, item: PartitionDat
     if not diverges:
         if item.end_offset > item.offset and item.offset != partition.log_end_offset:
             handle_append_failure(rules, state, errors.UNKNOWN_SERVER_ERROR)
+            after_error(kernel, brokers, row)
+            return
+        if item.end_offset > item.offset and write_fails(kernel, brokers, row):
+            handle_append_failure(rules, state, errors.KAFKA_STORAGE_ERROR)
             after_error(kernel, brokers, row)
             return
         last_epoch = _append_runs(kernel, brokers, row, item)

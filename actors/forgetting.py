@@ -29,6 +29,8 @@ def forget_everything(kernel: Kernel, topology: Topology, brokers: Brokers, brok
     forget_sessions(topology, brokers, broker)
     empty_fetchers(topology, brokers, broker)
     forget_request(kernel, brokers, broker)
+    if brokers.brokers[broker].offline_directories != 0:
+        _forget_offline(topology, brokers, broker)
     _forget_own(brokers, broker)
     row = brokers.brokers[broker].first_log
     while row != NONE:
@@ -39,6 +41,14 @@ def forget_everything(kernel: Kernel, topology: Topology, brokers: Brokers, brok
         # Timers of this process mean nothing to the next one.
         brokers.fetchers[index].deadline_timer = False
         brokers.fetchers[index].wake_timer = False
+
+
+@inner_rule
+def _forget_offline(topology: Topology, brokers: Brokers, broker: int) -> None:
+    """The next process finds out itself what is offline, of logs and of replicas without one."""
+    for row in range(len(topology.slots)):
+        if topology.slots[row].broker == broker:
+            brokers.hosted[row].offline = False
 
 
 @inner_rule
@@ -102,6 +112,8 @@ def _forget_own(brokers: Brokers, broker: int) -> None:
     state.changed_count = 0
     state.propagating = 0
     state.notification_lost = False
+    state.offline_directories = 0
+    state.untold_failures = 0
     state.known_controller = NONE
     state.alter_partition_controller = NONE
     state.alter_partition_deadline = False
@@ -114,6 +126,7 @@ def forget_replica(brokers: Brokers, row: int) -> None:
     """Leave a replica as one that its broker has not been told to host."""
     hosted = brokers.hosted[row]
     hosted.exists = False
+    hosted.offline = False
     hosted.locked = False
     hosted.observer = 0
     hosted.write_lost = False

@@ -10,6 +10,8 @@ loss of power       of each log what had been written to disk, or a little more;
 clean stop          everything is flushed and checkpointed, the session is closed
 an exit of its own  that of a clean stop if it was still starting up, else that of a crash; its
                     supervisor starts it again after a while
+a halt              that of a crash: a log directory has failed (``log_dir_failures.py``); again
+                    its supervisor starts it
 ==================  =====================================================================
 
 A start opens a session, reads the checkpoints, loads the logs (after an unclean stop it reads
@@ -35,6 +37,7 @@ from tidegauge.actors.forgetting import forget_everything
 from tidegauge.actors.isr_change_propagation import schedule_propagation
 from tidegauge.actors.isr_changes import schedule_expiration
 from tidegauge.actors.leader import close_account
+from tidegauge.actors.log_dirs import all_directories, is_in, is_offline, is_unwritable
 from tidegauge.actors.logs import write_log_runs
 from tidegauge.actors.state import Broker, Brokers, epochs_of, now_ms, runs_of
 from tidegauge.actors.write_back import offset_on_disk
@@ -81,10 +84,12 @@ from tidegauge.simulation.row_kinds import (
     REASON_STOP,
     REASON_TERM,
     STOP_CLEAN,
+    STOP_LOG_DIRECTORY,
     STOP_POWER,
     STOP_REGISTERED_ALREADY,
 )
 from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.timed_stops import end_restarts_later
 from tidegauge.simulation.topology import Topology, controller_process
 
 _MEBIBYTE = 1024 * 1024
@@ -99,6 +104,10 @@ def start(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> 
     lives(kernel, broker)
     state = brokers.brokers[broker]
     state.starts += 1
+    state.offline_directories = state.unreadable_directories
+    if _cannot_start(brokers, broker):
+        halt(kernel, topology, brokers, broker, STOP_LOG_DIRECTORY)
+        return
     connect(kernel, topology, brokers, broker)
     ping_later(kernel, brokers, broker)
     if state.starts == 1:
@@ -108,6 +117,18 @@ def start(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> 
     want_files(kernel, state, READ_DUE)
     timer = new_event(kernel, broker, broker, LOADING_BEGINS)
     set_timer(kernel, timer, kernel.context[0].time_us)
+
+
+@inner_rule
+def _cannot_start(brokers: Brokers, broker: int) -> bool:
+    """Whether log directories that cannot be read keep a broker from starting.
+
+    Source: LogManager.createAndValidateLogDirs@0.11.0.0 and @2.6.0.
+    """
+    offline = brokers.brokers[broker].offline_directories
+    if brokers.rules[broker].log_dir_failure_halts_broker:
+        return offline != 0
+    return offline == all_directories(brokers.brokers[broker])
 
 
 @inner_rule
@@ -128,14 +149,17 @@ def _loading_us(kernel: Kernel, topology: Topology, brokers: Brokers, broker: in
     """
     state = brokers.brokers[broker]
     logs = 0
+    clean_logs = 0
     records = 0
     size_bytes = 0
     row = state.first_log
     while row != NONE:
         on_disk = brokers.on_disk[row]
-        if on_disk.exists:
+        if on_disk.exists and not is_offline(brokers, row):
             logs += 1
-            if not state.was_clean:
+            if is_in(state.clean_directories, brokers, row):
+                clean_logs += 1
+            else:
                 end_offset = brokers.replicas[row].log_end_offset
                 behind = end_offset - min(max(0, on_disk.recovery_point_checkpoint), end_offset)
                 records += behind
@@ -143,15 +167,16 @@ def _loading_us(kernel: Kernel, topology: Topology, brokers: Brokers, broker: in
                 size_bytes += behind * partition.record_bytes
         row = brokers.hosted[row].next_log
     loading_us = cost_us(kernel, broker, BROKER_START_COST)
-    if state.was_clean:
-        loading_us += logs * cost_us(kernel, broker, LOG_LOAD)
-    else:
-        loading_us += logs * cost_us(kernel, broker, LOG_RECOVERY)
+    all_clean = state.clean_directories | state.offline_directories == all_directories(state)
+    if all_clean or clean_logs > 0:
+        loading_us += clean_logs * cost_us(kernel, broker, LOG_LOAD)
+    if not all_clean:
+        loading_us += (logs - clean_logs) * cost_us(kernel, broker, LOG_RECOVERY)
         mebibyte_us = cost_us(kernel, broker, LOG_RECOVERY_MEBIBYTE)
         loading_us += size_bytes * mebibyte_us // _MEBIBYTE
     row_begun = new_row(kernel, broker, BROKER_LOADING)
     row_begun.values[0] = broker
-    row_begun.values[1] = 1 if state.was_clean else 0
+    row_begun.values[1] = 1 if all_clean else 0
     row_begun.values[2] = logs
     row_begun.values[3] = records
     row_begun.values[4] = kernel.context[0].time_us + loading_us
@@ -166,7 +191,7 @@ def handle_logs_loaded(kernel: Kernel, topology: Topology, brokers: Brokers, tim
     state = brokers.brokers[broker]
     row = state.first_log
     while row != NONE:
-        if brokers.on_disk[row].exists:
+        if brokers.on_disk[row].exists and not is_offline(brokers, row):
             _load_log(kernel, brokers, row)
         row = brokers.hosted[row].next_log
     _run(kernel, brokers, broker)
@@ -231,7 +256,8 @@ def _load_log(kernel: Kernel, brokers: Brokers, row: int) -> None:
         brokers.epochs_read[index].start_offset = epochs[index].start_offset
     open_log(rules, partition, brokers.epochs_read, count, epochs, max(0, on_disk.high_watermark))
     on_disk.recovery_point = max(0, on_disk.recovery_point_checkpoint)
-    if broker.was_clean or rules.recovery_point_at_end_after_recovery:
+    was_clean = is_in(broker.clean_directories, brokers, row)
+    if was_clean or rules.recovery_point_at_end_after_recovery:
         on_disk.recovery_point = partition.log_end_offset
     on_disk.recovery_point = min(on_disk.recovery_point, partition.log_end_offset)
     written = new_row(kernel, hosted.broker, CHECKPOINT_READ)
@@ -255,7 +281,7 @@ def _run(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     now_us = kernel.context[0].time_us
     state.loaded = True
     state.port_opens_us = now_us
-    state.was_clean = False
+    state.clean_directories = 0
     written = new_row(kernel, broker, BROKER_STARTED)
     written.values[0] = broker
     write_canonical(kernel, written)
@@ -278,6 +304,15 @@ def exit_by_itself(
     Source: Exit.exit and FatalExitError@0.10.2.0 to @2.0.0, Kafka.main@2.6.3.
     """
     close_session(kernel, topology, brokers, broker)
+    halt(kernel, topology, brokers, broker, stop)
+
+
+@inner_rule
+def halt(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, stop: int) -> None:
+    """A broker ends its process at once, and leaves its session behind.
+
+    Source: Exit.halt@2.6.0.
+    """
     end(kernel, topology, brokers, broker, stop)
     delay_us = brokers.brokers[broker].restart_after_exit_us
     if delay_us >= 0:
@@ -304,13 +339,15 @@ def end(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, stop:
     state = brokers.brokers[broker]
     if state.loaded:
         # A start that fails ends in KafkaServer.shutdown, too.
-        state.was_clean = stop in (STOP_CLEAN, STOP_REGISTERED_ALREADY)
-        if state.was_clean:
+        state.clean_directories = 0
+        if stop in (STOP_CLEAN, STOP_REGISTERED_ALREADY):
+            unusable = state.offline_directories | state.failing_directories
+            state.clean_directories = all_directories(state) & ~unusable
             _flush_all(brokers, broker)
             checkpoint_high_watermarks(kernel, brokers, broker)
             checkpoint_recovery_points(kernel, brokers, broker)
     elif brokers.rules[broker].clean_marker_deleted_before_loading:
-        state.was_clean = False
+        state.clean_directories = 0
     _close_accounts(kernel, brokers, broker)
     written = new_row(kernel, broker, BROKER_STOPPED)
     written.values[0] = broker
@@ -322,13 +359,15 @@ def end(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, stop:
         disconnect_all(kernel, broker)
     died = new_event(kernel, broker, controller_process(topology, broker), BROKER_DIED)
     send(kernel, died, kernel.context[0].time_us)
+    end_restarts_later(kernel, broker)
 
 
 @inner_rule
 def _flush_all(brokers: Brokers, broker: int) -> None:
     row = brokers.brokers[broker].first_log
     while row != NONE:
-        brokers.on_disk[row].recovery_point = brokers.replicas[row].log_end_offset
+        if not is_unwritable(brokers, row):
+            brokers.on_disk[row].recovery_point = brokers.replicas[row].log_end_offset
         row = brokers.hosted[row].next_log
 
 

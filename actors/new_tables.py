@@ -167,6 +167,7 @@ def _set_machine(broker: Broker, cluster: Cluster, zookeeper: ZooKeeper) -> None
     if cluster.restart_after_exit_us is not None:
         broker.restart_after_exit_us = cluster.restart_after_exit_us
     broker.write_back_us = cluster.write_back_us
+    broker.log_directories = cluster.log_directories
 
 
 def _loses_power(plan: ClusterPlan) -> bool:

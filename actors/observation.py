@@ -11,6 +11,7 @@ from tidegauge.actors.state import Brokers, epochs_of, listens
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.row_kinds import (
+    DIRECTORY_OFFLINE,
     EPOCH_OBSERVED,
     HIGH_WATERMARK_TOLD,
     NOT_HOSTED,
@@ -42,7 +43,7 @@ def _answer_about(kernel: Kernel, brokers: Brokers, row: int) -> int:
     if not listens(kernel, brokers, hosted.broker):
         return NOT_LISTENING
     if not hosted.exists:
-        return NOT_HOSTED
+        return DIRECTORY_OFFLINE if hosted.offline else NOT_HOSTED
     return WAITS_FOR_LOCK if hosted.locked else brokers.replicas[row].high_watermark
 
 

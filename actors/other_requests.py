@@ -45,7 +45,7 @@ def handle_offsets_for_leader_epoch(
         item.version = asked.version
         row = row_on(topology, brokers, broker, asked.partition)
         if row == NONE:
-            item.error = missing_error(kernel, brokers, broker, asked.partition, _TRUE)
+            item.error = missing_error(kernel, topology, brokers, broker, asked.partition, _TRUE)
         else:
             error, epoch, end_offset = last_offset_for_leader_epoch(
                 brokers.rules[broker],
@@ -94,7 +94,7 @@ def handle_list_offsets(
         item.leader_epoch = asked.leader_epoch
         row = row_on(topology, brokers, broker, asked.partition)
         if row == NONE:
-            item.error = missing_error(kernel, brokers, broker, asked.partition, _FALSE)
+            item.error = missing_error(kernel, topology, brokers, broker, asked.partition, _FALSE)
             continue
         partition = brokers.replicas[row]
         item.error = local_log_error(

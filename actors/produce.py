@@ -10,6 +10,7 @@ from tidegauge.actors.delayed_operations import answer_produce, delay_produce, p
 from tidegauge.actors.fetch_read import missing_error, row_on
 from tidegauge.actors.leader import append_to_leader
 from tidegauge.actors.locks import go_on_later, wait_for_lock
+from tidegauge.actors.log_dirs import write_fails
 from tidegauge.actors.state import Brokers
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
@@ -19,9 +20,11 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.costs import APPEND, REQUEST, cost_us
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.slow_disks import disk_delay_us
 from tidegauge.simulation.topology import Topology
 
 _FALSE = code(False)
+_ONE = code(1)
 
 # Event.phase
 _CHECK = code(0)
@@ -38,7 +41,7 @@ def handle_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request
     request.offset = UNDEFINED
     if row == NONE:
         request.error = missing_error(
-            kernel, brokers, request.destination, request.partition, _FALSE
+            kernel, topology, brokers, request.destination, request.partition, _FALSE
         )
     elif brokers.hosted[row].locked:
         wait_for_lock(kernel, brokers, row, request)
@@ -48,12 +51,14 @@ def handle_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request
     else:
         rules = brokers.rules[request.destination]
         request.error = append_error(rules, brokers.replicas[row], request.acks)
-    delay_us = kernel.processes[request.destination].disk_delay_us
-    if request.error == errors.NONE and delay_us > 0 and request.phase == _CHECK:
+    is_slow = kernel.processes[request.destination].slow_disks > 0
+    if request.error == errors.NONE and is_slow and request.phase == _CHECK:
         # Nothing is appended before the disk has it; by then the role may be another one.
         request.phase = _APPEND
-        go_on_later(kernel, brokers, request, delay_us)
+        go_on_later(kernel, brokers, request, disk_delay_us(kernel, request.destination, _ONE))
         return False
+    if request.error == errors.NONE and write_fails(kernel, brokers, row):
+        request.error = errors.KAFKA_STORAGE_ERROR
     request.cost_us = cost_us(kernel, request.destination, REQUEST)
     if request.error == errors.NONE:
         request.cost_us += cost_us(kernel, request.destination, APPEND)

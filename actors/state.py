@@ -68,12 +68,21 @@ class Broker(Record):
     restart_after_exit_us: i64
     #: After how long the operating system has put on disk what was appended.
     write_back_us: i64
+    #: How many log directories it has.
+    log_directories: i64
+    #: Those to which a write fails now, and those of them that cannot be read: bits.
+    failing_directories: i64
+    unreadable_directories: i64
 
     # Its process.
     #: How often it was started.
     starts: i64
-    #: It was stopped cleanly (.kafka_cleanshutdown is there).
-    was_clean: flag
+    #: Log directories that were left cleanly (.kafka_cleanshutdown is there): bits.
+    clean_directories: i64
+    #: Those that its process does not use any more: bits.
+    offline_directories: i64
+    #: ... of which the controller has still to be told.
+    untold_failures: i64
     #: Its logs are loaded.
     loaded: flag
     #: From when on it listens, then; and from when on it takes requests, and can be stopped.
@@ -181,6 +190,8 @@ class HostedReplica(Record):
 
     #: The broker has been told that it hosts it.
     exists: flag
+    #: It cannot host it: the log directory is offline.
+    offline: flag
     broker: i64
     partition: i64
     #: The next log of the broker.
@@ -240,8 +251,9 @@ class LogOnDisk(Record):
     The leader-epoch cache is written to its file at each change, so the cache is the file.
     """
 
-    #: There is a folder for it.
+    #: There is a folder for it, in this log directory.
     exists: flag
+    directory: i64
     #: What the checkpoints say; -1: it is not in them.
     high_watermark: i64
     recovery_point_checkpoint: i64

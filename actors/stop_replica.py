@@ -68,6 +68,10 @@ def handle_stop_replica(
 @inner_rule
 def _stops(kernel: Kernel, brokers: Brokers, row: int, request: Event, item: PartitionData) -> bool:
     """Stop a replica, if it is hosted; False if it is told so in an older epoch."""
+    if brokers.hosted[row].offline:
+        item.error = errors.KAFKA_STORAGE_ERROR
+        write_refused_partition(kernel, request, item)
+        return False
     if not brokers.hosted[row].exists:
         return True
     known_epoch = brokers.replicas[row].leader_epoch

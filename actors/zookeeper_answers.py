@@ -6,10 +6,10 @@ from tidegauge.actors.controlled_shutdown import (
     ask_controller,
     look_for_controller,
 )
-from tidegauge.actors.fetch_read import row_on
 from tidegauge.actors.isr_change_propagation import send_notification, take_notification_answer
 from tidegauge.actors.isr_changes import send_isr, take_isr_answer
 from tidegauge.actors.lifecycle import exit_by_itself
+from tidegauge.actors.log_dir_failures import send_log_dir_events
 from tidegauge.actors.request_handlers import unlock
 from tidegauge.actors.state import Brokers
 from tidegauge.actors.topic_configs import take_configs
@@ -30,7 +30,13 @@ from tidegauge.simulation.kinds import (
     ZK_SET,
 )
 from tidegauge.simulation.row_kinds import STOP_REGISTERED_ALREADY
-from tidegauge.simulation.topology import NOTIFICATIONS_ZNODE, Topology
+from tidegauge.simulation.topology import (
+    NOTIFICATIONS_ZNODE,
+    Topology,
+    is_log_dir_event,
+    log_dir_events_znode,
+    row_of,
+)
 from tidegauge.simulation.zookeeper_errors import NODE_EXISTS, SESSION_EXPIRED
 
 
@@ -53,13 +59,24 @@ def take_zookeeper_answer(
     elif answer.error == SESSION_EXPIRED:
         _take_expiry(kernel, topology, brokers, answer)
     elif asked == ZK_SET:
-        row = row_on(topology, brokers, broker, answer.partition)
-        take_isr_answer(kernel, topology, brokers, row, answer)
-        unlock(kernel, topology, brokers, row)
+        _take_written_isr(kernel, topology, brokers, answer)
     elif asked == ZK_GET:
         ask_controller(kernel, topology, brokers, broker, answer)
     elif asked == ZK_CREATE:
         _take_created(kernel, topology, brokers, broker, answer)
+
+
+@inner_rule
+def _take_written_isr(kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event) -> None:
+    """An ISR is written, or refused: who waited for that goes on.
+
+    If the replica has gone offline meanwhile nobody wants to know which.
+    """
+    row = row_of(topology, answer.partition, answer.destination)
+    if brokers.hosted[row].exists:
+        take_isr_answer(kernel, topology, brokers, row, answer)
+    brokers.hosted[row].locked = False
+    unlock(kernel, topology, brokers, row)
 
 
 @inner_rule
@@ -73,18 +90,20 @@ def _take_session(kernel: Kernel, topology: Topology, brokers: Brokers, answer: 
     if state.loaded and (registers_first or state.ready_us <= kernel.context[0].time_us):
         register(kernel, topology, brokers, broker)
     _send_lost_writes(kernel, topology, brokers, broker)
+    send_log_dir_events(kernel, topology, brokers, broker)
 
 
 @inner_rule
 def _take_expiry(kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event) -> None:
     """A request was in vain, for its session is over: of the current one, or of one before."""
     state = brokers.brokers[answer.destination]
-    _note_lost_write(topology, brokers, answer)
+    _note_lost_write(kernel, topology, brokers, answer)
     if answer.count == state.session:
         if not state.reconnecting:
             reconnect(kernel, brokers, answer.destination)
     elif state.session != NONE:
         _send_lost_writes(kernel, topology, brokers, answer.destination)
+        send_log_dir_events(kernel, topology, brokers, answer.destination)
 
 
 @inner_rule
@@ -92,6 +111,8 @@ def _take_created(
     kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, answer: Event
 ) -> None:
     """A notification is written; or the broker is registered, or finds that it is already."""
+    if is_log_dir_event(topology, answer.znode):
+        return
     if answer.znode == NOTIFICATIONS_ZNODE:
         take_notification_answer(kernel, topology, brokers, broker)
     elif answer.error == NODE_EXISTS:
@@ -123,10 +144,17 @@ def handle_session_reconnects(
 
 
 @inner_rule
-def _note_lost_write(topology: Topology, brokers: Brokers, answer: Event) -> None:
+def _note_lost_write(kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event) -> None:
     if answer.value == ZK_SET:
-        row = row_on(topology, brokers, answer.destination, answer.partition)
-        brokers.hosted[row].write_lost = True
+        row = row_of(topology, answer.partition, answer.destination)
+        if brokers.hosted[row].exists:
+            brokers.hosted[row].write_lost = True
+        else:
+            _take_written_isr(kernel, topology, brokers, answer)
+    elif answer.value == ZK_CREATE and is_log_dir_event(topology, answer.znode):
+        place = answer.znode - log_dir_events_znode(topology) - 1
+        directory = place % topology.sizes[0].log_directories
+        brokers.brokers[answer.destination].untold_failures |= 1 << directory
     elif answer.value == ZK_CREATE and answer.znode == NOTIFICATIONS_ZNODE:
         brokers.brokers[answer.destination].notification_lost = True
     elif answer.value == ZK_GET:

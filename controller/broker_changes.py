@@ -11,6 +11,7 @@ from __future__ import annotations
 from tidegauge.controller.assignments import is_assigned, want_move
 from tidegauge.controller.channels import close_channel
 from tidegauge.controller.leader_and_isr import failure_takes_offline
+from tidegauge.controller.log_dir_changes import forget_offline_replicas
 from tidegauge.controller.partition_changes import bring_online, live_replicas
 from tidegauge.controller.partition_state_machine import OFFLINE_PARTITION, may_enter
 from tidegauge.controller.phases import REASSIGNMENT_RESUMED, TOPIC_DELETION_RESUMED
@@ -197,6 +198,7 @@ def _start_up(
         known = broker_at(topology, plane, controller, broker)
         if known.change == change:
             known.alive = True
+            forget_offline_replicas(topology, plane, controller, broker)
             known.broker_epoch = known.listed_epoch
     # New brokers learn of everything with it: they read all that was ever told.
     send_metadata(kernel, topology, plane, controller)
@@ -253,6 +255,7 @@ def _fail(
             if known.change == change:
                 known.alive = False
                 known.shutting_down = False
+                forget_offline_replicas(topology, plane, controller, broker)
         state.leaders_lost = _take_offline(topology, plane, controller, change)
         bring_online(kernel, topology, plane, controller, NONE)
     elif step == _FAILED:

@@ -93,6 +93,16 @@ def _channel_timer(
 
 
 @inner_rule
+def is_answer_awaited(
+    topology: Topology, plane: ControlPlane, controller: int, answer: Event
+) -> bool:
+    """Whether an answer is that to the request in flight: no earlier one's, or term's."""
+    known = broker_at(topology, plane, controller, answer.broker)
+    # The number of an earlier term may come again, its time does not.
+    return known.in_flight == answer.request and known.sent_us == answer.asked_us
+
+
+@inner_rule
 def take_control_response(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
 ) -> int:
@@ -102,8 +112,7 @@ def take_control_response(
     then its index is returned, for the controller to go on with that; else NONE.
     """
     known = broker_at(topology, plane, controller, answer.broker)
-    # The number of an earlier term may come again, its time does not.
-    if known.in_flight != answer.request or known.sent_us != answer.asked_us:
+    if not is_answer_awaited(topology, plane, controller, answer):
         return NONE
     known.in_flight = NONE
     request = take_first(kernel, known.queue)

@@ -54,6 +54,7 @@ def forget_everything(topology: Topology, plane: ControlPlane, controller: int) 
         known.moves = False
         known.move_refused = False
         known.has_state = False
+        known.is_new = False
         known.state = NEW_PARTITION
         known.touched = False
         known.led_anew = False
@@ -66,11 +67,14 @@ def forget_everything(topology: Topology, plane: ControlPlane, controller: int) 
         known_topic.ineligible = False
         known_topic.deletion_started = False
     for row in range(len(topology.slots)):
-        replica_at(topology, plane, controller, row).state = NON_EXISTENT_REPLICA
+        replica = replica_at(topology, plane, controller, row)
+        replica.state = NON_EXISTENT_REPLICA
+        replica.directory_offline = 0
     for broker in range(sizes.brokers):
         known_broker = broker_at(topology, plane, controller, broker)
         known_broker.alive = False
         known_broker.shutting_down = False
+        known_broker.log_dir_failed = False
         known_broker.told_alive = NONE
         known_broker.deadline_timer = False
         known_broker.in_flight = NONE

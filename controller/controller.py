@@ -25,6 +25,8 @@ ELECT_UNCLEANLY      elect where there is no leader, as a topic now allows it
 ALTER_PARTITION      write the ISRs that a leader proposes (``alter_partition.py``)
 REASSIGNMENT_*       move replicas: somebody asks for it, an ISR has changed, brokers have
                      come that it waited for (``reassignments.py``)
+LOG_DIR_CHANGE       ask a broker which of its replicas are offline: a log directory failed
+LEADER_AND_ISR_*     ... and elect others, as it has answered (``log_dir_changes.py``)
 TOPIC_DELETION_*,    delete topics: somebody asks for it, or something may go on; brokers have
 REPLICAS_DELETED     deleted logs (``topic_deletions.py``)
 ===================  =================================================================
@@ -44,10 +46,17 @@ from tidegauge.controller.broker_shutdowns import advance_broker_shutdown, answe
 from tidegauge.controller.channels import (
     handle_control_gives_up,
     handle_control_retries,
+    is_answer_awaited,
     lose_channel,
     take_control_response,
 )
 from tidegauge.controller.failover import advance_election, give_up_context, resign
+from tidegauge.controller.log_dir_changes import (
+    advance_log_dir_change,
+    advance_offline_replicas,
+    note_log_dir_event,
+    note_offline_replicas,
+)
 from tidegauge.controller.notification_changes import advance_isr_change, note_notification
 from tidegauge.controller.partition_changes import take_state_answer
 from tidegauge.controller.phases import ALTER_PARTITION as ALTER
@@ -57,6 +66,8 @@ from tidegauge.controller.phases import (
     ELECT,
     ELECT_UNCLEANLY,
     ISR_CHANGE,
+    LEADER_AND_ISR_RESPONSE,
+    LOG_DIR_CHANGE,
     PREFERRED_ELECTION,
     REASSIGNMENT_ASKED_FOR,
     REASSIGNMENT_ISR_CHANGE,
@@ -133,6 +144,7 @@ from tidegauge.simulation.topology import (
     Topology,
     controller_process,
     delete_topics_znode,
+    log_dir_events_znode,
     reassign_partitions_znode,
 )
 from tidegauge.simulation.zookeeper_errors import CONTROLLER_MOVED, SESSION_EXPIRED
@@ -156,8 +168,9 @@ def handle_controller_event(
         _take_answer(kernel, topology, plane, controller, event)
     elif kind == ZK_WATCH:
         _take_watch(kernel, topology, plane, controller, event)
-    elif kind == CONTROLLED_SHUTDOWN:
-        _enqueue(kernel, topology, plane, controller, event, SHUT_DOWN_BROKER)
+    elif kind in (CONTROLLED_SHUTDOWN, UNCLEAN_ELECTION_ENABLED):
+        what = SHUT_DOWN_BROKER if kind == CONTROLLED_SHUTDOWN else ELECT_UNCLEANLY
+        _enqueue(kernel, topology, plane, controller, event, what)
     elif kind == ALTER_PARTITION:
         _take_alter_partition(kernel, topology, plane, controller, event)
     elif kind == AUTO_LEADER_REBALANCE:
@@ -165,11 +178,27 @@ def handle_controller_event(
             _enqueue(kernel, topology, plane, controller, event, AUTO_REBALANCE)
         else:
             free_event(kernel, event)
-    elif kind == UNCLEAN_ELECTION_ENABLED:
-        _enqueue(kernel, topology, plane, controller, event, ELECT_UNCLEANLY)
+    elif kind == CONTROL_RESPONSE and event.item_count > 0 and state.context != NONE:
+        _take_offline_replicas(kernel, topology, plane, controller, event)
     else:
         _take_other(kernel, topology, plane, controller, event)
         free_event(kernel, event)
+
+
+@inner_rule
+def _take_offline_replicas(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
+) -> None:
+    """A broker has dealt with a LeaderAndIsr, but for replicas that are offline there.
+
+    Source: LeaderAndIsrResponseReceived@2.6.0.
+    """
+    is_awaited = is_answer_awaited(topology, plane, controller, answer)
+    _use_channel(kernel, topology, plane, controller, answer)
+    if is_awaited:
+        _enqueue(kernel, topology, plane, controller, answer, LEADER_AND_ISR_RESPONSE)
+    else:
+        free_event(kernel, answer)
 
 
 @inner_rule
@@ -248,6 +277,8 @@ def _take_watch(
         _enqueue(kernel, topology, plane, controller, event, TOPIC_CHANGE)
     elif event.znode == PREFERRED_ELECTION_ZNODE:
         _enqueue(kernel, topology, plane, controller, event, PREFERRED_ELECTION)
+    elif _is_of_log_dirs(topology, event.znode):
+        _enqueue(kernel, topology, plane, controller, event, LOG_DIR_CHANGE)
     elif event.znode != NOTIFICATIONS_ZNODE:
         _take_watch_of_moves(kernel, topology, plane, controller, event)
     elif plane.rules[controller].notifications_listed_anew or not state.active:
@@ -259,6 +290,11 @@ def _take_watch(
         request.wait_ms = 1
         send(kernel, request, kernel.context[0].time_us)
         free_event(kernel, event)
+
+
+@inner_rule
+def _is_of_log_dirs(topology: Topology, znode: int) -> bool:
+    return topology.sizes[0].log_dir_znodes > 0 and znode == log_dir_events_znode(topology)
 
 
 @inner_rule
@@ -327,6 +363,8 @@ def _begin_next(kernel: Kernel, topology: Topology, plane: ControlPlane, control
             state.topic = event.offset
         elif event.phase == REPLICAS_DELETED and state.active:
             note_deleted_replicas(kernel, topology, plane, controller, event)
+        elif event.phase == LEADER_AND_ISR_RESPONSE and state.active:
+            note_offline_replicas(kernel, topology, plane, controller, event)
         elif event.phase == REASSIGNMENT_ISR_CHANGE and state.active:
             note_isr_change(topology, plane, controller, event.znode)
         free_event(kernel, event)
@@ -403,10 +441,22 @@ def _advance_as_controller(
         advance_reassignment(kernel, topology, plane, controller)
     elif event in (TOPIC_DELETION_ASKED_FOR, TOPIC_DELETION_RESUMED, REPLICAS_DELETED):
         advance_topic_deletion(kernel, topology, plane, controller)
+    elif event in (LOG_DIR_CHANGE, LEADER_AND_ISR_RESPONSE):
+        _advance_log_dirs(kernel, topology, plane, controller, event)
     elif event == ELECT_UNCLEANLY:
         advance_unclean_election(kernel, topology, plane, controller)
     else:
         advance_auto_rebalance(kernel, topology, plane, controller)
+
+
+@inner_rule
+def _advance_log_dirs(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, event: int
+) -> None:
+    if event == LOG_DIR_CHANGE:
+        advance_log_dir_change(kernel, topology, plane, controller)
+    else:
+        advance_offline_replicas(kernel, topology, plane, controller)
 
 
 @inner_rule
@@ -437,6 +487,9 @@ def _forget_listing(kernel: Kernel, state: Controller) -> None:
     if state.listing != NONE:
         free_event(kernel, kernel.events[state.listing])
         state.listing = NONE
+    if state.log_dir_listing != NONE:
+        free_event(kernel, kernel.events[state.log_dir_listing])
+        state.log_dir_listing = NONE
 
 
 @inner_rule
@@ -459,6 +512,10 @@ def _take_answer(
     if answer.error == CONTROLLER_MOVED:
         state.moved = True
     issue_next(kernel, plane, controller)
+    if _is_of_log_dirs(topology, answer.znode):
+        state.log_dir_listing = answer.index
+        _go_on(kernel, topology, plane, controller)
+        return
     if answer.value == ZK_SET and state.event == ALTER:
         take_altered_state(kernel, plane, controller, answer)
     elif answer.partition != UNDEFINED:
@@ -541,6 +598,9 @@ def _note_content(
         return
     if state.event in (REASSIGNMENT_ASKED_FOR, REASSIGNMENT_RESUMED, REASSIGNMENT_ISR_CHANGE):
         take_asked_moves(kernel, topology, plane, controller, answer)
+        return
+    if state.event == LOG_DIR_CHANGE:
+        note_log_dir_event(kernel, topology, plane, controller, answer.broker)
         return
     note_notification(kernel, topology, plane, controller, answer)
 

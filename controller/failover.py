@@ -12,6 +12,7 @@ from __future__ import annotations
 from tidegauge.controller.assignments import take_up_reassignments
 from tidegauge.controller.channels import close_channel
 from tidegauge.controller.context import forget_everything, give_back_context, take_context
+from tidegauge.controller.log_dir_changes import issue_for_log_dir_events, watch_log_dir_events
 from tidegauge.controller.notification_changes import issue_for_notifications
 from tidegauge.controller.partition_changes import bring_online, read_state
 from tidegauge.controller.partition_state_machine import (
@@ -198,6 +199,7 @@ def _take_over(kernel: Kernel, topology: Topology, plane: ControlPlane, controll
     if topology.sizes[0].admin_znodes > 0:
         znode = delete_topics_znode(topology)
         issue_read(kernel, topology, plane, controller, ZK_CHILDREN, znode, _TRUE)
+    watch_log_dir_events(kernel, topology, plane, controller)
     issue_read(kernel, topology, plane, controller, ZK_EXISTS, PREFERRED_ELECTION_ZNODE, _TRUE)
 
 
@@ -219,6 +221,7 @@ def _read_everything(
         known.broker_epoch = known.listed_epoch
     if state.listing != NONE and plane.rules[controller].notifications_deleted_at_failover:
         issue_for_notifications(kernel, topology, plane, controller, ZK_DELETE)
+    issue_for_log_dir_events(kernel, topology, plane, controller, ZK_DELETE)
     process = controller_process(topology, controller)
     for partition in range(sizes.partitions):
         if partition_at(topology, plane, controller, partition).known:

@@ -28,7 +28,7 @@ from tidegauge.simulation.new_tables import chain_free, empty_lists, new_rules
 from tidegauge.simulation.topology import FIXED_ZNODES, NOTIFICATIONS_ZNODE
 
 _NOTIFICATION_ROOM = 64
-#: Fewer free watches than this are too few, for each broker: a controller sets six at most.
+#: Fewer free watches than this are too few, for each broker: a controller sets seven at most.
 _WATCHES_OF_BROKER = 8
 
 
@@ -37,7 +37,8 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
     brokers = len(plan.brokers)
     partitions = len(plan.partitions)
     fixed = int(FIXED_ZNODES) + brokers + len(plan.scenario.topics) + partitions
-    fixed += plan.admin_znodes
+    log_dir_events = fixed + plan.admin_znodes
+    fixed = log_dir_events + plan.log_dir_znodes
     plane = ControlPlane(
         ensemble=new_records(Ensemble, 1),
         znodes=new_records(Znode, fixed),
@@ -73,6 +74,8 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
     enlarge_control_plane(plan, plane)
     for parent in range(2, int(NOTIFICATIONS_ZNODE) + 1):
         plane.znodes[parent].exists = True
+    if plan.log_dir_znodes > 0:
+        plane.znodes[log_dir_events].exists = True
     return plane
 
 
@@ -90,7 +93,8 @@ def _set_controllers(plan: ClusterPlan, plane: ControlPlane) -> None:
     empty_lists(controllers, "queue")
     empty_lists(controllers, "unsent")
     for field in (
-        *("session", "context", "event", "listing", "removing", "request", "moving", "deleting"),
+        *("session", "context", "event", "listing", "log_dir_listing"),
+        *("removing", "request", "moving", "deleting"),
         *("first_touched", "last_touched", "first_move", "last_move"),
     ):
         column(controllers, field)[:] = NONE

@@ -38,6 +38,7 @@ from tidegauge.controller.state import (
     broker_at,
     is_deleted,
     partition_at,
+    replica_at,
     state_at,
 )
 from tidegauge.controller.zookeeper_requests import issue, new_request
@@ -65,8 +66,17 @@ _DECIDE = code(1)
 
 
 @inner_rule
+def has_directory(
+    topology: Topology, plane: ControlPlane, controller: int, partition: int, slot: int
+) -> bool:
+    """Whether the log directory of a replica is online, as far as the controller knows."""
+    row = topology.partitions[partition].first_slot + slot
+    return replica_at(topology, plane, controller, row).directory_offline == 0
+
+
+@inner_rule
 def live_replicas(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> int:
-    """Replicas whose brokers are alive and not about to stop; a replica list.
+    """Replicas that can be used, on brokers that are alive and not about to stop; a replica list.
 
     Source: ControllerContext.isReplicaOnline@2.4.0.
     """
@@ -74,7 +84,11 @@ def live_replicas(topology: Topology, plane: ControlPlane, controller: int, part
     for slot in range(topology.partitions[partition].slot_count):
         broker = broker_of(topology, partition, slot)
         known = broker_at(topology, plane, controller, broker)
-        if known.alive and not known.shutting_down:
+        if (
+            known.alive
+            and not known.shutting_down
+            and has_directory(topology, plane, controller, partition, slot)
+        ):
             live = append(live, slot)
     return live
 
@@ -99,7 +113,9 @@ def _live_or_shutting_down(
     found = EMPTY
     for slot in range(topology.partitions[partition].slot_count):
         broker = broker_of(topology, partition, slot)
-        if broker_at(topology, plane, controller, broker).alive:
+        if broker_at(topology, plane, controller, broker).alive and has_directory(
+            topology, plane, controller, partition, slot
+        ):
             found = append(found, slot)
     return found
 
@@ -351,6 +367,7 @@ def _confirm(
     state.leader_epoch = known.written_epoch
     state.isr = known.written_isr
     state.partition_epoch = answer.version
+    known.is_new = not known.has_state
     known.has_state = True
     known.controller_epoch = plane.controllers[controller].controller_epoch
     lead_anew(topology, plane, controller, answer.partition)

@@ -19,6 +19,8 @@ REASSIGNMENT_ISR_CHANGE = code(11)
 TOPIC_DELETION_ASKED_FOR = code(12)
 TOPIC_DELETION_RESUMED = code(13)
 REPLICAS_DELETED = code(14)
+LOG_DIR_CHANGE = code(15)
+LEADER_AND_ISR_RESPONSE = code(16)
 
 #: What people call each: Kafka's ControllerState where there is one of its own (there
 #: AlterPartition counts as IsrChange).
@@ -38,4 +40,6 @@ NAMES: dict[int, str] = {
     12: "TopicDeletion",
     13: "TopicDeletion (resumed)",
     14: "TopicDeletion (replicas are deleted)",
+    15: "LogDirChange",
+    16: "LeaderAndIsrResponseReceived",
 }

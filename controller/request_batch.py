@@ -13,11 +13,13 @@ from __future__ import annotations
 from tidegauge.controller.assignments import is_assigned
 from tidegauge.controller.channels import queue_request
 from tidegauge.controller.elections import CONTROLLED_SHUTDOWN
+from tidegauge.controller.replica_state_machine import NEW_REPLICA
 from tidegauge.controller.state import (
     ControlPlane,
     broker_at,
     is_deleted,
     partition_at,
+    replica_at,
     state_at,
 )
 from tidegauge.replication.compiled import inner_rule
@@ -27,7 +29,7 @@ from tidegauge.simulation.events import add_item, new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA
 from tidegauge.simulation.metadata_log import broker_subject, log_change
-from tidegauge.simulation.topology import Topology, broker_of, controller_process
+from tidegauge.simulation.topology import Topology, broker_of, controller_process, row_of
 
 
 @inner_rule
@@ -84,6 +86,8 @@ def tell_replica(
     item.adding = known_partition.adding
     item.controller_epoch = known_partition.controller_epoch
     item.removing = known_partition.removing
+    replica = replica_at(topology, plane, controller, row_of(topology, partition, broker))
+    item.is_new = known_partition.is_new or replica.state == NEW_REPLICA
 
 
 @inner_rule
@@ -139,6 +143,7 @@ def send_requests(kernel: Kernel, topology: Topology, plane: ControlPlane, contr
         if known.led_anew:
             known.led_anew = False
             _tell_replicas(kernel, topology, plane, controller, partition)
+            known.is_new = False
         partition = known.next_touched
     for broker in range(topology.sizes[0].brokers):
         told = broker_at(topology, plane, controller, broker)

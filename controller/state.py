@@ -151,6 +151,8 @@ class Controller(Record):
     unsent: EventList
     #: The list of children that the event is about: an answer of ZooKeeper.
     listing: i64
+    #: ... and that of failed log directories.
+    log_dir_listing: i64
     #: What the last answer said.
     answer_error: i64
     answer_version: i64
@@ -206,6 +208,8 @@ class ControllerBroker(Record):
     told_alive: i64
     #: czxid of its registration, as last read.
     broker_epoch: i64
+    #: The event being processed is about a log directory of it.
+    log_dir_failed: flag
     #: What the broker change being processed says of it: APPEARED, BOUNCED or GONE.
     change: i64
     #: czxid in the list of brokers just read; -1 if it is not in it.
@@ -239,8 +243,9 @@ class ControllerPartition(Record):
     next_move: i64
     #: It cannot be moved: whoever asked for it asks no more.
     move_refused: flag
-    #: Its state znode exists.
+    #: Its state znode exists; it was made just now, and its replicas have not been told.
     has_state: flag
+    is_new: flag
     #: *_PARTITION of ``partition_state_machine.py``.
     state: i64
     controller_epoch: i64
@@ -277,6 +282,8 @@ class ControllerReplica(Record):
 
     #: *_REPLICA of ``replica_state_machine.py``; 0: it has none yet.
     state: i64
+    #: Its log directory is offline (Kafka: replicasOnOfflineDirs); 0: not that it knew.
+    directory_offline: i64
 
 
 class ContextOwner(Record):

@@ -24,7 +24,7 @@ completeDeleteTopic@2.4.0, @2.6.3 and @3.8.0.
 
 from __future__ import annotations
 
-from tidegauge.controller.partition_changes import remove_from_isr
+from tidegauge.controller.partition_changes import has_directory, remove_from_isr
 from tidegauge.controller.partition_state_machine import NEW_PARTITION, NON_EXISTENT_PARTITION
 from tidegauge.controller.phases import PREFERRED_ELECTION, TOPIC_DELETION_ASKED_FOR
 from tidegauge.controller.replica_state_machine import (
@@ -239,9 +239,13 @@ def _count_replicas(topology: Topology, plane: ControlPlane, controller: int) ->
 
 
 @inner_rule
-def _is_online(topology: Topology, plane: ControlPlane, controller: int, broker: int) -> bool:
-    known = broker_at(topology, plane, controller, broker)
-    return known.alive and not known.shutting_down
+def _is_online(topology: Topology, plane: ControlPlane, controller: int, row: int) -> bool:
+    """Source: ControllerContext.isReplicaOnline@2.6.3."""
+    partition = topology.slots[row].partition
+    known = broker_at(topology, plane, controller, topology.slots[row].broker)
+    slot = row - topology.partitions[partition].first_slot
+    is_usable = has_directory(topology, plane, controller, partition, slot)
+    return known.alive and not known.shutting_down and is_usable
 
 
 @inner_rule
@@ -311,8 +315,7 @@ def _begin(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: 
             touch(topology, plane, controller, partition)
     send_requests(kernel, topology, plane, controller)
     for row in range(len(topology.slots)):
-        broker = topology.slots[row].broker
-        is_dead = not _is_online(topology, plane, controller, broker)
+        is_dead = not _is_online(topology, plane, controller, row)
         if is_dead and _is_of_topic(topology, plane, controller, row):
             set_aside(topology, plane, controller, row)
 
@@ -332,7 +335,7 @@ def _take_offline(kernel: Kernel, topology: Topology, plane: ControlPlane, contr
         is_deleted = replica_at(topology, plane, controller, row).state == (
             REPLICA_DELETION_SUCCESSFUL
         )
-        is_online = _is_online(topology, plane, controller, broker)
+        is_online = _is_online(topology, plane, controller, row)
         if is_online and not is_deleted and _is_here(topology, plane, controller, row, broker):
             _stop(kernel, topology, plane, controller, row)
 
@@ -341,7 +344,7 @@ def _take_offline(kernel: Kernel, topology: Topology, plane: ControlPlane, contr
 def _delete_logs(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
     for row in range(len(topology.slots)):
         broker = topology.slots[row].broker
-        is_online = _is_online(topology, plane, controller, broker)
+        is_online = _is_online(topology, plane, controller, row)
         if is_online and _is_of_topic(topology, plane, controller, row):
             partition = topology.slots[row].partition
             if enter_replica_state(topology, plane, controller, row, REPLICA_DELETION_STARTED):

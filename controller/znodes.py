@@ -25,6 +25,8 @@ from tidegauge.simulation.topology import (
     Topology,
     delete_topics_znode,
     first_notification_znode,
+    is_log_dir_event,
+    log_dir_events_znode,
     reassign_partitions_znode,
 )
 
@@ -33,16 +35,18 @@ from tidegauge.simulation.topology import (
 def parent_of(topology: Topology, znode: int) -> int:
     """The parent whose children are watched; NONE for all other znodes."""
     sizes = topology.sizes[0]
-    if znode >= first_notification_znode(topology):
-        return NOTIFICATIONS_ZNODE
-    if znode > delete_topics_znode(topology):
-        # There are such numbers only where topics are deleted: others are notifications.
-        return delete_topics_znode(topology)
+    parent = NONE
     if FIXED_ZNODES <= znode < FIXED_ZNODES + sizes.brokers:
-        return BROKER_IDS_ZNODE
-    if FIXED_ZNODES + sizes.brokers <= znode < FIXED_ZNODES + sizes.brokers + sizes.topics:
-        return TOPICS_ZNODE
-    return NONE
+        parent = BROKER_IDS_ZNODE
+    elif FIXED_ZNODES + sizes.brokers <= znode < FIXED_ZNODES + sizes.brokers + sizes.topics:
+        parent = TOPICS_ZNODE
+    elif znode >= first_notification_znode(topology):
+        parent = NOTIFICATIONS_ZNODE
+    elif is_log_dir_event(topology, znode):
+        parent = log_dir_events_znode(topology)
+    elif delete_topics_znode(topology) < znode < log_dir_events_znode(topology):
+        parent = delete_topics_znode(topology)
+    return parent
 
 
 @inner_rule
@@ -127,9 +131,9 @@ def _tell_watchers(
 @inner_rule
 def forget_watches(topology: Topology, plane: ControlPlane, session: int) -> None:
     """Take out what a session has watched that is gone, or has lost its connection."""
-    # Those behind the fixed ones are watched by who moves replicas.
+    # Those behind the fixed ones are watched where replicas move or log directories fail.
     count = FIXED_ZNODES
-    if topology.sizes[0].admin_znodes > 0:
+    if topology.sizes[0].admin_znodes + topology.sizes[0].log_dir_znodes > 0:
         count = first_notification_znode(topology)
     for znode in range(count):
         node = plane.znodes[znode]
@@ -180,6 +184,19 @@ def new_notification(kernel: Kernel, plane: ControlPlane, request: Event) -> int
         plane.znodes[ensemble.last_notification].next = znode
     ensemble.last_notification = znode
     return znode
+
+
+@inner_rule
+def number_log_dir_event(topology: Topology, plane: ControlPlane, znode: int) -> None:
+    """Give a child of /log_dir_event_notification its number.
+
+    A directory that has failed again, before the controller has dealt with the failure before,
+    takes the place of that: there is one child of it, with the newer number.
+    """
+    parent = plane.znodes[log_dir_events_znode(topology)]
+    plane.znodes[znode].sequence_number = parent.sequence_number
+    plane.znodes[znode].exists = False
+    parent.sequence_number += 1
 
 
 @inner_rule

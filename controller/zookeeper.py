@@ -30,6 +30,7 @@ from tidegauge.controller.znodes import (
     holds_chain,
     keep_chain,
     new_notification,
+    number_log_dir_event,
     parent_of,
     replace_chain,
 )
@@ -43,7 +44,7 @@ from tidegauge.simulation.costs import (
     cost_us,
 )
 from tidegauge.simulation.events import add_item, free_event, new_answer, new_event, set_timer
-from tidegauge.simulation.faults import CONTROLLER_MOVE, ZOOKEEPER_OUTAGE
+from tidegauge.simulation.faults import CONTROLLER_MOVE, POWER_LOSS, ZOOKEEPER_OUTAGE
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     DISCONNECTED,
@@ -76,6 +77,8 @@ from tidegauge.simulation.topology import (
     broker_znode,
     delete_topics_znode,
     first_notification_znode,
+    is_log_dir_event,
+    log_dir_events_znode,
     state_znode,
 )
 from tidegauge.simulation.zookeeper_errors import (
@@ -141,7 +144,7 @@ def take_zookeeper_fault(
     if kind == CONTROLLER_MOVE and event.kind == FAULT_BEGIN:
         if plane.znodes[CONTROLLER_ZNODE].exists:
             delete_znode(kernel, topology, plane, zookeeper, CONTROLLER_ZNODE, UNDEFINED, now_us)
-    elif kind == ZOOKEEPER_OUTAGE and kernel.processes[zookeeper].paused == 0:
+    elif kind in (ZOOKEEPER_OUTAGE, POWER_LOSS) and kernel.processes[zookeeper].paused == 0:
         # Sessions come before the requests that have waited.
         if kernel.faults[event.value].refreshes_sessions:
             refresh_sessions(kernel, plane)
@@ -291,7 +294,7 @@ def _is_quiescent(kernel: Kernel, topology: Topology, plane: ControlPlane) -> bo
     left, and nothing was written for a while.
     """
     ensemble = plane.ensemble[0]
-    if ensemble.first_notification != NONE:
+    if ensemble.first_notification != NONE or _any_log_dir_event(topology, plane):
         return False
     if kernel.context[0].time_us < ensemble.committed_us + _QUIET_US:
         return False
@@ -309,6 +312,15 @@ def _is_quiescent(kernel: Kernel, topology: Topology, plane: ControlPlane) -> bo
         if size(node.isr) < live:
             return False
     return True
+
+
+@inner_rule
+def _any_log_dir_event(topology: Topology, plane: ControlPlane) -> bool:
+    first = log_dir_events_znode(topology) + 1
+    for znode in range(first, first_notification_znode(topology)):
+        if plane.znodes[znode].exists:
+            return True
+    return False
 
 
 @inner_rule
@@ -340,6 +352,8 @@ def _create(
     znode = request.znode
     if znode == NOTIFICATIONS_ZNODE:
         znode = new_notification(kernel, plane, request)
+    elif is_log_dir_event(topology, znode):
+        number_log_dir_event(topology, plane, znode)
     elif holds_chain(topology, znode) and not plane.znodes[znode].exists:
         keep_chain(plane.znodes[znode], request)
     node = plane.znodes[znode]
@@ -454,7 +468,8 @@ def _read(
     item.isr = node.isr
     item.version = node.version
     if request.partition != UNDEFINED:
-        # The topic's unclean.leader.election.enable, which Kafka reads beside it.
+        # The topic's unclean.leader.election.enable and its replicas, which are read beside it.
+        item.replicas = plane.assignments[request.partition].replicas
         topic = topology.partitions[request.partition].topic
         item.may_move = plane.topic_configs[topic].unclean_leader_election
 
@@ -463,7 +478,8 @@ def _read(
 def _is_there(topology: Topology, plane: ControlPlane, request: Event) -> bool:
     """Whether the znode of a request exists; of a notification, the one with its number."""
     node = plane.znodes[request.znode]
-    if request.znode >= first_notification_znode(topology):
+    is_numbered = is_log_dir_event(topology, request.znode)
+    if is_numbered or request.znode >= first_notification_znode(topology):
         return node.exists and node.sequence_number == request.offset
     return node.exists
 
@@ -486,7 +502,10 @@ def _list_children(
         return
     first = FIXED_ZNODES
     count = sizes.brokers
-    if sizes.admin_znodes > 0 and parent == delete_topics_znode(topology):
+    if sizes.log_dir_znodes > 0 and parent == log_dir_events_znode(topology):
+        first = log_dir_events_znode(topology) + 1
+        count = sizes.log_dir_znodes - 1
+    elif sizes.admin_znodes > 0 and parent == delete_topics_znode(topology):
         first = delete_topics_znode(topology) + 1
         count = sizes.topics
     if parent == TOPICS_ZNODE:
@@ -499,3 +518,4 @@ def _list_children(
         elif node.exists:
             item = add_item(kernel, answer, number)
             item.offset = node.created_zxid
+            item.version = node.sequence_number

@@ -226,5 +226,7 @@ class ReleaseRules(Record):
     #: Recovery points are checkpointed whenever a follower looks whether to truncate, even if
     #: there is nothing to cut.
     truncation_always_checkpoints: flag
+    #: A broker halts when a log directory fails, and does not start without one.
+    log_dir_failure_halts_broker: flag
     #: A broker that dies while it loads its logs has not stopped cleanly.
     clean_marker_deleted_before_loading: flag

@@ -432,6 +432,11 @@ RULE_CELLS: Table = {
         Cell("0.10.2.0", True, "LogManager.truncateTo@0.10.2.0"),
         Cell("1.0.0", False, "LogManager.truncateTo@1.0.0"),
     ),
+    "log_dir_failure_halts_broker": (
+        Cell("0.10.2.0", True, "ReplicaManager.appendToLocalLog@0.10.2.0"),
+        Cell("1.0.0", False, "KIP-112, ReplicaManager.LogDirFailureHandler@1.0.0",
+             protocol="1.0-IV0"),
+    ),
     "clean_marker_deleted_before_loading": (
         Cell("0.10.2.0", False, "LogManager.loadLogs@0.10.2.0"),
         Cell("2.8.0", True, "KAFKA-10471, LogManager.loadLogs@2.8.0"),

@@ -39,7 +39,9 @@ class Client(Record):
     stop_us: i64
     #: Between two batches of this client.
     period_ns: i64
+    #: Batches made so far, and those that were not, as it was stopped when they were due.
     sent: i64
+    skipped: i64
     records_per_batch: i64
     #: The next of its partitions to be written to, and by how many it goes on.
     next_target: i64
@@ -201,6 +203,44 @@ class Move(Record):
     replicas: i64
 
 
+class Roll(Record):
+    """A rolling restart: what the scenario asks for, and how far it has come."""
+
+    #: Its number among the faults.
+    fault: i64
+    #: Its brokers in ``Clients.rolled``, and how many are restarted at once.
+    first_broker: i64
+    broker_count: i64
+    batch: i64
+    waits_for_isr: flag
+    poll_us: i64
+    timeout_us: i64
+    #: When a batch has not come back in time, no more is restarted.
+    stops_on_timeout: flag
+    pause_us: i64
+    #: When preferred replicas are to lead again: one of the codes in ``rolling_restarts.py``.
+    leadership_back: i64
+
+    #: What it does, and how many brokers it is done with.
+    phase: i64
+    position: i64
+    #: The look at ZooKeeper that is under way, and how many answers it still waits for.
+    question: i64
+    answers: i64
+    #: What it has found so far: brokers that are not registered, partitions that are
+    #: under-replicated.
+    unregistered: i64
+    under_replicated: i64
+
+
+class RolledBroker(Record):
+    """A broker of a rolling restart."""
+
+    broker: i64
+    #: Its own restart, among the faults.
+    fault: i64
+
+
 class BatchPool(Record):
     """Free batches: one record."""
 
@@ -224,3 +264,5 @@ class Clients(Tables):
     steps: Records[Step]
     members: Records[Member]
     moves: Records[Move]
+    rolls: Records[Roll]
+    rolled: Records[RolledBroker]

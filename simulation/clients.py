@@ -38,6 +38,8 @@ from tidegauge.simulation.kinds import (
     PRODUCER_RETRIES,
     PRODUCER_SENDS,
     REQUEST_TIMES_OUT,
+    ROLL_GOES_ON,
+    ROLL_TIMES_OUT,
     STEP_DUE,
     STEP_LOOKS,
     ZK_WATCH,
@@ -51,6 +53,7 @@ from tidegauge.simulation.producer import (
     lose_produce_requests,
     plan_next_batch,
 )
+from tidegauge.simulation.rolling_restarts import handle_roll_goes_on, handle_roll_times_out
 from tidegauge.simulation.row_kinds import CLIENT_TOTALS
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.steps import (
@@ -119,6 +122,10 @@ def _operate(kernel: Kernel, topology: Topology, clients: Clients, event: Event)
         handle_operator_disconnected(kernel, topology, clients, event)
     elif event.kind == STEP_LOOKS:
         handle_step_looks(kernel, topology, clients, event)
+    elif event.kind == ROLL_GOES_ON:
+        handle_roll_goes_on(kernel, topology, clients, event)
+    elif event.kind == ROLL_TIMES_OUT:
+        handle_roll_times_out(kernel, topology, clients, event)
     else:
         handle_operator_answer(kernel, topology, clients, event)
 

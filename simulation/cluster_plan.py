@@ -12,7 +12,15 @@ from typing import NamedTuple
 
 from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, ZOOKEEPER
 from tidegauge.simulation.scenario import Scenario
-from tidegauge.simulation.scenario_faults import Endpoint
+from tidegauge.simulation.scenario_faults import (
+    HOST,
+    Endpoint,
+    Fault,
+    RestartFault,
+    RollingRestartFault,
+    Selector,
+    fault_name,
+)
 from tidegauge.simulation.scenario_steps import DeleteTopicStep, ReassignStep
 from tidegauge.simulation.scenario_workload import ClientGroup, ConsumerGroup, ProducerGroup
 
@@ -161,9 +169,52 @@ class ClusterPlan:
         return 2 + len(self.scenario.topics) if has_any else 0
 
     @cached_property
+    def log_dir_znodes(self) -> int:
+        """How many znodes there are by which failures of log directories are told.
+
+        None where none fails: the parent, and one for each directory of each broker.
+        """
+        kinds = {fault.kind for fault in self.scenario.faults}
+        if "log_directory_failure" not in kinds:
+            return 0
+        return 1 + len(self.brokers) * self.scenario.cluster.log_directories
+
+    @cached_property
     def width(self) -> int:
         """The most brokers that ever have a replica of one partition."""
         return max((len(partition.slots) for partition in self.partitions), default=1)
+
+    @cached_property
+    def rolled(self) -> tuple[tuple[int, int], ...]:
+        """The brokers that rolling restarts restart: (place of the fault, broker's index)."""
+        return tuple(
+            (place, self.broker_index(broker))
+            for place, fault in enumerate(self.scenario.faults)
+            if isinstance(fault, RollingRestartFault)
+            for broker in self.scenario.brokers_in_turn(fault)
+        )
+
+    @cached_property
+    def faults(self) -> tuple[Fault, ...]:
+        """All faults in the order of their numbers: behind the scenario's what they consist of.
+
+        A rolling restart is one restart for each broker, which the operator begins.
+        """
+        restarts = [
+            RestartFault(
+                kind="restart",
+                name=f"{fault_name(self.scenario.faults, roll)} of broker {self.brokers[broker]}",
+                brokers=(Selector(HOST, self.brokers[broker]),),
+            )
+            for roll, broker in self.rolled
+        ]
+        return (*self.scenario.faults, *restarts)
+
+    def rolling_restart(self, place: int) -> RollingRestartFault:
+        """The rolling restart at a place among the scenario's faults."""
+        fault = self.scenario.faults[place]
+        assert isinstance(fault, RollingRestartFault)
+        return fault
 
     def partition_number(self, topic: str, number: int) -> int:
         """The number within the cluster of a topic's partition."""

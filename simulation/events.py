@@ -100,6 +100,7 @@ def _blank_item(item: PartitionData) -> None:
     item.version = UNDEFINED
     item.may_move = False
     item.deletes = False
+    item.is_new = False
     item.continues = False
 
 
@@ -167,6 +168,7 @@ def _copy_item(to: PartitionData, item: PartitionData) -> None:
     to.version = item.version
     to.may_move = item.may_move
     to.deletes = item.deletes
+    to.is_new = item.is_new
     to.continues = item.continues
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.events import free_all, new_answer, new_event, set_timer, stamp
-from tidegauge.simulation.kernel import NONE, Event, Kernel, Row
+from tidegauge.simulation.kernel import CLIENT, NONE, ZOOKEEPER, Event, Kernel, Row
 from tidegauge.simulation.kinds import (
     DISCONNECTED,
     FAULT_BEGIN,
@@ -47,6 +47,8 @@ CRASH = code(5)
 POWER_LOSS = code(6)
 RESTART = code(7)
 CONTROLLER_MOVE = code(8)
+ROLLING_RESTART = code(9)
+LOG_DIRECTORY_FAILURE = code(10)
 
 _FIRST = code(1)
 _SECOND = code(2)
@@ -129,10 +131,11 @@ def handle_known_fault(kernel: Kernel, event: Event) -> None:
 def _apply(kernel: Kernel, process: int, number: int, sign: int) -> None:
     fault = kernel.faults[number]
     state = kernel.processes[process]
-    if fault.kind in (PAUSE, ZOOKEEPER_OUTAGE):
+    is_stopped = fault.kind == POWER_LOSS and state.role in (ZOOKEEPER, CLIENT)
+    if fault.kind in (PAUSE, ZOOKEEPER_OUTAGE) or is_stopped:
         _pause(kernel, process, number, sign > 0)
     elif fault.kind == SLOW_DISK:
-        state.disk_delay_us += sign * fault.delay_us
+        state.slow_disks += sign
     elif stops_process(fault.kind):
         state.held_down += sign
         if fault.kind == POWER_LOSS:

@@ -163,6 +163,8 @@ class PartitionData(Record):
     may_move: flag
     #: StopReplica: the log is to be deleted, too.
     deletes: flag
+    #: LeaderAndIsr: the replica has never been there before.
+    is_new: flag
     #: Further records of the partition before it in the chain: another epoch's.
     continues: flag
 
@@ -211,8 +213,9 @@ class Process(Record):
     #: How many faults stop it now, and when it went on after the last one.
     paused: i64
     resumed_us: i64
-    #: Added to each append by slow disks.
-    disk_delay_us: i64
+    #: How many faults make its disks slow, and how many delays of appends were drawn for them.
+    slow_disks: i64
+    disk_draws: i64
     #: What has come in while it was stopped, and has still to be read.
     held: EventList
 
@@ -313,14 +316,21 @@ class Fault(Record):
 
     #: One of the kinds in ``faults.py``.
     kind: i64
-    #: What is added to each message or append.
+    #: What is added to each message.
     delay_us: i64
+    #: The table in ``Kernel.quantiles`` from which the delay of each append is drawn.
+    delay_table: i64
     #: Only packets from the first side to the second are hit.
     one_way: flag
+    #: The log directory that fails, from 0 on; it is full, so that it can be read.
+    directory: i64
+    is_full: flag
     #: ZooKeeper gives all sessions a fresh time-out when it is back.
     refreshes_sessions: flag
     #: How long it lasts from when a step begins it; -1: its end is planned, or a step ends it.
     lasts_us: i64
+    #: ... or, if it is part of a rolling restart, from the end of the broker's process on.
+    stopped_us: i64
 
 
 class FaultRole(Record):
@@ -378,7 +388,8 @@ class Kernel(Tables):
     processes: Records[Process]
     #: From source to destination: at ``source * process_count + destination``.
     links: Records[Link]
-    #: Quantile tables of latencies: by LinkClass in ``links.py``, then the cost model's.
+    #: Quantile tables of latencies: by LinkClass in ``links.py``, then the cost model's, then
+    #: those of slow disks.
     quantiles: Records[Quantile]
     rows: Records[Row]
     faults: Records[Fault]

@@ -71,6 +71,8 @@ ALTER_PARTITION_GIVES_UP = code(27)
 #: The session's client is connected again, or a broker of 1.0 or older has started.
 SESSION_RECONNECTS = code(28)
 REGISTRATION_DUE = code(29)
+#: LogDirFailureHandler learns of a directory in which a write has failed.
+LOG_DIR_FAILS = code(26)
 
 # A broker: news of ZooKeeper.
 CONFIG_CHANGED = code(48)
@@ -121,6 +123,9 @@ CONSUMER_POLLS = code(87)
 METADATA_REFRESH = code(88)
 STEP_DUE = code(89)
 STEP_LOOKS = code(90)
+#: A rolling restart looks how far its brokers are, goes on after a pause, or has waited too long.
+ROLL_GOES_ON = code(91)
+ROLL_TIMES_OUT = code(92)
 
 #: One more than the largest kind.
 KINDS = 96

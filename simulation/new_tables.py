@@ -14,7 +14,6 @@ from tidegauge.replication.records import R, Records, column, grown, new_records
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
-from tidegauge.simulation import faults
 from tidegauge.simulation.client_state import (
     CONSUMER,
     FEW_BATCHES,
@@ -51,21 +50,12 @@ from tidegauge.simulation.kernel import (
 from tidegauge.simulation.kinds import KINDS
 from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.metadata_log import MetadataPosition
+from tidegauge.simulation.new_faults import plan_faults
+from tidegauge.simulation.new_rolls import new_rolls
 from tidegauge.simulation.new_steps import new_steps
 from tidegauge.simulation.random_streams import QUANTILES, Quantile
 from tidegauge.simulation.rows import TRACE_ALL, TRACE_TRANSITIONS
-from tidegauge.simulation.scenario_faults import (
-    ControllerMoveFault,
-    CrashFault,
-    CutLinkFault,
-    FaultOfAnyKind,
-    PauseFault,
-    PowerLossFault,
-    RestartFault,
-    SlowDiskFault,
-    SlowLinkFault,
-    ZooKeeperOutageFault,
-)
+from tidegauge.simulation.scenario_faults import SlowDiskFault
 from tidegauge.simulation.scenario_workload import ConsumerGroup, ProducerGroup
 from tidegauge.simulation.topology import Sizes, Slot, TopicPartition, Topology
 
@@ -81,6 +71,8 @@ def new_topology(plan: ClusterPlan) -> Topology:
     sizes[0].partitions = len(plan.partitions)
     sizes[0].width = plan.width
     sizes[0].admin_znodes = plan.admin_znodes
+    sizes[0].log_directories = plan.scenario.cluster.log_directories
+    sizes[0].log_dir_znodes = plan.log_dir_znodes
     partitions = new_records(TopicPartition, len(plan.partitions))
     slots = new_records(Slot, sum(len(partition.slots) for partition in plan.partitions))
     first_slot = 0
@@ -129,8 +121,8 @@ def new_kernel(
         links=new_records(Link, count * count),
         quantiles=_quantiles(plan),
         rows=new_records(Row, 0),
-        faults=new_records(Fault, len(plan.scenario.faults)),
-        fault_roles=new_records(FaultRole, len(plan.scenario.faults) * count),
+        faults=new_records(Fault, len(plan.faults)),
+        fault_roles=new_records(FaultRole, len(plan.faults) * count),
         kind_counts=new_records(KindCount, int(KINDS)),
         metadata_changes=new_records(MetadataChange, 0),
         metadata_heads=new_records(MetadataHead, len(plan.partitions) + len(plan.brokers)),
@@ -152,7 +144,7 @@ def new_kernel(
     context.free_item = NONE
     context.cause_process = NONE
     context.cause_sequence = NONE
-    _plan_faults(plan, kernel)
+    plan_faults(plan, kernel)
     enlarge_kernel(kernel, reserve, item_reserve)
     return kernel
 
@@ -210,7 +202,7 @@ def _processes(plan: ClusterPlan, hosted: Collection[int]) -> Records[Process]:
 
 
 def _quantiles(plan: ClusterPlan) -> Records[Quantile]:
-    """The tables of the network, then those of the cost model."""
+    """The tables of the network, then those of the cost model, then one for each slow disk."""
     network = plan.scenario.network
     tables = [
         network.within_host,
@@ -221,66 +213,10 @@ def _quantiles(plan: ClusterPlan) -> Records[Quantile]:
     ]
     assert len(tables) == NETWORK_TABLES
     tables += [getattr(plan.scenario.costs, name) for name in COST_NAMES]
+    tables += [fault.delay for fault in plan.scenario.faults if isinstance(fault, SlowDiskFault)]
     quantiles = new_records(Quantile, len(tables) * int(QUANTILES))
     column(quantiles, "value_us")[:] = [value for table in tables for value in table.quantiles_us()]
     return quantiles
-
-
-def _plan_faults(plan: ClusterPlan, kernel: Kernel) -> None:
-    """Enter what each fault is and which processes it hits; none has begun."""
-    count = len(plan.processes)
-    column(kernel.fault_roles, "row_process")[:] = NONE
-    column(kernel.fault_roles, "row_sequence")[:] = NONE
-    column(kernel.fault_roles, "went_on_us")[:] = NONE
-    zookeeper = 2 * len(plan.brokers)
-    for number, planned in enumerate(plan.scenario.faults):
-        fault = kernel.faults[number]
-        fault.lasts_us = NONE
-        if planned.at_us is None and planned.for_us is not None:
-            fault.lasts_us = planned.for_us
-        sides: tuple[list[int], list[int]] = ([], [])
-        if isinstance(planned, PauseFault | CrashFault | PowerLossFault | RestartFault):
-            fault.kind = _OF_PROCESSES[type(planned)]
-            hit = [
-                plan.broker_index(broker) for broker in plan.scenario.brokers_of(planned.brokers)
-            ]
-            sides = ([*hit, *(len(plan.brokers) + broker for broker in hit)], [])
-        elif isinstance(planned, SlowDiskFault):
-            fault.kind = faults.SLOW_DISK
-            fault.delay_us = planned.delay_us
-            hit = [
-                plan.broker_index(broker) for broker in plan.scenario.brokers_of(planned.brokers)
-            ]
-            sides = (hit, [])
-        elif isinstance(planned, ZooKeeperOutageFault):
-            fault.kind = faults.ZOOKEEPER_OUTAGE
-            fault.refreshes_sessions = planned.how == "restart"
-            sides = ([zookeeper], [])
-        elif isinstance(planned, ControllerMoveFault):
-            fault.kind = faults.CONTROLLER_MOVE
-            sides = ([zookeeper], [])
-        else:
-            assert isinstance(planned, SlowLinkFault | CutLinkFault)
-            fault.kind = faults.CUT_LINK if isinstance(planned, CutLinkFault) else faults.SLOW_LINK
-            fault.delay_us = planned.delay_us if isinstance(planned, SlowLinkFault) else 0
-            fault.one_way = planned.one_way
-            one, other = planned.between
-            sides = (
-                [plan.process_of(end) for end in plan.scenario.endpoints_of(one)],
-                [plan.process_of(end) for end in plan.scenario.endpoints_of(other)],
-            )
-        for bit, processes in enumerate(sides):
-            for process in processes:
-                kernel.fault_roles[number * count + process].side |= 1 << bit
-
-
-#: Faults that hit brokers with their controllers.
-_OF_PROCESSES: dict[type[FaultOfAnyKind], int] = {
-    PauseFault: faults.PAUSE,
-    CrashFault: faults.CRASH,
-    PowerLossFault: faults.POWER_LOSS,
-    RestartFault: faults.RESTART,
-}
 
 
 def new_clients(plan: ClusterPlan) -> Clients:
@@ -289,6 +225,7 @@ def new_clients(plan: ClusterPlan) -> Clients:
     members: list[int] = []
     moves: list[tuple[int, int]] = []
     step_rows = new_steps(plan, members, moves)
+    rolls, rolled = new_rolls(plan)
     clients = Clients(
         pool=new_records(BatchPool, 1),
         clients=new_records(Client, len(plan.clients)),
@@ -299,6 +236,8 @@ def new_clients(plan: ClusterPlan) -> Clients:
         steps=step_rows,
         members=new_records(Member, len(members)),
         moves=new_records(Move, len(moves)),
+        rolls=rolls,
+        rolled=rolled,
     )
     column(clients.members, "broker")[:] = members
     column(clients.moves, "partition")[:] = [partition for partition, _ in moves]

@@ -33,8 +33,15 @@ from tidegauge.simulation.topology import Topology
 
 @inner_rule
 def plan_next_batch(kernel: Kernel, client: Client, process: int) -> None:
-    """Set the timer for the next batch: the rate is kept on average to the nanosecond."""
-    due_us = client.start_us + client.sent * client.period_ns // 1000
+    """Set the timer for the next batch: the rate is kept on average to the nanosecond.
+
+    What would have been made while the client was stopped is not.
+    """
+    due_us = client.start_us + (client.sent + client.skipped) * client.period_ns // 1000
+    late_us = kernel.context[0].time_us - due_us
+    if late_us > 0:
+        client.skipped += late_us * 1000 // client.period_ns + 1
+        due_us = client.start_us + (client.sent + client.skipped) * client.period_ns // 1000
     if due_us < client.stop_us:
         set_timer(kernel, new_event(kernel, process, process, PRODUCER_SENDS), due_us)
 
@@ -431,7 +438,12 @@ def _retry_or_fail(
 ) -> None:
     """Source: Sender.completeBatch and canRetry@2.4.0."""
     client = clients.clients[batch.client]
-    if error in (errors.NOT_LEADER_OR_FOLLOWER, errors.UNKNOWN_TOPIC_OR_PARTITION):
+    # InvalidMetadataException: all that say that somebody else may lead.
+    if error in (
+        errors.NOT_LEADER_OR_FOLLOWER,
+        errors.UNKNOWN_TOPIC_OR_PARTITION,
+        errors.KAFKA_STORAGE_ERROR,
+    ):
         request_metadata(kernel, topology, clients, process)
     may_retry = (
         error != errors.INVALID_REQUIRED_ACKS

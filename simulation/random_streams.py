@@ -22,6 +22,9 @@ START = code(3)
 COST = code(4)
 POWER_LOSS = code(5)
 RECONNECT = code(6)
+DISK = code(7)
+FAILURE = code(8)
+REPAIR = code(9)
 
 #: How many values a quantile table has.
 QUANTILES = 17

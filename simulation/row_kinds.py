@@ -117,6 +117,11 @@ REASSIGNMENT_DONE = code(70)
 LOG_DELETED = code(71)
 TOPIC_DELETION_BEGUN = code(72)
 TOPIC_DELETED = code(73)
+ROLL_PROGRESS = code(74)
+LOG_DIR_FAILED = code(75)
+REPLICA_OFFLINE = code(76)
+LOG_DIR_EVENT_READ = code(77)
+REPLICA_FOUND_OFFLINE = code(78)
 
 # fmt: off
 _CANONICAL = (
@@ -135,6 +140,10 @@ _CANONICAL = (
      "a loss of power has taken the end of a replica's log"),
     (BROKER_STOPPED, "broker_stopped", "broker stop",
      "a broker's process is gone; stop as in STOPS"),
+    (LOG_DIR_FAILED, "log_dir_failed", "broker directory",
+     "a write has failed: a broker gives up a log directory, or halts"),
+    (REPLICA_OFFLINE, "replica_offline", "partition directory",
+     "a replica cannot be used any more, as its log directory (-1: one of those) is offline"),
     (CONTROLLED_SHUTDOWN_SENT, "controlled_shutdown_sent", "broker to_process attempt",
      "a broker that is to stop asks the controller to move its leaders away"),
     (CONTROLLED_SHUTDOWN_ANSWERED, "controlled_shutdown_answered",
@@ -231,6 +240,10 @@ _CANONICAL = (
      "the controller has decided on an ISR that a leader proposes: written, or refused"),
     (NOTIFICATION_READ, "notification_read", "notification partition_count",
      "the controller has read an isr_change_notification and now tells the brokers"),
+    (LOG_DIR_EVENT_READ, "log_dir_event_read", "broker",
+     "the controller reads that a log directory of a broker has failed, and asks for its replicas"),
+    (REPLICA_FOUND_OFFLINE, "replica_found_offline", "partition replica",
+     "a broker has told the controller that a replica's log directory is offline"),
     (CONTROLLER_RESIGNED, "controller_resigned", "broker controller_epoch",
      "a broker is no longer controller"),
     (CONTROLLER_EVENT_DONE, "controller_event_done", "event_kind processing_us",
@@ -241,6 +254,9 @@ _CANONICAL = (
      "a producer has given up a batch"),
     (STEP_TAKEN, "step_taken", "step", "a step of the scenario is taken"),
     (STEP_TIMED_OUT, "step_timed_out", "step", "the condition of a step did not come true in time"),
+    (ROLL_PROGRESS, "roll_progress",
+     "fault progress broker broker_count unregistered under_replicated",
+     "how far a rolling restart has come, progress as in ROLL_STATES; broker: the batch's first"),
     (STEP_ANSWERED, "step_answered",
      "step from_process error offset end_offset epoch high_watermark",
      "the request of a step is answered"),
@@ -328,6 +344,7 @@ REASONS = {
     6: "the process is back",
     7: "observed",
     8: "deleted",
+    9: "its log directory is offline",
 }
 REASON_ISR = code(1)
 REASON_TERM = code(2)
@@ -337,6 +354,7 @@ REASON_STOP = code(5)
 REASON_RETURN = code(6)
 REASON_OBSERVED = code(7)
 REASON_DELETED = code(8)
+REASON_OFFLINE = code(9)
 
 #: ``high_watermark`` of a replica that a step sees: why it cannot be told.
 UNSEEN = {
@@ -344,11 +362,13 @@ UNSEEN = {
     -2: "the broker has not been told to host it",
     -3: "the partition is locked for a write of its ISR",
     -4: "the broker is up but does not listen yet",
+    -5: "its log directory is offline",
 }
 NOT_UP = code(-1)
 NOT_HOSTED = code(-2)
 WAITS_FOR_LOCK = code(-3)
 NOT_LISTENING = code(-4)
+DIRECTORY_OFFLINE = code(-5)
 
 #: ``stop``: how a broker's process has ended.
 STOPS = {
@@ -357,12 +377,32 @@ STOPS = {
     3: "stopped cleanly",
     4: "exits: its registration is there already",
     5: "exits: its log is out of range",
+    6: "halts: a log directory has failed, and there is no other, or its release needs all",
 }
 STOP_KILLED = code(1)
 STOP_POWER = code(2)
 STOP_CLEAN = code(3)
 STOP_REGISTERED_ALREADY = code(4)
 STOP_OUT_OF_RANGE = code(5)
+STOP_LOG_DIRECTORY = code(6)
+
+#: ``progress``: of a rolling restart.
+ROLL_STATES = {
+    1: "stops the batch",
+    2: "has started the batch again",
+    3: "finds that no partition is under-replicated",
+    4: "asks for a preferred election",
+    5: "has waited in vain and goes on",
+    6: "has waited in vain and stops",
+    7: "is done",
+}
+ROLL_STOPS = code(1)
+ROLL_STARTED = code(2)
+ROLL_IN_SYNC = code(3)
+ROLL_PREFERS = code(4)
+ROLL_GOES_ON_ANYWAY = code(5)
+ROLL_GIVES_UP = code(6)
+ROLL_DONE = code(7)
 
 #: ``checkpoint``: which file.
 CHECKPOINTS = {1: "replication-offset-checkpoint", 2: "recovery-point-offset-checkpoint"}

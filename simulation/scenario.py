@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 
 from pydantic import ValidationError
 
+from tidegauge.simulation.fault_rates import with_drawn_faults
 from tidegauge.simulation.scenario_coherence import problems_of
 from tidegauge.simulation.scenario_errors import (
     Path,
@@ -31,10 +32,13 @@ from tidegauge.simulation.scenario_model import Scenario
 __all__ = ["Scenario", "ScenarioError", "load_scenario", "scenario_from_mapping"]
 
 
-def load_scenario(path: pathlib.Path) -> Scenario:
-    """The scenario in a YAML file."""
+def load_scenario(path: pathlib.Path, changes: Mapping[str, object] | None = None) -> Scenario:
+    """The scenario in a YAML file, with some of its top-level fields exchanged."""
     file = read_scenario_file(path)
-    return _scenario(file.data, str(path), file.line_of)
+    data = file.data
+    if isinstance(data, Mapping):
+        data = {**data, **(changes or {})}
+    return _scenario(data, str(path), file.line_of)
 
 
 def scenario_from_mapping(data: Mapping[str, object], source: str) -> Scenario:
@@ -54,4 +58,4 @@ def _scenario(data: object, source: str, line_of: Callable[[Path], int | None]) 
     problems = problems_of(scenario)
     if problems:
         raise scenario_error(source, problems, line_of)
-    return scenario
+    return with_drawn_faults(scenario)

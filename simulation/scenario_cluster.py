@@ -40,6 +40,8 @@ from tidegauge.simulation.scenario_settings import TOPIC_SETTINGS, ServerSetting
 
 #: The rack of all brokers where a scenario names none.
 DEFAULT_RACK = "default"
+#: Each is a bit of an integer.
+MOST_LOG_DIRECTORIES = 32
 #: Instead of a duration, where something may not happen at all.
 NEVER = "never"
 
@@ -113,6 +115,13 @@ class Cluster(Part):
         description="A broker that exits by itself (it found its own registration in ZooKeeper, "
         "or its log out of range in old releases) is started again by its supervisor so long "
         "after, or never.",
+    )
+    log_directories: int = Field(
+        default=1,
+        ge=1,
+        le=MOST_LOG_DIRECTORIES,
+        description="How many log directories (log.dirs) each broker has. A new log is made in "
+        "the one with the fewest.",
     )
     write_back_us: PositiveDuration = Field(
         default=30_000_000,

@@ -18,6 +18,7 @@ A fault without ``at`` waits for a step that begins it, and its ``for`` counts f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import (
@@ -30,6 +31,7 @@ from pydantic import (
 )
 
 from tidegauge.simulation.durations import Duration, PositiveDuration
+from tidegauge.simulation.scenario_costs import Latency
 from tidegauge.simulation.scenario_parts import (
     BrokerId,
     Listed,
@@ -87,6 +89,8 @@ class Endpoint(NamedTuple):
 
 
 def _selector(written: object) -> Selector:
+    if isinstance(written, Selector):
+        return written
     if isinstance(written, int) and not isinstance(written, bool) and written >= 0:
         return Selector(HOST, broker=written)
     if isinstance(written, str):
@@ -113,8 +117,17 @@ def _brokers_only(selector: Selector) -> Selector:
     return selector
 
 
+def _machines_only(selector: Selector) -> Selector:
+    if selector.kind in {BROKER, CONTROLLER}:
+        raise ValueError(
+            f"must be a broker's id, rack:NAME, zookeeper, clients or client:GROUP, not {selector}"
+        )
+    return selector
+
+
 SelectorField = Annotated[Selector, PlainValidator(_selector), PlainSerializer(_as_written)]
 BrokerSelector = Annotated[SelectorField, AfterValidator(_brokers_only)]
+MachineSelector = Annotated[SelectorField, AfterValidator(_machines_only)]
 #: The two ends of links.
 Ends = Annotated[tuple[Some[SelectorField], Some[SelectorField]], Field(strict=False)]
 
@@ -168,11 +181,15 @@ class PowerLossFault(FaultOfAnyKind):
     """Machines lose power; when it is back, their brokers start.
 
     No connection is closed, and nobody is told. Of each log, what is younger than the cluster's
-    `write_back` may be lost, from a point on that is drawn for that log.
+    `write_back` may be lost, from a point on that is drawn for that log. ZooKeeper has its data
+    when it is back, and sessions have their whole time-out again; clients go on where they were.
     """
 
     kind: Literal["power_loss"]
-    brokers: Some[BrokerSelector] = Field(description="Whose machines.")
+    brokers: Some[MachineSelector] = Field(
+        description="Whose machines. What else stands in a rack is named beside it: "
+        "`[rack:b, zookeeper, client:shop]`."
+    )
     keeps: Listed[KeptLog] = Field(
         default=(), description="Logs whose point is not drawn, but this one."
     )
@@ -189,6 +206,50 @@ class RestartFault(FaultOfAnyKind):
     brokers: Some[BrokerSelector] = Field(description="Which ones.")
 
 
+class RollingRestartFault(FaultOfAnyKind):
+    """Brokers are restarted cleanly one after the other, as operators do it.
+
+    Each of a batch is stopped, stays down for a while and is started; then come the next, until
+    it is done, or ends by its `for` or a step: what is down then still comes back.
+    """
+
+    kind: Literal["rolling_restart"]
+    brokers: Listed[BrokerSelector] = Field(
+        default=(), description="Which ones, in this order. Default: all, by their ids."
+    )
+    batch: int = Field(default=1, ge=1, description="How many at once.")
+    stopped_for_us: PositiveDuration = Field(
+        default=10_000_000,
+        alias="stopped_for",
+        description="How long a broker is down, from the end of its process to its start.",
+    )
+    wait_for_full_isr: bool = Field(
+        default=True,
+        description="Wait, before the next, until the brokers are registered again and no "
+        "partition with a replica on them is under-replicated, by ZooKeeper's state as "
+        "kafka-topics --describe --under-replicated-partitions reads it.",
+    )
+    poll_us: PositiveDuration = Field(
+        default=5_000_000, alias="poll", description="How often that is looked at."
+    )
+    timeout_us: PositiveDuration = Field(
+        default=600_000_000,
+        alias="timeout",
+        description="How long a batch may take, from when it is told to stop.",
+    )
+    on_timeout: Literal["stop", "go_on"] = Field(
+        default="stop", description="What then: no more is restarted, or the next ones are."
+    )
+    pause_us: Duration = Field(
+        default=0, alias="pause", description="How long to wait then before the next batch."
+    )
+    leadership_back: Literal["none", "after_each_batch", "at_end"] = Field(
+        default="none",
+        description="When a preferred election is asked for: of the partitions with a replica on "
+        "the batch, or at the end of all.",
+    )
+
+
 class ControllerMoveFault(FaultOfAnyKind):
     """/controller is deleted: the brokers elect a controller anew. It is over at once."""
 
@@ -203,11 +264,31 @@ class ControllerMoveFault(FaultOfAnyKind):
 
 
 class SlowDiskFault(FaultOfAnyKind):
-    """Disks are slow."""
+    """Disks are slow: each append takes longer, whether its broker leads or follows."""
 
     kind: Literal["slow_disk"]
     brokers: Some[BrokerSelector] = Field(description="Whose disks.")
-    delay_us: PositiveDuration = Field(alias="delay", description="More for each append.")
+    delay: Latency = Field(
+        description="More for each append: a duration, or quantiles from which each append draws."
+    )
+
+
+class LogDirectoryFailureFault(FaultOfAnyKind):
+    """A log directory of brokers cannot be written to.
+
+    It goes offline with the first write that fails. When the fault is over it can be used again,
+    which a broker finds out at its next start.
+    """
+
+    kind: Literal["log_directory_failure"]
+    brokers: Some[BrokerSelector] = Field(description="Whose.")
+    directory: int = Field(
+        default=1, ge=1, description="Which of the `log_directories` of the cluster, from 1 on."
+    )
+    how: Literal["failed", "full"] = Field(
+        default="failed",
+        description="failed: a start cannot read it either. full: a start loads its logs.",
+    )
 
 
 class SlowLinkFault(FaultOfAnyKind):
@@ -243,12 +324,22 @@ class ZooKeeperOutageFault(FaultOfAnyKind):
 
 
 LinkFault = SlowLinkFault | CutLinkFault
+
+
+def fault_name(faults: Sequence[FaultOfAnyKind], place: int) -> str:
+    """What people call a fault: its name, or its kind and which of all it is."""
+    fault = faults[place]
+    return fault.name or f"{getattr(fault, 'kind', '')}-{place + 1}"
+
+
 Fault = Annotated[
     PauseFault
     | CrashFault
     | PowerLossFault
     | RestartFault
+    | RollingRestartFault
     | SlowDiskFault
+    | LogDirectoryFailureFault
     | SlowLinkFault
     | CutLinkFault
     | ZooKeeperOutageFault
@@ -257,6 +348,7 @@ Fault = Annotated[
     one_of(
         "kind",
         *("pause", "crash", "power_loss", "restart", "slow_disk", "slow_link", "cut_link"),
-        *("zookeeper_outage", "controller_move"),
+        *("zookeeper_outage", "controller_move", "rolling_restart"),
+        "log_directory_failure",
     ),
 ]

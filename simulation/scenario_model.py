@@ -27,6 +27,7 @@ from tidegauge.simulation.scenario_cluster import (
     ZooKeeper,
 )
 from tidegauge.simulation.scenario_costs import Costs, Network
+from tidegauge.simulation.scenario_fault_rates import FaultRate
 from tidegauge.simulation.scenario_faults import (
     BROKER,
     CLIENT_GROUP,
@@ -37,6 +38,7 @@ from tidegauge.simulation.scenario_faults import (
     ZOOKEEPER,
     Endpoint,
     Fault,
+    RollingRestartFault,
     Selector,
 )
 from tidegauge.simulation.scenario_parts import Listed, Name, Part
@@ -91,6 +93,10 @@ class Scenario(Part):
     network: Network = Field(default=Network(), description="How long messages take.")
     costs: Costs = Field(default=Costs(), description="How long work takes.")
     faults: Listed[Fault] = Field(default=(), description="What goes wrong.")
+    fault_rates: Listed[FaultRate] = Field(
+        default=(),
+        description="... and how often more does: the seed draws when, and how long.",
+    )
     steps: Listed[Step] = Field(default=(), description="What is done, in this order.")
     checks: dict[str, Any] = Field(
         default_factory=dict, description="Reserved for the verdicts that are expected."
@@ -200,6 +206,13 @@ class Scenario(Part):
             elif selector.selects_brokers:
                 found.add(selector.broker)
         return sorted(found)
+
+    def brokers_in_turn(self, roll: RollingRestartFault) -> list[int]:
+        """The brokers that a rolling restart restarts, in this order."""
+        if not roll.brokers:
+            return list(self.broker_ids())
+        found = (broker for each in roll.brokers for broker in self.brokers_of([each]))
+        return list(dict.fromkeys(found))
 
     def endpoints_of(self, selectors: Iterable[Selector]) -> list[Endpoint]:
         """The ends of links that any of these selectors stands for, each of them once."""

@@ -33,6 +33,7 @@ from tidegauge.simulation.kinds import (
     ZK_RESPONSE,
 )
 from tidegauge.simulation.links import send
+from tidegauge.simulation.rolling_restarts import take_roll_answer
 from tidegauge.simulation.row_kinds import (
     STEP_TAKEN,
     STEP_TIMED_OUT,
@@ -378,6 +379,9 @@ def handle_operator_answer(
     """Take an answer of ZooKeeper or of a broker."""
     process = answer.destination
     client = clients.clients[client_of(topology, process)]
+    if answer.kind == ZK_RESPONSE and answer.wait_ms > 0:
+        take_roll_answer(kernel, topology, clients, answer)
+        return
     if answer.kind == ZK_RESPONSE and answer.value == ZK_CHILDREN and answer.request == _OF_TOPICS:
         if not client.topics_created:
             _create_topics(kernel, topology, clients, client, answer)

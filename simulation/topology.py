@@ -4,7 +4,8 @@ Brokers have an index, topic partitions a number, and each partition a table of 
 by slot (``replication/replica_list.py``). Processes are numbered in one row: brokers, then
 each broker's controller, then ZooKeeper, then the clients. Znodes too: the fixed ones, one
 per broker, per topic and per partition, those by which topics are moved and deleted (if a step
-does), then room for notifications.
+does), those by which failures of log directories are told (if one fails), then room for
+notifications.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ class Sizes(Record):
     width: i64
     #: Znodes by which an operator has replicas moved and topics deleted; 0: no step does either.
     admin_znodes: i64
+    #: Log directories of each broker.
+    log_directories: i64
+    #: Znodes by which brokers tell that one has failed; 0: none ever does.
+    log_dir_znodes: i64
 
 
 class TopicPartition(Record):
@@ -119,9 +124,28 @@ def topic_deletion_znode(topology: Topology, topic: int) -> int:
 
 
 @rule
+def log_dir_events_znode(topology: Topology) -> int:
+    """/log_dir_event_notification, where there are ``log_dir_znodes``."""
+    return reassign_partitions_znode(topology) + topology.sizes[0].admin_znodes
+
+
+@rule
+def log_dir_event_znode(topology: Topology, broker: int, directory: int) -> int:
+    """/log_dir_event_notification/log_dir_event_<n>: the place of it for a broker's directory."""
+    place = broker * topology.sizes[0].log_directories + directory
+    return log_dir_events_znode(topology) + 1 + place
+
+
+@rule
+def is_log_dir_event(topology: Topology, znode: int) -> bool:
+    """Whether a znode is a child of /log_dir_event_notification."""
+    return log_dir_events_znode(topology) < znode < first_notification_znode(topology)
+
+
+@rule
 def first_notification_znode(topology: Topology) -> int:
     """The first of the znodes that become children of /isr_change_notification."""
-    return reassign_partitions_znode(topology) + topology.sizes[0].admin_znodes
+    return log_dir_events_znode(topology) + topology.sizes[0].log_dir_znodes
 
 
 @inner_rule

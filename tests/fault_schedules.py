@@ -28,6 +28,7 @@ def schedule(seed: int) -> Scenario:
     brokers = list(range(1, draw.randint(3, 5) + 1))
     topics = _topics(draw, brokers)
     faults = [_fault(draw, brokers) for _ in range(draw.randint(3, 9))]
+    faults += [_repair(fault) for fault in faults if fault["kind"] == "log_directory_failure"]
     story: dict[str, Any] = {
         "duration": f"{DURATION_S}s",
         "seed": seed,
@@ -37,6 +38,7 @@ def schedule(seed: int) -> Scenario:
             "start_spread": "1s",
             "restart_after_exit": "2s",
             "write_back": draw.choice(["5s", "30s"]),
+            "log_directories": draw.choice([1, 2, 3]),
             "settings": {
                 "zookeeper.session.timeout.ms": draw.choice([2000, 4000, 6000]),
                 "replica.lag.time.max.ms": draw.choice([4000, 10000]),
@@ -102,13 +104,15 @@ def _fault(draw: Random, brokers: list[int]) -> dict[str, Any]:
     fault: dict[str, Any] = {"at": f"{begin_s * 1000:.0f}ms", "for": f"{length_s * 1000:.0f}ms"}
     kind = draw.choice(
         [*_PROCESS_FAULTS, *_PROCESS_FAULTS, "cut_link", "cut_link", "slow_link", "slow_disk",
-         "zookeeper_outage", "controller_move"]
+         "zookeeper_outage", "controller_move", "log_directory_failure", "rolling_restart"]
     )  # fmt: skip
     fault["kind"] = kind
-    if kind in (*_PROCESS_FAULTS, "slow_disk"):
+    if kind in (*_PROCESS_FAULTS, "slow_disk", "log_directory_failure", "rolling_restart"):
         fault["brokers"] = draw.sample(brokers, draw.choice([1, 1, 1, 2, len(brokers)]))
     if kind in ("slow_disk", "slow_link"):
         fault["delay"] = f"{draw.randint(1, 400)}ms"
+    if kind == "slow_disk" and draw.random() < 0.5:
+        fault["delay"] = {"min": "1ms", "p50": "5ms", "p99": fault["delay"]}
     if kind in ("cut_link", "slow_link"):
         fault["between"] = _ends(draw, brokers)
         fault["one_way"] = draw.random() < 0.3
@@ -116,7 +120,32 @@ def _fault(draw: Random, brokers: list[int]) -> dict[str, Any]:
         fault["how"] = draw.choice(["pause", "restart"])
     if kind == "controller_move":
         del fault["for"]
+    if kind == "log_directory_failure":
+        fault["how"] = draw.choice(["failed", "full"])
+    if kind == "rolling_restart":
+        fault |= _roll(draw)
     return fault
+
+
+def _roll(draw: Random) -> dict[str, Any]:
+    """What is drawn of a rolling restart beside its time and its brokers."""
+    return {
+        "batch": draw.choice([1, 1, 2]),
+        "stopped_for": draw.choice(["100ms", "2s"]),
+        "pause": draw.choice(["0s", "1s"]),
+        "poll": "500ms",
+        "timeout": "10s",
+        "wait_for_full_isr": draw.random() < 0.7,
+        "on_timeout": draw.choice(["stop", "go_on"]),
+        "leadership_back": draw.choice(["none", "after_each_batch", "at_end"]),
+    }
+
+
+def _repair(failure: dict[str, Any]) -> dict[str, Any]:
+    """A log directory that works again is used from the next start of its broker on."""
+    begins_ms, lasts_ms = (int(failure[field].removesuffix("ms")) for field in ("at", "for"))
+    restart = {"kind": "restart", "at": f"{begins_ms + lasts_ms + 100}ms", "for": "1s"}
+    return restart | {"brokers": failure["brokers"]}
 
 
 def _ends(draw: Random, brokers: list[int]) -> list[list[int | str]]:

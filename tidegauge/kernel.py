@@ -41,6 +41,7 @@ from tidegauge.simulation.kinds import (
     SUPERVISOR_STARTS,
 )
 from tidegauge.simulation.links import arrives, handle_process_release, waits_in_process
+from tidegauge.simulation.rolling_restarts import take_operator_fault
 from tidegauge.simulation.row_kinds import MESSAGE
 from tidegauge.simulation.rows import new_row, traces_all, write_minor
 from tidegauge.simulation.topology import Topology
@@ -110,7 +111,7 @@ def _deliver(
     context.cause_process = event.cause_process
     context.cause_sequence = event.cause_sequence
     if event.kind <= LAST_FAULT_KIND:
-        _take_fault(kernel, topology, brokers, plane, event)
+        _take_fault(kernel, topology, brokers, plane, clients, event)
         return
     if not arrives(kernel, event):
         return
@@ -136,7 +137,12 @@ def _deliver(
 
 @inner_rule
 def _take_fault(
-    kernel: Kernel, topology: Topology, brokers: Brokers, plane: ControlPlane, event: Event
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    plane: ControlPlane,
+    clients: Clients,
+    event: Event,
 ) -> None:
     """What nothing can hold back: faults, and what begins or is released after them."""
     if event.kind == LINK_RELEASE:
@@ -157,6 +163,8 @@ def _take_fault(
             take_controller_fault(kernel, topology, plane, event)
         elif role == ZOOKEEPER:
             take_zookeeper_fault(kernel, topology, plane, event)
+        else:
+            take_operator_fault(kernel, clients, event)
     free_event(kernel, event)
 
 

@@ -21,6 +21,7 @@ from tidegauge.simulation.links import NETWORK_TABLES, RETRANSMISSION_AFTER_CUT
 from tidegauge.simulation.random_streams import QUANTILES
 from tidegauge.simulation.row_kinds import SCHEMA_VERSION
 from tidegauge.simulation.scenario import Scenario
+from tidegauge.simulation.scenario_faults import fault_name
 from tidegauge.simulation.trace_file import TraceWriter
 from tidegauge.simulation.trace_hash import trace_sha256
 
@@ -160,11 +161,11 @@ def manifest_of(plan: ClusterPlan) -> dict[str, Any]:
         ],
         "faults": [
             {
-                "name": fault.name or f"{fault.kind}-{number + 1}",
+                "name": fault_name(plan.faults, number),
                 "kind": fault.kind,
                 "text": _fault_text(fault),
             }
-            for number, fault in enumerate(scenario.faults)
+            for number, fault in enumerate(plan.faults)
         ],
     }
 
@@ -176,7 +177,7 @@ def _fault_text(fault: Any) -> str:
         one, other = (",".join(str(end) for end in ends) for ends in fault.between)
         return f"{fault.kind} {one} {arrow} {other}"
     if hasattr(fault, "brokers"):
-        return f"{fault.kind} of {','.join(str(broker) for broker in fault.brokers)}"
+        return f"{fault.kind} of {','.join(str(each) for each in fault.brokers) or 'all'}"
     return str(fault.kind)
 
 

@@ -17,7 +17,14 @@ from tidegauge.controller import phases
 from tidegauge.replication import errors, replica_list
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation import kinds, zookeeper_errors
-from tidegauge.simulation.row_kinds import CHECKPOINTS, MOMENTS, REASONS, STOPS, UNSEEN
+from tidegauge.simulation.row_kinds import (
+    CHECKPOINTS,
+    MOMENTS,
+    REASONS,
+    ROLL_STATES,
+    STOPS,
+    UNSEEN,
+)
 from tidegauge.znode_paths import ZnodePaths
 
 # fmt: off
@@ -33,6 +40,8 @@ WORDS: dict[str, str] = {
         "log end offset {log_end_offset}, {epoch_count} leader epoch(s)",
     "log_lost": "its log loses what was not on disk: from {old_end_offset} to {end_offset}",
     "broker_stopped": "{broker} is gone: {stop}",
+    "log_dir_failed": "cannot write to log directory {directory}",
+    "replica_offline": "its replica is offline with log directory {directory}",
     "controlled_shutdown_sent":
         "asks {to_process} to move its leaders away, attempt {attempt}",
     "controlled_shutdown_answered":
@@ -110,6 +119,8 @@ WORDS: dict[str, str] = {
     "topic_deleted": "has deleted {topic}",
     "notification_read":
         "reads isr_change_notification {notification} about {partition_count} partition(s)",
+    "log_dir_event_read": "reads that a log directory of {broker} has failed",
+    "replica_found_offline": "learns that the replica of {replica} is offline",
     "controller_resigned": "{broker} is no longer controller, controller epoch {controller_epoch}",
     "controller_event_done": "is done with event {event_kind} after {processing_us}",
     "broker_shuts_down":
@@ -119,6 +130,9 @@ WORDS: dict[str, str] = {
         "{error}",
     "step_taken": "step {step} of the scenario is taken",
     "step_timed_out": "the condition of step {step} did not come true in time",
+    "roll_progress":
+        "{fault}: {progress} ({broker_count} broker(s), from {broker} on); {unregistered} "
+        "unregistered, {under_replicated} partition(s) under-replicated",
     "step_answered":
         "step {step} is answered by {from_process}: {error}, offset {offset}, "
         "end offset {end_offset}, epoch {epoch}",
@@ -294,6 +308,10 @@ SPOKEN: dict[str, Callable[[Names, TraceRow, int], str]] = {
     "event_kind": _one_of(phases.NAMES),
     "stop": _one_of(STOPS),
     "checkpoint": _one_of(CHECKPOINTS),
+    "progress": _one_of(ROLL_STATES),
+    "directory": lambda _names, _row, directory: (
+        str(directory + 1) if directory >= 0 else "unknown"
+    ),
     "high_watermark": _high_watermark,
     "clean": _one_of({0: "not stopped cleanly before", 1: "stopped cleanly before"}),
     "is_new_leader": _one_of({0: "stays leader", 1: "becomes leader"}),

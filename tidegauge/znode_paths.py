@@ -1,8 +1,8 @@
 """The paths of znodes: what rows of the trace call by a number, people know by its path.
 
 The numbers are those of ``simulation/topology.py``: the fixed znodes first, then one for each
-broker, topic and partition, and those by which steps move replicas
-and delete topics. All higher ones are places
+broker, topic and partition, those by which steps move replicas and delete topics, and those by
+which brokers tell of failed log directories. All higher ones are places
 for children of /isr_change_notification. A place is taken again when its child is gone, so only
 the sequence number that ZooKeeper gave to the child tells its path.
 """
@@ -37,9 +37,6 @@ FIXED_PATHS: dict[int, str] = {
 ADMIN_STEPS = frozenset({"delete_topic", "reassign"})
 
 
-_CHILD = f"{FIXED_PATHS[int(NOTIFICATIONS_ZNODE)]}/isr_change_"
-
-
 class ZnodeSort(Enum):
     """What a znode is about."""
 
@@ -53,12 +50,20 @@ class ZnodeSort(Enum):
     REASSIGNMENT = "partitions whose replicas are to be moved, and to where"
     DELETIONS = "nothing; its children are topics that are to be deleted"
     TOPIC_DELETION = "nothing; its topic is to be deleted"
+    LOG_DIR_EVENTS = "nothing; it has children, too"
+    LOG_DIR_EVENT = "the broker of which a log directory has failed"
     NOTIFICATION = "partitions whose ISR has changed"
 
 
-_ADMIN_PATHS = {
+_PATHS = {
     ZnodeSort.REASSIGNMENT: "/admin/reassign_partitions",
     ZnodeSort.DELETIONS: "/admin/delete_topics",
+    ZnodeSort.LOG_DIR_EVENTS: "/log_dir_event_notification",
+}
+#: Children that ZooKeeper has numbered.
+_CHILDREN = {
+    ZnodeSort.NOTIFICATION: f"{FIXED_PATHS[int(NOTIFICATIONS_ZNODE)]}/isr_change_",
+    ZnodeSort.LOG_DIR_EVENT: f"{_PATHS[ZnodeSort.LOG_DIR_EVENTS]}/log_dir_event_",
 }
 
 
@@ -77,7 +82,12 @@ class ZnodePaths:
         """Count brokers, topics and partitions in a manifest (``run_folder.py``)."""
         self._brokers: list[int] = list(manifest["brokers"])
         self._partitions = [(each["topic"], each["partition"]) for each in manifest["partitions"]]
-        steps = manifest["scenario"].get("steps", ())
+        scenario = manifest["scenario"]
+        steps = scenario.get("steps", ())
+        directories = scenario["cluster"].get("log_directories", 1)
+        kinds = {fault["kind"] for fault in scenario.get("faults", ())}
+        self._directories_fail = "log_directory_failure" in kinds
+        self._log_dir_events = len(self._brokers) * directories * self._directories_fail
         self._moves = any(step["do"] in ADMIN_STEPS for step in steps)
         #: Names of topics, in the order of their numbers.
         self.topics: tuple[str, ...] = tuple(dict.fromkeys(topic for topic, _ in self._partitions))
@@ -99,6 +109,8 @@ class ZnodePaths:
             (ZnodeSort.REASSIGNMENT, self._moves),
             (ZnodeSort.DELETIONS, self._moves),
             (ZnodeSort.TOPIC_DELETION, len(self.topics) * self._moves),
+            (ZnodeSort.LOG_DIR_EVENTS, self._directories_fail),
+            (ZnodeSort.LOG_DIR_EVENT, self._log_dir_events),
         ):
             if number < count:
                 return KnownZnode(sort, number)
@@ -115,8 +127,9 @@ class ZnodePaths:
         if sort is ZnodeSort.STATE:
             topic, partition = self._partitions[number]
             return f"{FIXED_PATHS[int(TOPICS_ZNODE)]}/{topic}/partitions/{partition}/state"
-        if sort is ZnodeSort.NOTIFICATION:
-            return _CHILD + ("*" if sequence_number is None else f"{sequence_number:010}")
+        if sort in _CHILDREN:
+            named = "*" if sequence_number is None else f"{sequence_number:010}"
+            return _CHILDREN[sort] + named
         if sort is ZnodeSort.TOPIC_DELETION:
-            return f"{_ADMIN_PATHS[ZnodeSort.DELETIONS]}/{self.topics[number]}"
-        return FIXED_PATHS.get(znode) or _ADMIN_PATHS.get(sort, f"znode {znode}")
+            return f"{_PATHS[ZnodeSort.DELETIONS]}/{self.topics[number]}"
+        return FIXED_PATHS.get(znode) or _PATHS.get(sort, f"znode {znode}")

@@ -31,6 +31,8 @@ _ROWS = _ISR_CHANGES | {
     "znode_deleted",
 }
 
+#: What a broker says of itself.
+_OF_BROKERS = {ZnodeSort.CONTROLLER, ZnodeSort.BROKER, ZnodeSort.LOG_DIR_EVENT}
 #: What somebody asks for, or tells.
 _OF_OTHERS = {
     ZnodeSort.NOTIFICATION,
@@ -176,11 +178,8 @@ class ZnodeTree:
             is_notification = sort is ZnodeSort.NOTIFICATION
             sent = self._sent.get(row["writer"]) if is_notification else None
             return None if sent is None else _json(self._notification(sent))
-        if sort is ZnodeSort.CONTROLLER:
-            broker = self._id(row["writer"])
-            return _json({"version": 1, "brokerid": broker, "timestamp": _timestamp(row)})
-        if sort is ZnodeSort.BROKER:
-            return _json(self._registration(row))
+        if sort in _OF_BROKERS:
+            return _json(self._of_broker(sort, row))
         if sort is ZnodeSort.TOPIC:
             return _json(self._topic(self._paths.topics[number]))
         return _json(self._state(row, number))
@@ -189,6 +188,15 @@ class ZnodeTree:
         """Id of a broker; nobody (-1) stays nobody."""
         broker = self._names.broker_id(index)
         return index if broker is None else broker
+
+    def _of_broker(self, sort: ZnodeSort, row: TraceRow) -> dict[str, object]:
+        """Source: ControllerZNode and LogDirEventNotificationSequenceZNode.encode@2.6.0."""
+        broker = self._id(row["writer"])
+        if sort is ZnodeSort.CONTROLLER:
+            return {"version": 1, "brokerid": broker, "timestamp": _timestamp(row)}
+        if sort is ZnodeSort.LOG_DIR_EVENT:
+            return {"version": 1, "broker": broker, "event": 1}
+        return self._registration(row)
 
     def _registration(self, row: TraceRow) -> dict[str, object]:
         """Source: BrokerIdZNode.encode@2.6.0."""

@@ -80,15 +80,14 @@ def run_scenario(
 
 def _load(scenario: str, seed: int | None, trace: str | None) -> Scenario:
     from tidegauge.shipped_scenarios import find_scenario
-    from tidegauge.simulation.scenario import load_scenario, scenario_from_mapping
+    from tidegauge.simulation.scenario import load_scenario
 
-    loaded = load_scenario(find_scenario(scenario))
     changes: dict[str, Any] = {}
     if seed is not None:
         changes["seed"] = seed
     if trace is not None:
         changes["trace"] = trace
-    return scenario_from_mapping(loaded.resolved() | changes, scenario) if changes else loaded
+    return load_scenario(find_scenario(scenario), changes)
 
 
 @contextmanager
