@@ -24,6 +24,7 @@ from tidegauge.actors.fetcher_thread import (
 from tidegauge.actors.follower import start_fetchers
 from tidegauge.actors.leader import close_account, keep_room_for_epochs, try_high_watermark
 from tidegauge.actors.locks import wait_for_lock
+from tidegauge.actors.logs import write_log_runs
 from tidegauge.actors.state import Broker, Brokers, epochs_of, now_ms
 from tidegauge.actors.topic_configs import topic_config
 from tidegauge.actors.zookeeper_client import read_topic_configs
@@ -56,6 +57,7 @@ from tidegauge.simulation.row_kinds import (
     BECAME_FOLLOWER,
     BECAME_LEADER,
     MOMENT_LEADER,
+    REASON_LEADER,
     REASON_TERM,
     REQUEST_REFUSED,
 )
@@ -285,6 +287,8 @@ def _lead(
     )
     if is_new_leader:
         _forget_accounts(topology, brokers, row)
+    # What a term begins with: all that it exposes and acknowledges lies in this log and behind it.
+    write_log_runs(kernel, brokers, row, REASON_LEADER)
     written = new_row(kernel, hosted.broker, BECAME_LEADER)
     written.values[0] = hosted.partition
     written.values[1] = partition.leader_epoch

@@ -6,7 +6,8 @@ same numbers for the same things.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -63,6 +64,9 @@ class ClusterPlan:
     """Everything that a scenario fixes, numbered."""
 
     scenario: Scenario
+    #: Switches of ``ReleaseRules`` that are set otherwise than the releases say, for all brokers:
+    #: a test switches a rule off to show what it is for.
+    switches: Mapping[str, int | bool] = field(default_factory=dict)
 
     @cached_property
     def brokers(self) -> tuple[int, ...]:

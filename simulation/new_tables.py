@@ -46,6 +46,7 @@ from tidegauge.simulation.kernel import (
     MetadataHead,
     PartitionData,
     Process,
+    QuantileUse,
     Row,
 )
 from tidegauge.simulation.kinds import KINDS
@@ -103,6 +104,8 @@ def new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:
     rules = new_records(ReleaseRules, len(plan.brokers))
     for index, broker in enumerate(plan.brokers):
         rules[index] = rules_of(*plan.scenario.release_of(broker))
+        for switch, value in plan.switches.items():
+            setattr(rules[index], switch, value)
     return rules
 
 
@@ -127,6 +130,7 @@ def new_kernel(
         processes=_processes(plan, hosted),
         links=new_records(Link, count * count),
         quantiles=_quantiles(plan),
+        quantile_uses=new_records(QuantileUse, int(NETWORK_TABLES) + len(COST_NAMES)),
         rows=new_records(Row, 0),
         faults=new_records(Fault, len(plan.scenario.faults)),
         fault_roles=new_records(FaultRole, len(plan.scenario.faults) * count),

@@ -16,6 +16,7 @@ from pydantic import Field, field_validator
 
 from tidegauge.replication.release_versions import Release
 from tidegauge.replication.releases import DEFAULT_RELEASE
+from tidegauge.simulation.checks import CHECK_NAMES
 from tidegauge.simulation.durations import PositiveDuration, format_duration
 from tidegauge.simulation.replica_assignment import assign_replicas_to_brokers
 from tidegauge.simulation.scenario_cluster import (
@@ -27,6 +28,7 @@ from tidegauge.simulation.scenario_cluster import (
     ZooKeeper,
 )
 from tidegauge.simulation.scenario_costs import Costs, Network
+from tidegauge.simulation.scenario_errors import Problem, ProblemsError, did_you_mean
 from tidegauge.simulation.scenario_faults import (
     BROKER,
     CLIENT_GROUP,
@@ -48,6 +50,9 @@ from tidegauge.simulation.scenario_settings import (
 )
 from tidegauge.simulation.scenario_steps import ReassignStep, Step
 from tidegauge.simulation.scenario_workload import ConsumerGroup, ProducerGroup, Workload
+
+#: Whether a check holds.
+Verdict = bool | Literal["unknown"]
 
 _DELIVERY_TIMEOUT = "delivery.timeout.ms"
 _REQUEST_TIMEOUT = "request.timeout.ms"
@@ -86,15 +91,27 @@ class Scenario(Part):
     costs: Costs = Field(default=Costs(), description="How long work takes.")
     faults: Listed[Fault] = Field(default=(), description="What goes wrong.")
     steps: Listed[Step] = Field(default=(), description="What is done, in this order.")
-    checks: dict[str, Any] = Field(
-        default_factory=dict, description="Reserved for the verdicts that are expected."
+    liveness: bool = Field(
+        default=True,
+        description="Once the run is over all faults end, and it is seen whether everything "
+        "becomes well again.",
+    )
+    checks: dict[str, Verdict] = Field(
+        default_factory=dict,
+        description="Verdicts that are expected. Where nothing is said, true, or false if a "
+        "setting permits it.",
     )
 
     @field_validator("checks")
     @classmethod
-    def _are_for_later(cls, checks: dict[str, Any]) -> dict[str, Any]:
-        if checks:
-            raise ValueError("must be empty: this release has no checks whose verdict to expect")
+    def _are_known(cls, checks: dict[str, Verdict]) -> dict[str, Verdict]:
+        problems = [
+            Problem((name,), f"unknown check; {did_you_mean(name, CHECK_NAMES)}")
+            for name in checks
+            if name not in CHECK_NAMES
+        ]
+        if problems:
+            raise ProblemsError(problems)
         return checks
 
     def __eq__(self, other: object) -> bool:
