@@ -52,6 +52,7 @@ from tidegauge.replication.isr_update import (
     shrunk_isr,
 )
 from tidegauge.replication.partition import is_leader
+from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, first, rest, size, without
 from tidegauge.simulation.events import add_item, new_event, set_timer
 from tidegauge.simulation.faults import because_of
@@ -227,6 +228,8 @@ def send_isr(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> 
     request.znode = state_znode(topology, hosted.partition)
     request.partition = hosted.partition
     request.version = partition.partition_epoch
+    if brokers.brokers[hosted.broker].isr_written_unconditionally:
+        request.version = UNDEFINED
     item = add_item(kernel, request, hosted.partition)
     item.leader = partition.local_replica
     item.leader_epoch = partition.leader_epoch

@@ -69,6 +69,9 @@ class Broker(Record):
     #: After how long the operating system has put on disk what was appended.
     write_back_us: i64
 
+    #: Only a test has it so: ISRs are written to ZooKeeper whatever version is there.
+    isr_written_unconditionally: flag
+
     # Its process.
     #: How often it was started.
     starts: i64

@@ -8,9 +8,10 @@ request.timeout.ms is passed over.
 from __future__ import annotations
 
 from tidegauge.replication.compiled import inner_rule
-from tidegauge.simulation.client_state import Client, Clients
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.client_state import Client, Clients, Target
 from tidegauge.simulation.events import add_item, new_event, set_timer
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import METADATA, METADATA_REFRESH, REQUEST_TIMES_OUT
 from tidegauge.simulation.links import send
 from tidegauge.simulation.topology import Topology
@@ -92,7 +93,7 @@ def take_metadata(kernel: Kernel, topology: Topology, clients: Clients, answer: 
     while cursor >= 0:
         item = kernel.items[cursor]
         cursor = item.next
-        clients.targets[target].leader = item.leader
+        _take_leader(client, clients.targets[target], item)
         complete = complete and item.leader >= 0
         target += 1
     if complete:
@@ -102,3 +103,19 @@ def take_metadata(kernel: Kernel, topology: Topology, clients: Clients, answer: 
         delay_us = client.retry_backoff_ms * 1000
         _ask_next_after(kernel, client, answer.destination, delay_us)
     return complete
+
+
+@inner_rule
+def _take_leader(client: Client, target: Target, item: PartitionData) -> None:
+    """Believe an answer about one partition, unless it comes from one who knows less.
+
+    Without leader epochs a broker that was stopped for long sends clients back to a leader of long
+    ago, and a consumer there finds its offset out of range.
+
+    Source: Metadata.updateLastSeenEpochIfNewer@2.1.0 (KIP-320).
+    """
+    if client.knows_leader_epochs and item.leader_epoch != UNDEFINED:
+        if item.leader_epoch < target.leader_epoch:
+            return
+        target.leader_epoch = item.leader_epoch
+    target.leader = item.leader

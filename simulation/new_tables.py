@@ -105,7 +105,8 @@ def new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:
     for index, broker in enumerate(plan.brokers):
         rules[index] = rules_of(*plan.scenario.release_of(broker))
         for switch, value in plan.switches.items():
-            setattr(rules[index], switch, value)
+            if switch in rules.dtype.names:
+                rules[index][switch] = value
     return rules
 
 
@@ -307,6 +308,7 @@ def new_clients(plan: ClusterPlan) -> Clients:
     for field in ("flight_first", "flight_last", "waiting_first", "waiting_last"):
         column(clients.connections, field)[:] = NONE
     column(clients.targets, "leader")[:] = NONE
+    column(clients.targets, "leader_epoch")[:] = NONE
     clients.pool[0].free_batch = NONE
     clients.pool[0].clients = len(plan.clients)
     clients.pool[0].steps = len(plan.scenario.steps)
@@ -346,6 +348,7 @@ def _plan_client(plan: ClusterPlan, planned: PlannedClient, client: Client) -> N
         client.kind = OPERATOR
         return
     client.start_us = group.start_us
+    client.knows_leader_epochs = rules_of(plan.scenario.release).fetch_fenced
     if isinstance(group, ProducerGroup):
         _plan_producer(plan, group, planned.number, client)
     else:

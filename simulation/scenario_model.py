@@ -51,9 +51,6 @@ from tidegauge.simulation.scenario_settings import (
 from tidegauge.simulation.scenario_steps import ReassignStep, Step
 from tidegauge.simulation.scenario_workload import ConsumerGroup, ProducerGroup, Workload
 
-#: Whether a check holds.
-Verdict = bool | Literal["unknown"]
-
 _DELIVERY_TIMEOUT = "delivery.timeout.ms"
 _REQUEST_TIMEOUT = "request.timeout.ms"
 
@@ -96,7 +93,7 @@ class Scenario(Part):
         description="Once the run is over all faults end, and it is seen whether everything "
         "becomes well again.",
     )
-    checks: dict[str, Verdict] = Field(
+    checks: dict[str, Any] = Field(
         default_factory=dict,
         description="Verdicts that are expected. Where nothing is said, true, or false if a "
         "setting permits it.",
@@ -104,11 +101,16 @@ class Scenario(Part):
 
     @field_validator("checks")
     @classmethod
-    def _are_known(cls, checks: dict[str, Verdict]) -> dict[str, Verdict]:
+    def _are_known(cls, checks: dict[str, Any]) -> dict[str, Any]:
         problems = [
             Problem((name,), f"unknown check; {did_you_mean(name, CHECK_NAMES)}")
             for name in checks
             if name not in CHECK_NAMES
+        ]
+        problems += [
+            Problem((name,), f"must be true, false or unknown, not {verdict!r}")
+            for name, verdict in checks.items()
+            if not isinstance(verdict, bool) and verdict != "unknown"
         ]
         if problems:
             raise ProblemsError(problems)

@@ -180,8 +180,8 @@ def _take_state(history: History, known: PartitionHistory, partition: int, row: 
     leader = NONE
     if slot >= 0:
         leader = history.slots[history.places[partition].first_slot + slot].broker
-        is_another = known.exists and leader != known.leader
-        known.unclean = known.unclean or (is_another and not contains(known.isr, slot))
+        is_elected = known.exists and leader != known.leader and row.values[3] > known.leader_epoch
+        known.unclean = known.unclean or (is_elected and not contains(known.isr, slot))
     known.leader = leader
     known.leader_epoch = row.values[3]
     known.isr = row.values[5]
