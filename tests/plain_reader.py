@@ -85,30 +85,40 @@ class PlainReader:
         return self.slots[partition][slot] if slot >= 0 else None
 
     def _keep_state(self, row: TraceRow) -> None:
-        kind, process = row.kind, row["process"]
+        kind = row.kind
         if kind in {"znode_created", "znode_set", "znode_deleted"}:
             self._keep_znode(row)
-        elif kind == "became_leader":
-            self.leaders[row["partition"]] = (process, row["leader_epoch"])
-        elif kind in {"became_follower", "replica_stopped", "log_deleted"}:
-            if self.leaders.get(row["partition"], (-1, -1))[0] == process:
-                del self.leaders[row["partition"]]
-        elif kind in {"broker_loading", "broker_started"}:
-            self.alive.add(process)
-        elif kind == "broker_stopped":
-            self.alive.discard(process)
-            self.stopped.pop(process, None)
-            led = [each for each, (broker, _) in self.leaders.items() if broker == process]
-            for partition in led:
-                del self.leaders[partition]
-        elif kind == "fault_began" and row["kind"] == PAUSE and process in self.alive:
-            self.stopped[process].add(row["fault"])
-        elif kind == "fault_ended" and row["kind"] == PAUSE:
-            self.stopped[process].discard(row["fault"])
+        elif kind in {"became_leader", "became_follower", "replica_stopped", "log_deleted"}:
+            self._keep_leader(row)
+        elif kind in {"broker_loading", "broker_started", "broker_stopped"}:
+            self._keep_life(row["process"], lives=kind != "broker_stopped")
+        elif kind in {"fault_began", "fault_ended"} and row["kind"] == PAUSE:
+            stopped = self.stopped[row["process"]]
+            if kind == "fault_ended":
+                stopped.discard(row["fault"])
+            elif row["process"] in self.alive:
+                stopped.add(row["fault"])
         elif kind == "topic_configured":
             for partition, topic in enumerate(self.topic_of):
                 if topic == row["topic"]:
                     self.min_isr[partition] = row["min_insync_replicas"]
+
+    def _keep_leader(self, row: TraceRow) -> None:
+        partition, process = row["partition"], row["process"]
+        if row.kind == "became_leader":
+            self.leaders[partition] = (process, row["leader_epoch"])
+        elif self.leaders.get(partition, (-1, -1))[0] == process:
+            del self.leaders[partition]
+
+    def _keep_life(self, process: int, *, lives: bool) -> None:
+        if lives:
+            self.alive.add(process)
+            return
+        self.alive.discard(process)
+        self.stopped.pop(process, None)
+        self.leaders = {
+            partition: leader for partition, leader in self.leaders.items() if leader[0] != process
+        }
 
     def _keep_znode(self, row: TraceRow) -> None:
         sort, number = self._znode(row["znode"])

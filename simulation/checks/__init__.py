@@ -13,7 +13,7 @@ if it was not, and "unknown" if that cannot be said.
 **To add a check**: a file of its own here that says what must hold, where that comes from, and
 notes with ``breaches.note_breach`` what breaks it; its number in ``numbers.py``; a call where
 ``judgement.py`` sees the row; its name in :data:`CHECKS`; and a scenario in which it is broken, in
-``tests/checks``.
+``tests/tidegauge/test_checks.py``.
 """
 
 from __future__ import annotations

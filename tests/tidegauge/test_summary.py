@@ -30,7 +30,11 @@ def twelve_brokers() -> Scenario:
                 "brokers": 12,
                 "racks": racks,
                 "restart_after_exit": "2s",
-                "settings": {"zookeeper.session.timeout.ms": 6000, "min.insync.replicas": 2},
+                "settings": {
+                    "zookeeper.session.timeout.ms": 6000,
+                    "replica.lag.time.max.ms": 10000,
+                    "min.insync.replicas": 2,
+                },
             },
             "topics": [
                 {"name": "orders", "partitions": 120, "replication_factor": 3},
@@ -57,6 +61,12 @@ def twelve_brokers() -> Scenario:
                 *restarts,
                 {"kind": "power_loss", "brokers": ["rack:b"], "at": "40s", "for": "45s"},
                 {"kind": "pause", "brokers": [2], "at": "60s", "for": "10s"},
+                {
+                    "kind": "cut_link",
+                    "between": [["broker:11"], ["rack:a"]],
+                    "at": "100s",
+                    "for": "30s",
+                },
                 {"kind": "crash", "brokers": [9, 10], "at": "95s", "for": "20s"},
             ],
         },
@@ -131,7 +141,7 @@ def test_the_cost_model_s_parameters_that_were_asked_for_are_named(tmp_path: Pat
 
 
 def test_figures_end_with_the_run_and_not_with_the_liveness_phase(tmp_path: Path) -> None:
-    """A broker that is down at the end comes back into the ISR afterwards: no expansion of the run."""
+    """A broker that is down at the end comes back into the ISR afterwards: that is not counted."""
     fault = {"kind": "crash", "brokers": [3], "at": "3s"}
     settings = {"zookeeper.session.timeout.ms": 1500}
     scenario = cluster_of(settings, faults=[fault], liveness=True, zookeeper={"tick_ms": 500})
