@@ -131,7 +131,6 @@ from tidegauge.simulation.kinds import (
     ZK_RESPONSE,
 )
 from tidegauge.simulation.row_kinds import (
-    REASON_END,
     SAMPLED,
     STOP_KILLED,
 )
@@ -348,11 +347,11 @@ def _sample(kernel: Kernel, brokers: Brokers, broker: int) -> None:
 
 
 @inner_rule
-def close_broker(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+def close_broker(kernel: Kernel, brokers: Brokers, broker: int, reason: int) -> None:
     """Write down, at the end of a run, what its leaders have promised and its logs hold."""
     row = brokers.brokers[broker].first_log
     while row != NONE:
         if is_leader(brokers.replicas[row]):
-            close_account(kernel, brokers, row, REASON_END)
-        write_log_runs(kernel, brokers, row, REASON_END)
+            close_account(kernel, brokers, row, reason)
+        write_log_runs(kernel, brokers, row, reason)
         row = brokers.hosted[row].next_log

@@ -27,6 +27,7 @@ from tidegauge.actors.leader import close_account, keep_room_for_epochs, try_hig
 from tidegauge.actors.locks import wait_for_lock
 from tidegauge.actors.log_dir_failures import mark_offline
 from tidegauge.actors.log_dirs import is_offline, next_log_directory
+from tidegauge.actors.logs import write_log_runs
 from tidegauge.actors.state import Broker, Brokers, epochs_of, now_ms
 from tidegauge.actors.topic_configs import topic_config
 from tidegauge.actors.zookeeper_client import read_topic_configs
@@ -59,6 +60,7 @@ from tidegauge.simulation.row_kinds import (
     BECAME_FOLLOWER,
     BECAME_LEADER,
     MOMENT_LEADER,
+    REASON_LEADER,
     REASON_TERM,
     REQUEST_REFUSED,
 )
@@ -330,6 +332,8 @@ def _lead(
     )
     if is_new_leader:
         _forget_accounts(topology, brokers, row)
+    # What a term begins with: all that it exposes and acknowledges lies in this log and behind it.
+    write_log_runs(kernel, brokers, row, REASON_LEADER)
     written = new_row(kernel, hosted.broker, BECAME_LEADER)
     written.values[0] = hosted.partition
     written.values[1] = partition.leader_epoch

@@ -53,7 +53,8 @@ from tidegauge.replication.isr_update import (
     shrunk_isr,
 )
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.replica_list import EMPTY, first, rest, size
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import EMPTY, first, rest, size, without
 from tidegauge.simulation.events import add_item, new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
@@ -230,6 +231,8 @@ def send_isr(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> 
     request.znode = state_znode(topology, hosted.partition)
     request.partition = hosted.partition
     request.version = partition.partition_epoch
+    if brokers.brokers[hosted.broker].isr_written_unconditionally:
+        request.version = UNDEFINED
     item = add_item(kernel, request, hosted.partition)
     item.leader = partition.local_replica
     item.leader_epoch = partition.leader_epoch
@@ -278,14 +281,25 @@ def _write_isr_change(kernel: Kernel, brokers: Brokers, row: int, old_isr: int) 
     changed.values[3] = partition.leader_epoch
     changed.values[4] = partition.partition_epoch
     changed.values[5] = partition.log_end_offset
-    if shrinks:
-        changed.values[6] = hosted.lag_ms
+    changed.values[6] = hosted.lag_ms
+    if not shrinks:
+        changed.values[6] = _end_of_new_member(brokers, row, old_isr)
     write_canonical(kernel, changed)
     close_account(kernel, brokers, row, REASON_ISR)
     if shrinks:
         broker.isr_shrinks += 1
     else:
         broker.isr_expands += 1
+
+
+@inner_rule
+def _end_of_new_member(brokers: Brokers, row: int, old_isr: int) -> int:
+    """Where the log of the follower that has joined the ISR ends, as the leader knows it."""
+    partition = brokers.replicas[row]
+    joined = without(partition.isr, old_isr)
+    if joined == EMPTY:
+        return partition.log_end_offset
+    return brokers.followers[partition.first_follower + first(joined)].log_end_offset
 
 
 @inner_rule

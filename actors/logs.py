@@ -90,4 +90,5 @@ def write_log_runs(kernel: Kernel, brokers: Brokers, row: int, reason: int) -> N
         written.values[2] = runs[index].start_offset
         written.values[3] = end_offset
         written.values[4] = reason
+        written.values[5] = partition.high_watermark
         write_canonical(kernel, written)

@@ -32,7 +32,7 @@ from tidegauge.replication.records import (
     grown,
     new_records,
 )
-from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.simulation.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.new_tables import chain_free, empty_lists, new_rules
@@ -86,6 +86,8 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     for index, each in enumerate(settings):
         _set(brokers.brokers[index], each)
         _set_machine(brokers.brokers[index], plan.scenario.cluster, plan.scenario.zookeeper)
+        unconditional = bool(plan.switches.get(UNCONDITIONAL_ISR, False))
+        brokers.brokers[index].isr_written_unconditionally = unconditional
         brokers.brokers[index].first_thread = first_thread
         first_thread += threads[index]
     enlarge_watches(brokers, reserve)

@@ -74,6 +74,9 @@ class Broker(Record):
     failing_directories: i64
     unreadable_directories: i64
 
+    #: Only a test has it so: ISRs are written to ZooKeeper whatever version is there.
+    isr_written_unconditionally: flag
+
     # Its process.
     #: How often it was started.
     starts: i64

@@ -8,9 +8,10 @@ alive and waits for least; if it does not answer within request.timeout.ms, the 
 from __future__ import annotations
 
 from tidegauge.replication.compiled import inner_rule
-from tidegauge.simulation.client_state import Client, Clients
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.client_state import Client, Clients, Target
 from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import METADATA, METADATA_REFRESH, REQUEST_TIMES_OUT
 from tidegauge.simulation.links import send
 from tidegauge.simulation.metadata_log import is_known_alive, read_position, write_position
@@ -120,8 +121,9 @@ def take_metadata(kernel: Kernel, topology: Topology, clients: Clients, answer: 
         index = _target_of(clients, client, item.partition)
         if index != NONE:
             target = clients.targets[index]
-            client.led_targets += (1 if item.leader >= 0 else 0) - (1 if target.leader >= 0 else 0)
-            target.leader = item.leader
+            led_before = 1 if target.leader >= 0 else 0
+            _take_leader(client, target, item)
+            client.led_targets += (1 if target.leader >= 0 else 0) - led_before
     complete = client.led_targets == client.target_count
     if complete:
         client.metadata_request = 0
@@ -145,3 +147,19 @@ def _target_of(clients: Clients, client: Client, partition: int) -> int:
             last = middle
     is_there = first < client.first_target + client.target_count
     return first if is_there and clients.targets[first].partition == partition else NONE
+
+
+@inner_rule
+def _take_leader(client: Client, target: Target, item: PartitionData) -> None:
+    """Believe an answer about one partition, unless it comes from one who knows less.
+
+    Without leader epochs a broker that was stopped for long sends clients back to a leader of long
+    ago, and a consumer there finds its offset out of range.
+
+    Source: Metadata.updateLastSeenEpochIfNewer@2.1.0 (KIP-320).
+    """
+    if client.knows_leader_epochs and item.leader_epoch != UNDEFINED:
+        if item.leader_epoch < target.leader_epoch:
+            return
+        target.leader_epoch = item.leader_epoch
+    target.leader = item.leader

@@ -28,6 +28,8 @@ class Client(Record):
     retry_backoff_ms: i64
     max_in_flight: i64
     metadata_max_age_ms: i64
+    #: Its release heeds the leader epochs in metadata (KIP-320).
+    knows_leader_epochs: flag
     fetch_max_wait_ms: i64
     fetch_min_bytes: i64
     max_partition_fetch_bytes: i64
@@ -96,6 +98,8 @@ class Target(Record):
     partition: i64
     #: Leader's broker by the client's metadata, -1 unknown.
     leader: i64
+    #: ... and the newest leader epoch that it has been told of.
+    leader_epoch: i64
     #: Consumers: the offset to be read next.
     position: i64
 

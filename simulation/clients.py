@@ -23,7 +23,7 @@ from tidegauge.simulation.consumer import (
     poll_all,
 )
 from tidegauge.simulation.events import free_event
-from tidegauge.simulation.kernel import Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     CLIENT_START,
     CONSUMER_POLLS,
@@ -161,6 +161,16 @@ def _keep_metadata(kernel: Kernel, topology: Topology, clients: Clients, event: 
             poll_all(kernel, topology, clients, process)
         else:
             drain_all(kernel, topology, clients, process)
+
+
+@inner_rule
+def stop_client(topology: Topology, clients: Clients, process: int, time_us: int) -> None:
+    """Let a producer make no more batches, and the operator take no more steps."""
+    client = clients.clients[client_of(topology, process)]
+    client.stop_us = min(client.stop_us, time_us)
+    if client.kind == OPERATOR:
+        client.step = clients.pool[0].steps
+        client.waiting = NONE
 
 
 @inner_rule

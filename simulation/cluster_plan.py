@@ -6,7 +6,8 @@ same numbers for the same things.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -26,6 +27,10 @@ from tidegauge.simulation.scenario_workload import ClientGroup, ConsumerGroup, P
 
 #: The name of the client that creates topics and takes the steps.
 OPERATOR_NAME = "operator"
+
+#: A rule that is the same in all releases: a leader writes the ISR only over the version that it
+#: knows (KAFKA-6082 has what happens else). This switch takes it away.
+UNCONDITIONAL_ISR = "isr_written_unconditionally"
 
 _DEFAULT_RECORD_BYTES = 100
 
@@ -71,6 +76,9 @@ class ClusterPlan:
     """Everything that a scenario fixes, numbered."""
 
     scenario: Scenario
+    #: Rules that all brokers have otherwise than in any release, for a test that shows what a rule
+    #: is for: fields of ``ReleaseRules``, and :data:`UNCONDITIONAL_ISR`.
+    switches: Mapping[str, int | bool] = field(default_factory=dict)
 
     @cached_property
     def brokers(self) -> tuple[int, ...]:

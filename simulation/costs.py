@@ -42,10 +42,13 @@ CONTROLLER_ELECTION = code(int(NETWORK_TABLES) + 17)
 def cost_us(kernel: Kernel, process: int, table: int) -> int:
     """How long something takes that a process does now."""
     first = table * QUANTILES
-    least_us = kernel.quantiles[first].value_us
-    if kernel.quantiles[first + QUANTILES - 1].value_us == least_us:
-        return least_us
-    state = kernel.processes[process]
-    uniform = draw(kernel.context[0].seed, COST, process, state.draws)
-    state.draws += 1
-    return quantile_us(kernel.quantiles, first, uniform)
+    value_us = kernel.quantiles[first].value_us
+    if kernel.quantiles[first + QUANTILES - 1].value_us != value_us:
+        state = kernel.processes[process]
+        uniform = draw(kernel.context[0].seed, COST, process, state.draws)
+        state.draws += 1
+        value_us = quantile_us(kernel.quantiles, first, uniform)
+    use = kernel.quantile_uses[table]
+    use.times += 1
+    use.total_us += value_us
+    return value_us

@@ -72,7 +72,7 @@ def handle_fault(kernel: Kernel, event: Event) -> bool:
     process = event.destination
     begins = event.kind == FAULT_BEGIN
     role = kernel.fault_roles[event.value * kernel.context[0].process_count + process]
-    if role.active == begins:
+    if role.active == begins or (begins and kernel.context[0].healing):
         return False
     lasts_us = kernel.faults[event.value].lasts_us
     if begins and lasts_us != NONE:

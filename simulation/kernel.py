@@ -286,10 +286,13 @@ class Context(Record):
     item_reserve: i64
     row_reserve: i64
     reserve: i64
+    #: The liveness phase is on: no fault begins any more.
+    healing: flag
     #: A handler found a table of its room too small: enlarge it before the next event.
     needs_room: flag
-    #: Events handled.
+    #: Events handled, and the process that handles the last one.
     handled: i64
+    handling: i64
 
 
 class Row(Record):
@@ -378,6 +381,13 @@ class KindCount(Record):
     handled: i64
 
 
+class QuantileUse(Record):
+    """How often the cost model was asked for a cost, and what it said in all."""
+
+    times: i64
+    total_us: i64
+
+
 class Kernel(Tables):
     """Virtual time of one group of processes."""
 
@@ -391,6 +401,8 @@ class Kernel(Tables):
     #: Quantile tables of latencies: by LinkClass in ``links.py``, then the cost model's, then
     #: those of slow disks.
     quantiles: Records[Quantile]
+    #: One for each of these tables.
+    quantile_uses: Records[QuantileUse]
     rows: Records[Row]
     faults: Records[Fault]
     #: What processes have to do with faults: at ``fault * process_count + process``.

@@ -45,6 +45,7 @@ from tidegauge.simulation.kernel import (
     MetadataHead,
     PartitionData,
     Process,
+    QuantileUse,
     Row,
 )
 from tidegauge.simulation.kinds import KINDS
@@ -96,6 +97,9 @@ def new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:
     rules = new_records(ReleaseRules, len(plan.brokers))
     for index, broker in enumerate(plan.brokers):
         rules[index] = rules_of(*plan.scenario.release_of(broker))
+        for switch, value in plan.switches.items():
+            if switch in rules.dtype.names:
+                rules[index][switch] = value
     return rules
 
 
@@ -120,6 +124,7 @@ def new_kernel(
         processes=_processes(plan, hosted),
         links=new_records(Link, count * count),
         quantiles=_quantiles(plan),
+        quantile_uses=new_records(QuantileUse, int(NETWORK_TABLES) + len(COST_NAMES)),
         rows=new_records(Row, 0),
         faults=new_records(Fault, len(plan.faults)),
         fault_roles=new_records(FaultRole, len(plan.faults) * count),
@@ -247,6 +252,7 @@ def new_clients(plan: ClusterPlan) -> Clients:
     column(clients.targets, "leader")[:] = NONE
     for field in ("controller_epoch", "position", "base_epoch", "base_position"):
         column(clients.known, field)[:] = NONE
+    column(clients.targets, "leader_epoch")[:] = NONE
     clients.pool[0].free_batch = NONE
     clients.pool[0].clients = len(plan.clients)
     clients.pool[0].steps = len(plan.scenario.steps)
@@ -285,6 +291,7 @@ def _plan_client(plan: ClusterPlan, planned: PlannedClient, client: Client) -> N
         client.kind = OPERATOR
         return
     client.start_us = group.start_us
+    client.knows_leader_epochs = rules_of(plan.scenario.release).fetch_fenced
     if isinstance(group, ProducerGroup):
         _plan_producer(plan, group, planned.number, client)
     else:

@@ -54,6 +54,9 @@ def handle_producer_sends(
     process = timer.destination
     number = client_of(topology, process)
     client = clients.clients[number]
+    if kernel.context[0].time_us >= client.stop_us:
+        # The liveness phase has begun meanwhile.
+        return
     pool = clients.pool[0]
     batch = clients.batches[pool.free_batch]
     pool.free_batch = batch.next

@@ -172,8 +172,8 @@ _CANONICAL = (
      "partition isr old_isr leader_epoch version log_end_offset lag_ms",
      "a leader has taken followers out of the ISR; lag_ms is the longest since caught up"),
     (ISR_EXPANDED, "isr_expanded",
-     "partition isr old_isr leader_epoch version log_end_offset",
-     "a leader has taken a follower into the ISR"),
+     "partition isr old_isr leader_epoch version log_end_offset member_end_offset",
+     "a leader has taken a follower into the ISR, whose log ends where it fetched last"),
     (ISR_UPDATE_FAILED, "isr_update_failed", "partition isr version error",
      "a leader's ISR is refused: ZooKeeper has another version, or the controller says why"),
     (ALTER_PARTITION_SENT, "alter_partition_sent", "to_process request partition_count",
@@ -186,8 +186,8 @@ _CANONICAL = (
      "offsets of one epoch acknowledged since the last such row of the leader"),
     (TRUNCATED, "truncated", "partition end_offset old_end_offset leader_epoch high_watermark",
      "a follower has cut its log"),
-    (LOG_END, "log_end", "partition epoch start_offset end_offset reason",
-     "one epoch's run of records in a replica's log"),
+    (LOG_END, "log_end", "partition epoch start_offset end_offset reason high_watermark",
+     "one epoch's run of records in a replica's log, and the replica's high watermark"),
     (REQUEST_REFUSED, "request_refused", "request_kind partition from_process error offset",
      "a broker has refused a request of a client, or answered it with an error"),
     (NOTIFICATION_SENT, "notification_sent",
@@ -344,7 +344,9 @@ REASONS = {
     6: "the process is back",
     7: "observed",
     8: "deleted",
-    9: "its log directory is offline",
+    9: "leader",
+    10: "after the liveness phase",
+    11: "its log directory is offline",
 }
 REASON_ISR = code(1)
 REASON_TERM = code(2)
@@ -354,7 +356,9 @@ REASON_STOP = code(5)
 REASON_RETURN = code(6)
 REASON_OBSERVED = code(7)
 REASON_DELETED = code(8)
-REASON_OFFLINE = code(9)
+REASON_LEADER = code(9)
+REASON_LIVENESS = code(10)
+REASON_OFFLINE = code(11)
 
 #: ``high_watermark`` of a replica that a step sees: why it cannot be told.
 UNSEEN = {

@@ -16,6 +16,7 @@ from pydantic import Field, field_validator
 
 from tidegauge.replication.release_versions import Release
 from tidegauge.replication.releases import DEFAULT_RELEASE
+from tidegauge.simulation.checks import CHECK_NAMES
 from tidegauge.simulation.durations import PositiveDuration, format_duration
 from tidegauge.simulation.replica_assignment import assign_replicas_to_brokers
 from tidegauge.simulation.scenario_cluster import (
@@ -27,6 +28,7 @@ from tidegauge.simulation.scenario_cluster import (
     ZooKeeper,
 )
 from tidegauge.simulation.scenario_costs import Costs, Network
+from tidegauge.simulation.scenario_errors import Problem, ProblemsError, did_you_mean
 from tidegauge.simulation.scenario_fault_rates import FaultRate
 from tidegauge.simulation.scenario_faults import (
     BROKER,
@@ -98,15 +100,32 @@ class Scenario(Part):
         description="... and how often more does: the seed draws when, and how long.",
     )
     steps: Listed[Step] = Field(default=(), description="What is done, in this order.")
+    liveness: bool = Field(
+        default=True,
+        description="Once the run is over all faults end, and it is seen whether everything "
+        "becomes well again.",
+    )
     checks: dict[str, Any] = Field(
-        default_factory=dict, description="Reserved for the verdicts that are expected."
+        default_factory=dict,
+        description="Verdicts that are expected. Where nothing is said, true, or false if a "
+        "setting permits it.",
     )
 
     @field_validator("checks")
     @classmethod
-    def _are_for_later(cls, checks: dict[str, Any]) -> dict[str, Any]:
-        if checks:
-            raise ValueError("must be empty: this release has no checks whose verdict to expect")
+    def _are_known(cls, checks: dict[str, Any]) -> dict[str, Any]:
+        problems = [
+            Problem((name,), f"unknown check; {did_you_mean(name, CHECK_NAMES)}")
+            for name in checks
+            if name not in CHECK_NAMES
+        ]
+        problems += [
+            Problem((name,), f"must be true, false or unknown, not {verdict!r}")
+            for name, verdict in checks.items()
+            if not isinstance(verdict, bool) and verdict != "unknown"
+        ]
+        if problems:
+            raise ProblemsError(problems)
         return checks
 
     def __eq__(self, other: object) -> bool:

@@ -6,6 +6,7 @@ rest, and writes one more record to every partition.
 
 from __future__ import annotations
 
+from itertools import combinations
 from random import Random
 from typing import Any
 
@@ -58,6 +59,26 @@ def schedule(seed: int) -> Scenario:
         "steps": _last_words(topics),
     }
     return scenario_from_mapping(story, f"schedule-{seed}")
+
+
+def clean_but_far_apart(seed: int, protocol: str) -> Scenario:
+    """A schedule without unclean elections and losses of power, and 400 ms between brokers.
+
+    A follower that has truncated is without those records for most of a second.
+    """
+    story = schedule(seed).resolved()
+    for topic in story["topics"]:
+        topic["settings"]["unclean.leader.election.enable"] = False
+    for fault in story["faults"]:
+        if fault["kind"] == "power_loss":
+            fault["kind"] = "crash"
+            del fault["keeps"]
+    far = {"kind": "slow_link", "at": "5s", "for": "65s", "delay": "400ms"}
+    pairs = combinations(story["cluster"]["brokers"], 2)
+    story["faults"] += [
+        far | {"between": [[f"broker:{one}"], [f"broker:{other}"]]} for one, other in pairs
+    ]
+    return scenario_from_mapping(story | {"protocol": protocol}, f"far-{seed}")
 
 
 def _topics(draw: Random, brokers: list[int]) -> list[dict[str, Any]]:

@@ -24,9 +24,9 @@ def retold(name: str, settings: Mapping[str, int | bool] | None = None, **parts:
     """A scenario that comes along with some parts and settings of its brokers exchanged.
 
     Other than in ``shipped`` everything that the file does not say is left open, so that
-    another release brings its own defaults.
+    another release brings its own defaults. The story ends with the run.
     """
-    story = as_written(name) | parts
+    story = as_written(name) | {"liveness": False} | parts
     cluster = dict(story["cluster"])
     cluster["settings"] = cluster.get("settings", {}) | dict(settings or {})
     return scenario_from_mapping(story | {"cluster": cluster}, name)

@@ -45,6 +45,7 @@ def story(
     return zookeeper_stories.cluster(
         **{
             "duration": "40s",
+            "liveness": False,
             "release": "2.6",
             "cluster": {"brokers": 3, "start": start, "settings": own} | dict(cluster or {}),
             "topics": [

@@ -9,21 +9,19 @@ from typing import Any
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.shipped_scenarios import shipped_scenarios
 from tidegauge.simulate import simulate
-from tidegauge.simulation.scenario import Scenario, load_scenario, scenario_from_mapping
+from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
 from tidegauge.simulation.scenario_file import read_scenario_file
 
 
 def shipped(name: str, changes: Mapping[str, Any] | None = None) -> Scenario:
     """A scenario that comes along, with some of its top-level parts exchanged.
 
-    What the file does not say comes from the changes: another release has its own defaults.
+    What the file does not say comes from the changes: another release has its own defaults. The
+    story ends with the run: there is no liveness phase unless the changes ask for it.
     """
-    file = shipped_scenarios()[name]
-    if not changes:
-        return load_scenario(file)
-    written = read_scenario_file(file).data
+    written = read_scenario_file(shipped_scenarios()[name]).data
     assert isinstance(written, dict)
-    return scenario_from_mapping(written | dict(changes), name)
+    return scenario_from_mapping({**written, "liveness": False, **(changes or {})}, name)
 
 
 def run_of(scenario: Scenario, folder: Path) -> RunFolder:

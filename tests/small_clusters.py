@@ -26,6 +26,7 @@ def cluster_of(settings: Mapping[str, int | bool] | None = None, **parts: Any) -
     """
     story: dict[str, Any] = {
         "duration": "5s",
+        "liveness": False,
         "release": "2.6",
         "trace": "all",
         "cluster": {

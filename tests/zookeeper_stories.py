@@ -33,6 +33,7 @@ def cluster(**parts: Any) -> Scenario:
     """
     story: dict[str, Any] = {
         "duration": "30s",
+        "liveness": False,
         "cluster": {
             "brokers": 3,
             "start": {3: "0s", 1: "500ms", 2: "600ms"},

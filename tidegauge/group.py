@@ -17,7 +17,16 @@ from tidegauge.actors.new_tables import enlarge_brokers, new_brokers
 from tidegauge.actors.state import Brokers
 from tidegauge.controller.new_tables import enlarge_control_plane, new_control_plane
 from tidegauge.controller.state import ControlPlane
-from tidegauge.kernel import BUDGET, FILES, ROOM, close_process, next_event_us, run_until
+from tidegauge.kernel import (
+    BUDGET,
+    FILES,
+    ROOM,
+    close_process,
+    end_fault,
+    heal_process,
+    next_event_us,
+    run_until,
+)
 from tidegauge.log_directories import LogDirectories
 from tidegauge.replication.compiled import COMPILED, rule
 from tidegauge.replication.records import Records, new_records
@@ -117,6 +126,8 @@ class Group:
         self.plan = plan
         self.log_directories = LogDirectories(plan, folder)
         self.hosted = sorted(hosted)
+        #: The kernel runs now, for whoever looks from another thread.
+        self.in_kernel = False
         self.reserve = reserve_of(plan)
         self.topology = new_topology(plan)
         self.item_reserve = item_reserve_of(plan)
@@ -132,7 +143,9 @@ class Group:
     def run(self, horizon_us: int, sink: RowSink, progress: Progress | None = None) -> None:
         """Handle every event earlier than ``horizon_us``."""
         while True:
+            self.in_kernel = True
             why = run_until(*self.views, horizon_us, _BUDGET)
+            self.in_kernel = False
             if why == ROOM:
                 self.make_room(sink)
             elif why == FILES:
@@ -145,12 +158,26 @@ class Group:
                 progress(int(self.kernel.context[0].time_us))
         self.drain(sink)
 
-    def close(self, end_us: int, sink: RowSink) -> None:
-        """Write down what can be judged only at the end of the run."""
+    def heal(self, time_us: int, restart_us: int, sink: RowSink) -> None:
+        """Begin the liveness phase in all processes that this group hosts."""
+        count = len(self.plan.processes)
+        for process in self.hosted:
+            for fault in range(len(self.kernel.faults)):
+                role = self.kernel.fault_roles[fault * count + process]
+                if role.side != 0 and role.active:
+                    self.make_room(sink)
+                    end_fault(*self.views[:4], process, fault, time_us)
+            self.make_room(sink)
+            kernel, topology, brokers, _, clients = self.views
+            heal_process(kernel, topology, brokers, clients, process, time_us, restart_us)
+        self.drain(sink)
+
+    def close(self, end_us: int, sink: RowSink, reason: int) -> None:
+        """Write down what can be judged only at the end: of the run, or of its liveness phase."""
         for process in self.hosted:
             self.make_room(sink)
             kernel, topology, brokers, _, clients = self.views
-            close_process(kernel, topology, brokers, clients, process, end_us)
+            close_process(kernel, topology, brokers, clients, process, end_us, reason)
         self.drain(sink)
 
     def drain(self, sink: RowSink) -> None:

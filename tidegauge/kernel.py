@@ -7,7 +7,7 @@ is reached or the driver is wanted: to drain rows, to enlarge tables, to show pr
 from __future__ import annotations
 
 from tidegauge.actors.broker import close_broker, handle_broker_event, take_broker_fault
-from tidegauge.actors.lifecycle import handle_supervisor_starts
+from tidegauge.actors.lifecycle import handle_supervisor_starts, start
 from tidegauge.actors.observation import observe
 from tidegauge.actors.state import Brokers
 from tidegauge.controller.controller import handle_controller_event, take_controller_fault
@@ -15,8 +15,8 @@ from tidegauge.controller.state import ControlPlane
 from tidegauge.controller.zookeeper import handle_zookeeper_event, take_zookeeper_fault
 from tidegauge.replication.compiled import code, inner_rule, rule
 from tidegauge.simulation.client_state import Clients
-from tidegauge.simulation.clients import close_client, handle_client_event
-from tidegauge.simulation.events import free_event, pop, take_first
+from tidegauge.simulation.clients import close_client, handle_client_event, stop_client
+from tidegauge.simulation.events import free_event, new_event, pop, take_first
 from tidegauge.simulation.faults import (
     handle_fault,
     handle_known_fault,
@@ -33,6 +33,7 @@ from tidegauge.simulation.kernel import (
     Kernel,
 )
 from tidegauge.simulation.kinds import (
+    FAULT_END,
     FAULT_KNOWN,
     LAST_FAULT_KIND,
     LINK_RELEASE,
@@ -42,7 +43,7 @@ from tidegauge.simulation.kinds import (
 )
 from tidegauge.simulation.links import arrives, handle_process_release, waits_in_process
 from tidegauge.simulation.rolling_restarts import take_operator_fault
-from tidegauge.simulation.row_kinds import MESSAGE
+from tidegauge.simulation.row_kinds import MESSAGE, REASON_END
 from tidegauge.simulation.rows import new_row, traces_all, write_minor
 from tidegauge.simulation.topology import Topology
 
@@ -107,6 +108,7 @@ def _deliver(
     """Bring an event to its process, unless a cut or a pause holds it back."""
     context = kernel.context[0]
     process = event.destination
+    context.handling = process
     context.time_us = event.time_us
     context.cause_process = event.cause_process
     context.cause_sequence = event.cause_sequence
@@ -187,17 +189,69 @@ def close_process(
     clients: Clients,
     process: int,
     time_us: int,
+    reason: int,
 ) -> None:
-    """Write down, at the end of a run, what can be judged only then."""
+    """Write down what can be judged only at the end: of the run, or of its liveness phase."""
+    _begin_moment(kernel, time_us)
+    role = kernel.processes[process].role
+    if role == BROKER:
+        close_broker(kernel, brokers, process, reason)
+    elif role == CLIENT and reason == REASON_END:
+        close_client(kernel, topology, clients, process)
+
+
+@rule
+def end_fault(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    plane: ControlPlane,
+    process: int,
+    fault: int,
+    time_us: int,
+) -> None:
+    """End a fault in a process that it hits, as the liveness phase begins; none begins any more."""
+    _begin_moment(kernel, time_us)
+    kernel.context[0].healing = True
+    end = new_event(kernel, process, process, FAULT_END)
+    end.value = fault
+    _take_fault(kernel, topology, brokers, plane, end)
+
+
+@rule
+def heal_process(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    clients: Clients,
+    process: int,
+    time_us: int,
+    restart_us: int,
+) -> None:
+    """Begin the liveness phase in a process that no fault hits any more: a client gives up.
+
+    A broker that is down starts, and does so again ``restart_us`` after any exit of its own.
+    """
+    _begin_moment(kernel, time_us)
+    kernel.context[0].healing = True
+    state = kernel.processes[process]
+    if state.role == CLIENT:
+        stop_client(topology, clients, process, time_us)
+    elif state.role == BROKER:
+        broker = brokers.brokers[process]
+        if broker.restart_after_exit_us < 0:
+            broker.restart_after_exit_us = restart_us
+        if broker.starts > 0 and not state.alive and state.held_down == 0:
+            start(kernel, topology, brokers, process)
+
+
+@inner_rule
+def _begin_moment(kernel: Kernel, time_us: int) -> None:
+    """What happens now is done from outside: nothing has caused it."""
     context = kernel.context[0]
     context.time_us = time_us
     context.cause_process = NONE
     context.cause_sequence = NONE
-    role = kernel.processes[process].role
-    if role == BROKER:
-        close_broker(kernel, brokers, process)
-    elif role == CLIENT:
-        close_client(kernel, topology, clients, process)
 
 
 @rule

@@ -1,40 +1,37 @@
 """Running a scenario inline: all its processes in this interpreter, as one group or several.
 
-:func:`simulate` is the whole run in one call: manifest, windows, trace, summary. Several
-groups exchange frames as they would between actors, so that the contract (the same hash,
+:func:`simulate` is the whole run in one call: manifest, windows, liveness phase, trace, summary.
+Several groups exchange frames as they would between actors, so that the contract (the same hash,
 however the processes are grouped) is tested without Ray.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tidegauge import __version__
 from tidegauge.group import Group, Progress, RowSink
+from tidegauge.liveness import RESTART_US, Liveness, wait_until_well
+from tidegauge.loop_sampler import LoopSampler
+from tidegauge.row_stream import RowStream
 from tidegauge.run_folder import FORMAT, MANIFEST, SUMMARY, TRACE, RunFolder, write_json_atomically
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import CLIENT, CONTROLLER, ZOOKEEPER
 from tidegauge.simulation.links import NETWORK_TABLES, RETRANSMISSION_AFTER_CUT
 from tidegauge.simulation.random_streams import QUANTILES
-from tidegauge.simulation.row_kinds import SCHEMA_VERSION
+from tidegauge.simulation.row_kinds import REASON_END, REASON_LIVENESS, SCHEMA_VERSION
 from tidegauge.simulation.scenario import Scenario
 from tidegauge.simulation.scenario_faults import fault_name
 from tidegauge.simulation.trace_file import TraceWriter
-from tidegauge.simulation.trace_hash import trace_sha256
+from tidegauge.summary import LoopFigures, counted_by_processes, summary_of
 
 _ROLES = {int(CONTROLLER): "controller", int(ZOOKEEPER): "zookeeper", int(CLIENT): "client"}
-
-
-class LoopFigures(NamedTuple):
-    """What the event loop has done."""
-
-    events: int
-    #: Wall time of the loop, without tables being made and files being closed.
-    seconds: float
-    windows: int
 
 
 def simulate(
@@ -43,73 +40,142 @@ def simulate(
     *,
     grouping: Sequence[Sequence[int]] | None = None,
     progress: Progress | None = None,
+    switches: Mapping[str, int | bool] | None = None,
 ) -> RunFolder:
     """Run a scenario into ``folder``, which must not hold a run yet; the run, to be read.
 
-    ``grouping`` lists the processes of each group; by default one group has them all.
+    Args:
+        scenario: what is run.
+        folder: where to; it is made if it is not there.
+        grouping: the processes of each group; by default one group has them all.
+        progress: is called now and then with the virtual time.
+        switches: fields of ``ReleaseRules`` that are other than the brokers' releases have them.
+            No Kafka is like that: it shows what a rule is for. The manifest lists them.
 
     Raises:
         FileExistsError: there is something in the folder.
     """
     if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(f"{folder}: is not empty, and a run never overwrites another")
-    plan = ClusterPlan(scenario)
+    started = time.perf_counter()
+    plan = ClusterPlan(scenario, switches or {})
     (folder / TRACE).mkdir(parents=True, exist_ok=True)
     write_json_atomically(folder / MANIFEST, manifest_of(plan))
     groups = [Group(plan, hosted, folder) for hosted in grouping or [range(len(plan.processes))]]
     writers = [
         TraceWriter(folder / TRACE / f"group-{number}.msgpack") for number in range(len(groups))
     ]
+    loop = _Loop(plan, groups, [writer.write for writer in writers], progress)
     try:
-        figures = run_groups(
-            plan, groups, [writer.write for writer in writers], scenario.duration_us, progress
+        with LoopSampler(groups) as sampler:
+            loop.run_to(scenario.duration_us)
+        figures = LoopFigures(
+            sum(int(group.kernel.context[0].handled) for group in groups),
+            loop.seconds,
+            loop.windows,
+            sampler.seconds(loop.seconds),
+            sampler.samples,
         )
-        for group, writer in zip(groups, writers, strict=True):
-            group.close(scenario.duration_us, writer.write)
+        counted = counted_by_processes(groups)
+        loop.close(scenario.duration_us, REASON_END)
+        liveness = _liveness(plan, groups, loop) if scenario.liveness else None
     finally:
         for writer in writers:
             writer.close()
-    write_json_atomically(folder / SUMMARY, summary_of(plan, groups, figures))
+    loop.stream.end()
+    summary = summary_of(plan, groups, loop.stream, figures, counted, liveness)
+    summary["wall_seconds"] = round(time.perf_counter() - started, 3)
+    write_json_atomically(folder / SUMMARY, summary)
     return RunFolder(folder)
 
 
-def run_groups(
-    plan: ClusterPlan,
-    groups: Sequence[Group],
-    sinks: Sequence[RowSink],
-    end_us: int,
-    progress: Progress | None = None,
-) -> LoopFigures:
-    """Run groups to ``end_us``, window by window.
+def _liveness(plan: ClusterPlan, groups: Sequence[Group], loop: _Loop) -> Liveness:
+    """Let all faults end, and see whether everything becomes well."""
+    loop.heal(plan.scenario.duration_us)
+    liveness = wait_until_well(plan, groups, loop.run_to)
+    end_us = plan.scenario.duration_us + round(liveness.seconds * 1e6)
+    loop.close(end_us, REASON_LIVENESS)
+    return liveness
 
-    A group may go as far as the earliest event of all plus the shortest latency between two
-    groups: nothing that it has not been told of can happen to it before.
-    """
-    started = time.perf_counter()
-    windows = 0
-    if len(groups) == 1:
-        groups[0].run(end_us, sinks[0], progress)
-        windows = 1
-    else:
-        owners = [-1] * len(plan.processes)
+
+class _Loop:
+    """Runs groups window by window, and hands their rows on."""
+
+    def __init__(
+        self,
+        plan: ClusterPlan,
+        groups: Sequence[Group],
+        writers: Sequence[RowSink],
+        progress: Progress | None,
+    ) -> None:
+        self._groups = groups
+        self._progress = progress
+        self._owners = [-1] * len(plan.processes)
         for number, group in enumerate(groups):
             for process in group.hosted:
-                owners[process] = number
-        lookahead_us = lookahead_of(groups[0])
-        next_us = min((due for group in groups if (due := group.next_event_us()) >= 0), default=-1)
-        while 0 <= next_us < end_us:
-            horizon_us = min(next_us + lookahead_us, end_us)
-            for group, sink in zip(groups, sinks, strict=True):
-                group.run(horizon_us, sink)
-            exchange(groups, owners, windows)
-            windows += 1
-            if progress is not None:
-                progress(horizon_us)
-            next_us = min(
-                (due for group in groups if (due := group.next_event_us()) >= 0), default=-1
-            )
-    events = sum(int(group.kernel.context[0].handled) for group in groups)
-    return LoopFigures(events, time.perf_counter() - started, windows)
+                self._owners[process] = number
+        self.stream = RowStream(plan)
+        self._sinks = [self._sink(writer) for writer in writers]
+        self.seconds = 0.0
+        self.windows = 0
+
+    def _sink(self, writer: RowSink) -> RowSink:
+        """What takes the rows of one group."""
+
+        def take(rows: NDArray[np.void]) -> None:
+            writer(rows)
+            self.stream.take(rows)
+            if len(self._groups) == 1:
+                # It writes rows in the order of time; there may be more of this very moment.
+                self.stream.settle(int(rows[-1]["time_us"]))
+
+        return take
+
+    def run_to(self, end_us: int) -> None:
+        """Handle every event earlier than ``end_us``.
+
+        A group may go as far as the earliest event of all plus the shortest latency between two
+        groups: nothing that it has not been told of can happen to it before.
+        """
+        started = time.perf_counter()
+        if len(self._groups) == 1:
+            self._groups[0].run(end_us, self._sinks[0], self._progress)
+            self.windows += 1
+        else:
+            lookahead_us = lookahead_of(self._groups[0])
+            next_us = self._next_event_us()
+            while 0 <= next_us < end_us:
+                horizon_us = min(next_us + lookahead_us, end_us)
+                self._run_window(horizon_us)
+                if self._progress is not None:
+                    self._progress(horizon_us)
+                next_us = self._next_event_us()
+        self.seconds += time.perf_counter() - started
+
+    def _next_event_us(self) -> int:
+        """When the earliest event of all groups is due; -1 if there is none."""
+        due_us = [group.next_event_us() for group in self._groups]
+        return min((each for each in due_us if each >= 0), default=-1)
+
+    def _run_window(self, horizon_us: int) -> None:
+        for group, sink in zip(self._groups, self._sinks, strict=True):
+            group.run(horizon_us, sink)
+        exchange(self._groups, self._owners, self.windows)
+        self.windows += 1
+        self.stream.settle(horizon_us)
+
+    def heal(self, time_us: int) -> None:
+        """Begin the liveness phase in all processes."""
+        for group, sink in zip(self._groups, self._sinks, strict=True):
+            group.heal(time_us, RESTART_US, sink)
+        if len(self._groups) > 1:
+            # What this sets free at once goes out before anybody goes on.
+            self._run_window(time_us + 1)
+
+    def close(self, time_us: int, reason: int) -> None:
+        """Have written down what can be judged only at the end."""
+        for group, sink in zip(self._groups, self._sinks, strict=True):
+            group.close(time_us, sink, reason)
 
 
 def exchange(groups: Sequence[Group], owners: list[int], window: int) -> None:
@@ -145,6 +211,7 @@ def manifest_of(plan: ClusterPlan) -> dict[str, Any]:
         "scenario": scenario.resolved(),
         "seed": scenario.seed,
         "trace": scenario.trace,
+        "switches": dict(plan.switches),
         "processes": [
             {"process": number, "name": each.name, "role": _ROLES.get(each.role, "broker")}
             for number, each in enumerate(plan.processes)
@@ -179,66 +246,3 @@ def _fault_text(fault: Any) -> str:
     if hasattr(fault, "brokers"):
         return f"{fault.kind} of {','.join(str(each) for each in fault.brokers) or 'all'}"
     return str(fault.kind)
-
-
-def summary_of(plan: ClusterPlan, groups: Sequence[Group], figures: LoopFigures) -> dict[str, Any]:
-    """What came of the run: hashes, counts, and how fast it was."""
-    hashes: dict[int, tuple[int, int]] = {}
-    for group in groups:
-        hashes |= group.hashes()
-    virtual_seconds = plan.scenario.duration_us / 1e6
-    return {
-        "trace_sha256": trace_sha256(hashes),
-        "process_hashes": [[process, *hashes[process]] for process in sorted(hashes)],
-        "virtual_seconds": virtual_seconds,
-        **_broker_counts(groups),
-        **_controller_counts(groups),
-        **_client_counts(groups),
-        "loop": {
-            "events": figures.events,
-            "seconds": round(figures.seconds, 3),
-            "windows_per_virtual_second": round(figures.windows / virtual_seconds, 3),
-            "times_real_time": round(virtual_seconds / max(figures.seconds, 1e-9), 1),
-        },
-    }
-
-
-def _broker_counts(groups: Sequence[Group]) -> dict[str, int]:
-    """Counted by brokers, as JMX counts."""
-    fields = ("isr_shrinks", "isr_expands", "failed_isr_updates", "notifications", "starts")
-    return {
-        field: sum(
-            int(getattr(group.brokers.brokers[broker], field))
-            for group in groups
-            for broker in range(len(group.brokers.brokers))
-        )
-        for field in fields
-    }
-
-
-def _controller_counts(groups: Sequence[Group]) -> dict[str, int]:
-    """Of all brokers that have been controller."""
-    fields = ("failovers", "leader_elections", "unclean_elections")
-    return {
-        field: sum(
-            int(getattr(group.plane.controllers[controller], field))
-            for group in groups
-            for controller in range(len(group.plane.controllers))
-        )
-        for field in fields
-    }
-
-
-def _client_counts(groups: Sequence[Group]) -> dict[str, int]:
-    fields = (
-        *("records_sent", "records_acknowledged", "records_failed"),
-        *("records_duplicated", "records_consumed", "steps_taken", "steps_timed_out"),
-    )
-    return {
-        field: sum(
-            int(getattr(group.clients.clients[client], field))
-            for group in groups
-            for client in range(len(group.clients.clients))
-        )
-        for field in fields
-    }

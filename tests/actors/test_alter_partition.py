@@ -40,7 +40,7 @@ def assert_nobody_is_notified(run: RunFolder) -> None:
     """With AlterPartition the controller knows, and isr-change-propagation does not run."""
     assert not list(run.rows("notification_sent"))
     assert run.summary is not None
-    assert run.summary["notifications"] == 0
+    assert run.summary["isr_notifications"] == 0
 
 
 def proposals(run: RunFolder) -> list[tuple[list[int], list[int]]]:

@@ -37,6 +37,7 @@ def story(partitions: int) -> Scenario:
         {
             "name": "costs",
             "duration": "180s",
+            "liveness": False,
             "release": "2.6.3",
             "cluster": {
                 "brokers": [1, 2, 3],

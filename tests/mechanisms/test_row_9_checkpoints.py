@@ -32,7 +32,7 @@ from tidegauge.replication.checkpoint_files import (
 from tidegauge.run_folder import MANIFEST, TRACE, RunFolder, TraceRow, write_json_atomically
 from tidegauge.simulate import manifest_of
 from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.row_kinds import HIGH_WATERMARKS, RECOVERY_POINTS
+from tidegauge.simulation.row_kinds import HIGH_WATERMARKS, REASON_END, RECOVERY_POINTS
 from tidegauge.simulation.scenario import Scenario
 from tidegauge.simulation.trace_file import TraceWriter
 
@@ -71,7 +71,7 @@ class Halves:
     def to_the_end(self) -> RunFolder:
         """Let the rest happen."""
         self.until(self._end_us)
-        self._group.close(self._end_us, self._keep)
+        self._group.close(self._end_us, self._keep, int(REASON_END))
         with closing(TraceWriter(self._folder / TRACE / "group-0.msgpack")) as writer:
             for rows in self._rows:
                 writer.write(rows)

@@ -49,7 +49,7 @@ def import_kernel() -> None:
     from tidegauge.replication.compiled import KERNEL_ROOMS
 
     import_modules_of(KERNEL_ROOMS)
-    importlib.import_module("tidegauge.group")
+    importlib.import_module("tidegauge.simulate")
 
 
 def import_modules_of(rooms: Iterable[str]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tidegauge.commands.check_view import show_verdicts
 from tidegauge.commands.compile_rules import announce_compilation
 from tidegauge.commands.output import console, fail
 
@@ -35,7 +36,8 @@ def run_scenario(
 ) -> None:
     """Run a scenario in virtual time; write manifest, trace and summary.
 
-    The same scenario and seed give the same trace, whatever the machine.
+    The same scenario and seed give the same trace, whatever the machine. The exit status is 1
+    if a check has another verdict than the scenario expects.
 
     \b
     Examples:
@@ -69,13 +71,18 @@ def run_scenario(
         typer.echo(f"\nStopped: {out} holds the trace so far. Again: {_command(scenario, loaded)}")
         raise typer.Exit(130) from None
     assert run.summary is not None
-    _print_summary(run.summary, out)
+    _print_summary(run.summary)
+    is_as_expected = show_verdicts(out_console, run)
+    typer.echo(f"Next: tidegauge show {out}")
     out_console.print(f"[dim]Again: {_command(scenario, loaded)}[/dim]")
     if run.summary["steps_timed_out"]:
         fail(
             f"step {run.summary['steps_taken'] + 1} of {scenario} waited in vain for its "
             "condition, so it was not taken, nor were those after it"
         )
+    if not is_as_expected:
+        typer.echo(f"Not as expected, with seed {loaded.seed}.", err=True)
+        raise typer.Exit(1)
 
 
 def _load(scenario: str, seed: int | None, trace: str | None) -> Scenario:
@@ -111,20 +118,27 @@ def _command(scenario: str, loaded: Scenario) -> str:
     )
 
 
-def _print_summary(summary: dict[str, Any], out: Path) -> None:
-    loop = summary["loop"]
+def _print_summary(summary: dict[str, Any]) -> None:
     typer.echo(
-        f"{loop['events']:,} events in {loop['seconds']:.2f} s: "
-        f"{loop['times_real_time']:,.0f} times real time"
+        f"{summary['events']:,} events in {summary['loop_seconds']:.2f} s: "
+        f"{summary['times_real_time']:,.0f} times real time"
     )
     typer.echo(
-        f"records: {summary['records_acknowledged']:,} acknowledged, "
+        f"records: {summary['records_acknowledged']:,} acknowledged "
+        f"({summary['records_acknowledged_lost']:,} lost, "
+        f"{summary['records_acknowledged_unavailable']:,} unavailable), "
         f"{summary['records_failed']:,} failed, {summary['records_duplicated']:,} duplicated, "
         f"{summary['records_consumed']:,} consumed"
     )
     typer.echo(
         f"ISR: {summary['isr_shrinks']} shrinks and {summary['isr_expands']} expands by leaders, "
-        f"{summary['notifications']} notifications"
+        f"{summary['isr_removals']} removals by controllers, "
+        f"{summary['isr_notifications']} notifications"
+    )
+    typer.echo(
+        f"partition-seconds: {summary['partition_seconds_offline']:,.1f} offline, "
+        f"{summary['partition_seconds_not_accepting']:,.1f} without a leader that accepts writes, "
+        f"{summary['partition_seconds_under_min_isr']:,.1f} under min.insync.replicas"
     )
     typer.echo(
         f"controllers: {summary['failovers']}; leaders elected: {summary['leader_elections']}, "
@@ -132,4 +146,3 @@ def _print_summary(summary: dict[str, Any], out: Path) -> None:
         "times"
     )
     typer.echo(f"trace_sha256 {summary['trace_sha256']}")
-    typer.echo(f"Next: tidegauge show {out}")

@@ -86,6 +86,8 @@ def translate(schedule: RecordedSchedule, *, seed: int = 1) -> Translation:
         "name": schedule.name,
         "description": schedule.about,
         "duration": f"{writer.duration_ms:.0f}ms",
+        # What real brokers did ends here.
+        "liveness": False,
         "seed": seed,
         "release": schedule.release,
         **({} if schedule.protocol is None else {"protocol": schedule.protocol}),

@@ -1,0 +1,49 @@
+"""CommittedAgree: what two replicas take for committed is the same.
+
+Below the smaller of two high watermarks both logs hold the same records. Each log that is
+told, and each term, is compared up to its high watermark with what any replica has taken for
+committed before: nothing that was committed ever becomes something else.
+
+Source: the Log Matching property in Jack Vanlightly's TLA+ specification of Kafka.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import inner_rule
+from tidegauge.simulation.checks.breaches import note_breach, what_permits
+from tidegauge.simulation.checks.lineage import agrees_until
+from tidegauge.simulation.checks.numbers import COMMITTED_AGREE
+from tidegauge.simulation.checks.state import History, LogRuns, RowPlace
+
+
+@inner_rule
+def check_committed(history: History, log: LogRuns, high_watermark: int, place: RowPlace) -> None:
+    """A replica takes its log for committed up to its high watermark."""
+    known = history.partitions[place.partition]
+    common = min(high_watermark, known.committed.end_offset)
+    if agrees_until(history, log, known.committed, common) < common:
+        note_breach(history, COMMITTED_AGREE, place, what_permits(history, place.partition))
+    elif high_watermark > known.committed.end_offset:
+        _remember(history, log, high_watermark, place.partition)
+
+
+@inner_rule
+def _remember(history: History, log: LogRuns, high_watermark: int, partition: int) -> None:
+    """The committed log reaches further: it is this one up to there."""
+    known = history.partitions[partition]
+    committed = known.committed
+    count = 0
+    while count < log.count and history.runs[log.first + count].start_offset < high_watermark:
+        count += 1
+    if count > known.committed_room:
+        facts = history.facts[0]
+        known.committed_room = 2 * count
+        committed.first = facts.runs
+        committed.count = 0
+        facts.runs += known.committed_room
+    for place in range(count):
+        history.runs[committed.first + place].epoch = history.runs[log.first + place].epoch
+        start_offset = history.runs[log.first + place].start_offset
+        history.runs[committed.first + place].start_offset = start_offset
+    committed.count = count
+    committed.end_offset = high_watermark

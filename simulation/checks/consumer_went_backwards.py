@@ -1,0 +1,22 @@
+"""No consumer is sent back to records that it has read, or to others at their offsets.
+
+A consumer whose offset lies outside of the leader's log is told OFFSET_OUT_OF_RANGE, and
+begins anew where auto.offset.reset says: behind what it has read some records are gone.
+
+Source: Fetcher.resetOffsetsAsync@2.4.0 of the clients; Jepsen's nonmonotonic-poll.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import inner_rule
+from tidegauge.simulation.checks.breaches import note_breach, what_permits
+from tidegauge.simulation.checks.numbers import CONSUMER_WENT_BACKWARDS
+from tidegauge.simulation.checks.state import History, RowPlace
+
+
+@inner_rule
+def check_reset(history: History, offset: int, new_offset: int, place: RowPlace) -> None:
+    """A consumer whose offset is out of range begins anew at another one."""
+    if new_offset < offset and not history.partitions[place.partition].deleted:
+        permitted_by = what_permits(history, place.partition)
+        note_breach(history, CONSUMER_WENT_BACKWARDS, place, permitted_by)

@@ -1,0 +1,46 @@
+"""ExposedDurable: the true leader has every record that consumers could ever read.
+
+If it is broken, a record is lost that a consumer may have read. The true leader is the one
+that ZooKeeper names, once it has begun to lead; what a leader has exposed before it learns of
+its successor counts too.
+
+Source: ExposedDurable, an invariant with a history over KafkaReplication.tla.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import inner_rule
+from tidegauge.simulation.checks.breaches import note_breach, what_permits
+from tidegauge.simulation.checks.lineage import agrees_until, holds
+from tidegauge.simulation.checks.numbers import EXPOSED_DURABLE
+from tidegauge.simulation.checks.state import History
+from tidegauge.simulation.checks.strong_isr import check_log_of_member
+from tidegauge.simulation.kernel import NONE
+
+
+@inner_rule
+def check_new_leader(history: History, number: int) -> None:
+    """A term begins: if it is the newest, its log holds all that was exposed so far."""
+    term = history.terms[number]
+    known = history.partitions[term.began.partition]
+    if known.exposed_term == NONE or term.epoch < known.leader_epoch:
+        return
+    exposed = history.terms[known.exposed_term].log
+    if not holds(history, term.log, exposed, known.exposed_end):
+        permitted_by = what_permits(history, term.began.partition)
+        note_breach(history, EXPOSED_DURABLE, term.began, permitted_by)
+
+
+@inner_rule
+def check_old_leader(history: History, number: int) -> None:
+    """A term is known to have exposed more: it is in the log of whoever leads since."""
+    term = history.terms[number]
+    known = history.partitions[term.began.partition]
+    newest = history.terms[known.newest_term]
+    if newest.epoch <= term.epoch:
+        return
+    exposed = history.terms[known.exposed_term].log
+    if agrees_until(history, newest.log, exposed, known.exposed_end) < known.exposed_end:
+        permitted_by = what_permits(history, term.began.partition)
+        note_breach(history, EXPOSED_DURABLE, newest.began, permitted_by)
+        check_log_of_member(history, term.began.partition, newest.log, newest.began)

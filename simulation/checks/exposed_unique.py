@@ -1,0 +1,40 @@
+"""ExposedUnique: no offset was ever exposed with two different records.
+
+If it is broken, two consumers may have read different records at one offset. Each term's log
+below its high watermark is compared with that of the term that has exposed most.
+
+Source: ExposedUnique, an invariant with a history over KafkaReplication.tla; Jepsen's
+inconsistent-offsets.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import inner_rule
+from tidegauge.simulation.checks.breaches import note_breach, what_permits
+from tidegauge.simulation.checks.committed_agree import check_committed
+from tidegauge.simulation.checks.exposed_durable import check_old_leader
+from tidegauge.simulation.checks.lineage import agrees_until
+from tidegauge.simulation.checks.numbers import EXPOSED_UNIQUE
+from tidegauge.simulation.checks.state import History, RowPlace
+from tidegauge.simulation.kernel import NONE
+
+
+@inner_rule
+def raise_exposed(history: History, number: int, high_watermark: int, place: RowPlace) -> None:
+    """A term is known to have had this high watermark: who could read has read up to it."""
+    term = history.terms[number]
+    if high_watermark <= term.exposed:
+        return
+    term.exposed = high_watermark
+    known = history.partitions[place.partition]
+    check_committed(history, term.log, high_watermark, place)
+    if known.exposed_term != NONE:
+        common = min(high_watermark, known.exposed_end)
+        exposed = history.terms[known.exposed_term].log
+        if agrees_until(history, term.log, exposed, common) < common:
+            note_breach(history, EXPOSED_UNIQUE, place, what_permits(history, place.partition))
+            return
+    if high_watermark > known.exposed_end:
+        known.exposed_term = number
+        known.exposed_end = high_watermark
+        check_old_leader(history, number)

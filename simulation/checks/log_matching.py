@@ -1,0 +1,36 @@
+"""LogMatching: two logs with the same epoch at an offset agree on everything up to it.
+
+All records of an epoch were written by one leader, so each log that is told is compared with
+the log of the term that its last records come from.
+
+Source: the Log Matching property of Raft, as an invariant over KafkaReplication.tla.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import inner_rule
+from tidegauge.simulation.checks.breaches import note_breach, what_permits
+from tidegauge.simulation.checks.lineage import agrees_until
+from tidegauge.simulation.checks.numbers import LOG_MATCHING
+from tidegauge.simulation.checks.state import History, LogRuns, RowPlace
+from tidegauge.simulation.kernel import NONE
+
+
+@inner_rule
+def check_log_matches(history: History, log: LogRuns, place: RowPlace) -> None:
+    """A log is that of the leader of its last epoch, up to its end."""
+    if log.count == 0:
+        return
+    epoch = history.runs[log.first + log.count - 1].epoch
+    seen = False
+    number = history.partitions[place.partition].last_term
+    while number != NONE:
+        term = history.terms[number]
+        if term.epoch == epoch:
+            # A leader that has restarted led in the same epoch before, on another log.
+            if agrees_until(history, log, term.log, log.end_offset) >= log.end_offset:
+                return
+            seen = True
+        number = term.previous
+    if seen:
+        note_breach(history, LOG_MATCHING, place, what_permits(history, place.partition))

@@ -1,0 +1,28 @@
+"""In each epoch of a partition one broker leads at most.
+
+All fencing by leader epochs rests on it: the controller raises the epoch whenever it chooses
+a leader, and ZooKeeper lets nobody write a state over one that he does not know.
+
+Source: KIP-101, "leader epoch"; PartitionStateMachine.doElectLeaderForPartitions@2.6.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import inner_rule
+from tidegauge.simulation.checks.breaches import note_breach
+from tidegauge.simulation.checks.numbers import ONE_LEADER_PER_EPOCH
+from tidegauge.simulation.checks.state import NOTHING_PERMITS, History
+from tidegauge.simulation.kernel import NONE
+
+
+@inner_rule
+def check_only_leader(history: History, number: int) -> None:
+    """A term begins: no other broker has led in its epoch."""
+    term = history.terms[number]
+    other = term.previous
+    while other != NONE:
+        before = history.terms[other]
+        if before.epoch == term.epoch and before.began.process != term.began.process:
+            note_breach(history, ONE_LEADER_PER_EPOCH, term.began, NOTHING_PERMITS)
+            return
+        other = before.previous

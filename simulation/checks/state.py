@@ -1,0 +1,186 @@
+"""What checks remember of a run: who led in which epoch on which log, and what was promised.
+
+A leader's log is known when its term begins (rows ``log_end`` with the reason "leader", before
+``became_leader``), and behind that it holds records of its own epoch only. So a *term* says of
+each record that it ever exposes or acknowledges which one it is: (leader epoch, offset).
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import Tables, code
+from tidegauge.replication.records import EpochEntry, Record, Records, flag, i64
+
+# Why a break is permitted: a setting gives the promise up. The first one counts.
+NOTHING_PERMITS = code(0)
+BY_UNCLEAN_ELECTION = code(1)
+BY_LOSS_OF_POWER = code(2)
+
+#: ... in words, with the setting.
+PERMITS = {
+    1: "unclean election (unclean.leader.election.enable)",
+    2: "loss of power before a flush (log.flush.interval.messages)",
+}
+
+
+class LogRuns(Record):
+    """A log's content: where its epoch runs lie in ``History.runs``, and where it ends."""
+
+    first: i64
+    count: i64
+    end_offset: i64
+
+
+class RowPlace(Record):
+    """The place of a row in the total order, and what it is about."""
+
+    time_us: i64
+    process: i64
+    sequence: i64
+    partition: i64
+
+
+class Term(Record):
+    """A broker has begun to lead a partition, in one epoch; once more if it has restarted."""
+
+    #: The row ``became_leader``.
+    began: RowPlace
+    #: The log that it began with, and then its own epoch's run, whose end is not known yet:
+    #: ``end_offset`` is where the term began.
+    log: LogRuns
+    epoch: i64
+    #: The highest high watermark that it is known to have had.
+    exposed: i64
+    #: The term of the same partition before it, whichever broker led it; -1 none.
+    previous: i64
+
+
+class PartitionHistory(Record):
+    """One partition as ZooKeeper and its terms have told it so far."""
+
+    # The state znode.
+    #: Index of the leader's broker; -1 none. The ISR is a list of slots.
+    leader: i64
+    leader_epoch: i64
+    isr: i64
+    #: The replicas' common committed log, as far as any high watermark has ever reached.
+    committed: LogRuns
+    #: How many runs it has room for.
+    committed_room: i64
+    #: The log of the leader as it is written down when the run ends.
+    last: LogRuns
+    #: The last term that began, and the one with the newest epoch; -1 none.
+    last_term: i64
+    newest_term: i64
+    #: The term that has exposed most, up to which offset; -1 none has exposed anything.
+    exposed_term: i64
+    exposed_end: i64
+    #: First and last of what was acknowledged: a list.
+    first_acknowledged: i64
+    last_acknowledged: i64
+    exists: flag
+    #: Its topic is being deleted, or was.
+    deleted: flag
+    #: A leader was chosen from outside the ISR; a loss of power took records of a replica.
+    unclean: flag
+    lost_power: flag
+
+
+class Acknowledged(Record):
+    """A range of offsets of one epoch that was acknowledged with the same acks."""
+
+    epoch: i64
+    acks: i64
+    first_offset: i64
+    end_offset: i64
+    next: i64
+
+
+class Snapshot(Record):
+    """The log of a replica that rows ``log_end`` are about to tell: one record."""
+
+    log: LogRuns
+    row: RowPlace
+    reason: i64
+    high_watermark: i64
+    #: There is one.
+    open: flag
+
+
+class Finding(Record):
+    """What one check has found, over all partitions."""
+
+    #: Of the partitions in which it was broken how many nothing permits, how many a setting does.
+    broken: i64
+    permitted: i64
+    #: The first event that broke it, and the first one that a setting permits.
+    first: RowPlace
+    first_permitted: RowPlace
+    #: ... and which setting.
+    permitted_by: i64
+
+
+class Breach(Record):
+    """Whether a check was broken in one partition."""
+
+    broken: flag
+    permitted: flag
+
+
+class Broker(Record):
+    """A broker as ZooKeeper sees it."""
+
+    registered: flag
+
+
+class HistoryFacts(Record):
+    """What never changes, and how much of the tables is used: one record."""
+
+    brokers: i64
+    topics: i64
+    partitions: i64
+    #: The state znode of partition 0.
+    first_state_znode: i64
+    #: Used: of ``runs``, ``terms``, ``acknowledged``.
+    runs: i64
+    terms: i64
+    acknowledged: i64
+    #: The most runs that any log has had.
+    longest_log: i64
+    # What ``acknowledged_records_lost`` has counted when the run ended.
+    records_lost: i64
+    records_lost_permitted: i64
+    records_unavailable: i64
+
+
+class ReplicaSlot(Record):
+    """The broker in a slot of a partition's table of brokers."""
+
+    broker: i64
+
+
+class PartitionPlace(Record):
+    """Which topic a partition is of, and where its slots lie."""
+
+    topic: i64
+    first_slot: i64
+    slot_count: i64
+
+
+class History(Tables):
+    """All that checks remember."""
+
+    facts: Records[HistoryFacts]
+    partitions: Records[PartitionHistory]
+    places: Records[PartitionPlace]
+    slots: Records[ReplicaSlot]
+    brokers: Records[Broker]
+    runs: Records[EpochEntry]
+    terms: Records[Term]
+    acknowledged: Records[Acknowledged]
+    snapshot: Records[Snapshot]
+    #: The row that is being looked at: one record.
+    place: Records[RowPlace]
+    #: One for each check (``CHECKS``).
+    findings: Records[Finding]
+    #: At ``check * partitions + partition``.
+    breaches: Records[Breach]

@@ -1,0 +1,59 @@
+"""StrongIsr: every member of the ISR in ZooKeeper has all that was ever exposed.
+
+So whoever may be elected has what consumers have read. It is looked at when the log of a
+member is told (at a stop, a truncation, an election, the end), when it is cut, and when a
+leader takes a follower into the ISR, whose log ends where it fetches. What was exposed is
+known from rows up to then: an exposure of which the leader tells later is compared with
+the log of the newest leader.
+
+Source: StrongIsr of the TLA+ specification of Kafka's replication (KafkaReplication.tla).
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import inner_rule
+from tidegauge.replication.replica_list import contains
+from tidegauge.simulation.checks.breaches import note_breach, what_permits
+from tidegauge.simulation.checks.lineage import holds
+from tidegauge.simulation.checks.numbers import STRONG_ISR
+from tidegauge.simulation.checks.state import History, LogRuns, RowPlace
+from tidegauge.simulation.kernel import NONE
+
+
+@inner_rule
+def check_log_of_member(history: History, partition: int, log: LogRuns, place: RowPlace) -> None:
+    """The log of a replica at this time: if it is in the ISR, all that was exposed is in it."""
+    known = history.partitions[partition]
+    if known.exposed_term == NONE or not _is_member(history, partition, place.process):
+        return
+    exposed = history.terms[known.exposed_term].log
+    if not holds(history, log, exposed, known.exposed_end):
+        note_breach(history, STRONG_ISR, place, what_permits(history, partition))
+
+
+@inner_rule
+def check_end_of_member(history: History, end_offset: int, place: RowPlace) -> None:
+    """The log of a replica ends here now."""
+    known = history.partitions[place.partition]
+    if end_offset < known.exposed_end and _is_member(history, place.partition, place.process):
+        note_breach(history, STRONG_ISR, place, what_permits(history, place.partition))
+
+
+@inner_rule
+def check_end_of_new_member(history: History, end_offset: int, place: RowPlace) -> None:
+    """A follower whose log ends here is to join the ISR: its leader has just decided so."""
+    if end_offset < history.partitions[place.partition].exposed_end:
+        note_breach(history, STRONG_ISR, place, what_permits(history, place.partition))
+
+
+@inner_rule
+def _is_member(history: History, partition: int, broker: int) -> bool:
+    """Whether a broker's replica is in the ISR that ZooKeeper has."""
+    known = history.partitions[partition]
+    if not known.exists or known.deleted:
+        return False
+    place = history.places[partition]
+    for slot in range(place.slot_count):
+        if history.slots[place.first_slot + slot].broker == broker:
+            return contains(known.isr, slot)
+    return False

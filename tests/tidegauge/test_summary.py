@@ -1,0 +1,152 @@
+"""The figures of a summary: each equals what a plain reader counts from the trace files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plain_reader import PlainReader
+from small_clusters import cluster_of, producers_of
+from tidegauge.run_folder import RunFolder
+from tidegauge.shipped_scenarios import find_scenario
+from tidegauge.simulate import simulate
+from tidegauge.simulation.scenario import Scenario, load_scenario, scenario_from_mapping
+
+
+def twelve_brokers() -> Scenario:
+    """Three racks; one loses power in the middle of a rolling restart, under load."""
+    brokers = list(range(1, 13))
+    racks = {"a": brokers[0:4], "b": brokers[4:8], "c": brokers[8:12]}
+    restarts = [
+        {"kind": "restart", "brokers": [broker], "at": f"{20 + 6 * turn}s", "for": "3s"}
+        for turn, broker in enumerate(brokers[:6])
+    ]
+    return scenario_from_mapping(
+        {
+            "duration": "140s",
+            "cluster": {
+                "brokers": 12,
+                "racks": racks,
+                "restart_after_exit": "2s",
+                "settings": {
+                    "zookeeper.session.timeout.ms": 6000,
+                    "replica.lag.time.max.ms": 10000,
+                    "min.insync.replicas": 2,
+                },
+            },
+            "topics": [
+                {"name": "orders", "partitions": 120, "replication_factor": 3},
+                {
+                    "name": "clicks",
+                    "partitions": 24,
+                    "replication_factor": 2,
+                    "settings": {"unclean.leader.election.enable": True},
+                },
+            ],
+            "workload": {
+                "producers": [
+                    {"name": "shop", "topics": ["orders"], "batches_per_second": 60},
+                    {
+                        "name": "web",
+                        "topics": ["clicks"],
+                        "batches_per_second": 30,
+                        "settings": {"acks": 1},
+                    },
+                ],
+                "consumers": [{"name": "billing", "topics": ["orders"]}],
+            },
+            "faults": [
+                *restarts,
+                {"kind": "power_loss", "brokers": ["rack:b"], "at": "40s", "for": "45s"},
+                {"kind": "pause", "brokers": [2], "at": "60s", "for": "10s"},
+                {
+                    "kind": "cut_link",
+                    "between": [["broker:11"], ["rack:a"]],
+                    "at": "100s",
+                    "for": "30s",
+                },
+                {"kind": "crash", "brokers": [9, 10], "at": "95s", "for": "20s"},
+            ],
+        },
+        "twelve-brokers",
+    )
+
+
+@pytest.fixture(scope="module")
+def rack_power_loss(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    return simulate(twelve_brokers(), tmp_path_factory.mktemp("twelve") / "run")
+
+
+@pytest.fixture(scope="module")
+def quickstart(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    scenario = load_scenario(find_scenario("quickstart"))
+    return simulate(scenario, tmp_path_factory.mktemp("quickstart") / "run")
+
+
+def summary_of(run: RunFolder) -> dict[str, Any]:
+    assert run.summary is not None
+    return run.summary
+
+
+@pytest.mark.parametrize("name", ["quickstart", "rack_power_loss"])
+def test_a_plain_reader_counts_the_same(name: str, request: pytest.FixtureRequest) -> None:
+    run: RunFolder = request.getfixturevalue(name)
+    counted = PlainReader(run).counted()
+    summary = summary_of(run)
+    assert {figure: summary[figure] for figure in counted} == counted
+
+
+def test_the_rack_s_story_has_something_of_everything(rack_power_loss: RunFolder) -> None:
+    """The twin of the test above: equal figures are not equal because they are all zero."""
+    counted = PlainReader(rack_power_loss).counted()
+    counted.pop("records_acknowledged_unavailable")
+    assert all(counted.values()), counted
+    assert counted["partition_seconds_not_accepting"] > counted["partition_seconds_offline"]
+
+
+def test_all_loop_time_is_some_process_kind_s_or_the_driver_s(quickstart: RunFolder) -> None:
+    summary = summary_of(quickstart)
+    by_kind = summary["loop_seconds_by_process_kind"]
+    assert set(by_kind) == {"broker", "controller", "zookeeper", "client", "driver"}
+    assert sum(by_kind.values()) == pytest.approx(summary["loop_seconds"], abs=0.01)
+    assert summary["loop_samples"] > 10
+    # Here brokers do most of the work.
+    assert by_kind["broker"] > by_kind["zookeeper"]
+    assert summary["events_per_second"] == pytest.approx(
+        summary["events"] / summary["loop_seconds"], rel=0.01
+    )
+
+
+def test_the_cost_model_s_parameters_that_were_asked_for_are_named(tmp_path: Path) -> None:
+    """50 us for a request and 20 us for an append, each time."""
+    parts = {
+        "workload": {"producers": [producers_of(10, "2s", "3s")]},
+        "costs": {"request": "50us", "append": "20us", "zookeeper_write": "3ms"},
+    }
+    summary = summary_of(simulate(cluster_of(**parts), tmp_path / "run"))
+    model = summary["cost_model"]
+    appends = model["costs.append"]
+    # The leader's and two followers'.
+    assert appends["times"] == 30
+    assert appends["seconds"] == pytest.approx(30 * 20e-6)
+    assert model["costs.request"]["seconds"] == pytest.approx(
+        model["costs.request"]["times"] * 50e-6
+    )
+    # Nobody restarts.
+    assert "costs.log_recovery" not in model
+    spent = [use["seconds"] for use in model.values()]
+    assert spent == sorted(spent, reverse=True)
+
+
+def test_figures_end_with_the_run_and_not_with_the_liveness_phase(tmp_path: Path) -> None:
+    """A broker that is down at the end comes back into the ISR afterwards: that is not counted."""
+    fault = {"kind": "crash", "brokers": [3], "at": "3s"}
+    settings = {"zookeeper.session.timeout.ms": 1500}
+    scenario = cluster_of(settings, faults=[fault], liveness=True, zookeeper={"tick_ms": 500})
+    run = simulate(scenario, tmp_path / "run")
+    assert summary_of(run)["liveness"]["reached"]
+    assert summary_of(run)["isr_expands"] == 0
+    (expanded,) = run.rows("isr_expanded")
+    assert expanded["time_us"] > 5_000_000

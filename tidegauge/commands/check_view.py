@@ -1,0 +1,71 @@
+"""The verdicts of a run's checks, and the story of what broke one that should have held."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tidegauge.commands.story_lines import moment_line, print_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tidegauge.run_folder import RunFolder
+    from tidegauge.story import Names
+
+#: How many causes of the first event are told.
+_CAUSES = 8
+
+
+def show_verdicts(out: Console, run: RunFolder) -> bool:
+    """Print a line for each check; whether all of them are as expected."""
+    from tidegauge.story import Names
+
+    assert run.summary is not None
+    checks: dict[str, dict[str, Any]] = run.summary["checks"]
+    names = Names(run.manifest)
+    width = max(len(name) for name in checks)
+    for name, found in checks.items():
+        style = "" if found["as_expected"] else "bold red"
+        out.print(f"check {name:{width}}  {_verdict_text(found, names)}", style=style)
+    for reason in (run.summary["liveness"] or {}).get("reasons", []):
+        out.print(f"  after the liveness phase {reason}")
+    unexpected = [name for name, found in checks.items() if not found["as_expected"]]
+    for name in unexpected:
+        _tell_first_event(out, run, names, name, checks[name])
+    return not unexpected
+
+
+def _verdict_text(found: dict[str, Any], names: Names) -> str:
+    verdict = found["verdict"]
+    text = verdict if isinstance(verdict, str) else str(verdict).lower()
+    if found["broken"]:
+        text += f", in {found['broken']} partition(s)"
+    if found["permitted"]:
+        text += f", in {found['permitted']} partition(s) permitted by {found['permitted_by']}"
+    first = found["first_event"]
+    if first is not None:
+        text += (
+            f"; first {names.partition(first['partition'])}, row "
+            f"{first['process']}:{first['sequence']}"
+        )
+    if not found["as_expected"]:
+        text += f"; expected: {str(found['expected']).lower()}"
+    return text
+
+
+def _tell_first_event(
+    out: Console, run: RunFolder, names: Names, name: str, found: dict[str, Any]
+) -> None:
+    """The row that broke a check, and what had led to it."""
+    from tidegauge.cause_chain import cause_strands
+    from tidegauge.moments import told_moment
+    from tidegauge.simulation.checks import CHECKS
+
+    first = found["first_event"]
+    row = run.canonical_row(first["process"], first["sequence"]) if first else None
+    if row is None:
+        return
+    promise = next(check.promise for check in CHECKS.values() if check.name == name)
+    out.print(f"\n{name}: {promise}. What broke it, and what led to that:", style="bold")
+    rows = cause_strands(run, row)[0].rows[:_CAUSES]
+    print_lines(out, [moment_line([each], run, names, told_moment) for each in rows], handles=True)

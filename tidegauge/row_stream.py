@@ -1,0 +1,81 @@
+"""The one stream of canonical rows: those of all groups, merged in their total order.
+
+Groups hand over their rows as they drain them. Once it is known that none has anything left to
+say about the time before some moment, the rows of before are put in order and judged. So checks
+and figures see the same rows in the same order, however the processes are grouped.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.replication.records import Records
+from tidegauge.simulation.checks.judgement import judge, judge_end
+from tidegauge.simulation.checks.new_tables import enlarge, new_figures, new_history
+from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.simulation.kernel import Row
+from tidegauge.simulation.row_kinds import (
+    EPOCH_ANSWERED,
+    EPOCH_ASSIGNED,
+    EPOCHS_CUT,
+    ROW_KINDS,
+)
+
+#: So many rows are worth a call.
+_MANY_ROWS = 4096
+
+#: Canonical rows that neither a check nor a figure asks for, and of which there are many.
+_LEFT_OUT = (EPOCH_ANSWERED, EPOCH_ASSIGNED, EPOCHS_CUT)
+
+
+class RowStream:
+    """Takes the rows of all groups, and judges them in their order."""
+
+    def __init__(self, plan: ClusterPlan) -> None:
+        """Nothing has come yet."""
+        self.history = new_history(plan)
+        self.figures = new_figures(plan)
+        self._waiting: list[NDArray[np.void]] = []
+        self._waiting_rows = 0
+        self._wanted = np.zeros(max(ROW_KINDS) + 1, np.bool_)
+        for number, kind in ROW_KINDS.items():
+            self._wanted[number] = kind.canonical and number not in _LEFT_OUT
+
+    def take(self, rows: NDArray[np.void]) -> None:
+        """Take rows of one group; they are copied."""
+        wanted = rows[self._wanted[rows["kind"]]]
+        if len(wanted):
+            self._waiting.append(wanted)
+            self._waiting_rows += len(wanted)
+
+    def settle(self, time_us: int) -> None:
+        """No group will hand over a row of before this time any more."""
+        if self._waiting_rows >= _MANY_ROWS:
+            self._judge_before(time_us)
+
+    def end(self) -> None:
+        """There are no more rows."""
+        self._judge_before(None)
+        judge_end(self.history.view, self.figures.view)
+
+    def _judge_before(self, time_us: int | None) -> None:
+        if not self._waiting:
+            return
+        rows = np.concatenate(self._waiting)
+        order = np.lexsort((rows["sequence"], rows["process"], rows["time_us"]))
+        if time_us is not None:
+            complete = int(np.searchsorted(rows["time_us"][order], time_us))
+            order, later = order[:complete], order[complete:]
+            self._waiting = [rows[later]] if len(later) else []
+            self._waiting_rows = len(later)
+        else:
+            self._waiting = []
+            self._waiting_rows = 0
+        self._judge(rows[order])
+
+    def _judge(self, rows: Records[Row]) -> None:
+        done = 0
+        while done < len(rows):
+            enlarge(self.history, self.figures)
+            done = int(judge(self.history.view, self.figures.view, rows, done))

@@ -1,0 +1,255 @@
+"""``summary.json``: what came of a run, in figures.
+
+Figures are those of the run itself, ``virtual_seconds`` of it; the liveness phase that comes after
+it has a part of its own. They are counted from canonical rows (``simulation/figures.py``), but for
+those that only a process itself knows, as it counts for JMX.
+
+===================================  ========================================================
+figure                               meaning
+===================================  ========================================================
+``records_acknowledged``             as producers were told
+``records_acknowledged_lost``        acknowledged, and not in the leader's log after the liveness
+                                     phase: by (partition, leader epoch, offset), whatever acks
+``..._lost_permitted``               ... of these, those that acks, an unclean election or a loss
+                                     of power before a flush explains
+``records_acknowledged_unavailable`` acknowledged, of partitions that nobody leads then
+``partition_seconds_offline``        ZooKeeper names no leader, or one that is not registered
+``..._not_accepting``                nobody who runs leads in the epoch that ZooKeeper names
+``partition_seconds_under_min_isr``  ZooKeeper names a leader, and an ISR below the effective
+                                     min.insync.replicas
+``isr_shrinks``, ``isr_expands``     made by leaders, as JMX counts them
+``isr_removals``                     replicas that the controller took out of ISRs
+``leader_elections``                 per partition: the controller chose another leader
+``controller_queue_ms``              how long events waited in the controller's queue (nearest
+                                     rank of all of them)
+``cost_model``                       parameters that the run leaned on: how often each was
+                                     asked for, and what it came to in all
+===================================  ========================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tidegauge.group import Group
+from tidegauge.liveness import Liveness
+from tidegauge.row_stream import RowStream
+from tidegauge.simulation.checks import CHECKS, LIVENESS
+from tidegauge.simulation.checks.state import BY_LOSS_OF_POWER, PERMITS, RowPlace
+from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.simulation.costs import COST_NAMES
+from tidegauge.simulation.links import NETWORK_TABLES
+from tidegauge.simulation.trace_hash import trace_sha256
+
+
+class LoopFigures(NamedTuple):
+    """What the event loop has done until the end of the run."""
+
+    events: int
+    #: Wall time of the loop, without tables being made and files being closed.
+    seconds: float
+    windows: int
+    #: The same, shared out among the kinds of processes, and how many samples that rests on.
+    seconds_by_kind: dict[str, float]
+    samples: int
+
+
+def summary_of(
+    plan: ClusterPlan,
+    groups: Sequence[Group],
+    stream: RowStream,
+    loop: LoopFigures,
+    counted: dict[str, Any],
+    liveness: Liveness | None,
+) -> dict[str, Any]:
+    """What came of the run: hashes, checks, counts, and how fast it was.
+
+    ``counted`` is what :func:`counted_by_processes` said at the end of the run.
+    """
+    hashes: dict[int, tuple[int, int]] = {}
+    for group in groups:
+        hashes |= group.hashes()
+    virtual_seconds = plan.scenario.duration_us / 1e6
+    return {
+        "trace_sha256": trace_sha256(hashes),
+        "process_hashes": [[process, *hashes[process]] for process in sorted(hashes)],
+        "seed": plan.scenario.seed,
+        "virtual_seconds": virtual_seconds,
+        "loop_seconds": round(loop.seconds, 3),
+        "loop_seconds_by_process_kind": loop.seconds_by_kind,
+        "loop_samples": loop.samples,
+        "events": loop.events,
+        "events_per_second": round(loop.events / max(loop.seconds, 1e-9)),
+        "times_real_time": round(virtual_seconds / max(loop.seconds, 1e-9), 1),
+        "windows_per_virtual_second": round(loop.windows / virtual_seconds, 3),
+        "checks": verdicts(plan, stream, liveness),
+        "liveness": _liveness_part(liveness),
+        **figures_of(stream),
+        **counted,
+    }
+
+
+def figures_of(stream: RowStream) -> dict[str, Any]:
+    """The figures that are counted from rows."""
+    count = stream.figures.count[0]
+    facts = stream.history.facts[0]
+    queued_us = np.sort(
+        np.asarray(stream.figures.queued)["value_us"][: int(count.controller_events)]
+    )
+    return {
+        "records_acknowledged": int(count.records_acknowledged),
+        "records_acknowledged_lost": int(facts.records_lost),
+        "records_acknowledged_lost_permitted": int(facts.records_lost_permitted),
+        "records_acknowledged_unavailable": int(facts.records_unavailable),
+        "partition_seconds_offline": int(count.offline_us) / 1e6,
+        "partition_seconds_not_accepting": int(count.not_accepting_us) / 1e6,
+        "partition_seconds_under_min_isr": int(count.under_min_isr_us) / 1e6,
+        "isr_shrinks": int(count.isr_shrinks),
+        "isr_expands": int(count.isr_expands),
+        "isr_removals": int(count.isr_removals),
+        "isr_notifications": int(count.isr_notifications),
+        "leader_elections": int(count.leader_elections),
+        "unclean_elections": int(count.unclean_elections),
+        "controller_queue_ms": {
+            name: _nearest_rank(queued_us.tolist(), percent) / 1000
+            for name, percent in (("p50", 50), ("p99", 99), ("max", 100))
+        },
+    }
+
+
+def _nearest_rank(values: list[int], percent: int) -> int:
+    """The smallest of sorted values that this many percent do not exceed; 0 of none."""
+    if not values:
+        return 0
+    return values[-(-percent * len(values) // 100) - 1]
+
+
+def verdicts(
+    plan: ClusterPlan, stream: RowStream, liveness: Liveness | None
+) -> dict[str, dict[str, Any]]:
+    """Of each check what it found, what was expected, and whether that is as it should be."""
+    said = {check.name: _verdict(stream, number) for number, check in CHECKS.items()}
+    if stream.history.facts[0].records_unavailable > 0:
+        lost = said["acknowledged_records_lost"]
+        lost["verdict"] = lost["verdict"] and "unknown"
+    said[LIVENESS.name] = _liveness_verdict(stream, liveness)
+    for name, found in said.items():
+        declared = plan.scenario.checks.get(name)
+        found["expected"] = True if declared is None else declared
+        found["as_expected"] = found["verdict"] == declared
+        if declared is None:
+            # Nobody promised what a setting has given up.
+            found["as_expected"] = found["verdict"] is not False or found["broken"] == 0
+    return said
+
+
+def _verdict(stream: RowStream, number: int) -> dict[str, Any]:
+    finding = stream.history.findings[number]
+    first = None
+    if finding.broken or finding.permitted:
+        first = _event(finding.first if finding.broken else finding.first_permitted)
+    return {
+        "verdict": first is None,
+        "broken": int(finding.broken),
+        "permitted": int(finding.permitted),
+        "permitted_by": PERMITS.get(int(finding.permitted_by)),
+        "first_event": first,
+    }
+
+
+def _event(place: RowPlace) -> dict[str, int]:
+    names = ("time_us", "process", "sequence", "partition")
+    return {name: int(getattr(place, name)) for name in names}
+
+
+def _liveness_verdict(stream: RowStream, liveness: Liveness | None) -> dict[str, Any]:
+    reached = liveness is None or liveness.reached
+    permitted = False
+    if liveness is not None and liveness.partition >= 0:
+        # A leader that has lost power and leads on in its epoch writes other records there.
+        permitted = bool(stream.history.partitions[liveness.partition].lost_power)
+    return {
+        "verdict": "unknown" if liveness is None else reached,
+        "broken": 0 if reached or permitted else 1,
+        "permitted": 1 if permitted else 0,
+        "permitted_by": PERMITS[int(BY_LOSS_OF_POWER)] if permitted else None,
+        "first_event": None,
+    }
+
+
+def _liveness_part(liveness: Liveness | None) -> dict[str, Any] | None:
+    """The liveness phase; None if there was none."""
+    if liveness is None:
+        return None
+    return {
+        "reached": liveness.reached,
+        "virtual_seconds": liveness.seconds,
+        "bound_seconds": liveness.bound_seconds,
+        "reasons": liveness.reasons,
+    }
+
+
+def _cost_model(groups: Sequence[Group]) -> dict[str, dict[str, float]]:
+    """The parameters of ``costs`` that were used, those that came to most first."""
+    uses = []
+    for place, name in enumerate(COST_NAMES, int(NETWORK_TABLES)):
+        of_table = [group.kernel.quantile_uses[place] for group in groups]
+        times = sum(int(use.times) for use in of_table)
+        if times:
+            uses.append((sum(int(use.total_us) for use in of_table), times, f"costs.{name}"))
+    return {
+        name: {"times": times, "seconds": total_us / 1e6}
+        for total_us, times, name in sorted(uses, reverse=True)
+    }
+
+
+def counted_by_processes(groups: Sequence[Group]) -> dict[str, Any]:
+    """What only processes know themselves, now."""
+    return {
+        **_broker_counts(groups),
+        **_controller_counts(groups),
+        **_client_counts(groups),
+        "cost_model": _cost_model(groups),
+    }
+
+
+def _broker_counts(groups: Sequence[Group]) -> dict[str, int]:
+    """Counted by brokers, as JMX counts."""
+    fields = ("failed_isr_updates", "starts")
+    return {
+        field: sum(
+            int(getattr(group.brokers.brokers[broker], field))
+            for group in groups
+            for broker in range(len(group.brokers.brokers))
+        )
+        for field in fields
+    }
+
+
+def _controller_counts(groups: Sequence[Group]) -> dict[str, int]:
+    """Of all brokers that have been controller."""
+    return {
+        "failovers": sum(
+            int(group.plane.controllers[controller].failovers)
+            for group in groups
+            for controller in range(len(group.plane.controllers))
+        )
+    }
+
+
+def _client_counts(groups: Sequence[Group]) -> dict[str, int]:
+    fields = (
+        *("records_sent", "records_failed", "records_duplicated", "records_consumed"),
+        *("steps_taken", "steps_timed_out"),
+    )
+    return {
+        field: sum(
+            int(getattr(group.clients.clients[client], field))
+            for group in groups
+            for client in range(len(group.clients.clients))
+        )
+        for field in fields
+    }
