@@ -30,6 +30,7 @@ from tidegauge.simulation.scenario_model import Scenario
 from tidegauge.simulation.scenario_parts import OfPartition
 from tidegauge.simulation.scenario_settings import (
     TOPIC_SETTINGS,
+    Value,
     broker_defaults,
     consumer_defaults,
     problems_of_settings,
@@ -143,7 +144,7 @@ def _topics(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _topic_settings(
-    path: Path, settings: Mapping[str, int], scenario: Scenario
+    path: Path, settings: Mapping[str, Value], scenario: Scenario
 ) -> Iterator[Problem]:
     defaults = broker_defaults(scenario.release)
     known = {name: defaults[name] for name in TOPIC_SETTINGS}
@@ -181,7 +182,7 @@ def _workload(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _producer_settings(
-    path: Path, scenario: Scenario, settings: Mapping[str, int | str]
+    path: Path, scenario: Scenario, settings: Mapping[str, Value]
 ) -> Iterator[Problem]:
     known = producer_defaults(scenario.release)
     problems = list(problems_of_settings(path, settings, "producers", known))

@@ -190,6 +190,7 @@ def summary_of(plan: ClusterPlan, groups: Sequence[Group], figures: LoopFigures)
         "trace_sha256": trace_sha256(hashes),
         "process_hashes": [[process, *hashes[process]] for process in sorted(hashes)],
         "virtual_seconds": virtual_seconds,
+        "settings_not_modelled": plan.scenario.settings_not_modelled(),
         **_broker_counts(groups),
         **_controller_counts(groups),
         **_client_counts(groups),

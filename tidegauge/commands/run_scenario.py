@@ -70,7 +70,7 @@ def run_scenario(
         raise typer.Exit(130) from None
     assert run.summary is not None
     _print_summary(run.summary, out)
-    out_console.print(f"[dim]Again: {_command(scenario, loaded)}[/dim]")
+    out_console.print(f"[dim]Again: {_command(scenario, loaded)}[/dim]", soft_wrap=True)
     if run.summary["steps_timed_out"]:
         fail(
             f"step {run.summary['steps_taken'] + 1} of {scenario} waited in vain for its "
@@ -132,5 +132,9 @@ def _print_summary(summary: dict[str, Any], out: Path) -> None:
         f"{summary['unclean_elections']} of them uncleanly; brokers started: {summary['starts']} "
         "times"
     )
+    if summary["settings_not_modelled"]:
+        typer.echo("settings not modelled, which made no difference:")
+        for line in summary["settings_not_modelled"]:
+            typer.echo(f"  {line}")
     typer.echo(f"trace_sha256 {summary['trace_sha256']}")
     typer.echo(f"Next: tidegauge show {out}")
