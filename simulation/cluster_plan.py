@@ -118,9 +118,15 @@ class ClusterPlan:
         """All partitions, topic by topic."""
         planned = []
         for topic_number, topic in enumerate(self.scenario.topics):
-            for number, replicas in enumerate(self.scenario.assignments(topic)):
-                effective = topic.effective(self.scenario.settings_of(replicas[0]))
-                hosts = self.scenario.hosts_of(topic)[number]
+            effective_on = {
+                broker: topic.effective(self.scenario.settings_of(broker))
+                for broker in self.brokers
+            }
+            record_bytes = self._record_bytes(topic.name)
+            assignments = self.scenario.assignments(topic)
+            everywhere = zip(assignments, self.scenario.hosts_of(topic), strict=True)
+            for number, (replicas, hosts) in enumerate(everywhere):
+                effective = effective_on[replicas[0]]
                 planned.append(
                     PlannedPartition(
                         topic.name,
@@ -130,7 +136,7 @@ class ClusterPlan:
                         tuple(self.broker_index(broker) for broker in hosts),
                         int(effective["min.insync.replicas"]),
                         bool(effective["unclean.leader.election.enable"]),
-                        self._record_bytes(topic.name),
+                        record_bytes,
                     )
                 )
         return tuple(planned)
@@ -161,10 +167,13 @@ class ClusterPlan:
 
     def partition_number(self, topic: str, number: int) -> int:
         """The number within the cluster of a topic's partition."""
-        first = next(
-            index for index, partition in enumerate(self.partitions) if partition.topic == topic
-        )
-        return first + number
+        return self._first_partitions[topic] + number
+
+    @cached_property
+    def _first_partitions(self) -> dict[str, int]:
+        """The number of each topic's partition 0."""
+        backwards = reversed(list(enumerate(self.partitions)))
+        return {partition.topic: index for index, partition in backwards}
 
     def partitions_of(self, client: PlannedClient) -> list[int]:
         """The partitions that a client writes to or reads.

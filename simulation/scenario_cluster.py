@@ -25,6 +25,7 @@ from tidegauge.simulation.durations import (
     parse_duration,
 )
 from tidegauge.simulation.scenario_errors import Problem, ProblemsError
+from tidegauge.simulation.scenario_limits import MOST_BROKERS, MOST_PARTITIONS, MOST_SERVERS
 from tidegauge.simulation.scenario_parts import (
     BrokerId,
     BrokerIds,
@@ -135,13 +136,15 @@ class Cluster(Part):
     def _ids_from_their_number(cls, brokers: Any) -> Any:
         if not isinstance(brokers, int) or isinstance(brokers, bool):
             return brokers
-        if brokers < 1:
-            raise ValueError(f"must be 1 or more, not {brokers}")
+        if not 1 <= brokers <= MOST_BROKERS:
+            raise ValueError(f"must be from 1 to {MOST_BROKERS}, not {brokers}")
         return range(1, brokers + 1)
 
     @field_validator("brokers")
     @classmethod
     def _in_ascending_order(cls, brokers: tuple[int, ...]) -> tuple[int, ...]:
+        if len(brokers) > MOST_BROKERS:
+            raise ValueError(f"has {len(brokers)} brokers; {MOST_BROKERS} is the most")
         return tuple(sorted(brokers))
 
     @field_validator("racks", mode="before")
@@ -203,6 +206,7 @@ class ZooKeeper(Part):
     servers: int = Field(
         default=3,
         ge=1,
+        le=MOST_SERVERS,
         description="How many servers it has. With one alone, clients that have lost it wait a "
         "second before they try the same again.",
     )
@@ -217,7 +221,10 @@ class Topic(Part):
 
     name: TopicName = Field(description="Its name.")
     partitions: int | None = Field(
-        default=None, ge=1, description="How many. Default: as many as the assignment has."
+        default=None,
+        ge=1,
+        le=MOST_PARTITIONS,
+        description="How many. Default: as many as the assignment has.",
     )
     replication_factor: int | None = Field(
         default=None,

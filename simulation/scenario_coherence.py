@@ -26,6 +26,10 @@ from tidegauge.simulation.scenario_faults import (
     SlowDiskFault,
     SlowLinkFault,
 )
+from tidegauge.simulation.scenario_limits import (
+    problems_of_cluster_size,
+    problems_of_workload_size,
+)
 from tidegauge.simulation.scenario_model import Scenario
 from tidegauge.simulation.scenario_parts import OfPartition
 from tidegauge.simulation.scenario_settings import (
@@ -468,5 +472,7 @@ _STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
     (_cluster,),
     (_settings_that_kafka_refuses,),
     (_topics,),
+    (problems_of_cluster_size,),
     (_workload, _faults, _steps),
+    (problems_of_workload_size,),
 )

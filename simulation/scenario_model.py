@@ -40,6 +40,7 @@ from tidegauge.simulation.scenario_faults import (
     Fault,
     Selector,
 )
+from tidegauge.simulation.scenario_limits import MOST_FAULTS, MOST_STEPS
 from tidegauge.simulation.scenario_parts import Listed, Name, Part
 from tidegauge.simulation.scenario_settings import (
     Value,
@@ -87,8 +88,12 @@ class Scenario(Part):
     workload: Workload = Field(default=Workload(), description="The clients.")
     network: Network = Field(default=Network(), description="How long messages take.")
     costs: Costs = Field(default=Costs(), description="How long work takes.")
-    faults: Listed[Fault] = Field(default=(), description="What goes wrong.")
-    steps: Listed[Step] = Field(default=(), description="What is done, in this order.")
+    faults: Listed[Fault] = Field(
+        default=(), max_length=MOST_FAULTS, description="What goes wrong."
+    )
+    steps: Listed[Step] = Field(
+        default=(), max_length=MOST_STEPS, description="What is done, in this order."
+    )
     checks: dict[str, Any] = Field(
         default_factory=dict, description="Reserved for the verdicts that are expected."
     )
@@ -157,6 +162,15 @@ class Scenario(Part):
 
     def hosts_of(self, topic: Topic) -> list[list[int]]:
         """The brokers that each partition ever has replicas on: those of its assignment first."""
+        if topic.name not in self._hosts:
+            self._hosts[topic.name] = self._find_hosts(topic)
+        return self._hosts[topic.name]
+
+    @cached_property
+    def _hosts(self) -> dict[str, list[list[int]]]:
+        return {}
+
+    def _find_hosts(self, topic: Topic) -> list[list[int]]:
         hosts = [dict.fromkeys(replicas) for replicas in self.assignments(topic)]
         for step in self.steps:
             for move in step.partitions if isinstance(step, ReassignStep) else ():
@@ -253,7 +267,8 @@ class Scenario(Part):
         for topic, said in zip(self.topics, written["topics"], strict=True):
             assignments = self.assignments(topic)
             said["partitions"] = len(assignments)
-            said["replication_factor"] = self.replication_factor(topic)
+            if len({len(replicas) for replicas in assignments}) == 1:
+                said["replication_factor"] = self.replication_factor(topic)
             said["assignment"] = {str(number): ids for number, ids in enumerate(assignments)}
         clients = written["workload"]
         for producers, said in zip(self.workload.producers, clients["producers"], strict=True):

@@ -53,9 +53,8 @@ def run_scenario(
     except ScenarioError as error:
         fail(str(error))
     announce_compilation()
-    out_console = console()
-    out_console.print(
-        f"[bold]{loaded.name}[/bold]: {len(loaded.broker_ids())} brokers of Kafka "
+    typer.echo(
+        f"{loaded.name}: {len(loaded.broker_ids())} brokers of Kafka "
         f"{loaded.release}, {loaded.duration_us / 1e6:g} virtual seconds, seed {loaded.seed}"
     )
     try:
@@ -70,12 +69,14 @@ def run_scenario(
         raise typer.Exit(130) from None
     assert run.summary is not None
     _print_summary(run.summary, out)
-    out_console.print(f"[dim]Again: {_command(scenario, loaded)}[/dim]", soft_wrap=True)
+    typer.echo(f"Again: {_command(scenario, loaded)}")
     if run.summary["steps_timed_out"]:
-        fail(
-            f"step {run.summary['steps_taken'] + 1} of {scenario} waited in vain for its "
-            "condition, so it was not taken, nor were those after it"
+        typer.echo(
+            f"tidegauge: steps[{run.summary['steps_taken']}] of {scenario} waited in vain for its "
+            "condition, so it was not taken, nor were those after it",
+            err=True,
         )
+        raise typer.Exit(1)
 
 
 def _load(scenario: str, seed: int | None, trace: str | None) -> Scenario:
