@@ -1,9 +1,10 @@
 """Scenario files as they should not be: those that come along, made wrong in a thousand ways.
 
-Three kinds of mutants. *Bent* ones are a scenario's content with one to three values exchanged,
-lost, renamed or moved, written as YAML again. *Planned* ones are wrong in a way that is known,
-and so is the field that has to be named. *Odd* ones are text: YAML that is none, or that is more
-than one expects. A seed makes a mutant, and makes the same one again.
+Four kinds of mutants. *Bent* ones are a scenario's content with one to three values exchanged,
+lost, renamed or moved, written as YAML again. *Strange* ones are right, most of them, but nobody
+would want such a cluster. *Planned* ones are wrong in a way that is known, and so is the field
+that has to be named. *Odd* ones are text: YAML that is none, or that is more than one expects. A
+seed makes a mutant, and makes the same one again.
 """
 
 from __future__ import annotations
@@ -11,12 +12,17 @@ from __future__ import annotations
 import copy
 import datetime as dt
 import random
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import yaml
 
+from tidegauge.replication.release_versions import all_releases
 from tidegauge.shipped_scenarios import shipped_scenarios
+from tidegauge.simulation.kafka_setting_names import KAFKA_NAMES
+from tidegauge.simulation.scenario_costs import Costs, Network
+from tidegauge.simulation.scenario_settings import NAMES
 
 #: Keys and indexes from the top of a file.
 Place = tuple[Any, ...]
@@ -31,7 +37,11 @@ class Mutant(NamedTuple):
     field: str | None = None
 
 
-SOUND = {name: file.read_text() for name, file in shipped_scenarios().items()}
+#: What comes along; thousands of partitions would only cost time here.
+SOUND = {
+    name: re.sub(r"partitions: \d{4,}", "partitions: 60", file.read_text())
+    for name, file in shipped_scenarios().items()
+}
 
 ODD_VALUES: list[Any] = [
     *(None, True, False, 0, 1, -1, 7, 99, 2**31 - 1, 2**31, 2**63 - 1, 2**63, -(2**63) - 1),
@@ -135,6 +145,69 @@ def _swap(dice: random.Random, content: Any, above: Any, key: Any) -> None:
 _BENDS: list[Callable[[random.Random, Any, Any, Any], None]] = [
     *(_exchange, _exchange, _exchange, _exchange, _lose, _lose, _rename),
     *(_add, _repeat, _wrap, _spell, _scale, _scale, _swap),
+]
+
+_DURATIONS = ("1us", "3us", "1ms", "499ms", "7s", "1h", "10000h")
+_NUMBERS = (1, 2, 3, 10, 499, 500, 501, 10_000, 10**6, 2**31 - 1)
+_COSTS = [field.alias or name for name, field in Costs.model_fields.items()]
+_LINKS = [field.alias or name for name, field in Network.model_fields.items()]
+
+
+def strange(dice: random.Random) -> Mutant:
+    """The content of a scenario in a world that is like no other."""
+    name = dice.choice(sorted(SOUND))
+    content = yaml.safe_load(SOUND[name])
+    told = []
+    for _ in range(dice.choice((1, 2, 4))):
+        change = dice.choice(_WORLDS)
+        told.append(change.__name__)
+        change(dice, content)
+    return Mutant(f"{name}: {', '.join(told)}", written(content))
+
+
+def _other_cost(dice: random.Random, content: Any) -> None:
+    content.setdefault("costs", {})[dice.choice(_COSTS)] = dice.choice(_DURATIONS)
+
+
+def _other_link(dice: random.Random, content: Any) -> None:
+    content.setdefault("network", {})[dice.choice(_LINKS)] = dice.choice(_DURATIONS)
+
+
+def _other_setting(dice: random.Random, content: Any) -> None:
+    settings = content["cluster"].setdefault("settings", {})
+    name = dice.choice([*NAMES["brokers"], *sorted(KAFKA_NAMES["brokers"])])
+    settings[name] = dice.choice((*_NUMBERS, True, False))
+
+
+def _other_release(dice: random.Random, content: Any) -> None:
+    content["release"] = str(dice.choice(all_releases()))
+
+
+def _other_load(dice: random.Random, content: Any) -> None:
+    for group in content.get("workload", {}).get("producers", ()):
+        group["batches_per_second"] = dice.choice((1e-6, 0.5, 7, 1000))
+        group["clients"] = dice.choice((1, 2, 30))
+        group["settings"] = {"acks": dice.choice(("all", "0", "1")), "linger.ms": 5}
+
+
+def _other_cluster(dice: random.Random, content: Any) -> None:
+    content["cluster"] |= {
+        "start_spread": dice.choice(_DURATIONS),
+        "write_back": dice.choice(_DURATIONS),
+        "restart_after_exit": dice.choice(("never", *_DURATIONS)),
+    }
+    content["zookeeper"] = {"tick_ms": dice.choice((1, 2000, 3_600_000))}
+    content["seed"] = dice.choice((0, 2**63 - 1))
+
+
+def _no_more(dice: random.Random, content: Any) -> None:
+    for part in dice.sample(("faults", "steps", "workload"), 2):
+        content.pop(part, None)
+
+
+_WORLDS: list[Callable[[random.Random, Any], None]] = [
+    *(_other_cost, _other_link, _other_setting, _other_setting, _other_release, _other_load),
+    *(_other_cluster, _no_more),
 ]
 
 _CLUSTER = "duration: 1m\ncluster: {brokers: 3}\n"
@@ -308,4 +381,4 @@ def odd(dice: random.Random) -> Mutant:
 def mutant(seed: int) -> Mutant:
     """The mutant of this seed."""
     dice = random.Random(seed)  # noqa: S311  # nothing here is a secret
-    return dice.choices((bent, planned, odd), (6, 2, 2))[0](dice)
+    return dice.choices((bent, strange, planned, odd), (5, 2, 1, 2))[0](dice)

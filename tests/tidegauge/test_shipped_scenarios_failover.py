@@ -60,7 +60,10 @@ def budget_of(run: RunFolder, began_s: float = 30) -> Budget:
 
 
 #: The same with a tenth of the partitions: all requests are traced.
-FEW = {"topics": [as_written("failover-budget")["topics"][0] | {"partitions": 200}], "trace": "all"}
+FEW: dict[str, Any] = {
+    "topics": [as_written("failover-budget")["topics"][0] | {"partitions": 200}],
+    "trace": "all",
+}
 
 
 def test_nearly_all_of_a_failover_is_the_session(tmp_path: Path) -> None:

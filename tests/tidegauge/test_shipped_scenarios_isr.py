@@ -198,7 +198,8 @@ def isr_at(run: RunFolder, seconds: float) -> tuple[int, list[int]]:
     return written.leader, written.isr
 
 
-FOLLOWERS, CONTROL = [[1], [2, 3]], [[1], ["zookeeper", 4]]
+FOLLOWERS: list[list[Any]] = [[1], [2, 3]]
+CONTROL: list[list[Any]] = [[1], ["zookeeper", 4]]
 
 
 @pytest.mark.parametrize(
