@@ -17,7 +17,9 @@ the operator, its steps        ``steps.py``, ``step_codes.py``, what they ask:
                                ``step_requests.py``; ``new_steps.py`` reads them from a scenario
 who is who, znodes             ``topology.py``
 scenario files                 ``scenario.py`` reads one; a part of it in each
-                               ``scenario_*.py``
+                               ``scenario_*.py``; how large one may be:
+                               ``scenario_limits.py``; names of settings that are not
+                               read: ``kafka_setting_names.py``
 =============================  ==========================================================
 
 **To add** a kind of event: a line in ``kinds.py`` and a branch where its process handles it.

@@ -226,10 +226,13 @@ class ClusterPlan:
 
     def partition_number(self, topic: str, number: int) -> int:
         """The number within the cluster of a topic's partition."""
-        first = next(
-            index for index, partition in enumerate(self.partitions) if partition.topic == topic
-        )
-        return first + number
+        return self._first_partitions[topic] + number
+
+    @cached_property
+    def _first_partitions(self) -> dict[str, int]:
+        """The number of each topic's partition 0."""
+        backwards = reversed(list(enumerate(self.partitions)))
+        return {partition.topic: index for index, partition in backwards}
 
     def partitions_of(self, client: PlannedClient) -> list[int]:
         """The partitions that a client writes to or reads.

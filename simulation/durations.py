@@ -18,7 +18,7 @@ UNITS_US = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_00
 #: More than a year. Interpolation between two latencies multiplies by 2**16 and fits into 64 bits.
 MAX_DURATION_US = 10_000 * UNITS_US["h"]
 
-_DURATION = re.compile(r"(?P<number>\d+(\.\d+)?) ?(?P<unit>us|ms|s|m|h)", re.ASCII)
+_DURATION = re.compile(r"(?P<number>\d{1,20}(\.\d{1,20})?) ?(?P<unit>us|ms|s|m|h)", re.ASCII)
 
 
 def parse_duration(text: object) -> int:

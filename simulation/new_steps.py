@@ -107,8 +107,8 @@ def _plan_action(plan: ClusterPlan, planned: StepOfAnyKind, step: Step) -> None:
     elif isinstance(planned, ConfigureStep):
         step.action = step_codes.CONFIGURES
         step.topic = _topic_number(plan, planned.topic)
-        step.min_insync_replicas = planned.settings.get("min.insync.replicas", -1)
-        step.unclean = planned.settings.get("unclean.leader.election.enable", -1)
+        step.min_insync_replicas = int(planned.settings.get("min.insync.replicas", -1))
+        step.unclean = int(planned.settings.get("unclean.leader.election.enable", -1))
     elif isinstance(planned, CreateTopicStep):
         step.action = step_codes.CREATES_TOPIC
         step.topic = _topic_number(plan, planned.topic)

@@ -25,6 +25,7 @@ from tidegauge.simulation.durations import (
     parse_duration,
 )
 from tidegauge.simulation.scenario_errors import Problem, ProblemsError
+from tidegauge.simulation.scenario_limits import MOST_BROKERS, MOST_PARTITIONS, MOST_SERVERS
 from tidegauge.simulation.scenario_parts import (
     BrokerId,
     BrokerIds,
@@ -36,7 +37,7 @@ from tidegauge.simulation.scenario_parts import (
     TopicName,
     without_repetition,
 )
-from tidegauge.simulation.scenario_settings import TOPIC_SETTINGS, ServerSettings
+from tidegauge.simulation.scenario_settings import TOPIC_SETTINGS, Settings
 
 #: The rack of all brokers where a scenario names none.
 DEFAULT_RACK = "default"
@@ -129,10 +130,10 @@ class Cluster(Part):
         description="After how long the operating system has written to disk what a broker has "
         "appended (Linux: dirty_expire_centisecs = 3000).",
     )
-    settings: ServerSettings = Field(
+    settings: Settings = Field(
         default_factory=dict, description="As in server.properties, for all brokers."
     )
-    broker_settings: dict[BrokerKey, ServerSettings] = Field(
+    broker_settings: dict[BrokerKey, Settings] = Field(
         default_factory=dict, description="... and for single ones."
     )
     broker_releases: dict[BrokerKey, BrokerRelease] = Field(
@@ -144,13 +145,15 @@ class Cluster(Part):
     def _ids_from_their_number(cls, brokers: Any) -> Any:
         if not isinstance(brokers, int) or isinstance(brokers, bool):
             return brokers
-        if brokers < 1:
-            raise ValueError(f"must be 1 or more, not {brokers}")
+        if not 1 <= brokers <= MOST_BROKERS:
+            raise ValueError(f"must be from 1 to {MOST_BROKERS}, not {brokers}")
         return range(1, brokers + 1)
 
     @field_validator("brokers")
     @classmethod
     def _in_ascending_order(cls, brokers: tuple[int, ...]) -> tuple[int, ...]:
+        if len(brokers) > MOST_BROKERS:
+            raise ValueError(f"has {len(brokers)} brokers; {MOST_BROKERS} is the most")
         return tuple(sorted(brokers))
 
     @field_validator("racks", mode="before")
@@ -212,6 +215,7 @@ class ZooKeeper(Part):
     servers: int = Field(
         default=3,
         ge=1,
+        le=MOST_SERVERS,
         description="How many servers it has. With one alone, clients that have lost it wait a "
         "second before they try the same again.",
     )
@@ -226,7 +230,10 @@ class Topic(Part):
 
     name: TopicName = Field(description="Its name.")
     partitions: int | None = Field(
-        default=None, ge=1, description="How many. Default: as many as the assignment has."
+        default=None,
+        ge=1,
+        le=MOST_PARTITIONS,
+        description="How many. Default: as many as the assignment has.",
     )
     replication_factor: int | None = Field(
         default=None,
@@ -239,7 +246,7 @@ class Topic(Part):
         description="Brokers of each partition, the preferred leader first. Default: Kafka's "
         "round robin over racks and brokers.",
     )
-    settings: ServerSettings = Field(default_factory=dict, description="Settings of the topic.")
+    settings: Settings = Field(default_factory=dict, description="Settings of the topic.")
 
     @model_validator(mode="after")
     def _says_how_many_partitions_and_replicas(self) -> Self:
@@ -276,4 +283,6 @@ class Topic(Part):
 
     def effective(self, broker_settings: Mapping[str, int]) -> dict[str, int]:
         """The settings that a topic can have, as a broker with these settings applies them."""
-        return {name: self.settings.get(name, broker_settings[name]) for name in TOPIC_SETTINGS}
+        return {
+            name: int(self.settings.get(name, broker_settings[name])) for name in TOPIC_SETTINGS
+        }

@@ -18,6 +18,10 @@ from tidegauge.simulation.scenario_fault_coherence import (
     problems_of_fault_steps,
     problems_of_faults,
 )
+from tidegauge.simulation.scenario_limits import (
+    problems_of_cluster_size,
+    problems_of_workload_size,
+)
 from tidegauge.simulation.scenario_model import Scenario
 from tidegauge.simulation.scenario_references import (
     broker_is_there,
@@ -31,6 +35,7 @@ from tidegauge.simulation.scenario_references import (
 )
 from tidegauge.simulation.scenario_settings import (
     TOPIC_SETTINGS,
+    Value,
     broker_defaults,
     consumer_defaults,
     problems_of_settings,
@@ -144,7 +149,7 @@ def _topics(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _topic_settings(
-    path: Path, settings: Mapping[str, int], scenario: Scenario
+    path: Path, settings: Mapping[str, Value], scenario: Scenario
 ) -> Iterator[Problem]:
     defaults = broker_defaults(scenario.release)
     known = {name: defaults[name] for name in TOPIC_SETTINGS}
@@ -182,7 +187,7 @@ def _workload(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _producer_settings(
-    path: Path, scenario: Scenario, settings: Mapping[str, int | str]
+    path: Path, scenario: Scenario, settings: Mapping[str, Value]
 ) -> Iterator[Problem]:
     known = producer_defaults(scenario.release)
     problems = list(problems_of_settings(path, settings, "producers", known))
@@ -312,6 +317,7 @@ _STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
     (_cluster,),
     (_settings_that_kafka_refuses,),
     (_topics,),
+    (problems_of_cluster_size,),
     (_workload, problems_of_faults, problems_of_fault_rates, _steps),
-    (problems_of_rates,),
+    (problems_of_workload_size, problems_of_rates),
 )

@@ -17,6 +17,10 @@ from pydantic import ValidationError
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
+_MOST_PROBLEMS = 100
+#: Letters in what is said about one problem.
+_LONGEST = 1_000
+
 #: Keys and indexes from the top of the file.
 Path = tuple[str | int, ...]
 
@@ -45,11 +49,23 @@ def scenario_error(
 ) -> ScenarioError:
     """The error to raise: for each problem the file, the line if known, the path."""
     lines = []
-    for path, message in problems:
+    found = list(problems)
+    for path, message in found[:_MOST_PROBLEMS]:
         line = line_of(path)
         place = source if line is None else f"{source}:{line}"
-        lines.append(f"{place}: {path_text(path)}: {message}" if path else f"{place}: {message}")
+        lines.append(f"{place}: {one_line(f'{path_text(path)}: {message}' if path else message)}")
+    if len(found) > _MOST_PROBLEMS:
+        lines.append(f"{source}: and {len(found) - _MOST_PROBLEMS} problems more")
     return ScenarioError("\n".join(lines))
+
+
+def one_line(text: str) -> str:
+    """A text of which any part may come from a file, fit for a line on any terminal."""
+    shown = "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+        for letter in text[: _LONGEST + 1]
+    )
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
 
 
 def path_text(path: Path) -> str:

@@ -8,9 +8,9 @@ that was read by ``scenario.py`` is sound.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import Field, field_validator
 
@@ -28,7 +28,7 @@ from tidegauge.simulation.scenario_cluster import (
     ZooKeeper,
 )
 from tidegauge.simulation.scenario_costs import Costs, Network
-from tidegauge.simulation.scenario_errors import Problem, ProblemsError, did_you_mean
+from tidegauge.simulation.scenario_errors import Path, Problem, ProblemsError, did_you_mean
 from tidegauge.simulation.scenario_fault_rates import FaultRate
 from tidegauge.simulation.scenario_faults import (
     BROKER,
@@ -43,14 +43,17 @@ from tidegauge.simulation.scenario_faults import (
     RollingRestartFault,
     Selector,
 )
+from tidegauge.simulation.scenario_limits import MOST_FAULTS, MOST_STEPS
 from tidegauge.simulation.scenario_parts import Listed, Name, Part
 from tidegauge.simulation.scenario_settings import (
+    Value,
     acks_number,
     broker_defaults,
     consumer_defaults,
     producer_defaults,
+    settings_not_modelled,
 )
-from tidegauge.simulation.scenario_steps import ReassignStep, Step
+from tidegauge.simulation.scenario_steps import ConfigureStep, ReassignStep, Step
 from tidegauge.simulation.scenario_workload import ConsumerGroup, ProducerGroup, Workload
 
 _DELIVERY_TIMEOUT = "delivery.timeout.ms"
@@ -94,12 +97,16 @@ class Scenario(Part):
     workload: Workload = Field(default=Workload(), description="The clients.")
     network: Network = Field(default=Network(), description="How long messages take.")
     costs: Costs = Field(default=Costs(), description="How long work takes.")
-    faults: Listed[Fault] = Field(default=(), description="What goes wrong.")
+    faults: Listed[Fault] = Field(
+        default=(), max_length=MOST_FAULTS, description="What goes wrong."
+    )
     fault_rates: Listed[FaultRate] = Field(
         default=(),
         description="... and how often more does: the seed draws when, and how long.",
     )
-    steps: Listed[Step] = Field(default=(), description="What is done, in this order.")
+    steps: Listed[Step] = Field(
+        default=(), max_length=MOST_STEPS, description="What is done, in this order."
+    )
     liveness: bool = Field(
         default=True,
         description="Once the run is over all faults end, and it is seen whether everything "
@@ -158,10 +165,8 @@ class Scenario(Part):
     def settings_of(self, broker: int) -> dict[str, int]:
         """All settings of a broker: its release's defaults, the cluster's, its own."""
         settings = broker_defaults(self.release_of(broker)[0])
-        for name, value in self.cluster.settings.items():
-            if name in settings:
-                settings[name] = value
-        return settings | self.cluster.broker_settings.get(broker, {})
+        own = self.cluster.broker_settings.get(broker, {})
+        return settings | _read_of(self.cluster.settings, settings) | _read_of(own, settings)
 
     # The topics.
 
@@ -173,7 +178,8 @@ class Scenario(Part):
         """How many replicas each partition of a topic has."""
         if topic.assignment is not None:
             return len(topic.assignment[0])
-        settings = broker_defaults(self.release) | self.cluster.settings
+        default = broker_defaults(self.release)
+        settings = default | _read_of(self.cluster.settings, default)
         return topic.replication_factor or settings["default.replication.factor"]
 
     def assignments(self, topic: Topic) -> list[list[int]]:
@@ -186,6 +192,15 @@ class Scenario(Part):
 
     def hosts_of(self, topic: Topic) -> list[list[int]]:
         """The brokers that each partition ever has replicas on: those of its assignment first."""
+        if topic.name not in self._hosts:
+            self._hosts[topic.name] = self._find_hosts(topic)
+        return self._hosts[topic.name]
+
+    @cached_property
+    def _hosts(self) -> dict[str, list[list[int]]]:
+        return {}
+
+    def _find_hosts(self, topic: Topic) -> list[list[int]]:
         hosts = [dict.fromkeys(replicas) for replicas in self.assignments(topic)]
         for step in self.steps:
             for move in step.partitions if isinstance(step, ReassignStep) else ():
@@ -204,7 +219,8 @@ class Scenario(Part):
         """
         settings = producer_defaults(self.release)
         for name, value in group.settings.items():
-            settings[name] = acks_number(value) if name == "acks" else int(value)
+            if name in settings:
+                settings[name] = acks_number(value) if name == "acks" else int(value)
         if _DELIVERY_TIMEOUT in settings:
             least = settings[_REQUEST_TIMEOUT]
             settings[_DELIVERY_TIMEOUT] = max(settings[_DELIVERY_TIMEOUT], least)
@@ -212,7 +228,9 @@ class Scenario(Part):
 
     def consumer_settings(self, group: ConsumerGroup) -> dict[str, int | str]:
         """All settings of a group of consumers."""
-        return consumer_defaults(self.release) | group.settings
+        defaults = consumer_defaults(self.release)
+        own = {name: value for name, value in group.settings.items() if name in defaults}
+        return defaults | cast("dict[str, int | str]", own)
 
     # What faults hit.
 
@@ -252,6 +270,30 @@ class Scenario(Part):
 
     # All of it.
 
+    def settings_not_modelled(self) -> list[str]:
+        """The settings that the scenario has and the simulator does not read, by their paths."""
+        lines: list[str] = []
+        for path, settings, kind, release in self._settings():
+            defaults = broker_defaults(release) if kind == "brokers" else {}
+            lines += settings_not_modelled(path, settings, kind, defaults)
+        return sorted(lines)
+
+    def _settings(self) -> Iterator[tuple[Path, Mapping[str, Value], str, str]]:
+        """All settings that are said: where, which, of what kind and release."""
+        yield ("cluster", "settings"), self.cluster.settings, "brokers", self.release
+        for broker, settings in self.cluster.broker_settings.items():
+            path = ("cluster", "broker_settings", broker)
+            yield path, settings, "brokers", self.release_of(broker)[0]
+        for place, topic in enumerate(self.topics):
+            yield ("topics", place, "settings"), topic.settings, "topics", self.release
+        for place, step in enumerate(self.steps):
+            if isinstance(step, ConfigureStep):
+                yield ("steps", place, "settings"), step.settings, "topics", self.release
+        workload = self.workload
+        for kind, groups in (("producers", workload.producers), ("consumers", workload.consumers)):
+            for place, group in enumerate(groups):
+                yield ("workload", kind, place, "settings"), group.settings, kind, self.release
+
     def resolved(self) -> dict[str, Any]:
         """The scenario with all defaults filled in: JSON that can be read as one again."""
         written = self.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -262,14 +304,15 @@ class Scenario(Part):
         for topic, said in zip(self.topics, written["topics"], strict=True):
             assignments = self.assignments(topic)
             said["partitions"] = len(assignments)
-            said["replication_factor"] = self.replication_factor(topic)
+            if len({len(replicas) for replicas in assignments}) == 1:
+                said["replication_factor"] = self.replication_factor(topic)
             said["assignment"] = {str(number): ids for number, ids in enumerate(assignments)}
         clients = written["workload"]
         for producers, said in zip(self.workload.producers, clients["producers"], strict=True):
-            said["settings"] = self.producer_settings(producers)
+            said["settings"] = producers.settings | self.producer_settings(producers)
             said.setdefault("stop", format_duration(self.duration_us))
         for consumers, said in zip(self.workload.consumers, clients["consumers"], strict=True):
-            said["settings"] = self.consumer_settings(consumers)
+            said["settings"] = consumers.settings | self.consumer_settings(consumers)
         return written
 
     def _resolved_cluster(self) -> dict[str, Any]:
@@ -278,8 +321,8 @@ class Scenario(Part):
         settings = broker_defaults(self.release) | cluster.settings
         own_settings = {}
         for broker in self.broker_ids():
-            own = self.settings_of(broker).items()
-            others = {name: value for name, value in own if settings.get(name) != value}
+            own = cluster.broker_settings.get(broker, {}) | self.settings_of(broker)
+            others = {name: value for name, value in own.items() if settings.get(name) != value}
             if others:
                 own_settings[str(broker)] = others
         releases = {}
@@ -298,3 +341,10 @@ class Scenario(Part):
     @staticmethod
     def _protocol(release: str, protocol: str | None) -> str:
         return str(Release.parse(release).protocol(protocol))
+
+
+def _read_of(settings: Mapping[str, Value], known: Mapping[str, int]) -> dict[str, int]:
+    """Those of the settings that are read; their values have been found to be numbers or flags."""
+    return {
+        name: value for name, value in settings.items() if name in known and isinstance(value, int)
+    }

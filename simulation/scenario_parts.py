@@ -16,6 +16,9 @@ from tidegauge.simulation.scenario_errors import Problem, ProblemsError, did_you
 
 _Item = TypeVar("_Item")
 
+#: Of a number within a text.
+MOST_DIGITS = 20
+
 #: A list in the file. (Strict, Pydantic would insist on a tuple; its items stay strict.)
 Listed = Annotated[tuple[_Item, ...], Field(strict=False)]
 #: A list that has something in it.
@@ -43,7 +46,14 @@ class Part(BaseModel):
 
 def _number_of_key(key: object) -> object:
     # JSON knows only text as keys.
-    return int(key) if isinstance(key, str) and key.isascii() and key.isdigit() else key
+    is_number = isinstance(key, str) and key.isascii() and key.isdigit()
+    return int(str(key)) if is_number and len(str(key)) <= MOST_DIGITS else key
+
+
+def _printable(name: str) -> str:
+    if not name.isprintable():
+        raise ValueError(f"must have only letters that can be printed, not {name!r}")
+    return name
 
 
 def _topic_name(name: str) -> str:
@@ -87,8 +97,8 @@ BrokerIds = Annotated[Some[BrokerId], AfterValidator(without_repetition)]
 TopicName = Annotated[
     str, Field(pattern=r"^[a-zA-Z0-9._-]+$", max_length=249), AfterValidator(_topic_name)
 ]
-#: Name of a rack, a group of clients, a fault.
-Name = Annotated[str, Field(min_length=1)]
+#: Name of a rack, a group of clients, a fault; it can be told in one line.
+Name = Annotated[str, Field(min_length=1, max_length=249), AfterValidator(_printable)]
 #: An offset in a log.
 Offset = Annotated[int, Field(ge=0, lt=2**63)]
 

@@ -1,8 +1,10 @@
 """Settings under Kafka's own names: which there are, and what they may be set to.
 
-Which settings exist, and their defaults, depend on the release. What is accepted is what the
-simulator reads; a setting that Kafka has but the simulator does not is refused, rather than
-read and ignored. Ours are the names with underscores: constants of Kafka, and
+Which settings exist, and their defaults, depend on the release. A setting that the simulator
+reads must have a value that Kafka takes. Any other is accepted, so that a cluster's own settings
+can be given as they are, and listed as not modelled, so that nobody believes that it counted; of
+a name that Kafka does not have either, the list says so. Ours are the names with underscores:
+constants of Kafka, and
 
 ``isr_change_notification_batching``
     true (default): a leader gathers its ISR changes before it tells the controller, as in Kafka.
@@ -11,14 +13,17 @@ read and ignored. Ours are the names with underscores: constants of Kafka, and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Annotated
 
 from pydantic import PlainValidator
 
 from tidegauge.replication.release_defaults import DEFAULTS, defaults_of
 from tidegauge.replication.release_versions import Cell, Table, cells_that_apply
-from tidegauge.simulation.scenario_errors import Path, Problem, did_you_mean
+from tidegauge.simulation.kafka_setting_names import KAFKA_NAMES, is_known_to_kafka
+from tidegauge.simulation.scenario_errors import Path, Problem, path_text
 
 PRODUCER_SETTINGS = (
     *("acks", "retries", "request.timeout.ms", "delivery.timeout.ms", "retry.backoff.ms"),
@@ -72,23 +77,43 @@ _MAY_BE_ZERO = {
     *("retries", "retry.backoff.ms", "fetch.max.wait.ms", "fetch.min.bytes"),
 }
 _LARGEST = 2**31 - 1
-_LARGEST_OF_COUNTS = {"log.flush.interval.messages": 2**63 - 1}
+_LARGEST_OF_ALL = 2**63 - 1
+_LARGEST_OF_COUNTS = {"log.flush.interval.messages": _LARGEST_OF_ALL}
+_LIKE_NO_VALUE = {type(None): "nothing", list: "a list", dict: "a mapping"}
+
+# Their defaults are known, and nothing here depends on them.
+_NOT_READ = {
+    *("num.network.threads", "queued.max.requests", "fetch.max.bytes"),
+    *("fetch.purgatory.purge.interval.requests", "producer.purgatory.purge.interval.requests"),
+    *("max.incremental.fetch.session.cache.slots", "log.flush.start.offset.checkpoint.interval.ms"),
+}
+_SAID_OTHERWISE = {
+    "inter.broker.protocol.version": "protocol",
+    "broker.rack": "cluster.racks",
+    "broker.id": "cluster.brokers",
+    "node.id": "cluster.brokers",
+}
+# As near as a slip of the finger: the names of Kafka's settings are much alike.
+_NEAR = 0.85
 
 
-def _number_or_flag(value: object) -> int:
-    if not isinstance(value, int):
-        raise ValueError(f"must be a whole number, true or false, not {value!r}")
+Value = bool | int | float | str
+
+
+def _scalar(value: object) -> Value:
+    if isinstance(value, int) and not -_LARGEST_OF_ALL <= value <= _LARGEST_OF_ALL:
+        raise ValueError("must fit into 64 bits")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"must be a finite number, not {value}")
+    if not isinstance(value, bool | int | float | str):
+        raise ValueError(
+            f"must be one number, flag or text, not {_LIKE_NO_VALUE.get(type(value), 'this')}"
+        )
     return value
 
 
-def _number_flag_or_text(value: object) -> int | str:
-    return value if isinstance(value, str) else _number_or_flag(value)
-
-
-#: Settings of brokers and of topics, as a scenario gives them.
-ServerSettings = dict[str, Annotated[bool | int, PlainValidator(_number_or_flag)]]
-#: Settings of producers and consumers, as a scenario gives them.
-ClientSettings = dict[str, Annotated[bool | int | str, PlainValidator(_number_flag_or_text)]]
+#: Settings of brokers, topics, producers or consumers, as a scenario gives them.
+Settings = dict[str, Annotated[Value, PlainValidator(_scalar)]]
 
 
 def broker_defaults(release: str) -> dict[str, int]:
@@ -117,34 +142,52 @@ def consumer_defaults(release: str) -> dict[str, int | str]:
     return {name: cell.value for name, cell in cells.items()}
 
 
-def acks_number(acks: int | str) -> int:
+def acks_number(acks: Value) -> int:
     """``acks`` as in a request: all is -1."""
     return -1 if acks == "all" else int(acks)
 
 
+def settings_not_modelled(
+    path: Path, settings: Mapping[str, Value], kind: str, defaults: Mapping[str, int | str]
+) -> Iterator[str]:
+    """The settings of a kind (see ``NAMES``) that change nothing, and why if that is odd."""
+    for name, value in settings.items():
+        if name in NAMES[kind] and (name not in _NOT_READ or value == defaults.get(name)):
+            continue
+        place = f"{path_text(path)}.{name}"
+        if name in _SAID_OTHERWISE and kind == "brokers":
+            yield f"{place}: a scenario says that by {_SAID_OTHERWISE[name]}"
+        elif name in NAMES[kind] or is_known_to_kafka(name, kind):
+            yield place
+        else:
+            near = get_close_matches(name, [*NAMES[kind], *KAFKA_NAMES[kind]], 1, _NEAR)
+            hint = f"did you mean {near[0]}?" if near else f"Kafka has none of this name for {kind}"
+            yield f"{place}: {hint}"
+
+
 def problems_of_settings(
-    path: Path, settings: Mapping[str, int | str], kind: str, defaults: Mapping[str, int | str]
+    path: Path, settings: Mapping[str, Value], kind: str, defaults: Mapping[str, int | str]
 ) -> Iterator[Problem]:
     """What is wrong with settings of a kind (see ``NAMES``) where these are the defaults."""
     for name, value in settings.items():
         if name in defaults:
             message = _wrong_value(name, value, defaults[name])
         else:
-            message = _wrong_name(name, kind)
+            message = _wrong_place(name, kind)
         if message:
             yield Problem((*path, name), message)
 
 
-def _wrong_name(name: str, kind: str) -> str:
+def _wrong_place(name: str, kind: str) -> str | None:
     if name in NAMES[kind]:
         return f"this release does not have it yet: it came with {DEFAULTS[name][0].since}"
     others = [other for other, names in NAMES.items() if name in names]
-    if others:
+    if others and not is_known_to_kafka(name, kind):
         return f"is a setting of {' and '.join(others)}, not of {kind}"
-    return f"no setting of {kind} that is simulated; {did_you_mean(name, NAMES[kind])}"
+    return None
 
 
-def _wrong_value(name: str, value: int | str, default: int | str) -> str | None:
+def _wrong_value(name: str, value: Value, default: int | str) -> str | None:
     is_flag = isinstance(value, bool)
     if name in _CHOICES:
         if is_flag or value not in _CHOICES[name]:

@@ -23,7 +23,7 @@ from tidegauge.simulation.scenario_parts import (
     one_of,
     without_repetition,
 )
-from tidegauge.simulation.scenario_settings import ServerSettings, acks_number
+from tidegauge.simulation.scenario_settings import Settings, acks_number
 
 #: In a condition on the leader: nobody leads.
 NO_LEADER = -1
@@ -179,7 +179,7 @@ class ConfigureStep(StepOfAnyKind):
 
     do: Literal["configure"]
     topic: str = Field(description="Name of the topic.")
-    settings: ServerSettings = Field(description="What changes; other settings stay.")
+    settings: Settings = Field(description="What changes; other settings stay.")
 
     @field_validator("settings")
     @classmethod

@@ -7,25 +7,29 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from tidegauge.simulation.durations import Duration
+from tidegauge.simulation.scenario_limits import (
+    LEAST_PER_SECOND,
+    MOST_CLIENTS,
+    MOST_PER_SECOND,
+)
 from tidegauge.simulation.scenario_parts import Listed, Name, Part, Some, without_repetition
-from tidegauge.simulation.scenario_settings import ClientSettings
-
-#: Above this, there would be more than one each microsecond.
-_MOST_PER_SECOND = 1_000_000
+from tidegauge.simulation.scenario_settings import Settings
 
 
 class ClientGroup(Part):
     """Clients that do the same: what producers and consumers have in common."""
 
     name: Name = Field(description="Unique among all groups; faults hit it as client:NAME.")
-    clients: int = Field(default=1, ge=1, description="How many processes share the work.")
+    clients: int = Field(
+        default=1, ge=1, le=MOST_CLIENTS, description="How many processes share the work."
+    )
     topics: Annotated[Some[str], AfterValidator(without_repetition)] = Field(
         description="Names of topics."
     )
     start_us: Duration = Field(
         default=2_000_000, alias="start", description="When it begins. By 2s a small cluster is up."
     )
-    settings: ClientSettings = Field(
+    settings: Settings = Field(
         default_factory=dict,
         description="Settings of Kafka's client. Default: those of the scenario's release.",
     )
@@ -35,7 +39,10 @@ class ProducerGroup(ClientGroup):
     """Producers: one batch after the other, round robin over all partitions of the topics."""
 
     batches_per_second: float = Field(
-        gt=0, le=_MOST_PER_SECOND, allow_inf_nan=False, description="Of the whole group."
+        ge=LEAST_PER_SECOND,
+        le=MOST_PER_SECOND,
+        allow_inf_nan=False,
+        description="Of the whole group.",
     )
     records_per_batch: int = Field(default=1, ge=1, lt=2**31, description="Records in a batch.")
     record_bytes: int = Field(
@@ -51,7 +58,7 @@ class ConsumerGroup(ClientGroup):
 
     records_per_second: float | None = Field(
         default=None,
-        gt=0,
+        ge=LEAST_PER_SECOND,
         allow_inf_nan=False,
         description="How fast the whole group can process. Default: no limit.",
     )

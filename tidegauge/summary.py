@@ -89,6 +89,7 @@ def summary_of(
         "liveness": _liveness_part(liveness),
         **figures_of(stream),
         **counted,
+        "settings_not_modelled": plan.scenario.settings_not_modelled(),
     }
 
 

@@ -357,8 +357,6 @@ WRONG = [
      "must be true or false, not 1"),
     (f"{_UNCLEAN}: true", "num.io.threads: 2", "26: steps[7].settings[num.io.threads]",
      "is a setting of brokers, not of topics"),
-    (f"{_UNCLEAN}: true", "min.insync.replica: 2", "26: steps[7].settings[min.insync.replica]",
-     "no setting of topics that is simulated; did you mean min.insync.replicas?"),
     # Conditions.
     ("quiescent: true", "quiescent: false", "22: steps[3].when.quiescent",
      "must be True, not false"),

@@ -81,6 +81,24 @@ def test_what_came_of_a_run_is_told(tiny: Path, tmp_path: Path) -> None:
     assert f"Next: tidegauge show {out}" in result.output
 
 
+def test_settings_that_made_no_difference_are_listed(tiny: Path, tmp_path: Path) -> None:
+    plain = run_inline(tiny, tmp_path / "plain")
+    settings = "log.retention.hours: 168, num.io.treads: 1, "
+    tiny.write_text(SCENARIO.replace("{replica", f"{{{settings}replica"))
+    result = run(tiny, "--inline", "--out", tmp_path / "own")
+    own = RunFolder(tmp_path / "own")
+    assert own.summary is not None
+    listed = [
+        "cluster.settings.log.retention.hours",
+        "cluster.settings.num.io.treads: did you mean num.io.threads?",
+    ]
+    assert own.summary["settings_not_modelled"] == listed
+    assert all(f"  {line}" in result.output.splitlines() for line in listed)
+    assert sha256_of(own) == sha256_of(plain)
+    assert plain.summary is not None
+    assert plain.summary["settings_not_modelled"] == []
+
+
 def test_the_command_that_is_printed_runs_the_same_again(tiny: Path, tmp_path: Path) -> None:
     first = run(tiny, "--inline", "--out", tmp_path / "first", "--seed", "9", "--trace", "all")
     lines = "".join(first.output.splitlines())
@@ -163,7 +181,7 @@ def test_a_scenario_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     [
         ("duration: 4s", "duration: soon", "duration"),
         ("brokers: 2", "brokers: 0", "cluster.brokers"),
-        ("replica.fetch.wait.max.ms", "replica.fetch.wait", "cluster.settings"),
+        ("wait.max.ms: 5000", "wait.max.ms: soon", "cluster.settings"),
         ("topics: [orders]", "topics: [order]", "workload.producers[0].topics"),
         ("seed: 5", "sede: 5", "sede"),
         ("cluster: {", "cluster: {{", "tiny.yaml"),

@@ -55,9 +55,8 @@ def run_scenario(
     except ScenarioError as error:
         fail(str(error))
     announce_compilation()
-    out_console = console()
-    out_console.print(
-        f"[bold]{loaded.name}[/bold]: {len(loaded.broker_ids())} brokers of Kafka "
+    typer.echo(
+        f"{loaded.name}: {len(loaded.broker_ids())} brokers of Kafka "
         f"{loaded.release}, {loaded.duration_us / 1e6:g} virtual seconds, seed {loaded.seed}"
     )
     try:
@@ -76,12 +75,14 @@ def run_scenario(
     typer.echo(f"Next: tidegauge show {out}")
     out_console.print(f"[dim]Again: {_command(scenario, loaded)}[/dim]")
     if run.summary["steps_timed_out"]:
-        fail(
-            f"step {run.summary['steps_taken'] + 1} of {scenario} waited in vain for its "
-            "condition, so it was not taken, nor were those after it"
+        typer.echo(
+            f"tidegauge: steps[{run.summary['steps_taken']}] of {scenario} waited in vain for its "
+            "condition, so it was not taken, nor were those after it",
+            err=True,
         )
     if not is_as_expected:
         typer.echo(f"Not as expected, with seed {loaded.seed}.", err=True)
+    if run.summary["steps_timed_out"] or not is_as_expected:
         raise typer.Exit(1)
 
 
@@ -145,4 +146,8 @@ def _print_summary(summary: dict[str, Any]) -> None:
         f"{summary['unclean_elections']} of them uncleanly; brokers started: {summary['starts']} "
         "times"
     )
+    if summary["settings_not_modelled"]:
+        typer.echo("settings not modelled, which made no difference:")
+        for line in summary["settings_not_modelled"]:
+            typer.echo(f"  {line}")
     typer.echo(f"trace_sha256 {summary['trace_sha256']}")

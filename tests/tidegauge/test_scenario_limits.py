@@ -1,0 +1,89 @@
+"""The limits of a scenario's size are where tables begin to be too large for a machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tidegauge.group import Group
+from tidegauge.replication.records import dtype_of
+from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.simulation.kernel import Link
+from tidegauge.simulation.scenario import Scenario, ScenarioError, scenario_from_mapping
+from tidegauge.simulation.scenario_limits import (
+    MOST_BROKERS,
+    MOST_CLIENTS,
+    MOST_PARTITIONS,
+    MOST_REPLICAS,
+)
+
+ROOM_BYTES = 8 * 2**30
+
+
+def scenario(brokers: int, partitions: int, replicas: int = 3, **parts: Any) -> Scenario:
+    topic = {"name": "t", "partitions": partitions, "replication_factor": replicas}
+    plain = {"duration": "1m", "cluster": {"brokers": brokers}, "topics": [topic]}
+    return scenario_from_mapping(plain | parts, "test.yaml")
+
+
+def table_bytes(brokers: int, partitions: int, replicas: int) -> int:
+    """All tables of a run at its beginning."""
+    plan = ClusterPlan(scenario(brokers, partitions, replicas))
+    group = Group(plan, range(len(plan.processes)))
+    return sum(
+        np.asarray(table).nbytes
+        for tables in (group.kernel, group.topology, group.brokers, group.plane, group.clients)
+        for table in vars(tables).values()
+        if hasattr(table, "__len__")
+    )
+
+
+def test_a_cluster_within_all_limits_is_taken() -> None:
+    producers = [
+        {"name": f"p{n}", "topics": ["t"], "batches_per_second": 1000, "clients": 1}
+        for n in range(4)
+    ]
+    largest = scenario(MOST_BROKERS, MOST_PARTITIONS, workload={"producers": producers})
+    assert len(largest.broker_ids()) == MOST_BROKERS
+
+
+@pytest.mark.parametrize(
+    ("brokers", "partitions", "replicas", "message"),
+    [
+        (3, MOST_PARTITIONS + 1, 1, "topics[0].partitions: must be less than or equal to 200000"),
+        (MOST_BROKERS + 1, 1, 1, "cluster.brokers: must be from 1 to 500"),
+        (15, MOST_REPLICAS // 15 + 1, 15, "topics: have 600,015 replicas; 600,000 is the most"),
+    ],
+)
+def test_one_more_is_refused(brokers: int, partitions: int, replicas: int, message: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        scenario(brokers, partitions, replicas)
+    assert message in str(error.value)
+
+
+def test_topics_are_counted_together() -> None:
+    topics = [{"name": f"t{n}", "partitions": 150_000} for n in range(2)]
+    with pytest.raises(ScenarioError, match="topics: have 300,000 partitions"):
+        scenario(3, 1, topics=topics)
+
+
+def test_clients_are_counted_together_and_with_their_partitions() -> None:
+    readers = [{"name": f"c{n}", "topics": ["t"], "clients": 600} for n in range(2)]
+    with pytest.raises(ScenarioError, match="workload: has 1,200 clients; 1,000 is the most"):
+        scenario(3, 1, workload={"consumers": readers})
+    writers = [{"name": "p", "topics": ["t"], "clients": 900, "batches_per_second": 1}]
+    with pytest.raises(ScenarioError, match="clients have 2,700,000 partitions together"):
+        scenario(3, 3_000, workload={"producers": writers})
+
+
+@pytest.mark.parametrize(("most", "replicas"), [(MOST_PARTITIONS, 3), (MOST_REPLICAS // 15, 15)])
+def test_the_tables_of_the_most_partitions_fit(most: int, replicas: int) -> None:
+    few, more = (table_bytes(15, partitions, replicas) for partitions in (500, 1500))
+    assert 0 < (more - few) / 1000 * most < ROOM_BYTES
+
+
+def test_the_links_of_the_most_processes_fit() -> None:
+    processes = 2 * MOST_BROKERS + MOST_CLIENTS + 2
+    assert processes**2 * dtype_of(Link).itemsize < ROOM_BYTES / 10
