@@ -55,7 +55,8 @@ def run_scenario(
     except ScenarioError as error:
         fail(str(error))
     announce_compilation()
-    typer.echo(
+    out_console = console()
+    out_console.print(
         f"{loaded.name}: {len(loaded.broker_ids())} brokers of Kafka "
         f"{loaded.release}, {loaded.duration_us / 1e6:g} virtual seconds, seed {loaded.seed}"
     )
