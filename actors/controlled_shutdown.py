@@ -184,7 +184,7 @@ def _stop(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> 
     Source: SocketServer.stopProcessingRequests@2.6.3.
     """
     brokers.brokers[broker].ends = True
-    drop_requests(kernel, brokers, broker)
+    drop_requests(kernel, topology, brokers, broker)
     empty_fetchers(topology, brokers, broker)
     disconnect_all(kernel, broker)
     timer = new_event(kernel, broker, broker, BROKER_STOPS)

@@ -25,8 +25,7 @@ from tidegauge.simulation.topology import Topology
 @inner_rule
 def forget_everything(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     """Leave a broker as one that has never run, but for its disk and its count of requests."""
-    drop_requests(kernel, brokers, broker)
-    forget_sessions(topology, brokers, broker)
+    drop_requests(kernel, topology, brokers, broker)
     empty_fetchers(topology, brokers, broker)
     forget_request(kernel, brokers, broker)
     if brokers.brokers[broker].offline_directories != 0:
@@ -62,9 +61,10 @@ def empty_fetchers(topology: Topology, brokers: Brokers, broker: int) -> None:
 
 
 @inner_rule
-def drop_requests(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+def drop_requests(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     """Give back every request that a broker has, wherever it waits; nobody will answer it."""
     state = brokers.brokers[broker]
+    forget_sessions(topology, brokers, broker)
     free_all(kernel, state.queue)
     for index in range(len(kernel.events)):
         event = kernel.events[index]
