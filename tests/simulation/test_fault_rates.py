@@ -110,6 +110,14 @@ def test_a_rack_can_fail_as_a_whole() -> None:
     assert all(len(each) == 1 for each in hit)
 
 
+def test_what_stands_in_no_rack_fails_by_itself() -> None:
+    rate = CRASHES | {"kind": "power_loss", "brokers": ["rack:a", "zookeeper"]}
+    assert set(of_component(drawn(rate))) == {
+        *(f"power_loss-{broker}" for broker in (1, 3, 5)),
+        "power_loss-zookeeper",
+    }
+
+
 @pytest.mark.parametrize(
     "rate",
     [
@@ -147,6 +155,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"mtbf": "0s"}, r"fault_rates\[0\].mtbf: must be longer than 0"),
     ({"repair_time": None}, r"fault_rates\[0\].repair_time: is missing"),
     ({"at": "5s"}, r"fault_rates\[0\].at: is not for a rate"),
+    ({"kind": "rolling_restart"}, r"fault_rates\[0\].kind: is planned, and not drawn"),
     ({"kind": "crush"}, r"fault_rates\[0\].kind: must be one of"),
     ({"start": "2h"}, r"fault_rates\[0\].start: .* too late"),
     ({"stop": "1m", "start": "2m"}, r"fault_rates\[0\].stop: must be after the start"),
