@@ -21,8 +21,8 @@ from tidegauge.run_folder import RunFolder
 from tidegauge.simulation.kinds import DISCONNECTED
 
 SECOND = 1_000_000
-#: The model's figures: a start without logs, and a clean stop.
-START_US, STOP_US = 700_000, 1_700_000
+#: The model's figure for a clean stop.
+STOP_US = 1_700_000
 
 
 # What others notice.

@@ -32,8 +32,8 @@ from tidegauge.simulation.row_kinds import (
 )
 
 SECOND = 1_000_000
-#: The model's figures: a start without logs, and a clean stop.
-START_US, STOP_US = 700_000, 1_700_000
+#: The model's figure for a start without logs.
+START_US = 700_000
 
 
 def bounced(broker: int, replicas: list[list[int]], **parts: Any) -> Any:

@@ -17,16 +17,17 @@ from life_stories import (
     stops,
     story,
 )
-from scenario_runs import run_of
+from partition_fates import log_of
+from scenario_runs import rows_of, run_of
+from small_clusters import FIRST_CLIENT, cluster_of, producers_of
 from tidegauge.run_folder import RunFolder
+from tidegauge.simulation.kinds import PRODUCE
 from tidegauge.simulation.row_kinds import (
     STOP_CLEAN,
     STOP_POWER,
 )
 
 SECOND = 1_000_000
-#: The model's figures: a start without logs, and a clean stop.
-START_US, STOP_US = 700_000, 1_700_000
 
 
 # Loss of power.
@@ -97,3 +98,46 @@ def test_a_loss_of_power_after_a_clean_stop_takes_nothing(seed: int, tmp_path: P
     assert [stop for _, stop in stops(run, 1)] == [STOP_CLEAN]
     assert kept(run) == 10
     assert list(run.rows("log_lost")) == []
+
+
+# A whole rack.
+
+
+def test_a_rack_takes_down_what_else_stands_in_it_while_others_fail_too(tmp_path: Path) -> None:
+    """ZooKeeper and a producer stand in rack b; meanwhile broker 1, of rack a, is killed.
+
+    ZooKeeper misses nobody while it is without power, and all sessions have their whole time-out
+    again when it is back. The producer sends nothing, and does not make up for it.
+    """
+    scenario = cluster_of(
+        duration="45s",
+        cluster={
+            "brokers": 3,
+            "racks": {"a": [1, 2], "b": [3]},
+            "settings": {
+                "zookeeper.session.timeout.ms": 6000,
+                "replica.fetch.wait.max.ms": 1000,
+                "replica.lag.time.max.ms": 5000,
+            },
+        },
+        zookeeper={"rack": "b"},
+        faults=[
+            fault("power_loss", "rack:b", "zookeeper", "client:shop", at="8s", **{"for": "8s"}),
+            fault("crash", 1, at="9s", **{"for": "3s"}),
+        ],
+        workload={"producers": [producers_of(5, "1s", "40s")]},
+    )
+    run = run_of(scenario, tmp_path / "run")
+    hit = {row["process"] for row in rows_of(run, "fault_began", fault=0)}
+    names = {run.manifest["processes"][process]["name"] for process in hit}
+    assert names == {"broker 3", "controller of broker 3", "zookeeper", "client shop-0"}
+    expired = [row["time_us"] for row in run.rows("session_expired")]
+    assert len(expired) == 2
+    assert all(22 * SECOND <= time_us <= 26 * SECOND for time_us in expired)
+    produced = [row for row in run.rows("message") if row["message_kind"] == PRODUCE]
+    sent_us = [row["time_us"] for row in produced if row["from_process"] == FIRST_CLIENT]
+    assert not [time_us for time_us in sent_us if 8.1 * SECOND < time_us < 16 * SECOND]
+    assert run.summary is not None
+    # Five a second for 39 seconds, but for eight of them.
+    assert run.summary["records_sent"] == 5 * (39 - 8)
+    assert log_of(run, 3) == log_of(run, 1) == log_of(run, 2)
