@@ -13,6 +13,8 @@ doElectLeaderForPartitions,                 ``partition_changes.py``
 removeReplicasFromIsr                       (what is written), ``elections.py`` (who leads),
 ..                                          ``leader_and_isr.py`` (leader, epoch, ISR)
 processTopicChange                          ``topic_changes.py``
+processLogDirEventNotification,             ``log_dir_changes.py``
+processLeaderAndIsrResponseReceived         ..
 onPartitionReassignment                     ``reassignments.py``, ``assignments.py``
 TopicDeletionManager                        ``topic_deletions.py``
 doControlledShutdown                        ``broker_shutdowns.py``

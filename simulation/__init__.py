@@ -8,7 +8,9 @@ all state of the kernel        ``kernel.py``: records and tables; ``new_tables.p
 events and their order         ``events.py``; ``kinds.py`` lists the kinds
 messages between processes     ``links.py``; between groups ``frames.py``
 what all brokers are told      ``metadata_log.py``
-what goes wrong, who is alive  ``faults.py``
+what goes wrong, who is alive  ``faults.py``; ``slow_disks.py``, ``timed_stops.py``
+rolling restarts               ``rolling_restarts.py``
+faults from rates              ``fault_rates.py``, before the run
 random draws, the cost model   ``random_streams.py``, ``costs.py``
 rows of the trace, their hash  ``row_kinds.py`` (the schema), ``rows.py`` (written and
                                folded), ``trace_file.py`` (files), ``trace_hash.py``
@@ -19,15 +21,15 @@ who is who, znodes             ``topology.py``
 scenario files                 ``scenario.py`` reads one; a part of it in each
                                ``scenario_*.py``; how large one may be:
                                ``scenario_limits.py``; names of settings that are not
-                               read: ``kafka_setting_names.py``
+                               read: ``kafka_setting_names.py``; as records: ``new_*.py``
 =============================  ==========================================================
 
-**To add** a kind of event: a line in ``kinds.py`` and a branch where its process handles it.
-A kind of row: a line in ``row_kinds.py``, and its words in ``tidegauge/story.py``. A fault:
-its model in ``scenario_faults.py``, what it does in ``faults.py``, and in the process that it hits
-what follows (``actors/lifecycle.py``). A step: its model in ``scenario_steps.py``, its record in
-``new_steps.py``, what it does in ``steps.py``. A cost: its field in ``scenario_costs.py`` and its
-place in ``costs.py``.
+**To add** a kind of event: a line in ``kinds.py`` and a branch where its process handles it. A kind
+of row: a line in ``row_kinds.py``, and its words in ``tidegauge/story.py``. A fault: its model in
+``scenario_faults.py``, its record in ``new_faults.py``, what it does in ``faults.py``, and in the
+process that it hits what follows (``actors/broker.py``). A step: its model in
+``scenario_steps.py``, its record in ``new_steps.py``, what it does in ``steps.py``. A cost: its
+field in ``scenario_costs.py`` and its place in ``costs.py``.
 
 What runs inside the loop is compiled: ``@inner_rule`` functions over tables, which only other
 rules call. This room imports from ``replication`` only.

@@ -26,7 +26,7 @@ from tidegauge.simulation.random_streams import (
 from tidegauge.simulation.scenario_costs import Latency
 from tidegauge.simulation.scenario_errors import Problem
 from tidegauge.simulation.scenario_fault_rates import FaultRate
-from tidegauge.simulation.scenario_faults import Fault
+from tidegauge.simulation.scenario_faults import Fault, as_written
 from tidegauge.simulation.scenario_model import Scenario
 
 #: So many faults can be drawn for one run: each has a place in every process's memory.
@@ -107,12 +107,11 @@ def _components(
     selectors = getattr(rate.fault, "brokers", None)
     if selectors is None:
         yield "", {}
-    elif rate.each == "selector":
-        for selector in selectors:
-            yield f"-{selector}", {"brokers": [str(selector) if selector.name else selector.broker]}
     else:
-        for broker in scenario.brokers_of(selectors):
-            yield f"-{broker}", {"brokers": [broker]}
+        alone = [each for each in selectors if rate.each == "selector" or not each.selects_brokers]
+        brokers = scenario.brokers_of(each for each in selectors if each not in alone)
+        for component in (*brokers, *map(as_written, alone)):
+            yield f"-{component}", {"brokers": [component]}
 
 
 def _working_times_us(seed: int, owner: int, mean_us: int) -> Iterator[int]:

@@ -9,7 +9,7 @@ What a process has to do when it dies or is started again is known to its own ro
 (``actors/lifecycle.py``); here stands only whether it runs (:func:`dies`, :func:`lives`).
 
 **To add a fault**: a kind here and what it does in ``_apply``, its model in
-``scenario_faults.py``.
+``scenario_faults.py``, its record in ``new_faults.py``.
 """
 
 from __future__ import annotations

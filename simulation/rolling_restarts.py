@@ -5,7 +5,8 @@ started; each of these is a fault of its own. The operator sees when all of the 
 started. If it is to wait for full ISRs it then reads, again and again, who is registered and the
 states of all partitions with a replica on the batch, and goes on when none is under-replicated.
 Whatever happens meanwhile (a broker that is dead anyway, a loss of power, an outage of ZooKeeper)
-only makes it wait, until its time-out.
+only makes it wait, until its time-out. It believes ZooKeeper: a broker that was dead before it
+was to be restarted is registered, and in ISRs, until others have missed it.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from tidegauge.simulation.durations import Duration, PositiveDuration
 from tidegauge.simulation.scenario_costs import Latency
 from tidegauge.simulation.scenario_errors import Problem, ProblemsError
-from tidegauge.simulation.scenario_faults import ControllerMoveFault, Fault
+from tidegauge.simulation.scenario_faults import ControllerMoveFault, Fault, RollingRestartFault
 from tidegauge.simulation.scenario_parts import Name, Part
 
 
@@ -64,6 +64,8 @@ class FaultRate(Part):
 
     @model_validator(mode="after")
     def _says_how_long_faults_last(self) -> Self:
+        if isinstance(self.fault, RollingRestartFault):
+            raise ProblemsError([Problem(("kind",), "is planned, and not drawn from a rate")])
         is_over_at_once = isinstance(self.fault, ControllerMoveFault)
         if is_over_at_once and self.repair_time is not None:
             raise ProblemsError([Problem(("repair_time",), "a controller move is over at once")])

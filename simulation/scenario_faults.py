@@ -107,7 +107,8 @@ def _selector(written: object) -> Selector:
     )
 
 
-def _as_written(selector: Selector) -> int | str:
+def as_written(selector: Selector) -> int | str:
+    """What a scenario says for a selector."""
     return selector.broker if selector.kind == HOST else str(selector)
 
 
@@ -125,7 +126,7 @@ def _machines_only(selector: Selector) -> Selector:
     return selector
 
 
-SelectorField = Annotated[Selector, PlainValidator(_selector), PlainSerializer(_as_written)]
+SelectorField = Annotated[Selector, PlainValidator(_selector), PlainSerializer(as_written)]
 BrokerSelector = Annotated[SelectorField, AfterValidator(_brokers_only)]
 MachineSelector = Annotated[SelectorField, AfterValidator(_machines_only)]
 #: The two ends of links.

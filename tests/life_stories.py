@@ -123,3 +123,13 @@ def of_broker(run: RunFolder, kind: str, broker: int) -> list[TraceRow]:
     """The rows of a kind that a broker itself has written."""
     process = process_named(run, f"broker {broker}")
     return [row for row in run.rows(kind) if row["process"] == process]
+
+
+def stops(run: RunFolder, broker: int) -> list[tuple[int, int]]:
+    """When and how a broker's processes have ended."""
+    return [(row["time_us"], row["stop"]) for row in of_broker(run, "broker_stopped", broker)]
+
+
+def starts_us(run: RunFolder, broker: int) -> list[int]:
+    """When a broker's processes were up."""
+    return [row["time_us"] for row in of_broker(run, "broker_started", broker)]

@@ -23,7 +23,9 @@ from tidegauge.simulate import simulate
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.scenario import Scenario, load_scenario, scenario_from_mapping
 
-SMALL_CLUSTER = Path(__file__).parents[1] / "data" / "scenarios" / "small-cluster.yaml"
+SCENARIOS = Path(__file__).parents[1] / "data" / "scenarios"
+SMALL_CLUSTER = SCENARIOS / "small-cluster.yaml"
+FAILING_MACHINES = SCENARIOS / "failing-machines.yaml"
 
 RUN_PLAIN = """
 import sys
@@ -96,6 +98,25 @@ def test_array_bounds_hold_in_compiled_code(one_group: RunFolder, tmp_path: Path
         check=True,
     )
     assert summary_of(RunFolder(tmp_path))["trace_sha256"] == summary_of(one_group)["trace_sha256"]
+
+
+@pytest.mark.skipif(not compiled.COMPILED, reason="the plain run is one of those compared")
+def test_machines_that_fail_in_every_way_give_one_hash_too(tmp_path: Path) -> None:
+    """Log directories, drawn disks and faults, racks, a rolling restart: in groups, and plain."""
+    scenario = load_scenario(FAILING_MACHINES)
+    one = simulate(scenario, tmp_path / "one")
+    kinds = Counter(row.kind for row in one.all_rows())
+    for kind in ("roll_progress", "replica_found_offline", "log_lost", "controller_elected"):
+        assert kinds[kind] > 3
+    three = simulate(scenario, tmp_path / "three", grouping=groups_of(scenario, 3))
+    assert summary_of(three)["process_hashes"] == summary_of(one)["process_hashes"]
+    subprocess.run(
+        [sys.executable, "-c", RUN_PLAIN, str(FAILING_MACHINES), str(tmp_path / "plain")],
+        env=os.environ | {"TIDEGAUGE_COMPILED": "0"},
+        check=True,
+    )
+    plain = RunFolder(tmp_path / "plain")
+    assert summary_of(plain)["process_hashes"] == summary_of(one)["process_hashes"]
 
 
 def test_tables_that_grow_do_not_change_the_hash(tmp_path: Path) -> None:
