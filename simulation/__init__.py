@@ -10,6 +10,7 @@ messages between processes     ``links.py``; between groups ``frames.py``
 what all brokers are told      ``metadata_log.py``
 what goes wrong, who is alive  ``faults.py``
 random draws, the cost model   ``random_streams.py``, ``costs.py``
+what must hold, what counts    ``checks``: one file for each; ``figures.py``
 rows of the trace, their hash  ``row_kinds.py`` (the schema), ``rows.py`` (written and
                                folded), ``trace_file.py`` (files), ``trace_hash.py``
 producers and consumers        ``producer.py``, ``consumer.py``, ``client_metadata.py``

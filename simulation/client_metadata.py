@@ -94,7 +94,7 @@ def take_metadata(kernel: Kernel, topology: Topology, clients: Clients, answer: 
         item = kernel.items[cursor]
         cursor = item.next
         _take_leader(client, clients.targets[target], item)
-        complete = complete and item.leader >= 0
+        complete = complete and clients.targets[target].leader >= 0
         target += 1
     if complete:
         client.metadata_request = 0
