@@ -328,6 +328,11 @@ def test_if_fetches_are_not_fenced_a_zombie_s_log_stays_apart_for_ever(tmp_path:
     assert broken(twin) == set()
 
 
+def test_a_rule_that_there_is_not_cannot_be_taken_away(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="fetch_fencd"):
+        simulate(cluster_of(), tmp_path / "run", switches={"fetch_fencd": False})
+
+
 # How it is judged.
 
 
