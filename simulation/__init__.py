@@ -12,6 +12,7 @@ what goes wrong, who is alive  ``faults.py``; ``slow_disks.py``, ``timed_stops.p
 rolling restarts               ``rolling_restarts.py``
 faults from rates              ``fault_rates.py``, before the run
 random draws, the cost model   ``random_streams.py``, ``costs.py``
+what must hold, what counts    ``checks``: one file for each; ``figures.py``
 rows of the trace, their hash  ``row_kinds.py`` (the schema), ``rows.py`` (written and
                                folded), ``trace_file.py`` (files), ``trace_hash.py``
 producers and consumers        ``producer.py``, ``consumer.py``, ``client_metadata.py``

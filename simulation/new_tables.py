@@ -28,7 +28,7 @@ from tidegauge.simulation.client_state import (
     Move,
     Target,
 )
-from tidegauge.simulation.cluster_plan import ClusterPlan, PlannedClient
+from tidegauge.simulation.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedClient
 from tidegauge.simulation.costs import COST_NAMES
 from tidegauge.simulation.java_hash import java_hash
 from tidegauge.simulation.kernel import (
@@ -97,9 +97,9 @@ def new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:
     rules = new_records(ReleaseRules, len(plan.brokers))
     for index, broker in enumerate(plan.brokers):
         rules[index] = rules_of(*plan.scenario.release_of(broker))
-        for switch, value in plan.switches.items():
-            if switch in rules.dtype.names:
-                rules[index][switch] = value
+    for switch, value in plan.switches.items():
+        if switch != UNCONDITIONAL_ISR:
+            column(rules, switch)[:] = value
     return rules
 
 

@@ -19,7 +19,10 @@ CITATION = re.compile(r"Source:(.|\n)*[A-Za-z]\w+@\d+\.\d+")
 #: What is ours and not Kafka's: how lists of replicas are packed, the truth about a log, and
 #: all of virtual time.
 OURS = {"tidegauge.replication.replica_list"}
-OUR_ROOMS = ("tidegauge.simulation.", "tidegauge.group", "tidegauge.kernel", "tests.")
+OUR_ROOMS = (
+    *("tidegauge.simulation.", "tidegauge.group", "tidegauge.kernel", "tidegauge.liveness"),
+    "tests.",
+)
 OUR_RULES = {"epoch_at", "first_difference"}
 
 

@@ -172,29 +172,39 @@ def test_without_leader_epochs_in_truncation_every_promise_about_records_breaks(
     assert broken(twin) == set()
 
 
+FOUR_BROKERS: dict[str, Any] = {
+    "brokers": 4,
+    "start": {4: "0s", 1: "500ms", 2: "500ms", 3: "500ms"},
+    "settings": {
+        "zookeeper.session.timeout.ms": 2000,
+        "replica.lag.time.max.ms": 30000,
+        "auto.leader.rebalance.enable": False,
+    },
+}
+
+
+def link(kind: str, one: str, other: str, at: str, lasts: str, **more: Any) -> dict[str, Any]:
+    return {"kind": kind, "between": [[one], [other]], "at": at, "for": lasts} | more
+
+
+def crash(brokers: list[int], at: str, lasts: str) -> dict[str, Any]:
+    return {"kind": "crash", "brokers": brokers, "at": at, "for": lasts}
+
+
+def produce(at: str, **more: Any) -> dict[str, Any]:
+    return {"at": at, "do": "produce", "topic": "story", "partition": 0} | more
+
+
 def old_leader_writes_late() -> Scenario:
     """An old leader changes the ISR after its successor was elected, and the controller dies.
 
     The controller cannot reach brokers 1, the leader, and 3, and elects 2 in epoch 2. Broker 1,
     which 2 does not fetch from any more, shrinks the ISR to itself and 3.
     """
+    settings = FOUR_BROKERS["settings"] | {"replica.lag.time.max.ms": 4000}
     return cluster_of(
-        {
-            "zookeeper.session.timeout.ms": 2000,
-            "replica.lag.time.max.ms": 4000,
-            "replica.fetch.wait.max.ms": 500,
-            "auto.leader.rebalance.enable": False,
-        },
         duration="60s",
-        cluster={
-            "brokers": 4,
-            "start": {4: "0s", 1: "500ms", 2: "500ms", 3: "500ms"},
-            "settings": {
-                "zookeeper.session.timeout.ms": 2000,
-                "replica.lag.time.max.ms": 4000,
-                "auto.leader.rebalance.enable": False,
-            },
-        },
+        cluster=FOUR_BROKERS | {"settings": settings},
         zookeeper={"tick_ms": 500},
         topics=[{"name": "story", "assignment": {0: [2, 1, 3]}}],
         faults=[
@@ -232,6 +242,95 @@ def test_an_isr_is_written_only_over_the_version_that_its_leader_knows(tmp_path:
     run = simulate(old_leader_writes_late(), tmp_path / "run")
     assert [row["process"] for row in run.rows("isr_update_failed")][:1] == [0]
     assert broken(run) == set()
+
+
+def empty_follower_joins() -> Scenario:
+    """KAFKA-7128: a new leader's high watermark lags, and a follower without the record joins.
+
+    Broker 1 leads and 3 follows; a record is committed by both, of which 3 is not told. Broker 3
+    is elected and 1 cannot fetch. Then 2 is back, with an empty log, and fetches from 3. What it is
+    answered it never gets: 1 and 3 die.
+    """
+    return cluster_of(
+        duration="50s",
+        cluster=FOUR_BROKERS,
+        zookeeper={"tick_ms": 500},
+        topics=[{"name": "story", "assignment": {0: [3, 1, 2]}}],
+        faults=[
+            crash([3], "5s", "5s"),
+            link("cut_link", "broker:1", "broker:2", "14s", "60s"),
+            crash([2], "15s", "10s"),
+            link("slow_link", "broker:1", "broker:3", "19s", "30s", one_way=True, delay="1s"),
+            link("slow_link", "broker:3", "broker:2", "19s", "30s", one_way=True, delay="3s"),
+            link("cut_link", "broker:1", "broker:3", "23500ms", "60s"),
+            link("cut_link", "broker:2", "broker:3", "27s", "60s"),
+            crash([1, 3], "27s", "20s"),
+        ],
+        steps=[produce("22s", wait=False), {"at": "24s", "do": "preferred_election"}],
+        liveness=True,
+    )
+
+
+def test_if_a_follower_may_join_below_the_start_of_the_epoch_a_committed_record_is_lost(
+    tmp_path: Path,
+) -> None:
+    """Kip320-expandNoEpochStart: the ISR is broken as 2 joins it, the record lost as 2 leads."""
+    switches = {"expand_requires_epoch_start": False}
+    run = simulate(empty_follower_joins(), tmp_path / "run", switches=switches)
+    assert broken(run) == {"strong_isr", "exposed_durable", "acknowledged_records_lost"}
+    joined = first_event(run, "strong_isr")
+    assert (joined.kind, joined["process"], joined["member_end_offset"]) == ("isr_expanded", 2, 0)
+    for check in ("exposed_durable", "acknowledged_records_lost"):
+        elected = first_event(run, check)
+        assert (elected.kind, elected["process"]) == ("became_leader", 1)
+    twin = simulate(empty_follower_joins(), tmp_path / "twin")
+    assert broken(twin) == set()
+
+
+def zombie_keeps_fetching() -> Scenario:
+    """KAFKA-6880: a follower that hears nothing of two elections goes on fetching.
+
+    Broker 3 has a record of epoch 1 that broker 1 cut from its log when 2 led in epoch 2; then 1
+    leads again, and 3 still follows it as in epoch 1.
+    """
+    return cluster_of(
+        duration="60s",
+        cluster=FOUR_BROKERS,
+        zookeeper={"tick_ms": 500},
+        topics=[{"name": "story", "assignment": {0: [2, 1, 3]}}],
+        faults=[
+            crash([2], "5s", "5s"),
+            link("cut_link", "controller:4", "broker:3", "20s", "40s"),
+            link("cut_link", "broker:1", "broker:2", "20s", "6s"),
+            crash([2], "38s", "22s"),
+        ],
+        steps=[
+            produce("21s", acks=1, to=1),
+            {"at": "23s", "do": "preferred_election"},
+            produce("24s", acks=1, to=2),
+            produce("43s"),
+        ],
+        liveness=True,
+    )
+
+
+def test_if_fetches_are_not_fenced_a_zombie_s_log_stays_apart_for_ever(tmp_path: Path) -> None:
+    """Kip320-unfencedFetch: records of epochs 1 and 3 in one log that no leader ever had."""
+    run = simulate(zombie_keeps_fetching(), tmp_path / "run", switches={"fetch_fenced": False})
+    assert broken(run) == {"strong_isr", "committed_agree", "log_matching", "liveness"}
+    event = first_event(run, "log_matching")
+    assert (event.kind, event["process"], event["epoch"]) == ("log_end", 2, 1)
+    assert run.summary is not None
+    assert run.summary["liveness"]["reasons"] == [
+        "partition story-0: broker 3 has another log: its log ends at 2, as that of its leader 1"
+    ]
+    twin = simulate(zombie_keeps_fetching(), tmp_path / "twin")
+    assert broken(twin) == set()
+
+
+def test_a_rule_that_there_is_not_cannot_be_taken_away(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="fetch_fencd"):
+        simulate(cluster_of(), tmp_path / "run", switches={"fetch_fencd": False})
 
 
 # How it is judged.

@@ -76,7 +76,8 @@ def test_what_came_of_a_run_is_told(tiny: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "tiny: 2 brokers" in result.output
     assert "4 virtual seconds, seed 5" in result.output
-    assert "records: 5 acknowledged, 0 failed, 0 duplicated, 0 consumed" in result.output
+    assert "records: 5 acknowledged (0 lost, 0 unavailable), 0 failed" in result.output
+    assert "check liveness" in result.output
     assert f"trace_sha256 {sha256_of(RunFolder(out))}" in result.output.splitlines()
     assert f"Next: tidegauge show {out}" in result.output
 
@@ -134,6 +135,37 @@ def test_the_resolved_scenario_of_a_manifest_is_run_to_the_same_end(
     resolved = tmp_path / "resolved.yaml"
     resolved.write_text(json.dumps(folder.manifest["scenario"]))
     assert sha256_of(run_inline(resolved, tmp_path / "again")) == sha256_of(folder)
+
+
+# What it expects.
+
+MECHANISM_10 = "10-truncation-to-high-watermark"
+
+
+def test_a_scenario_of_data_loss_that_expects_it_ends_well(tmp_path: Path) -> None:
+    result = run(MECHANISM_10, "--inline", "--out", tmp_path / "run")
+    assert result.exit_code == 0, result.output
+    assert "acknowledged_records_lost  false, in 1 partition(s); first story-0" in result.output
+
+
+def test_a_verdict_that_nobody_expected_is_told_with_its_story(tmp_path: Path) -> None:
+    """Status 1, the seed, the command that shows it again, and what led to the first event."""
+    file = tmp_path / "unexpected.yaml"
+    text = shipped_scenarios()[MECHANISM_10].read_text()
+    file.write_text("\n".join(line for line in text.splitlines() if not line.startswith("checks")))
+    result = run(file, "--inline", "--out", tmp_path / "run", "--seed", "4")
+    assert result.exit_code == 1, result.output
+    assert "exposed_durable: the true leader has every record" in result.output
+    assert "becomes leader in epoch" in result.output
+    assert "leader is now broker 1" in result.output
+    assert f"Again: tidegauge run {file}" in result.output.replace("\n", " ")
+    assert result.stderr.splitlines()[-1] == "Not as expected, with seed 4."
+
+
+def test_a_check_that_there_is_not_is_refused(tiny: Path, tmp_path: Path) -> None:
+    tiny.write_text(SCENARIO + "checks: {strong_irs: true}\n")
+    said = refusal(run(tiny, "--inline", "--out", tmp_path / "run"))
+    assert "checks.strong_irs: unknown check; did you mean strong_isr?" in said
 
 
 # What it refuses.

@@ -121,7 +121,7 @@ def test_all_loop_time_is_some_process_kind_s_or_the_driver_s(quickstart: RunFol
 
 def test_the_cost_model_s_parameters_that_were_asked_for_are_named(tmp_path: Path) -> None:
     """50 us for a request and 20 us for an append, each time."""
-    parts = {
+    parts: dict[str, Any] = {
         "workload": {"producers": [producers_of(10, "2s", "3s")]},
         "costs": {"request": "50us", "append": "20us", "zookeeper_write": "3ms"},
     }
