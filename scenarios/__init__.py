@@ -1,5 +1,6 @@
 """Scenario files that come along; ``tidegauge run NAME`` finds them by their names.
 
-A file is found once it lies here or in a folder below. ``mechanisms`` has one story for each
-mechanism of replication, and a test that tells it.
+A file is found once it lies here or in a folder below. Those here ask what operators ask, and
+``tests/tidegauge/test_shipped_scenarios_*.py`` asserts what the answer is. ``mechanisms`` has one
+story for each mechanism of replication, and a test that tells it.
 """

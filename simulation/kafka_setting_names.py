@@ -114,7 +114,7 @@ _FAMILIES = {
     "consumers": _CLIENT_FAMILIES,
 }
 
-#: Names by kind, without those that the simulator reads.
+#: Names by kind; of those that the simulator reads it says so itself.
 KAFKA_NAMES: dict[str, frozenset[str]] = {
     "brokers": frozenset(_BROKERS.split()),
     "topics": frozenset(_TOPICS.split()),

@@ -41,8 +41,8 @@ MOST_SERVERS = 100
 MOST_PER_SECOND = 1_000_000
 #: ... or of consumers, at least: one in a thousand hours. Nanoseconds between two fit into 64 bits.
 LEAST_PER_SECOND = 1 / 3_600_000
-#: All that producers send in a run: some hundred hours of work for one core.
-MOST_BATCHES = 10_000_000_000
+#: All that producers send in a run: some ten hours of work for one core.
+MOST_BATCHES = 1_000_000_000
 #: What producers may have to keep while nobody answers them.
 MOST_WAITING_BATCHES = 20_000_000
 #: Kafka's batches count their bytes in 32 bits (DefaultRecordBatch.LENGTH@2.6.0).

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tidegauge.simulation.kafka_setting_names import KAFKA_NAMES, is_known_to_kafka
 from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
 from tidegauge.simulation.scenario_settings import NAMES, settings_not_modelled
 
@@ -120,13 +119,6 @@ def test_a_name_of_kafka_that_looks_like_a_simulated_one_is_no_slip(name: str) -
     assert scenario(cluster={"settings": {name: 1}}).settings_not_modelled() == [
         f"cluster.settings.{name}"
     ]
-
-
-@pytest.mark.parametrize("kind", NAMES)
-def test_a_name_is_read_or_only_known_and_not_both(kind: str) -> None:
-    assert not KAFKA_NAMES[kind] & set(NAMES[kind])
-    # One that a family stands for would be there twice.
-    assert [name for name in KAFKA_NAMES[kind] if not is_known_to_kafka(name, kind)] == []
 
 
 @pytest.mark.parametrize("kind", NAMES)

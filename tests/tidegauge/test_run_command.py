@@ -241,6 +241,17 @@ def test_an_option_that_no_scenario_can_have_is_refused(
     assert not (tmp_path / "run").exists()
 
 
+def test_a_step_that_waits_in_vain_makes_a_run_that_failed(tiny: Path, tmp_path: Path) -> None:
+    steps = "steps: [{when: {leader: {topic: orders, partition: 0, is: -1}}, within: 1s, do: wait}]"
+    tiny.write_text(SCENARIO + steps)
+    result = run(tiny, "--inline", "--out", tmp_path / "run")
+    # Not 2: the file is right, and the run is there to be looked at.
+    assert result.exit_code == 1
+    assert "steps[0]" in result.stderr
+    assert "waited in vain" in result.stderr
+    assert RunFolder(tmp_path / "run").summary is not None
+
+
 # Help.
 
 

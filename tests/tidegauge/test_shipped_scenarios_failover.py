@@ -102,10 +102,11 @@ def test_a_controller_that_dies_with_the_leader_adds_its_own_failover(tmp_path: 
 
 def test_thousands_of_partitions_get_their_leaders_one_after_the_other(tmp_path: Path) -> None:
     run = run_of(retold("failover-budget"), tmp_path / "run")
-    elected = [row for row in rows_of(run, "leader_elected") if row["time_us"] > 30e6]
+    elected = [row for row in rows_of(run, "leader_elected") if 30e6 < row["time_us"] < 90e6]
     # Of 2,000 partitions on six brokers.
     assert len(elected) in {333, 334}
-    led = [row["time_us"] for row in rows_of(run, "became_leader") if row["time_us"] > 30e6]
+    led = [row["time_us"] for row in rows_of(run, "became_leader")]
+    led = [time_us for time_us in led if 30e6 < time_us < 90e6]
     assert 0.1 < (max(led) - min(led)) / 1e6 < 5
     assert run.summary is not None
     assert run.summary["records_failed"] == 0
