@@ -20,6 +20,7 @@ KafkaZkClient, its session      ``zookeeper_client.py``, ``zookeeper_answers.py`
 KafkaServer.startup, crashes    ``lifecycle.py``, ``forgetting.py``
 KafkaServer.controlledShutdown  ``controlled_shutdown.py``
 TopicConfigHandler              ``topic_configs.py``
+ReplicationQuotaManager         ``throttled_replication.py``
 Log, LogManager, checkpoints    ``logs.py``, ``checkpoints.py``, ``write_back.py``
 (what a test harness sees)      ``observation.py``
 ==============================  =========================================================
@@ -72,6 +73,7 @@ from tidegauge.actors.request_handlers import (
     take_request,
 )
 from tidegauge.actors.state import Brokers
+from tidegauge.actors.throttled_replication import take_throttles
 from tidegauge.actors.topic_configs import take_configs
 from tidegauge.actors.zookeeper_answers import handle_session_reconnects, take_zookeeper_answer
 from tidegauge.actors.zookeeper_client import handle_session_ping
@@ -113,6 +115,7 @@ from tidegauge.simulation.kinds import (
     SESSION_RECONNECTS,
     SHUTDOWN_GIVES_UP,
     SHUTDOWN_RETRIES,
+    THROTTLES_CHANGED,
     ZK_RESPONSE,
 )
 from tidegauge.simulation.row_kinds import (
@@ -147,12 +150,22 @@ def handle_broker_event(kernel: Kernel, topology: Topology, brokers: Brokers, ev
         _take_other_answer(kernel, topology, brokers, event)
     elif kind == DISCONNECTED:
         _lose_connection(kernel, topology, brokers, event)
-    elif kind == CONFIG_CHANGED:
-        if event.value == brokers.brokers[event.destination].session:
-            take_configs(kernel, topology, brokers, event)
+    elif kind in (CONFIG_CHANGED, THROTTLES_CHANGED):
+        _take_settings(kernel, topology, brokers, event)
     else:
         _take_timer(kernel, topology, brokers, event)
     free_event(kernel, event)
+
+
+@inner_rule
+def _take_settings(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+    """ZooKeeper tells of settings; an older session is told nothing that counts."""
+    if event.value != brokers.brokers[event.destination].session:
+        return
+    if event.kind == CONFIG_CHANGED:
+        take_configs(kernel, topology, brokers, event)
+    else:
+        take_throttles(kernel, topology, brokers, event)
 
 
 @inner_rule

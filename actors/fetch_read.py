@@ -9,6 +9,7 @@ one leader epoch each.
 from __future__ import annotations
 
 from tidegauge.actors.state import Brokers, epochs_of, runs_of
+from tidegauge.actors.throttled_replication import count_sent, leader_throttles
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
@@ -31,7 +32,7 @@ from tidegauge.simulation.links import send
 from tidegauge.simulation.metadata_log import known_change
 from tidegauge.simulation.row_kinds import FETCH_ANSWERED
 from tidegauge.simulation.rows import new_row, traces_all, write_minor
-from tidegauge.simulation.topology import Topology, slot_of
+from tidegauge.simulation.topology import Topology, row_of, slot_of
 
 _TRUE = code(True)
 _FALSE = code(False)
@@ -105,6 +106,9 @@ def read_partition(
     if wanted == 0 and budget_bytes == request.max_bytes:
         wanted = 1
     records = min(available, wanted)
+    if brokers.hosted[row].leader_throttled and request.broker != NONE:
+        is_held_back = leader_throttles(kernel, topology, brokers, row, request.broker)
+        records = 0 if is_held_back else records
     item.end_offset = item.offset + records
     item.size_bytes = records * record_bytes
     return item.size_bytes
@@ -125,6 +129,10 @@ def answer_fetch(
     while cursor != NONE:
         item = kernel.items[cursor]
         cursor = item.next
+        if item.size_bytes > 0 and request.broker != NONE:
+            row = row_of(topology, item.partition, request.destination)
+            if brokers.hosted[row].leader_throttled:
+                count_sent(kernel, brokers, row, item.size_bytes)
         if traces_all(kernel):
             _trace_answer(kernel, request, item, waited)
         if _is_named(topology, brokers, request, item):

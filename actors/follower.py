@@ -27,6 +27,7 @@ from tidegauge.actors.follower_truncation import (
 )
 from tidegauge.actors.leader import append_to_log, trace_high_watermark
 from tidegauge.actors.state import RUNS_PER_ANSWER, Brokers, Fetcher
+from tidegauge.actors.throttled_replication import count_fetched, follower_throttles
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.fetcher import (
@@ -114,7 +115,10 @@ def fetch(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) -> No
     row = fetcher.first_row
     while row != NONE:
         state = brokers.fetch_states[row]
-        if state.state == FETCHING and not state.delayed:
+        is_ready = state.state == FETCHING and not state.delayed
+        if is_ready and brokers.hosted[row].follower_throttled:
+            is_ready = not follower_throttles(kernel, brokers, row)
+        if is_ready:
             item = add_item(kernel, request, brokers.hosted[row].partition)
             item.offset = state.fetch_offset
             item.leader_epoch = leader_epoch_of_fetch(rules, state)
@@ -284,6 +288,9 @@ def _take_records(kernel: Kernel, brokers: Brokers, row: int, item: PartitionDat
         )
     else:
         take_records(rules, state, partition.log_end_offset, last_epoch)
+        state.in_sync = partition.log_end_offset >= item.high_watermark
+        if brokers.hosted[row].follower_throttled:
+            count_fetched(kernel, brokers, row, item.size_bytes)
     if partition.high_watermark != before and traces_all(kernel):
         trace_high_watermark(kernel, brokers, row, before, MOMENT_ANSWER)
 

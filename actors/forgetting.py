@@ -11,6 +11,7 @@ from tidegauge.actors.delayed_operations import forget_acknowledged
 from tidegauge.actors.fetcher_thread import remove_from_fetcher, stop_idle_fetchers
 from tidegauge.actors.purgatory import forget_watches_of
 from tidegauge.actors.state import Brokers
+from tidegauge.actors.throttled_replication import forget_quotas
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY
@@ -28,6 +29,7 @@ def forget_everything(kernel: Kernel, topology: Topology, brokers: Brokers, brok
     empty_fetchers(topology, brokers, broker)
     forget_request(kernel, brokers, broker)
     _forget_own(brokers, broker)
+    forget_quotas(topology, brokers, broker)
     row = brokers.brokers[broker].first_log
     while row != NONE:
         forget_replica(brokers, row)

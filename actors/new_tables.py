@@ -25,12 +25,15 @@ from tidegauge.replication.records import (
     LeaderAndIsr,
     Partition,
     PartitionFetchState,
+    QuotaSample,
     Records,
     RemoteReplica,
+    ReplicationQuota,
     column,
     grown,
     new_records,
 )
+from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.metadata_log import MetadataPosition
@@ -69,6 +72,10 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         delayed_produces=new_records(WatchList, rows),
         metadata=new_records(MetadataPosition, count),
         topics=new_records(BrokerTopic, count * len(plan.scenario.topics)),
+        quotas=new_records(ReplicationQuota, 2 * count),
+        quota_samples=new_records(
+            QuotaSample, sum(2 * each["replication.quota.window.num"] for each in settings)
+        ),
         on_disk=new_records(LogOnDisk, rows),
         marks=new_records(AppendMark, rows * int(MARKS) if _loses_power(plan) else 0),
         kept_logs=_kept_logs(plan, topology),
@@ -79,6 +86,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     brokers.pools[0].free_watch = NONE
     _blank(brokers)
     _number(brokers, topology, count, fetchers)
+    _set_quotas(brokers.quotas, settings)
     first_thread = 0
     for index, each in enumerate(settings):
         _set(brokers.brokers[index], each)
@@ -155,6 +163,19 @@ def _set(broker: Broker, settings: dict[str, int]) -> None:
     broker.controlled_shutdown_max_retries = settings["controlled.shutdown.max.retries"]
     broker.controlled_shutdown_retry_backoff_ms = settings["controlled.shutdown.retry.backoff.ms"]
     broker.controller_socket_timeout_ms = settings["controller.socket.timeout.ms"]
+
+
+def _set_quotas(quotas: Records[ReplicationQuota], settings: list[dict[str, int]]) -> None:
+    """Lay out the windows of all quotas; what is throttled a broker is told later."""
+    first_sample = 0
+    for index in range(len(quotas)):
+        own = settings[index // 2]
+        quota = quotas[index]
+        quota.bytes_per_second = UNLIMITED
+        quota.window_count = own["replication.quota.window.num"]
+        quota.window_ms = 1000 * own["replication.quota.window.size.seconds"]
+        quota.first_sample = first_sample
+        first_sample += own["replication.quota.window.num"]
 
 
 def _set_machine(broker: Broker, cluster: Cluster, zookeeper: ZooKeeper) -> None:

@@ -12,9 +12,11 @@ from tidegauge.replication.records import (
     LeaderAndIsr,
     Partition,
     PartitionFetchState,
+    QuotaSample,
     Record,
     Records,
     RemoteReplica,
+    ReplicationQuota,
     flag,
     i64,
 )
@@ -197,6 +199,9 @@ class HostedReplica(Record):
     lag_ms: i64
     #: The write was refused because the session was gone; it is sent again under the next.
     write_lost: flag
+    #: Settings of its topic throttle it: what it sends as leader, or fetches as follower.
+    leader_throttled: flag
+    follower_throttled: flag
     #: 1 + the step that looks at it and waits for the lock, as a fetch would; 0: none.
     observer: i64
 
@@ -356,6 +361,9 @@ class Brokers(Tables):
     metadata: Records[MetadataPosition]
     #: At ``broker * topic_count + topic``.
     topics: Records[BrokerTopic]
+    #: At ``2 * broker + which``: LEADER_QUOTA or FOLLOWER_QUOTA of ``replication_quota.py``.
+    quotas: Records[ReplicationQuota]
+    quota_samples: Records[QuotaSample]
     on_disk: Records[LogOnDisk]
     #: Of replica ``row``: from ``row * MARKS`` on; none if nobody loses power.
     marks: Records[AppendMark]

@@ -11,6 +11,11 @@ writes that follow each other closely are pipelined. Sessions are in ``sessions.
 from __future__ import annotations
 
 from tidegauge.controller.assignments import list_assignments, store_assignments
+from tidegauge.controller.replication_throttles import (
+    has_throttles,
+    tell_throttles,
+    write_throttles,
+)
 from tidegauge.controller.sessions import (
     check_sessions,
     close_session,
@@ -59,6 +64,7 @@ from tidegauge.simulation.kinds import (
     ZK_PING,
     ZK_RESPONSE,
     ZK_SET,
+    ZK_THROTTLE,
     ZK_TICK,
 )
 from tidegauge.simulation.links import send
@@ -127,6 +133,8 @@ def handle_zookeeper_event(
         free_event(kernel, answer)
     else:
         send(kernel, answer, departure_us)
+    if event.kind == ZK_CONNECT and has_throttles(topology, plane):
+        tell_throttles(kernel, topology, plane, event.destination, answer.count, departure_us)
     free_event(kernel, event)
 
 
@@ -191,6 +199,8 @@ def _do_write(
         close_session(kernel, topology, plane, request, departure_us)
     elif request.kind == ZK_CONFIGURE:
         configure_topic(kernel, plane, request, departure_us)
+    elif request.kind == ZK_THROTTLE:
+        write_throttles(kernel, topology, plane, request, departure_us)
     elif request.kind == ZK_CREATE and request.znode == CONTROLLER_ZNODE:
         _create_controller(kernel, topology, plane, request, answer, departure_us)
     elif request.kind == ZK_CREATE:
@@ -213,7 +223,7 @@ def _do_write(
 
 @inner_rule
 def _is_write(kind: int) -> bool:
-    return kind in (ZK_CREATE, ZK_SET, ZK_DELETE, ZK_CLOSE, ZK_CONFIGURE)
+    return kind in (ZK_CREATE, ZK_SET, ZK_DELETE, ZK_CLOSE, ZK_CONFIGURE, ZK_THROTTLE)
 
 
 @inner_rule

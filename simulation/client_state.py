@@ -172,6 +172,15 @@ class Step(Record):
     #: Where partitions are moved: in ``Clients.moves``.
     first_move: i64
     move_count: i64
+    #: The limits that are set for throttled replication, in bytes a second; -1: it stays.
+    leader_rate: i64
+    follower_rate: i64
+    #: ... for these brokers, in ``Clients.members``.
+    first_broker: i64
+    broker_count: i64
+    #: Which replicas are throttled: in ``Clients.throttled``.
+    first_throttled: i64
+    throttled_count: i64
     #: The topic that is created, or whose settings change; of these, -1: this one stays.
     topic: i64
     min_insync_replicas: i64
@@ -189,6 +198,15 @@ class Move(Record):
 
     partition: i64
     replicas: i64
+
+
+class Throttled(Record):
+    """The replicas of a partition that a step throttles; -1: those that are stay so."""
+
+    partition: i64
+    #: Replica lists: what they send as leaders, what they fetch as followers.
+    leaders: i64
+    followers: i64
 
 
 class BatchPool(Record):
@@ -212,3 +230,4 @@ class Clients(Tables):
     steps: Records[Step]
     members: Records[Member]
     moves: Records[Move]
+    throttled: Records[Throttled]

@@ -73,6 +73,7 @@ REGISTRATION_DUE = code(29)
 
 # A broker: news of ZooKeeper.
 CONFIG_CHANGED = code(48)
+THROTTLES_CHANGED = code(25)
 
 # ZooKeeper: requests, and its tick.
 ZK_CONNECT = code(50)
@@ -89,6 +90,8 @@ ZK_CLOSE = code(59)
 ZK_IS_QUIESCENT = code(62)
 #: A topic's settings are written, and all brokers that watch are told.
 ZK_CONFIGURE = code(63)
+#: Throttles of replication are written, and the brokers told.
+ZK_THROTTLE = code(64)
 
 # Who uses ZooKeeper: its answers and events.
 ZK_RESPONSE = code(60)

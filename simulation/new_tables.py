@@ -28,6 +28,7 @@ from tidegauge.simulation.client_state import (
     Member,
     Move,
     Target,
+    Throttled,
 )
 from tidegauge.simulation.cluster_plan import ClusterPlan, PlannedClient
 from tidegauge.simulation.costs import COST_NAMES
@@ -66,6 +67,7 @@ from tidegauge.simulation.scenario_faults import (
     ZooKeeperOutageFault,
 )
 from tidegauge.simulation.scenario_workload import ConsumerGroup, ProducerGroup
+from tidegauge.simulation.throttled_replicas import ThrottledPartition
 from tidegauge.simulation.topology import Sizes, Slot, TopicPartition, Topology
 
 _NEVER_US = 2**62
@@ -286,7 +288,8 @@ def new_clients(plan: ClusterPlan) -> Clients:
     targets = [plan.partitions_of(client) for client in plan.clients]
     members: list[int] = []
     moves: list[tuple[int, int]] = []
-    step_rows = new_steps(plan, members, moves)
+    throttled: list[ThrottledPartition] = []
+    step_rows = new_steps(plan, members, moves, throttled)
     clients = Clients(
         pool=new_records(BatchPool, 1),
         clients=new_records(Client, len(plan.clients)),
@@ -296,7 +299,11 @@ def new_clients(plan: ClusterPlan) -> Clients:
         steps=step_rows,
         members=new_records(Member, len(members)),
         moves=new_records(Move, len(moves)),
+        throttled=new_records(Throttled, len(throttled)),
     )
+    for place, each in enumerate(throttled):
+        row = clients.throttled[place]
+        row.partition, row.leaders, row.followers = each
     column(clients.members, "broker")[:] = members
     column(clients.moves, "partition")[:] = [partition for partition, _ in moves]
     column(clients.moves, "replicas")[:] = [replicas for _, replicas in moves]

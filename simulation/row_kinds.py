@@ -117,6 +117,7 @@ REASSIGNMENT_DONE = code(70)
 LOG_DELETED = code(71)
 TOPIC_DELETION_BEGUN = code(72)
 TOPIC_DELETED = code(73)
+THROTTLES_APPLIED = code(74)
 
 # fmt: off
 _CANONICAL = (
@@ -140,6 +141,9 @@ _CANONICAL = (
     (CONTROLLED_SHUTDOWN_ANSWERED, "controlled_shutdown_answered",
      "broker attempt error remaining",
      "a broker that is to stop is told how many partitions it still leads"),
+    (THROTTLES_APPLIED, "throttles_applied",
+     "broker leader_rate_bytes follower_rate_bytes leader_replicas follower_replicas",
+     "a broker throttles so many of its replicas, to bytes a second; -1: without a limit"),
     (REPLICA_STOPPED, "replica_stopped", "partition leader_epoch",
      "a replica does not fetch any more, as a StopReplica told it"),
     (LOG_DELETED, "log_deleted", "partition log_end_offset",

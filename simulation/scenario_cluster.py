@@ -36,7 +36,7 @@ from tidegauge.simulation.scenario_parts import (
     TopicName,
     without_repetition,
 )
-from tidegauge.simulation.scenario_settings import TOPIC_SETTINGS, ServerSettings
+from tidegauge.simulation.scenario_settings import TOPIC_SETTINGS, MixedSettings, ServerSettings
 
 #: The rack of all brokers where a scenario names none.
 DEFAULT_RACK = "default"
@@ -230,7 +230,7 @@ class Topic(Part):
         description="Brokers of each partition, the preferred leader first. Default: Kafka's "
         "round robin over racks and brokers.",
     )
-    settings: ServerSettings = Field(default_factory=dict, description="Settings of the topic.")
+    settings: MixedSettings = Field(default_factory=dict, description="Settings of the topic.")
 
     @model_validator(mode="after")
     def _says_how_many_partitions_and_replicas(self) -> Self:
@@ -267,4 +267,6 @@ class Topic(Part):
 
     def effective(self, broker_settings: Mapping[str, int]) -> dict[str, int]:
         """The settings that a topic can have, as a broker with these settings applies them."""
-        return {name: self.settings.get(name, broker_settings[name]) for name in TOPIC_SETTINGS}
+        return {
+            name: int(self.settings.get(name, broker_settings[name])) for name in TOPIC_SETTINGS
+        }

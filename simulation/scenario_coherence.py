@@ -29,6 +29,8 @@ from tidegauge.simulation.scenario_faults import (
 from tidegauge.simulation.scenario_model import Scenario
 from tidegauge.simulation.scenario_parts import OfPartition
 from tidegauge.simulation.scenario_settings import (
+    THROTTLED_RATES,
+    THROTTLED_REPLICAS,
     TOPIC_SETTINGS,
     broker_defaults,
     consumer_defaults,
@@ -143,10 +145,11 @@ def _topics(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _topic_settings(
-    path: Path, settings: Mapping[str, int], scenario: Scenario
+    path: Path, settings: Mapping[str, int | str], scenario: Scenario
 ) -> Iterator[Problem]:
     defaults = broker_defaults(scenario.release)
-    known = {name: defaults[name] for name in TOPIC_SETTINGS}
+    known: dict[str, int | str] = {name: defaults[name] for name in TOPIC_SETTINGS}
+    known |= dict.fromkeys(THROTTLED_REPLICAS, "")
     yield from problems_of_settings(path, settings, "topics", known)
 
 
@@ -309,8 +312,24 @@ def _action(path: Path, step: StepOfAnyKind, scenario: Scenario) -> Iterator[Pro
     elif isinstance(step, CreateTopicStep | DeleteTopicStep):
         yield from _topic((*path, "topic"), step.topic, scenario)
     elif isinstance(step, ConfigureStep):
+        yield from _changed_settings(path, step, scenario)
+
+
+def _changed_settings(path: Path, step: ConfigureStep, scenario: Scenario) -> Iterator[Problem]:
+    """Whether there is the topic, or are the brokers, and they have settings that can change."""
+    if step.topic is not None:
         yield from _topic((*path, "topic"), step.topic, scenario)
         yield from _topic_settings((*path, "settings"), step.settings, scenario)
+        return
+    for broker in step.brokers or ():
+        yield from _broker((*path, "brokers"), broker, scenario)
+    defaults = broker_defaults(scenario.release)
+    known = {name: defaults[name] for name in THROTTLED_RATES}
+    for name, value in step.settings.items():
+        if name in defaults and name not in known:
+            yield Problem((*path, "settings", name), "is not changed here while a broker runs")
+        else:
+            yield from problems_of_settings((*path, "settings"), {name: value}, "brokers", known)
 
 
 def _condition(path: Path, condition: Condition, scenario: Scenario) -> Iterator[Problem]:

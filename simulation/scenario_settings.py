@@ -11,6 +11,7 @@ read and ignored. Ours are the names with underscores: constants of Kafka, and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 
@@ -25,6 +26,13 @@ PRODUCER_SETTINGS = (
     *("max.in.flight.requests.per.connection", "metadata.max.age.ms"),
 )
 TOPIC_SETTINGS = ("min.insync.replicas", "unclean.leader.election.enable")
+#: Of a topic: which replicas are throttled, as their leader sends or as they fetch (KIP-73).
+THROTTLED_REPLICAS = (
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+)
+#: Of a broker: bytes a second of these. They are kept in ZooKeeper, not in server.properties.
+THROTTLED_RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 
 # fmt: off
 CONSUMER_DEFAULTS: Table = {
@@ -52,7 +60,7 @@ NAMES = {
     "brokers": [*(name for name in DEFAULTS if name not in _ONLY_OF_PRODUCERS), _BATCHING],
     "producers": [*PRODUCER_SETTINGS],
     "consumers": [*CONSUMER_DEFAULTS],
-    "topics": [*TOPIC_SETTINGS],
+    "topics": [*TOPIC_SETTINGS, *THROTTLED_REPLICAS],
 }
 
 _CHOICES: dict[str, tuple[int | str, ...]] = {
@@ -70,9 +78,10 @@ _MAY_BE_ZERO = {
     *("max.incremental.fetch.session.cache.slots", "log.initial.task.delay.ms"),
     *("isr_change_notification_quiet_ms", "isr_change_notification_max_delay_ms"),
     *("retries", "retry.backoff.ms", "fetch.max.wait.ms", "fetch.min.bytes"),
+    *THROTTLED_RATES,
 }
 _LARGEST = 2**31 - 1
-_LARGEST_OF_COUNTS = {"log.flush.interval.messages": 2**63 - 1}
+_LARGEST_OF_COUNTS = dict.fromkeys(("log.flush.interval.messages", *THROTTLED_RATES), 2**63 - 1)
 
 
 def _number_or_flag(value: object) -> int:
@@ -85,10 +94,10 @@ def _number_flag_or_text(value: object) -> int | str:
     return value if isinstance(value, str) else _number_or_flag(value)
 
 
-#: Settings of brokers and of topics, as a scenario gives them.
+#: Settings of brokers, as a scenario gives them.
 ServerSettings = dict[str, Annotated[bool | int, PlainValidator(_number_or_flag)]]
-#: Settings of producers and consumers, as a scenario gives them.
-ClientSettings = dict[str, Annotated[bool | int | str, PlainValidator(_number_flag_or_text)]]
+#: Settings of topics, producers and consumers, as a scenario gives them.
+MixedSettings = dict[str, Annotated[bool | int | str, PlainValidator(_number_flag_or_text)]]
 
 
 def broker_defaults(release: str) -> dict[str, int]:
@@ -115,6 +124,22 @@ def consumer_defaults(release: str) -> dict[str, int | str]:
     """The defaults of a consumer."""
     cells = cells_that_apply(CONSUMER_DEFAULTS, release, None)
     return {name: cell.value for name, cell in cells.items()}
+
+
+def throttled_replicas(value: str) -> list[tuple[int, int]] | None:
+    """The (partition, broker id) pairs of a topic's throttled replicas; None: all of them.
+
+    Raises:
+        ValueError: it is neither ``*`` nor pairs such as 0:1,0:2.
+
+    Source: ConfigValidator ThrottledReplicaListValidator@2.6.0.
+    """
+    if value == "*":
+        return None
+    pairs = value.split(",") if value else []
+    if not all(re.fullmatch(r"[0-9]{1,9}:[0-9]{1,9}", pair) for pair in pairs):
+        raise ValueError(f"must be * or partition:broker pairs such as 0:1,0:2, not {value!r}")
+    return [(int(number), int(broker)) for number, broker in (pair.split(":") for pair in pairs)]
 
 
 def acks_number(acks: int | str) -> int:
@@ -146,6 +171,8 @@ def _wrong_name(name: str, kind: str) -> str:
 
 def _wrong_value(name: str, value: int | str, default: int | str) -> str | None:
     is_flag = isinstance(value, bool)
+    if name in THROTTLED_REPLICAS:
+        return _wrong_throttled_replicas(value)
     if name in _CHOICES:
         if is_flag or value not in _CHOICES[name]:
             choices = [choice for choice in _CHOICES[name] if isinstance(choice, str)]
@@ -160,4 +187,12 @@ def _wrong_value(name: str, value: int | str, default: int | str) -> str | None:
         largest = _LARGEST_OF_COUNTS.get(name, _LARGEST)
         if not least <= value <= largest:
             return f"must be from {least} to {largest}, not {value}"
+    return None
+
+
+def _wrong_throttled_replicas(value: int | str) -> str | None:
+    try:
+        throttled_replicas(str(value))
+    except ValueError as error:
+        return str(error)
     return None

@@ -23,7 +23,7 @@ from tidegauge.simulation.scenario_parts import (
     one_of,
     without_repetition,
 )
-from tidegauge.simulation.scenario_settings import ServerSettings, acks_number
+from tidegauge.simulation.scenario_settings import MixedSettings, acks_number
 
 #: In a condition on the leader: nobody leads.
 NO_LEADER = -1
@@ -175,18 +175,28 @@ class PreferredElectionStep(StepOfAnyKind):
 
 
 class ConfigureStep(StepOfAnyKind):
-    """Change settings of a topic: in ZooKeeper, and the brokers are told."""
+    """Change settings of a topic or of brokers: in ZooKeeper, and the brokers are told."""
 
     do: Literal["configure"]
-    topic: str = Field(description="Name of the topic.")
-    settings: ServerSettings = Field(description="What changes; other settings stay.")
+    topic: str | None = Field(default=None, description="Name of the topic.")
+    brokers: BrokerIds | None = Field(
+        default=None,
+        description="... or ids of brokers, whose throttled rates alone change while they run.",
+    )
+    settings: MixedSettings = Field(description="What changes; other settings stay.")
 
     @field_validator("settings")
     @classmethod
-    def _change_something(cls, settings: dict[str, int]) -> dict[str, int]:
+    def _change_something(cls, settings: dict[str, int | str]) -> dict[str, int | str]:
         if not settings:
             raise ValueError("must have a setting to change")
         return settings
+
+    @model_validator(mode="after")
+    def _is_about_a_topic_or_brokers(self) -> Self:
+        if (self.topic is None) == (self.brokers is None):
+            raise ValueError("must say whose settings: a topic's, or those of brokers")
+        return self
 
 
 class CreateTopicStep(StepOfAnyKind):
@@ -219,6 +229,13 @@ class ReassignStep(StepOfAnyKind):
     do: Literal["reassign"]
     version: Literal[1] = Field(default=1, description="Of Kafka's JSON.")
     partitions: Listed[Move] = Field(description="Which partitions, and where to.")
+    throttle: int | None = Field(
+        default=None,
+        ge=0,
+        lt=2**63,
+        description="The tool's --throttle, in bytes a second: a limit for each broker that sends "
+        "or gets the replicas that move. It stays until a step verify_reassignment.",
+    )
 
     @field_validator("partitions")
     @classmethod
@@ -227,6 +244,12 @@ class ReassignStep(StepOfAnyKind):
             raise ValueError("must have at least 1 item")
         without_repetition(tuple(f"{move.topic}-{move.partition}" for move in moves))
         return moves
+
+
+class VerifyReassignmentStep(StepOfAnyKind):
+    """kafka-reassign-partitions --verify: if nothing is being moved, all throttles are removed."""
+
+    do: Literal["verify_reassignment"]
 
 
 class ObserveStep(StepOfAnyKind):
@@ -264,6 +287,7 @@ Step = Annotated[
     | CreateTopicStep
     | DeleteTopicStep
     | ReassignStep
+    | VerifyReassignmentStep
     | ObserveStep
     | WaitStep
     | BeginFaultStep
@@ -276,6 +300,7 @@ Step = Annotated[
             "create_topic",
             "delete_topic",
             "reassign",
+            "verify_reassignment",
             "observe",
             "wait",
             "begin_fault",

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from tidegauge.simulation.durations import Duration
 from tidegauge.simulation.scenario_parts import Listed, Name, Part, Some, without_repetition
-from tidegauge.simulation.scenario_settings import ClientSettings
+from tidegauge.simulation.scenario_settings import MixedSettings
 
 #: Above this, there would be more than one each microsecond.
 _MOST_PER_SECOND = 1_000_000
@@ -25,7 +25,7 @@ class ClientGroup(Part):
     start_us: Duration = Field(
         default=2_000_000, alias="start", description="When it begins. By 2s a small cluster is up."
     )
-    settings: ClientSettings = Field(
+    settings: MixedSettings = Field(
         default_factory=dict,
         description="Settings of Kafka's client. Default: those of the scenario's release.",
     )

@@ -38,6 +38,9 @@ WORDS: dict[str, str] = {
     "controlled_shutdown_answered":
         "is answered, attempt {attempt}: {error}, {remaining} partition(s) still led here",
     "log_deleted": "deletes its log, with records to before {log_end_offset}",
+    "throttles_applied":
+        "throttles replication: {leader_replicas} replica(s) that it leads to {leader_rate_bytes}, "
+        "{follower_replicas} that it follows to {follower_rate_bytes}",
     "replica_stopped": "stops to fetch in epoch {leader_epoch}, as StopReplica says",
     "epoch_answered":
         "tells {to_process}, which asks for epoch {asked_epoch}: epoch {epoch} ends at "
@@ -274,6 +277,10 @@ def _high_watermark(_names: Names, row: TraceRow, offset: int) -> str:
     return str(offset)
 
 
+def _rate(_names: Names, _row: TraceRow, size_bytes: int) -> str:
+    return "any rate" if size_bytes < 0 else f"{size_bytes} bytes a second"
+
+
 def _one_of(texts: Mapping[int, str]) -> Callable[[Names, TraceRow, int], str]:
     return lambda _names, _row, value: texts.get(value, str(value))
 
@@ -301,6 +308,7 @@ SPOKEN: dict[str, Callable[[Names, TraceRow, int], str]] = {
     "topic": _topic,
     "unclean_enabled": _one_of({0: "off", 1: "on"}),
     "leads": _one_of({0: "follower", 1: "leader"}),
+    **dict.fromkeys(("leader_rate_bytes", "follower_rate_bytes"), _rate),
     "waited": _one_of({0: "at once", 1: "after a wait in the purgatory"}),
 }
 
