@@ -21,6 +21,8 @@ KafkaServer.startup, crashes    ``lifecycle.py``, ``forgetting.py``
 KafkaServer.controlledShutdown  ``controlled_shutdown.py``
 TopicConfigHandler              ``topic_configs.py``
 ReplicationQuotaManager         ``throttled_replication.py``
+GroupCoordinator                ``group_coordinator.py``
+GroupMetadataManager            ``group_offsets.py``
 Log, LogManager, checkpoints    ``logs.py``, ``checkpoints.py``, ``write_back.py``
 (what a test harness sees)      ``observation.py``
 ==============================  =========================================================
@@ -51,6 +53,8 @@ from tidegauge.actors.follower import (
     lose_source_broker,
     waits_for_disk,
 )
+from tidegauge.actors.group_coordinator import handle_member_expires
+from tidegauge.actors.group_offsets import handle_offsets_loaded
 from tidegauge.actors.isr_change_propagation import handle_isr_change_propagation
 from tidegauge.actors.isr_changes import (
     handle_alter_partition_response,
@@ -107,6 +111,8 @@ from tidegauge.simulation.kinds import (
     LIST_OFFSETS_RESPONSE,
     LOADING_BEGINS,
     LOGS_LOADED,
+    MEMBER_EXPIRES,
+    OFFSETS_LOADED,
     PRODUCE_EXPIRES,
     RECOVERY_POINT_CHECKPOINT,
     REGISTRATION_DUE,
@@ -152,6 +158,8 @@ def handle_broker_event(kernel: Kernel, topology: Topology, brokers: Brokers, ev
         _lose_connection(kernel, topology, brokers, event)
     elif kind in (CONFIG_CHANGED, THROTTLES_CHANGED):
         _take_settings(kernel, topology, brokers, event)
+    elif kind in (OFFSETS_LOADED, MEMBER_EXPIRES):
+        _coordinate(kernel, topology, brokers, event)
     else:
         _take_timer(kernel, topology, brokers, event)
     free_event(kernel, event)
@@ -218,6 +226,14 @@ def _take_timer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Eve
         handle_alter_partition_timer(kernel, topology, brokers, event)
     else:
         _take_periodic(kernel, topology, brokers, event)
+
+
+@inner_rule
+def _coordinate(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+    if event.kind == OFFSETS_LOADED:
+        handle_offsets_loaded(kernel, topology, brokers, event)
+    else:
+        handle_member_expires(kernel, topology, brokers, event)
 
 
 @inner_rule

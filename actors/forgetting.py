@@ -9,6 +9,7 @@ from __future__ import annotations
 from tidegauge.actors.alter_partition import drop_submitted_isr, forget_request
 from tidegauge.actors.delayed_operations import forget_acknowledged
 from tidegauge.actors.fetcher_thread import remove_from_fetcher, stop_idle_fetchers
+from tidegauge.actors.group_offsets import forget_groups
 from tidegauge.actors.purgatory import forget_watches_of
 from tidegauge.actors.state import Brokers
 from tidegauge.actors.throttled_replication import forget_quotas
@@ -30,6 +31,7 @@ def forget_everything(kernel: Kernel, topology: Topology, brokers: Brokers, brok
     forget_request(kernel, brokers, broker)
     _forget_own(brokers, broker)
     forget_quotas(topology, brokers, broker)
+    forget_groups(topology, brokers, broker)
     row = brokers.brokers[broker].first_log
     while row != NONE:
         forget_replica(brokers, row)

@@ -8,8 +8,10 @@ from tidegauge.actors.state import (
     Broker,
     Brokers,
     BrokerTopic,
+    CommittedOffset,
     Fetcher,
     FollowerFetch,
+    GroupMember,
     HostedReplica,
     IoThread,
     KeptLog,
@@ -37,7 +39,7 @@ from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.metadata_log import MetadataPosition
-from tidegauge.simulation.new_tables import chain_free, empty_lists, new_rules
+from tidegauge.simulation.new_tables import chain_free, empty_lists, new_commit_keys, new_rules
 from tidegauge.simulation.scenario_cluster import Cluster, ZooKeeper
 from tidegauge.simulation.scenario_faults import PowerLossFault
 from tidegauge.simulation.topology import Topology
@@ -54,6 +56,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     settings = [plan.scenario.settings_of(broker) for broker in plan.brokers]
     fetchers = max(int(each["num.replica.fetchers"]) for each in settings)
     threads = [int(each["num.io.threads"]) for each in settings]
+    keys = len(new_commit_keys(plan))
     brokers = Brokers(
         pools=new_records(Pools, 1),
         brokers=new_records(Broker, count),
@@ -72,6 +75,8 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         delayed_produces=new_records(WatchList, rows),
         metadata=new_records(MetadataPosition, count),
         topics=new_records(BrokerTopic, count * len(plan.scenario.topics)),
+        committed_offsets=new_records(CommittedOffset, count * keys),
+        members=new_records(GroupMember, count * len(plan.clients) if keys > 0 else 0),
         quotas=new_records(ReplicationQuota, 2 * count),
         quota_samples=new_records(
             QuotaSample, sum(2 * each["replication.quota.window.num"] for each in settings)
@@ -114,6 +119,7 @@ def _blank(brokers: Brokers) -> None:
         ),
         "follower_fetches": ("session_high_watermark", "session_log_start_offset"),
         "fetchers": ("first_row", "last_row", "looking_up"),
+        "committed_offsets": ("offset",),
         "delayed_fetches": ("first", "last"),
         "delayed_produces": ("first", "last"),
         "metadata": ("controller_epoch", "position", "base_epoch", "base_position"),
@@ -162,6 +168,7 @@ def _set(broker: Broker, settings: dict[str, int]) -> None:
     broker.controlled_shutdown_enable = bool(settings["controlled.shutdown.enable"])
     broker.controlled_shutdown_max_retries = settings["controlled.shutdown.max.retries"]
     broker.controlled_shutdown_retry_backoff_ms = settings["controlled.shutdown.retry.backoff.ms"]
+    broker.offsets_commit_timeout_ms = settings["offsets.commit.timeout.ms"]
     broker.controller_socket_timeout_ms = settings["controller.socket.timeout.ms"]
 
 

@@ -100,6 +100,16 @@ DEFAULTS: Table = {
     "log.initial.task.delay.ms": (
         Cell("0.10.2.0", 30_000, "LogManager.InitialTaskDelayMs@0.10.2.0"),
     ),
+    # What groups of consumers commit.
+    "offsets.topic.num.partitions": (
+        Cell("0.10.2.0", 50, "OffsetConfig.DefaultOffsetsTopicNumPartitions@0.10.2.0"),
+    ),
+    "offsets.topic.replication.factor": (
+        Cell("0.10.2.0", 3, "OffsetConfig.DefaultOffsetsTopicReplicationFactor@0.10.2.0"),
+    ),
+    "offsets.commit.timeout.ms": (
+        Cell("0.10.2.0", 5_000, "OffsetConfig.DefaultOffsetCommitTimeoutMs@0.10.2.0"),
+    ),
     # The controller, and ZooKeeper.
     "zookeeper.session.timeout.ms": (
         Cell("0.10.2.0", 6_000, "KafkaConfig.ZkSessionTimeoutMs@0.10.2.0"),

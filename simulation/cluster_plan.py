@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from tidegauge.simulation.java_hash import java_hash
 from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, ZOOKEEPER
 from tidegauge.simulation.scenario import Scenario
 from tidegauge.simulation.scenario_faults import Endpoint
+from tidegauge.simulation.scenario_settings import OFFSETS_TOPIC
 from tidegauge.simulation.scenario_steps import DeleteTopicStep, ReassignStep
 from tidegauge.simulation.scenario_workload import ClientGroup, ConsumerGroup, ProducerGroup
 
@@ -143,6 +145,30 @@ class ClusterPlan:
             if topic in group.topics
         ]
         return max(sizes, default=_DEFAULT_RECORD_BYTES)
+
+    @cached_property
+    def has_commits(self) -> bool:
+        """Whether any group commits offsets."""
+        return any(self.commits(group) for group in self.scenario.workload.consumers)
+
+    def commits(self, group: ConsumerGroup) -> bool:
+        """Whether a group commits offsets."""
+        return bool(self.scenario.consumer_settings(group)["enable.auto.commit"])
+
+    def group_partition(self, group: ConsumerGroup) -> int:
+        """The partition of __consumer_offsets whose leader coordinates a group.
+
+        Source: GroupMetadataManager.partitionFor@2.6.0, Utils.abs@2.6.0.
+        """
+        hashed = java_hash(group.name)
+        hashed -= hashed >> 31 << 32
+        numbers = [
+            index
+            for index, partition in enumerate(self.partitions)
+            if partition.topic == OFFSETS_TOPIC
+        ]
+        # Of the smallest number there is no positive one: it counts as 0.
+        return numbers[abs(hashed) % 2**31 % len(numbers)]
 
     @cached_property
     def admin_znodes(self) -> int:

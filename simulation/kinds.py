@@ -26,6 +26,8 @@ LAST_FAULT_KIND = code(6)
 DISCONNECTED = code(7)
 
 # A broker: requests that one of num.io.threads handles.
+FIND_COORDINATOR = code(8)
+HEARTBEAT = code(9)
 PRODUCE = code(10)
 FETCH = code(11)
 OFFSETS_FOR_LEADER_EPOCH = code(12)
@@ -34,8 +36,11 @@ METADATA = code(14)
 LEADER_AND_ISR = code(15)
 UPDATE_METADATA = code(16)
 STOP_REPLICA = code(17)
-FIRST_REQUEST = PRODUCE
-LAST_REQUEST = STOP_REPLICA
+OFFSET_COMMIT = code(18)
+#: A consumer joins its group, and is told what the group has committed.
+JOIN_GROUP = code(19)
+FIRST_REQUEST = FIND_COORDINATOR
+LAST_REQUEST = JOIN_GROUP
 
 # A broker: answers to its own requests.
 FETCH_RESPONSE = code(20)
@@ -64,6 +69,10 @@ RECOVERY_POINT_CHECKPOINT = code(43)
 SHUTDOWN_RETRIES = code(44)
 SHUTDOWN_GIVES_UP = code(45)
 BROKER_STOPS = code(46)
+#: A coordinator has read what its partition of __consumer_offsets holds.
+OFFSETS_LOADED = code(26)
+#: A member of a group may not have been heard for its session time-out.
+MEMBER_EXPIRES = code(65)
 #: AlterPartition: time to send (again), and the request in flight fails.
 ALTER_PARTITION_DUE = code(49)
 ALTER_PARTITION_GIVES_UP = code(27)
@@ -123,9 +132,16 @@ CONSUMER_POLLS = code(87)
 METADATA_REFRESH = code(88)
 STEP_DUE = code(89)
 STEP_LOOKS = code(90)
+#: A consumer and its group's coordinator: an answer, something to ask, a commit that is due.
+GROUP_RESPONSE = code(91)
+GROUP_DUE = code(92)
+COMMIT_DUE = code(93)
+CONSUMER_SAMPLE = code(94)
+#: Somebody starts a consumer anew.
+CONSUMER_RESTARTS = code(95)
 
 #: One more than the largest kind.
-KINDS = 96
+KINDS = 97
 
 #: What people call each kind.
 NAMES: dict[int, str] = {

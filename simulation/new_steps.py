@@ -27,6 +27,7 @@ from tidegauge.simulation.scenario_steps import (
     PreferredElectionStep,
     ProduceStep,
     ReassignStep,
+    RestartConsumersStep,
     StepOfAnyKind,
     VerifyReassignmentStep,
 )
@@ -128,6 +129,15 @@ def _plan_action(plan: ClusterPlan, planned: StepOfAnyKind, step: Step) -> None:
             else step_codes.ENDS_FAULT
         )
         step.fault = [fault.name for fault in plan.scenario.faults].index(planned.fault)
+    elif isinstance(planned, RestartConsumersStep):
+        step.action = step_codes.RESTARTS_CONSUMERS
+        restarted = [
+            2 * len(plan.brokers) + 1 + number
+            for number, client in enumerate(plan.clients)
+            if client.group is not None and client.group.name == planned.group
+        ]
+        step.first_process = restarted[0]
+        step.process_count = len(restarted)
     elif isinstance(planned, VerifyReassignmentStep):
         step.action = step_codes.VERIFIES
     else:

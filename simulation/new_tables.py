@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tidegauge.replication.records import R, Records, column, grown, new_records
 from tidegauge.replication.release_rules import ReleaseRules
+from tidegauge.replication.release_versions import Release
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
 from tidegauge.simulation import faults
@@ -35,6 +36,7 @@ from tidegauge.simulation.costs import COST_NAMES
 from tidegauge.simulation.java_hash import java_hash
 from tidegauge.simulation.kernel import (
     NONE,
+    CommitKey,
     Context,
     Event,
     Fault,
@@ -45,6 +47,7 @@ from tidegauge.simulation.kernel import (
     Link,
     MetadataChange,
     MetadataHead,
+    OffsetCommit,
     PartitionData,
     Process,
     Row,
@@ -66,9 +69,13 @@ from tidegauge.simulation.scenario_faults import (
     SlowLinkFault,
     ZooKeeperOutageFault,
 )
+from tidegauge.simulation.scenario_settings import OFFSETS_TOPIC
 from tidegauge.simulation.scenario_workload import ConsumerGroup, ProducerGroup
 from tidegauge.simulation.throttled_replicas import ThrottledPartition
 from tidegauge.simulation.topology import Sizes, Slot, TopicPartition, Topology
+
+#: Consumers read on while they look for their coordinator (KafkaConsumer.poll@2.5.0).
+_READS_ON = Release.parse("2.5.0")
 
 _NEVER_US = 2**62
 _NEVER_MS = 2**42
@@ -93,6 +100,7 @@ def new_topology(plan: ClusterPlan) -> Topology:
         partition.replicas = pack(range(len(planned.replicas)))
         partition.fetcher_hash = fetcher_hash(planned.topic, planned.number)
         partition.record_bytes = planned.record_bytes
+        partition.holds_offsets = planned.topic == OFFSETS_TOPIC
         for slot, broker in enumerate(planned.slots):
             slots[first_slot + slot].broker = broker
             slots[first_slot + slot].partition = number
@@ -135,6 +143,8 @@ def new_kernel(
         kind_counts=new_records(KindCount, int(KINDS)),
         metadata_changes=new_records(MetadataChange, 0),
         metadata_heads=new_records(MetadataHead, len(plan.partitions) + len(plan.brokers)),
+        offset_commits=new_records(OffsetCommit, 0),
+        commit_keys=new_commit_keys(plan),
     )
     column(kernel.metadata_heads, "change")[:] = NONE
     empty_lists(kernel.links, "held")
@@ -146,6 +156,7 @@ def new_kernel(
     context.process_count = count
     context.has_files = plan.scenario.checkpoint_files
     context.reserve = reserve
+    context.commit_reserve = reserve if plan.has_commits else 0
     context.item_reserve = item_reserve
     context.trace_level = TRACE_ALL if plan.scenario.trace == "all" else TRACE_TRANSITIONS
     context.free_event = NONE
@@ -182,6 +193,37 @@ def enlarge_metadata(kernel: Kernel, changes: int) -> None:
     count = int(kernel.context[0].metadata_changes)
     if len(kernel.metadata_changes) - count < changes:
         kernel.metadata_changes = grown(kernel.metadata_changes, 2 * count + 2 * changes)
+
+
+def enlarge_commits(kernel: Kernel, commits: int) -> None:
+    """Enlarge the journal of commits until there is room for so many more, if anybody commits."""
+    count = int(kernel.context[0].offset_commits)
+    if kernel.context[0].commit_reserve > 0 and len(kernel.offset_commits) - count < commits:
+        kernel.offset_commits = grown(kernel.offset_commits, 2 * count + 2 * commits)
+
+
+def new_commit_keys(plan: ClusterPlan) -> Records[CommitKey]:
+    """What groups commit: an offset of each partition that a client reads, then the clients."""
+    if not plan.has_commits:
+        return new_records(CommitKey, 0)
+    partitions = []
+    members = new_records(CommitKey, len(plan.clients))
+    for number, client in enumerate(plan.clients):
+        group = client.group
+        partition = -1
+        if isinstance(group, ConsumerGroup) and plan.commits(group):
+            partition = plan.group_partition(group)
+            settings = plan.scenario.consumer_settings(group)
+            members[number].session_timeout_us = 1000 * int(settings["session.timeout.ms"])
+        partitions += [partition] * len(plan.partitions_of(client))
+        members[number].partition = partition
+        members[number].process = 2 * len(plan.brokers) + 1 + number
+    keys = new_records(CommitKey, len(partitions) + len(members))
+    column(keys, "partition")[: len(partitions)] = partitions
+    for number in range(len(members)):
+        keys[len(partitions) + number] = members[number]
+    column(keys, "newest")[:] = NONE
+    return keys
 
 
 def empty_lists(rows: Records[R], field: str) -> None:
@@ -286,6 +328,7 @@ _OF_PROCESSES: dict[type[FaultOfAnyKind], int] = {
 def new_clients(plan: ClusterPlan) -> Clients:
     """Clients that have not begun."""
     targets = [plan.partitions_of(client) for client in plan.clients]
+    target_count = sum(len(numbers) for numbers in targets)
     members: list[int] = []
     moves: list[tuple[int, int]] = []
     throttled: list[ThrottledPartition] = []
@@ -293,7 +336,7 @@ def new_clients(plan: ClusterPlan) -> Clients:
     clients = Clients(
         pool=new_records(BatchPool, 1),
         clients=new_records(Client, len(plan.clients)),
-        targets=new_records(Target, sum(len(numbers) for numbers in targets)),
+        targets=new_records(Target, target_count),
         connections=new_records(Connection, len(plan.clients) * len(plan.brokers)),
         batches=new_records(Batch, 0),
         steps=step_rows,
@@ -322,6 +365,7 @@ def new_clients(plan: ClusterPlan) -> Clients:
         for place, partition in enumerate(targets[number]):
             clients.targets[first_target + place].partition = partition
         first_target += len(targets[number])
+        client.member_key = target_count + number
         _plan_client(plan, planned, client)
     return clients
 
@@ -345,6 +389,8 @@ def enlarge_clients(clients: Clients) -> None:
 def _plan_client(plan: ClusterPlan, planned: PlannedClient, client: Client) -> None:
     group = planned.group
     client.waiting = NONE
+    client.group_partition = NONE
+    client.coordinator = NONE
     if group is None:
         client.kind = OPERATOR
         return
@@ -385,5 +431,11 @@ def _plan_consumer(plan: ClusterPlan, group: ConsumerGroup, client: Client) -> N
     client.fetch_min_bytes = int(settings["fetch.min.bytes"])
     client.max_partition_fetch_bytes = int(settings["max.partition.fetch.bytes"])
     client.resets_to_latest = settings["auto.offset.reset"] == "latest"
+    if plan.commits(group):
+        client.group_partition = plan.group_partition(group)
+    client.auto_commit_interval_ms = int(settings["auto.commit.interval.ms"])
+    client.heartbeat_interval_ms = int(settings["heartbeat.interval.ms"])
+    client.session_timeout_ms = int(settings["session.timeout.ms"])
+    client.reads_without_coordinator = Release.parse(plan.scenario.release) >= _READS_ON
     if group.records_per_second is not None:
         client.record_ns = round(1_000_000_000 * group.clients / group.records_per_second)

@@ -118,6 +118,18 @@ LOG_DELETED = code(71)
 TOPIC_DELETION_BEGUN = code(72)
 TOPIC_DELETED = code(73)
 THROTTLES_APPLIED = code(74)
+COORDINATOR_LOADING = code(75)
+COORDINATOR_LOADED = code(76)
+COORDINATOR_UNLOADED = code(77)
+MEMBER_JOINED = code(78)
+MEMBER_EXPIRED = code(79)
+COORDINATOR_FOUND = code(80)
+COORDINATOR_LOST = code(81)
+CONSUMER_RESUMED = code(82)
+COMMITS_FAIL = code(83)
+COMMITS_SUCCEED_AGAIN = code(84)
+CONSUMER_SAMPLED = code(85)
+OFFSET_COMMITTED = code(86)
 
 # fmt: off
 _CANONICAL = (
@@ -261,6 +273,28 @@ _CANONICAL = (
      "a batch was appended again by a retry of its producer"),
     (CONSUMER_RESET, "consumer_reset", "partition offset new_offset",
      "a consumer's offset was out of range"),
+    (COORDINATOR_LOADING, "coordinator_loading",
+     "partition leader_epoch log_end_offset until_us",
+     "a broker leads a partition of __consumer_offsets, and reads it to coordinate its groups"),
+    (COORDINATOR_LOADED, "coordinator_loaded",
+     "partition leader_epoch log_end_offset offset_count member_count",
+     "a broker has read what groups have committed, and coordinates them"),
+    (COORDINATOR_UNLOADED, "coordinator_unloaded", "partition leader_epoch",
+     "a broker coordinates the groups of a partition no more"),
+    (MEMBER_JOINED, "member_joined", "partition from_process start",
+     "a coordinator takes a consumer into its group; start: how often it was started before"),
+    (MEMBER_EXPIRED, "member_expired", "partition from_process silent_us",
+     "a coordinator takes a consumer out of its group: it was not heard for session.timeout.ms"),
+    (COORDINATOR_FOUND, "coordinator_found", "partition broker missing_us",
+     "a consumer is told who coordinates its group, missing_us after it has lost the last one"),
+    (COORDINATOR_LOST, "coordinator_lost", "partition broker error",
+     "a consumer takes its group's coordinator for gone, or for another one"),
+    (CONSUMER_RESUMED, "consumer_resumed", "partition offset committed_offset new_offset",
+     "a consumer has joined its group, and reads on at new_offset; -1: it had, or finds, none"),
+    (COMMITS_FAIL, "commits_fail", "partition broker error",
+     "commits of a group whose offsets are in this partition begin to fail at this coordinator"),
+    (COMMITS_SUCCEED_AGAIN, "commits_succeed_again", "partition broker failures failing_us",
+     "... and one has succeeded again"),
     (CLIENT_TOTALS, "client_totals",
      "records_acknowledged records_failed records_duplicated records_consumed",
      "what a client has done, at the end of the run"),
@@ -268,6 +302,8 @@ _CANONICAL = (
 _SAMPLES = (
     (SAMPLED, "sampled", "partition leads log_end_offset high_watermark",
      "a replica's ends, once a second"),
+    (CONSUMER_SAMPLED, "consumer_sampled", "partition offset committed_offset high_watermark",
+     "a consumer that commits, once a second: where it reads, and the last high watermark it saw"),
 )
 _DETAILS = (
     (APPENDED, "appended", "partition leads base_offset end_offset epoch high_watermark",
@@ -285,6 +321,8 @@ _DETAILS = (
      "a leader answers a produce request"),
     (CONSUMED, "consumed", "partition fetch_offset end_offset high_watermark error",
      "a consumer has taken an answer"),
+    (OFFSET_COMMITTED, "offset_committed", "partition committed_offset",
+     "a consumer's commit of an offset is acknowledged"),
     (CHECKPOINT_WRITTEN, "checkpoint_written", "checkpoint partition_count",
      "a broker has written a checkpoint; checkpoint as in CHECKPOINTS"),
     (MESSAGE, "message", "message_kind from_process partition offset error",

@@ -50,6 +50,7 @@ from tidegauge.simulation.scenario_steps import (
     PreferredElectionStep,
     ReassignStep,
     RequestStep,
+    RestartConsumersStep,
     StepOfAnyKind,
 )
 
@@ -306,6 +307,8 @@ def _action(path: Path, step: StepOfAnyKind, scenario: Scenario) -> Iterator[Pro
         yield from _of_partition(path, step, scenario)
         if step.broker is not None:
             yield from _broker((*path, "broker"), step.broker, scenario)
+    elif isinstance(step, RestartConsumersStep):
+        yield from _committing_group((*path, "group"), step.group, scenario)
     elif isinstance(step, PreferredElectionStep):
         if step.topic is not None and step.partition is not None:
             yield from _partition(path, step.topic, step.partition, scenario)
@@ -313,6 +316,14 @@ def _action(path: Path, step: StepOfAnyKind, scenario: Scenario) -> Iterator[Pro
         yield from _topic((*path, "topic"), step.topic, scenario)
     elif isinstance(step, ConfigureStep):
         yield from _changed_settings(path, step, scenario)
+
+
+def _committing_group(path: Path, name: str, scenario: Scenario) -> Iterator[Problem]:
+    groups = {group.name: group for group in scenario.workload.consumers}
+    if name not in groups:
+        yield Problem(path, _no_such("group of consumers", name, groups))
+    elif not scenario.consumer_settings(groups[name])["enable.auto.commit"]:
+        yield Problem(path, f"{name} commits nothing to begin with: it needs enable.auto.commit")
 
 
 def _changed_settings(path: Path, step: ConfigureStep, scenario: Scenario) -> Iterator[Problem]:

@@ -41,6 +41,7 @@ from tidegauge.simulation.scenario_faults import (
 )
 from tidegauge.simulation.scenario_parts import Listed, Name, Part
 from tidegauge.simulation.scenario_settings import (
+    OFFSETS_TOPIC,
     acks_number,
     broker_defaults,
     consumer_defaults,
@@ -182,6 +183,27 @@ class Scenario(Part):
     def consumer_settings(self, group: ConsumerGroup) -> dict[str, int | str]:
         """All settings of a group of consumers."""
         return consumer_defaults(self.release) | group.settings
+
+    def with_offsets_topic(self) -> Scenario:
+        """The same with __consumer_offsets as its last topic, if a group commits and there is none.
+
+        Kafka creates it when somebody first asks for a coordinator; here it is there before.
+
+        Source: KafkaApis.getOrCreateInternalTopic@2.6.0.
+        """
+        commits = any(
+            self.consumer_settings(group).get("enable.auto.commit") is True
+            for group in self.workload.consumers
+        )
+        if not commits or any(topic.name == OFFSETS_TOPIC for topic in self.topics):
+            return self
+        settings = broker_defaults(self.release) | self.cluster.settings
+        topic = Topic(
+            name=OFFSETS_TOPIC,
+            partitions=settings["offsets.topic.num.partitions"],
+            replication_factor=settings["offsets.topic.replication.factor"],
+        )
+        return self.model_copy(update={"topics": (*self.topics, topic)})
 
     # What faults hit.
 

@@ -25,6 +25,9 @@ PRODUCER_SETTINGS = (
     *("acks", "retries", "request.timeout.ms", "delivery.timeout.ms", "retry.backoff.ms"),
     *("max.in.flight.requests.per.connection", "metadata.max.age.ms"),
 )
+#: The topic to which groups commit (Topic.GROUP_METADATA_TOPIC_NAME).
+OFFSETS_TOPIC = "__consumer_offsets"
+
 TOPIC_SETTINGS = ("min.insync.replicas", "unclean.leader.election.enable")
 #: Of a topic: which replicas are throttled, as their leader sends or as they fetch (KIP-73).
 THROTTLED_REPLICAS = (
@@ -48,6 +51,18 @@ CONSUMER_DEFAULTS: Table = {
     "retry.backoff.ms": (Cell("0.10.2.0", 100, "ConsumerConfig.RETRY_BACKOFF_MS_CONFIG"),),
     "metadata.max.age.ms": (Cell("0.10.2.0", 300_000, "ConsumerConfig.METADATA_MAX_AGE_CONFIG"),),
     # Kafka's default is latest. Here consumers begin with the topic, so that they read all of it.
+    # Kafka's default is true. Here only a group that says so commits, and makes __consumer_offsets.
+    "enable.auto.commit": (Cell("0.10.2.0", False, "Tidegauge"),),
+    "auto.commit.interval.ms": (
+        Cell("0.10.2.0", 5_000, "ConsumerConfig.AUTO_COMMIT_INTERVAL_MS_CONFIG@0.10.2.0"),
+    ),
+    "heartbeat.interval.ms": (
+        Cell("0.10.2.0", 3_000, "ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG@0.10.2.0"),
+    ),
+    "session.timeout.ms": (
+        Cell("0.10.2.0", 10_000, "ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG@0.10.2.0"),
+        Cell("3.0.0", 45_000, "KIP-735, ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG@3.0.0"),
+    ),
     "auto.offset.reset": (Cell("0.10.2.0", "earliest", "Tidegauge"),),
 }
 # fmt: on

@@ -252,6 +252,13 @@ class VerifyReassignmentStep(StepOfAnyKind):
     do: Literal["verify_reassignment"]
 
 
+class RestartConsumersStep(StepOfAnyKind):
+    """Kill the consumers of a group and start them anew: they read on where they have committed."""
+
+    do: Literal["restart_consumers"]
+    group: Name = Field(description="Name of the group, one that commits (enable.auto.commit).")
+
+
 class ObserveStep(StepOfAnyKind):
     """Write down what every replica has in its log and files, and its high watermark."""
 
@@ -288,6 +295,7 @@ Step = Annotated[
     | DeleteTopicStep
     | ReassignStep
     | VerifyReassignmentStep
+    | RestartConsumersStep
     | ObserveStep
     | WaitStep
     | BeginFaultStep
@@ -301,6 +309,7 @@ Step = Annotated[
             "delete_topic",
             "reassign",
             "verify_reassignment",
+            "restart_consumers",
             "observe",
             "wait",
             "begin_fault",

@@ -17,6 +17,7 @@ from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     CONSUMER_RESPONSE,
+    CONSUMER_RESTARTS,
     EPOCH_RESPONSE,
     FAULT_BEGIN,
     FAULT_END,
@@ -46,6 +47,7 @@ from tidegauge.simulation.step_codes import (
     FETCHES,
     OBSERVES,
     PRODUCES,
+    RESTARTS_CONSUMERS,
     WAITS,
     WHEN_ANSWERED,
     WHEN_CONTROLLER,
@@ -241,6 +243,8 @@ def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) ->
         return
     if step.action == OBSERVES:
         _observe(kernel, topology, client.step, process)
+    elif step.action == RESTARTS_CONSUMERS:
+        _restart_consumers(kernel, step, process)
     elif step.action in (BEGINS_FAULT, ENDS_FAULT):
         _tell_of_fault(kernel, step, process)
     elif step.action != WAITS:
@@ -268,6 +272,13 @@ def _tell_of_fault(kernel: Kernel, step: Step, process: int) -> None:
             event = new_event(kernel, process, hit, kind)
             event.value = step.fault
             send(kernel, event, kernel.context[0].time_us)
+
+
+@inner_rule
+def _restart_consumers(kernel: Kernel, step: Step, process: int) -> None:
+    for consumer in range(step.first_process, step.first_process + step.process_count):
+        event = new_event(kernel, process, consumer, CONSUMER_RESTARTS)
+        send(kernel, event, kernel.context[0].time_us)
 
 
 @inner_rule

@@ -10,7 +10,7 @@ does), then room for notifications.
 from __future__ import annotations
 
 from tidegauge.replication.compiled import Tables, code, inner_rule, rule
-from tidegauge.replication.records import Record, Records, i64
+from tidegauge.replication.records import Record, Records, flag, i64
 from tidegauge.replication.replica_list import NO_REPLICA
 
 # The fixed znodes.
@@ -49,6 +49,8 @@ class TopicPartition(Record):
     fetcher_hash: i64
     #: Bytes of one record.
     record_bytes: i64
+    #: It is one of __consumer_offsets.
+    holds_offsets: flag
 
 
 class Slot(Record):

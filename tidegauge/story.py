@@ -137,9 +137,29 @@ WORDS: dict[str, str] = {
         "batch {batch} of {records} record(s) is there twice: at offset {first_offset} and, "
         "by a retry, at {again_offset}",
     "consumer_reset": "consumer's offset {offset} is out of range, it goes on at {new_offset}",
+    "coordinator_loading":
+        "leads in epoch {leader_epoch}, and reads what groups have committed, to before "
+        "{log_end_offset}, until {until_us}",
+    "coordinator_loaded":
+        "has read {offset_count} committed offset(s) and {member_count} member(s) to before "
+        "{log_end_offset}, and coordinates their groups",
+    "coordinator_unloaded": "coordinates no groups any more, in epoch {leader_epoch}",
+    "member_joined": "takes {from_process} into its group",
+    "member_expired":
+        "takes {from_process} out of its group, not heard for {silent_us}",
+    "coordinator_found": "finds its group's coordinator: {broker}, after {missing_us} without one",
+    "coordinator_lost": "has lost its group's coordinator, {broker}: {error}",
+    "consumer_resumed":
+        "reads on at {new_offset}: committed is {committed_offset}, it had come to {offset}",
+    "commits_fail": "cannot commit offsets: {error} of {broker}",
+    "commits_succeed_again":
+        "can commit offsets again, after {failures} failure(s) in {failing_us}",
     "client_totals":
         "records acknowledged {records_acknowledged}, failed {records_failed}, "
         "duplicated {records_duplicated}, consumed {records_consumed}",
+    "consumer_sampled":
+        "reads at {offset}, has committed {committed_offset}, high watermark {high_watermark}",
+    "offset_committed": "has committed {committed_offset}",
     "sampled":
         "{leads}: log end offset {log_end_offset}, high watermark {high_watermark}",
     "appended":
