@@ -62,8 +62,10 @@ class Client(Record):
     reads_without_coordinator: flag
     #: How often it was started before.
     restarts: i64
-    #: The broker that it takes for the coordinator; -1 none, and since when.
+    #: The broker that it takes for the coordinator, -1 none; whether that one has answered as such;
+    #: when it lost the last one that had.
     coordinator: i64
+    coordinator_answers: flag
     coordinator_lost_us: i64
     #: It is a member, and knows from where on to read.
     joined: flag

@@ -76,6 +76,7 @@ def restart_consumer(kernel: Kernel, client: Client, process: int) -> None:
     client.restarts += 1
     client.joined = False
     client.coordinator = NONE
+    client.coordinator_answers = False
     client.coordinator_lost_us = kernel.context[0].time_us
     client.group_waits = False
     client.commit_waits = False
@@ -192,6 +193,8 @@ def handle_group_response(
     if answer.version == FIND_COORDINATOR:
         _take_coordinator(kernel, client, answer)
         return reads(client)
+    if error == errors.NONE:
+        _note_answer(kernel, client, process)
     if error == errors.NONE and answer.version == JOIN_GROUP:
         client.joined = True
         _resume(kernel, clients, client, answer)

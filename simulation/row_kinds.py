@@ -286,7 +286,7 @@ _CANONICAL = (
     (MEMBER_EXPIRED, "member_expired", "partition from_process silent_us",
      "a coordinator takes a consumer out of its group: it was not heard for session.timeout.ms"),
     (COORDINATOR_FOUND, "coordinator_found", "partition broker missing_us",
-     "a consumer is told who coordinates its group, missing_us after it has lost the last one"),
+     "a consumer has found who coordinates its group, missing_us after it has lost the last one"),
     (COORDINATOR_LOST, "coordinator_lost", "partition broker error",
      "a consumer takes its group's coordinator for gone, or for another one"),
     (CONSUMER_RESUMED, "consumer_resumed", "partition offset committed_offset new_offset",
