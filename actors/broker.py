@@ -24,7 +24,7 @@ ReplicationQuotaManager         ``throttled_replication.py``
 GroupCoordinator                ``group_coordinator.py``
 GroupMetadataManager            ``group_offsets.py``
 Log, LogManager, checkpoints    ``logs.py``, ``checkpoints.py``, ``write_back.py``
-(what a test harness sees)      ``observation.py``
+(what a test harness sees)      ``observation.py``, ``sampling.py``
 ==============================  =========================================================
 """
 
@@ -62,7 +62,6 @@ from tidegauge.actors.isr_changes import (
 )
 from tidegauge.actors.leader import close_account
 from tidegauge.actors.lifecycle import (
-    SAMPLE_PERIOD_US,
     end,
     handle_loading_begins,
     handle_logs_loaded,
@@ -76,6 +75,7 @@ from tidegauge.actors.request_handlers import (
     handle_handler_goes_on,
     take_request,
 )
+from tidegauge.actors.sampling import sample
 from tidegauge.actors.state import Brokers
 from tidegauge.actors.throttled_replication import take_throttles
 from tidegauge.actors.topic_configs import take_configs
@@ -83,7 +83,7 @@ from tidegauge.actors.zookeeper_answers import handle_session_reconnects, take_z
 from tidegauge.actors.zookeeper_client import handle_session_ping
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.events import free_event
 from tidegauge.simulation.faults import POWER_LOSS, RESTART, reset_all, stops_process
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
@@ -126,10 +126,8 @@ from tidegauge.simulation.kinds import (
 )
 from tidegauge.simulation.row_kinds import (
     REASON_END,
-    SAMPLED,
     STOP_KILLED,
 )
-from tidegauge.simulation.rows import new_row, write_minor
 from tidegauge.simulation.topology import Topology, controller_process
 
 
@@ -266,7 +264,7 @@ def _take_periodic(kernel: Kernel, topology: Topology, brokers: Brokers, event: 
     elif kind == RECOVERY_POINT_CHECKPOINT:
         handle_recovery_point_checkpoint(kernel, brokers, event)
     elif kind == SAMPLE:
-        _sample(kernel, brokers, event.destination)
+        sample(kernel, brokers, event.destination)
 
 
 @inner_rule
@@ -311,24 +309,6 @@ def take_broker_fault(kernel: Kernel, topology: Topology, brokers: Brokers, even
         reset_all(kernel, broker)
     if process.held_down == 0 and not process.alive:
         start(kernel, topology, brokers, broker)
-
-
-@inner_rule
-def _sample(kernel: Kernel, brokers: Brokers, broker: int) -> None:
-    """Record the ends of all logs that the broker hosts."""
-    row = brokers.brokers[broker].first_log
-    while row != NONE:
-        partition = brokers.replicas[row]
-        if brokers.hosted[row].exists:
-            sampled = new_row(kernel, broker, SAMPLED)
-            sampled.values[0] = brokers.hosted[row].partition
-            sampled.values[1] = 1 if is_leader(partition) else 0
-            sampled.values[2] = partition.log_end_offset
-            sampled.values[3] = partition.high_watermark
-            write_minor(kernel, sampled)
-        row = brokers.hosted[row].next_log
-    due_us = kernel.context[0].time_us + SAMPLE_PERIOD_US
-    set_timer(kernel, new_event(kernel, broker, broker, SAMPLE), due_us)
 
 
 @inner_rule

@@ -258,6 +258,7 @@ def _update_assignment(topology: Topology, brokers: Brokers, row: int, item: Par
     gone = without(partition.replicas, item.replicas)
     partition.replicas = item.replicas
     partition.adding_replicas = item.adding
+    partition.removing_replicas = item.removing
     while gone != EMPTY:
         slot = first(gone)
         gone = rest(gone)

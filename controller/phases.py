@@ -19,6 +19,15 @@ REASSIGNMENT_ISR_CHANGE = code(11)
 TOPIC_DELETION_ASKED_FOR = code(12)
 TOPIC_DELETION_RESUMED = code(13)
 REPLICAS_DELETED = code(14)
+REASSIGNMENT_ALTERED = code(15)
+
+#: What moves replicas.
+REASSIGNMENTS = (
+    REASSIGNMENT_ASKED_FOR,
+    REASSIGNMENT_RESUMED,
+    REASSIGNMENT_ISR_CHANGE,
+    REASSIGNMENT_ALTERED,
+)
 
 #: What people call each: Kafka's ControllerState where there is one of its own (there
 #: AlterPartition counts as IsrChange).
@@ -38,4 +47,5 @@ NAMES: dict[int, str] = {
     12: "TopicDeletion",
     13: "TopicDeletion (resumed)",
     14: "TopicDeletion (replicas are deleted)",
+    15: "AlterPartitionReassignment (replaced or cancelled)",
 }

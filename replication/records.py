@@ -109,6 +109,8 @@ class Partition(Record):
     replicas: i64
     #: Replicas that an ongoing reassignment adds; a replica list.
     adding_replicas: i64
+    #: ... and those that it will remove.
+    removing_replicas: i64
     #: Where the views of the followers begin: slot s is at ``first_follower + s``.
     first_follower: i64
     #: ``min.insync.replicas`` of the topic.

@@ -15,7 +15,11 @@ from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, ZOOKEEPER
 from tidegauge.simulation.scenario import Scenario
 from tidegauge.simulation.scenario_faults import Endpoint
 from tidegauge.simulation.scenario_settings import OFFSETS_TOPIC
-from tidegauge.simulation.scenario_steps import DeleteTopicStep, ReassignStep
+from tidegauge.simulation.scenario_steps import (
+    AlterReassignmentsStep,
+    DeleteTopicStep,
+    ReassignStep,
+)
 from tidegauge.simulation.scenario_workload import ClientGroup, ConsumerGroup, ProducerGroup
 
 #: The name of the client that creates topics and takes the steps.
@@ -177,7 +181,8 @@ class ClusterPlan:
         None where no step does either: nobody watches them then, as nothing would ever happen.
         """
         steps = self.scenario.steps
-        has_any = any(isinstance(step, ReassignStep | DeleteTopicStep) for step in steps)
+        asking = ReassignStep | AlterReassignmentsStep | DeleteTopicStep
+        has_any = any(isinstance(step, asking) for step in steps)
         return 2 + len(self.scenario.topics) if has_any else 0
 
     @cached_property

@@ -115,6 +115,8 @@ CONTROL_RESPONSE = code(73)
 BROKER_DIED = code(74)
 CONTROLLED_SHUTDOWN = code(75)
 ALTER_PARTITION = code(69)
+#: Somebody replaces reassignments, or cancels them.
+ALTER_REASSIGNMENTS = code(66)
 CONTROL_RETRIES = code(76)
 CONTROL_GIVES_UP = code(77)
 AUTO_LEADER_REBALANCE = code(78)

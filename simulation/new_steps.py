@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from tidegauge.replication.records import Records, new_records
 from tidegauge.replication.replica_list import pack
@@ -13,6 +14,8 @@ from tidegauge.simulation.java_hash import java_hash
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.scenario_settings import THROTTLED_RATES
 from tidegauge.simulation.scenario_steps import (
+    AlteredMove,
+    AlterReassignmentsStep,
     AskEpochStep,
     BeginFaultStep,
     Condition,
@@ -33,6 +36,8 @@ from tidegauge.simulation.scenario_steps import (
 )
 from tidegauge.simulation.throttled_replicas import ThrottledPartition, throttled_partitions
 
+AnyMove = TypeVar("AnyMove", Move, AlteredMove)
+
 #: Buckets of a hash map at first.
 _FEWEST_BUCKETS = 16
 
@@ -52,7 +57,7 @@ def new_steps(
     for number, planned in enumerate(plan.scenario.steps):
         _plan_start(plan, planned, rows[number], members)
         _plan_action(plan, planned, rows[number])
-        if isinstance(planned, ReassignStep):
+        if isinstance(planned, ReassignStep | AlterReassignmentsStep):
             _plan_moves(plan, planned, rows[number], moves)
         elif isinstance(planned, ConfigureStep):
             _plan_settings(plan, planned, rows[number], members, throttled)
@@ -170,19 +175,25 @@ def _plan_settings(
 
 
 def _plan_moves(
-    plan: ClusterPlan, planned: ReassignStep, step: Step, moves: list[tuple[int, int]]
+    plan: ClusterPlan,
+    planned: ReassignStep | AlterReassignmentsStep,
+    step: Step,
+    moves: list[tuple[int, int]],
 ) -> None:
-    step.action = step_codes.REASSIGNS
-    step.leader_rate = step.follower_rate = -1 if planned.throttle is None else planned.throttle
+    step.action = step_codes.ALTERS_REASSIGNMENTS
+    if isinstance(planned, ReassignStep):
+        step.action = step_codes.REASSIGNS
+        step.leader_rate = step.follower_rate = -1 if planned.throttle is None else planned.throttle
     step.first_move = len(moves)
     step.move_count = len(planned.partitions)
     for move in in_order_of_hashes(planned.partitions):
         number = plan.partition_number(move.topic, move.partition)
         slots = plan.partitions[number].slots
-        moves.append((number, pack(slots.index(plan.broker_index(id_)) for id_ in move.replicas)))
+        replicas = pack(slots.index(plan.broker_index(id_)) for id_ in move.replicas or ())
+        moves.append((number, replicas))
 
 
-def in_order_of_hashes(moves: Sequence[Move]) -> list[Move]:
+def in_order_of_hashes(moves: Sequence[AnyMove]) -> list[AnyMove]:
     """The order in which a controller takes them up: that of Scala's hash map.
 
     Source: KafkaController.processZkPartitionReassignment@2.6.3 (partitionsToReassign),
@@ -192,7 +203,7 @@ def in_order_of_hashes(moves: Sequence[Move]) -> list[Move]:
     while len(moves) >= buckets * 3 // 4:
         buckets *= 2
 
-    def place(move: Move) -> tuple[int, int]:
+    def place(move: AnyMove) -> tuple[int, int]:
         hashed = (31 * (31 + move.partition) + java_hash(move.topic)) & 0xFFFFFFFF
         hashed ^= hashed >> 16
         # Within a bucket by the hash, which is a signed number.

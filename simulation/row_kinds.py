@@ -130,6 +130,7 @@ COMMITS_FAIL = code(83)
 COMMITS_SUCCEED_AGAIN = code(84)
 CONSUMER_SAMPLED = code(85)
 OFFSET_COMMITTED = code(86)
+BROKER_SAMPLED = code(87)
 
 # fmt: off
 _CANONICAL = (
@@ -302,6 +303,9 @@ _CANONICAL = (
 _SAMPLES = (
     (SAMPLED, "sampled", "partition leads log_end_offset high_watermark",
      "a replica's ends, once a second"),
+    (BROKER_SAMPLED, "broker_sampled",
+     "broker partitions leaders under_replicated under_min_isr at_min_isr reassigning",
+     "what a broker's gauges say once a second: replicas it hosts, and of those that it leads"),
     (CONSUMER_SAMPLED, "consumer_sampled", "partition offset committed_offset high_watermark",
      "a consumer that commits, once a second: where it reads, and the last high watermark it saw"),
 )

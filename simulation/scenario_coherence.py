@@ -6,7 +6,7 @@ those are sound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from tidegauge.replication.release_versions import Release
 from tidegauge.replication.replica_list import SLOTS
@@ -30,15 +30,19 @@ from tidegauge.simulation.scenario_model import Scenario
 from tidegauge.simulation.scenario_parts import OfPartition
 from tidegauge.simulation.scenario_settings import (
     THROTTLED_RATES,
-    THROTTLED_REPLICAS,
-    TOPIC_SETTINGS,
     broker_defaults,
     consumer_defaults,
     problems_of_settings,
-    producer_defaults,
+)
+from tidegauge.simulation.scenario_settings_coherence import (
+    problems_of_producer_settings,
+    problems_of_topic_settings,
+    settings_that_kafka_refuses,
 )
 from tidegauge.simulation.scenario_steps import (
     NO_LEADER,
+    AlteredMove,
+    AlterReassignmentsStep,
     AskEpochStep,
     BeginFaultStep,
     Condition,
@@ -98,40 +102,13 @@ def _cluster(scenario: Scenario) -> Iterator[Problem]:
         yield Problem(("zookeeper", "rack"), _no_such("rack", rack, cluster.racks))
 
 
-#: (setting, the one that must not be smaller).
-#: Source: KafkaConfig.validateValues@2.6.0.
-_AT_MOST = (
-    ("replica.fetch.wait.max.ms", "replica.lag.time.max.ms"),
-    ("replica.fetch.wait.max.ms", "replica.socket.timeout.ms"),
-)
-
-
-def _settings_that_kafka_refuses(scenario: Scenario) -> Iterator[Problem]:
-    """Settings with which a broker does not start; of brokers that are set alike, the first."""
-    found = set()
-    for broker in scenario.broker_ids():
-        settings = scenario.settings_of(broker)
-        for smaller, larger in _AT_MOST:
-            if settings[smaller] <= settings[larger]:
-                continue
-            own = scenario.cluster.broker_settings.get(broker, {})
-            path: Path = ("cluster", "settings")
-            if smaller in own or larger in own:
-                path = ("cluster", "broker_settings", broker)
-            if (path, larger) not in found:
-                found.add((path, larger))
-                yield Problem(
-                    path,
-                    f"Kafka does not start if {smaller} ({settings[smaller]}) is more than "
-                    f"{larger} ({settings[larger]})",
-                )
-
-
 def _topics(scenario: Scenario) -> Iterator[Problem]:
     yield from _repeated_names("topics", (topic.name for topic in scenario.topics))
     brokers = set(scenario.broker_ids())
     for place, topic in enumerate(scenario.topics):
-        yield from _topic_settings(("topics", place, "settings"), topic.settings, scenario)
+        yield from problems_of_topic_settings(
+            ("topics", place, "settings"), topic.settings, scenario
+        )
         factor = scenario.replication_factor(topic)
         if factor > len(brokers):
             yield Problem(
@@ -143,15 +120,6 @@ def _topics(scenario: Scenario) -> Iterator[Problem]:
                 if broker not in brokers:
                     path = ("topics", place, "assignment", partition, index)
                     yield Problem(path, scenario.cluster.no_such_broker(broker))
-
-
-def _topic_settings(
-    path: Path, settings: Mapping[str, int | str], scenario: Scenario
-) -> Iterator[Problem]:
-    defaults = broker_defaults(scenario.release)
-    known: dict[str, int | str] = {name: defaults[name] for name in TOPIC_SETTINGS}
-    known |= dict.fromkeys(THROTTLED_REPLICAS, "")
-    yield from problems_of_settings(path, settings, "topics", known)
 
 
 def _workload(scenario: Scenario) -> Iterator[Problem]:
@@ -174,31 +142,13 @@ def _workload(scenario: Scenario) -> Iterator[Problem]:
         if producers.stop_us is not None and producers.stop_us <= producers.start_us:
             start = format_duration(producers.start_us)
             yield Problem((*path, "stop"), f"must be after the start, which is at {start}")
-        yield from _producer_settings((*path, "settings"), scenario, producers.settings)
+        yield from problems_of_producer_settings((*path, "settings"), scenario, producers.settings)
     for place, consumers in enumerate(workload.consumers):
         yield from problems_of_settings(
             ("workload", "consumers", place, "settings"),
             consumers.settings,
             "consumers",
             consumer_defaults(scenario.release),
-        )
-
-
-def _producer_settings(
-    path: Path, scenario: Scenario, settings: Mapping[str, int | str]
-) -> Iterator[Problem]:
-    known = producer_defaults(scenario.release)
-    problems = list(problems_of_settings(path, settings, "producers", known))
-    yield from problems
-    delivery = settings.get("delivery.timeout.ms")
-    if problems or delivery is None:
-        return
-    request = settings.get("request.timeout.ms", known["request.timeout.ms"])
-    if int(delivery) < int(request):
-        # Source: KafkaProducer.configureDeliveryTimeout@2.1.0; nothing lingers here.
-        yield Problem(
-            (*path, "delivery.timeout.ms"),
-            f"Kafka's producer does not start if it is less than request.timeout.ms ({request})",
         )
 
 
@@ -330,7 +280,7 @@ def _changed_settings(path: Path, step: ConfigureStep, scenario: Scenario) -> It
     """Whether there is the topic, or are the brokers, and they have settings that can change."""
     if step.topic is not None:
         yield from _topic((*path, "topic"), step.topic, scenario)
-        yield from _topic_settings((*path, "settings"), step.settings, scenario)
+        yield from problems_of_topic_settings((*path, "settings"), step.settings, scenario)
         return
     for broker in step.brokers or ():
         yield from _broker((*path, "brokers"), broker, scenario)
@@ -412,7 +362,7 @@ def _steps_that_reassign(scenario: Scenario) -> Iterator[Problem]:
         path = ("steps", place)
         if isinstance(step, CreateTopicStep):
             to_come.discard(step.topic)
-        elif isinstance(step, ReassignStep):
+        elif isinstance(step, ReassignStep | AlterReassignmentsStep):
             reassigns = True
             yield from _old_controllers(path, scenario)
             for number, move in enumerate(step.partitions):
@@ -436,13 +386,13 @@ def _old_controllers(path: Path, scenario: Scenario) -> Iterator[Problem]:
 
 
 def _move(
-    path: Path, move: Move, to_come: Collection[str], scenario: Scenario
+    path: Path, move: Move | AlteredMove, to_come: Collection[str], scenario: Scenario
 ) -> Iterator[Problem]:
     problems = list(_of_partition(path, move, scenario))
     yield from problems
     if not problems and move.topic in to_come:
         yield Problem((*path, "topic"), f"{move.topic} is created by a later step")
-    for broker in move.replicas:
+    for broker in move.replicas or ():
         yield from _broker((*path, "replicas"), broker, scenario)
     if problems:
         return
@@ -495,7 +445,7 @@ def _no_such(what: str, name: str, known: Iterable[str]) -> str:
 _STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
     (_releases,),
     (_cluster,),
-    (_settings_that_kafka_refuses,),
+    (settings_that_kafka_refuses,),
     (_topics,),
     (_workload, _faults, _steps),
 )

@@ -47,7 +47,7 @@ from tidegauge.simulation.scenario_settings import (
     consumer_defaults,
     producer_defaults,
 )
-from tidegauge.simulation.scenario_steps import ReassignStep, Step
+from tidegauge.simulation.scenario_steps import AlterReassignmentsStep, ReassignStep, Step
 from tidegauge.simulation.scenario_workload import ConsumerGroup, ProducerGroup, Workload
 
 _DELIVERY_TIMEOUT = "delivery.timeout.ms"
@@ -158,9 +158,10 @@ class Scenario(Part):
         """The brokers that each partition ever has replicas on: those of its assignment first."""
         hosts = [dict.fromkeys(replicas) for replicas in self.assignments(topic)]
         for step in self.steps:
-            for move in step.partitions if isinstance(step, ReassignStep) else ():
+            moves = isinstance(step, ReassignStep | AlterReassignmentsStep)
+            for move in step.partitions if moves else ():
                 if move.topic == topic.name and move.partition < len(hosts):
-                    hosts[move.partition] |= dict.fromkeys(move.replicas)
+                    hosts[move.partition] |= dict.fromkeys(move.replicas or ())
         return [list(brokers) for brokers in hosts]
 
     # The clients.

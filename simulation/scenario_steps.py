@@ -246,6 +246,34 @@ class ReassignStep(StepOfAnyKind):
         return moves
 
 
+class AlteredMove(OfPartition):
+    """The replicas that a partition is to have instead."""
+
+    replicas: BrokerIds | None = Field(
+        default=None,
+        description="Ids of brokers, the preferred leader first. Default: what is on its way is "
+        "cancelled.",
+    )
+
+
+class AlterReassignmentsStep(StepOfAnyKind):
+    """Move replicas, or replace or cancel what is on its way, by AlterPartitionReassignments.
+
+    The broker that is controller by ZooKeeper is asked; if there is none the step is over.
+    """
+
+    do: Literal["alter_reassignments"]
+    partitions: Listed[AlteredMove] = Field(description="Which partitions, and where to.")
+
+    @field_validator("partitions")
+    @classmethod
+    def _name_each_once(cls, moves: tuple[AlteredMove, ...]) -> tuple[AlteredMove, ...]:
+        if not moves:
+            raise ValueError("must have at least 1 item")
+        without_repetition(tuple(f"{move.topic}-{move.partition}" for move in moves))
+        return moves
+
+
 class VerifyReassignmentStep(StepOfAnyKind):
     """kafka-reassign-partitions --verify: if nothing is being moved, all throttles are removed."""
 
@@ -294,6 +322,7 @@ Step = Annotated[
     | CreateTopicStep
     | DeleteTopicStep
     | ReassignStep
+    | AlterReassignmentsStep
     | VerifyReassignmentStep
     | RestartConsumersStep
     | ObserveStep
@@ -308,6 +337,7 @@ Step = Annotated[
             "create_topic",
             "delete_topic",
             "reassign",
+            "alter_reassignments",
             "verify_reassignment",
             "restart_consumers",
             "observe",

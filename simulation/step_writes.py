@@ -8,10 +8,11 @@ from it, ZooKeeper does both in one step here.
 from __future__ import annotations
 
 from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.simulation.client_metadata import client_of
 from tidegauge.simulation.client_state import Clients, Step
 from tidegauge.simulation.events import add_item, new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import ZK_CONFIGURE, ZK_CREATE, ZK_THROTTLE
+from tidegauge.simulation.kinds import ALTER_REASSIGNMENTS, ZK_CONFIGURE, ZK_CREATE, ZK_THROTTLE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.step_codes import (
     CONFIGURES,
@@ -24,6 +25,7 @@ from tidegauge.simulation.step_codes import (
 from tidegauge.simulation.topology import (
     PREFERRED_ELECTION_ZNODE,
     Topology,
+    controller_process,
     reassign_partitions_znode,
     topic_deletion_znode,
     topic_znode,
@@ -112,6 +114,21 @@ def _ask_for_moves(
         _add_moves(kernel, clients, step, request)
         _write(kernel, request)
     request = _new_write(kernel, topology, process, reassign_partitions_znode(topology))
+    _add_moves(kernel, clients, step, request)
+    _write(kernel, request)
+
+
+@inner_rule
+def alter_reassignments(
+    kernel: Kernel, topology: Topology, clients: Clients, process: int, controller: int
+) -> None:
+    """Ask the controller to move replicas otherwise than it does, or not at all.
+
+    Source: KafkaAdminClient.alterPartitionReassignments@2.4.0 (KIP-455).
+    """
+    step = clients.steps[clients.clients[client_of(topology, process)].step]
+    to = controller_process(topology, controller)
+    request = new_event(kernel, process, to, ALTER_REASSIGNMENTS)
     _add_moves(kernel, clients, step, request)
     _write(kernel, request)
 

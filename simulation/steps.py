@@ -39,6 +39,7 @@ from tidegauge.simulation.row_kinds import (
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.step_codes import (
     AFTER,
+    ALTERS_REASSIGNMENTS,
     ASKS_EPOCH,
     AT,
     BEGINS_FAULT,
@@ -67,7 +68,7 @@ from tidegauge.simulation.step_requests import (
     request_of_leader,
     take_answer,
 )
-from tidegauge.simulation.step_writes import create_topic, write_as_operator
+from tidegauge.simulation.step_writes import alter_reassignments, create_topic, write_as_operator
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     CONTROLLER_ZNODE,
@@ -83,6 +84,7 @@ from tidegauge.simulation.zookeeper_errors import NO_NODE, OK
 _CONDITION = code(0)
 _LEADER = code(1)
 _ANSWER = code(2)
+_CONTROLLER = code(3)
 
 #: Number of the question whether all brokers are there, for the topics.
 _OF_TOPICS = code(0)
@@ -231,6 +233,11 @@ def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) ->
     row = new_row(kernel, process, STEP_TAKEN)
     row.values[0] = client.step
     write_canonical(kernel, row)
+    if step.action == ALTERS_REASSIGNMENTS:
+        client.waiting = _CONTROLLER
+        client.question += 1
+        _ask(kernel, topology, process, ZK_EXISTS, CONTROLLER_ZNODE, client.question)
+        return
     if step.action in (PRODUCES, FETCHES, ASKS_EPOCH):
         if step.to != NONE:
             is_awaited = request_of(kernel, topology, clients, process, step.to)
@@ -326,14 +333,25 @@ def handle_operator_answer(
         take_answer(kernel, client, answer, number)
         _look_for_answers(kernel, clients, client, process)
         return
-    if answer.request != client.question:
-        return
+    if answer.request == client.question:
+        _take_awaited(kernel, topology, clients, answer)
+
+
+@inner_rule
+def _take_awaited(kernel: Kernel, topology: Topology, clients: Clients, answer: Event) -> None:
+    """The answer has come that the step waits for."""
+    process = answer.destination
+    client = clients.clients[client_of(topology, process)]
     if client.waiting == _CONDITION:
         if _holds(kernel, topology, clients, client, answer):
             _take(kernel, topology, clients, process)
     elif client.waiting == _LEADER:
         is_awaited = request_of_leader(kernel, topology, clients, process, answer)
         _await(kernel, topology, clients, process, is_awaited)
+    elif client.waiting == _CONTROLLER:
+        if answer.error == OK:
+            alter_reassignments(kernel, topology, clients, process, answer.broker)
+        _go_on(kernel, topology, clients, process)
     elif client.waiting == _ANSWER and answer.kind in (
         PRODUCE_RESPONSE,
         CONSUMER_RESPONSE,

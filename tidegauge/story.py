@@ -157,6 +157,9 @@ WORDS: dict[str, str] = {
     "client_totals":
         "records acknowledged {records_acknowledged}, failed {records_failed}, "
         "duplicated {records_duplicated}, consumed {records_consumed}",
+    "broker_sampled":
+        "hosts {partitions} and leads {leaders}: {under_replicated} under-replicated, "
+        "{under_min_isr} under min ISR, {at_min_isr} at min ISR, {reassigning} being reassigned",
     "consumer_sampled":
         "reads at {offset}, has committed {committed_offset}, high watermark {high_watermark}",
     "offset_committed": "has committed {committed_offset}",

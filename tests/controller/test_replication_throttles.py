@@ -32,8 +32,9 @@ def moved(replicas: list[int], when: dict[str, Any] = QUIET, **throttle: int) ->
 def run_with(folder: Path, *steps: Steps, **parts: Any) -> RunFolder:
     """The run of a partition on brokers 1 and 2 that has a million bytes."""
     own = SETTINGS | parts.pop("settings", {})
-    parts = {"controller": 1, "duration": "70s"} | parts
-    scenario = story([[1, 2]], [batches([0], RECORDS), *steps], settings=own, **parts)
+    parts = {"duration": "70s"} | parts
+    begin = batches([0], RECORDS)
+    scenario = story([[1, 2]], [begin, *steps], controller=1, settings=own, **parts)
     return run_of(scenario, folder / "run")
 
 
