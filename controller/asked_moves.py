@@ -52,7 +52,9 @@ def take_asked_moves(
         known = partition_at(topology, plane, controller, item.partition)
         # Kafka fails on one without a leader only after it has written the assignment.
         is_gone = is_deleted(topology, plane, controller, item.partition)
-        if known.known and known.has_state and not is_gone:
+        says_what_moves = plane.rules[controller].assignment_says_what_moves
+        is_there = not says_what_moves and known.replicas == item.replicas
+        if known.known and known.has_state and not is_gone and not is_there:
             known.target = item.replicas
             want_move(topology, plane, controller, item.partition)
         else:

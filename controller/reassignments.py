@@ -1,4 +1,4 @@
-"""Moving replicas: what an operator asks for in /admin/reassign_partitions (KIP-455, from 2.4 on).
+"""Moving replicas: what an operator asks for in /admin/reassign_partitions (from 2.4 on KIP-455).
 
 One partition after the other, and each goes through the same phases:
 
@@ -27,7 +27,12 @@ AlterPartitionReassignments replaces what is on its way, or cancels it: then the
 there before, so nothing is added or removed any more. What /admin/reassign_partitions says of such
 a partition does not count from then on.
 
-Source: KafkaController.onPartitionReassignment@2.4.0, @2.6.3 and @3.8.0.
+Before 2.4 a partition whose new replicas are all in sync goes to B3 at once. The assignment does
+not say what is added and removed, so another controller finds what to go on with in the znode
+alone; who asks for what is there already is refused. More than four replicas on the way stood in
+the order of a hash set; here the new ones always come first.
+
+Source: KafkaController.onPartitionReassignment@0.10.2.0, @2.2.0, @2.4.0, @2.6.3 and @3.8.0.
 """
 
 from __future__ import annotations
@@ -133,8 +138,7 @@ def advance_reassignment(
     elif phase <= CHOOSE:
         _choose(kernel, topology, plane, controller)
     elif phase == _CHECKED:
-        if not _is_complete(topology, plane, controller, state.moving):
-            state.phase = CHOOSE
+        _check(kernel, topology, plane, controller)
     elif phase <= _STARTED:
         _bring_in(kernel, topology, plane, controller, phase)
     elif phase <= _WRITE_LESS:
@@ -170,9 +174,29 @@ def _choose(kernel: Kernel, topology: Topology, plane: ControlPlane, controller:
     if state.first_move == NONE:
         state.last_move = NONE
     state.phase = _NOTE_ASSIGNMENT
-    if state.event == REASSIGNMENT_ISR_CHANGE:
+    is_old = not plane.rules[controller].assignment_says_what_moves
+    if is_old or state.event == REASSIGNMENT_ISR_CHANGE:
         state.phase = _CHECKED
+        known.reassigned = True
         read_state(kernel, topology, plane, controller, state.moving)
+
+
+@inner_rule
+def _check(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Go on with a partition if all its new replicas are in sync; before 2.4 begin with it if not.
+
+    Source: KafkaController.onPartitionReassignment@2.2.0, PartitionReassignmentIsrChange@2.2.0.
+    """
+    state = plane.controllers[controller]
+    is_begun = state.event == REASSIGNMENT_ISR_CHANGE
+    if not _is_complete(topology, plane, controller, state.moving):
+        if is_begun:
+            state.phase = CHOOSE
+    elif not plane.rules[controller].assignment_says_what_moves:
+        state.phase = _MOVE_LEADER
+        if not is_begun:
+            known = partition_at(topology, plane, controller, state.moving)
+            _write_begun(kernel, topology, controller, state.moving, known)
 
 
 @inner_rule
@@ -245,12 +269,19 @@ def _update_current_reassignment(
     if not is_noted:
         _write_assignment(kernel, topology, plane, controller, state.moving)
     if state.event != REASSIGNMENT_ISR_CHANGE:
-        written = new_row(kernel, controller_process(topology, controller), REASSIGNMENT_BEGUN)
-        written.values[0] = state.moving
-        written.values[1] = replicas
-        written.values[2] = adding
-        written.values[3] = removing
-        write_canonical(kernel, written)
+        _write_begun(kernel, topology, controller, state.moving, known)
+
+
+@inner_rule
+def _write_begun(
+    kernel: Kernel, topology: Topology, controller: int, partition: int, known: ControllerPartition
+) -> None:
+    written = new_row(kernel, controller_process(topology, controller), REASSIGNMENT_BEGUN)
+    written.values[0] = partition
+    written.values[1] = known.replicas
+    written.values[2] = known.adding
+    written.values[3] = known.removing
+    write_canonical(kernel, written)
 
 
 @inner_rule
@@ -266,8 +297,9 @@ def _write_assignment(
     request = new_request(kernel, topology, plane, controller, ZK_SET, znode)
     item = add_item(kernel, request, partition)
     item.replicas = known.replicas
-    item.adding = known.adding
-    item.removing = known.removing
+    if plane.rules[controller].assignment_says_what_moves:
+        item.adding = known.adding
+        item.removing = known.removing
     issue(kernel, plane, controller, request)
 
 
@@ -330,7 +362,7 @@ def _move_leader(kernel: Kernel, topology: Topology, plane: ControlPlane, contro
     partition = state.moving
     known = partition_at(topology, plane, controller, partition)
     _bring_added_online(kernel, topology, plane, controller, known.adding)
-    state.leaving = known.removing
+    state.leaving = without(known.replicas, known.target)
     known.replicas = known.target
     known.adding = EMPTY
     known.removing = EMPTY

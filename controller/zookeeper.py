@@ -10,7 +10,7 @@ writes that follow each other closely are pipelined. Sessions are in ``sessions.
 
 from __future__ import annotations
 
-from tidegauge.controller.assignments import list_assignments, store_assignments
+from tidegauge.controller.assignments import begin_assignments, list_assignments, store_assignments
 from tidegauge.controller.replication_throttles import (
     has_throttles,
     tell_throttles,
@@ -83,6 +83,7 @@ from tidegauge.simulation.topology import (
     delete_topics_znode,
     first_notification_znode,
     state_znode,
+    topic_znode,
 )
 from tidegauge.simulation.zookeeper_errors import (
     BAD_VERSION,
@@ -369,6 +370,8 @@ def _create(
     answer.version = 0
     _write_znode_row(kernel, plane, request, znode, ZNODE_CREATED)
     parent = parent_of(topology, znode)
+    if parent == TOPICS_ZNODE:
+        begin_assignments(topology, plane, znode - topic_znode(topology, 0))
     if parent == BROKER_IDS_ZNODE and request.count == 1:
         node.version = 1
         _write_znode_row(kernel, plane, request, znode, ZNODE_SET)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 from tidegauge.replication.records import Records, new_records
 from tidegauge.replication.replica_list import pack
@@ -25,7 +24,6 @@ from tidegauge.simulation.scenario_steps import (
     EndFaultStep,
     FetchStep,
     LeaderIs,
-    Move,
     ObserveStep,
     PreferredElectionStep,
     ProduceStep,
@@ -35,8 +33,6 @@ from tidegauge.simulation.scenario_steps import (
     VerifyReassignmentStep,
 )
 from tidegauge.simulation.throttled_replicas import ThrottledPartition, throttled_partitions
-
-AnyMove = TypeVar("AnyMove", Move, AlteredMove)
 
 #: Buckets of a hash map at first.
 _FEWEST_BUCKETS = 16
@@ -193,7 +189,7 @@ def _plan_moves(
         moves.append((number, replicas))
 
 
-def in_order_of_hashes(moves: Sequence[AnyMove]) -> list[AnyMove]:
+def in_order_of_hashes(moves: Sequence[AlteredMove]) -> list[AlteredMove]:
     """The order in which a controller takes them up: that of Scala's hash map.
 
     Source: KafkaController.processZkPartitionReassignment@2.6.3 (partitionsToReassign),
@@ -203,7 +199,7 @@ def in_order_of_hashes(moves: Sequence[AnyMove]) -> list[AnyMove]:
     while len(moves) >= buckets * 3 // 4:
         buckets *= 2
 
-    def place(move: AnyMove) -> tuple[int, int]:
+    def place(move: AlteredMove) -> tuple[int, int]:
         hashed = (31 * (31 + move.partition) + java_hash(move.topic)) & 0xFFFFFFFF
         hashed ^= hashed >> 16
         # Within a bucket by the hash, which is a signed number.

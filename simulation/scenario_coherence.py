@@ -50,7 +50,6 @@ from tidegauge.simulation.scenario_steps import (
     CreateTopicStep,
     DeleteTopicStep,
     EndFaultStep,
-    Move,
     PreferredElectionStep,
     ReassignStep,
     RequestStep,
@@ -58,7 +57,7 @@ from tidegauge.simulation.scenario_steps import (
     StepOfAnyKind,
 )
 
-#: KIP-455: what is being moved can be read from the assignment. What is deleted was read there.
+#: KIP-455: AlterPartitionReassignments. How topics are deleted was read there, too.
 _FIRST_TO_REASSIGN = Release.parse("2.4.0")
 
 
@@ -243,6 +242,8 @@ def _steps(scenario: Scenario) -> Iterator[Problem]:
             if step.topic in created:
                 yield Problem((*path, "topic"), f"{step.topic} was created by an earlier step")
             created.add(step.topic)
+        elif isinstance(step, DeleteTopicStep):
+            created.discard(step.topic)
     yield from _steps_of_faults(scenario)
     yield from _steps_that_reassign(scenario)
 
@@ -356,7 +357,7 @@ def _no_replica(part: OfPartition, broker: int, scenario: Scenario) -> str | Non
 
 def _steps_that_reassign(scenario: Scenario) -> Iterator[Problem]:
     """Whether there are the partitions that move, when they do, and the brokers they move to."""
-    to_come = {step.topic for step in scenario.steps if isinstance(step, CreateTopicStep)}
+    to_come = _topics_to_come(scenario)
     reassigns = False
     for place, step in enumerate(scenario.steps):
         path = ("steps", place)
@@ -364,7 +365,8 @@ def _steps_that_reassign(scenario: Scenario) -> Iterator[Problem]:
             to_come.discard(step.topic)
         elif isinstance(step, ReassignStep | AlterReassignmentsStep):
             reassigns = True
-            yield from _old_controllers(path, scenario)
+            if isinstance(step, AlterReassignmentsStep):
+                yield from _old_controllers(path, scenario)
             for number, move in enumerate(step.partitions):
                 yield from _move((*path, "partitions", number), move, to_come, scenario)
         elif isinstance(step, DeleteTopicStep):
@@ -374,6 +376,15 @@ def _steps_that_reassign(scenario: Scenario) -> Iterator[Problem]:
         if step.when is not None and step.when.reassigned and not reassigns:
             message = "nothing is reassigned: no step before does so"
             yield Problem((*path, "when", "reassigned"), message)
+
+
+def _topics_to_come(scenario: Scenario) -> set[str]:
+    """The topics that are not there from the start on: the first step about them creates them."""
+    begins: dict[str, bool] = {}
+    for step in scenario.steps:
+        if isinstance(step, CreateTopicStep | DeleteTopicStep):
+            begins.setdefault(step.topic, isinstance(step, CreateTopicStep))
+    return {topic for topic, is_created in begins.items() if is_created}
 
 
 def _old_controllers(path: Path, scenario: Scenario) -> Iterator[Problem]:
@@ -386,7 +397,7 @@ def _old_controllers(path: Path, scenario: Scenario) -> Iterator[Problem]:
 
 
 def _move(
-    path: Path, move: Move | AlteredMove, to_come: Collection[str], scenario: Scenario
+    path: Path, move: AlteredMove, to_come: Collection[str], scenario: Scenario
 ) -> Iterator[Problem]:
     problems = list(_of_partition(path, move, scenario))
     yield from problems

@@ -158,8 +158,9 @@ class Scenario(Part):
         """The brokers that each partition ever has replicas on: those of its assignment first."""
         hosts = [dict.fromkeys(replicas) for replicas in self.assignments(topic)]
         for step in self.steps:
-            moves = isinstance(step, ReassignStep | AlterReassignmentsStep)
-            for move in step.partitions if moves else ():
+            if not isinstance(step, ReassignStep | AlterReassignmentsStep):
+                continue
+            for move in step.partitions:
                 if move.topic == topic.name and move.partition < len(hosts):
                     hosts[move.partition] |= dict.fromkeys(move.replicas or ())
         return [list(brokers) for brokers in hosts]

@@ -200,7 +200,7 @@ class ConfigureStep(StepOfAnyKind):
 
 
 class CreateTopicStep(StepOfAnyKind):
-    """Create a topic; it is not there before."""
+    """Create a topic that is not there: no step before has created it, or one has deleted it."""
 
     do: Literal["create_topic"]
     topic: str = Field(description="Name of the topic, one of `topics`.")
@@ -213,7 +213,17 @@ class DeleteTopicStep(StepOfAnyKind):
     topic: str = Field(description="Name of the topic.")
 
 
-class Move(OfPartition):
+class AlteredMove(OfPartition):
+    """The replicas that a partition is to have instead."""
+
+    replicas: BrokerIds | None = Field(
+        default=None,
+        description="Ids of brokers, the preferred leader first. Default: what is on its way is "
+        "cancelled.",
+    )
+
+
+class Move(AlteredMove):
     """The replicas that a partition is to have."""
 
     replicas: BrokerIds = Field(description="Ids of brokers, the preferred leader first.")
@@ -244,16 +254,6 @@ class ReassignStep(StepOfAnyKind):
             raise ValueError("must have at least 1 item")
         without_repetition(tuple(f"{move.topic}-{move.partition}" for move in moves))
         return moves
-
-
-class AlteredMove(OfPartition):
-    """The replicas that a partition is to have instead."""
-
-    replicas: BrokerIds | None = Field(
-        default=None,
-        description="Ids of brokers, the preferred leader first. Default: what is on its way is "
-        "cancelled.",
-    )
 
 
 class AlterReassignmentsStep(StepOfAnyKind):

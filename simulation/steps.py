@@ -44,6 +44,7 @@ from tidegauge.simulation.step_codes import (
     AT,
     BEGINS_FAULT,
     CREATES_TOPIC,
+    DELETES_TOPIC,
     ENDS_FAULT,
     FETCHES,
     OBSERVES,
@@ -124,10 +125,11 @@ def _create_topics(
 
 @inner_rule
 def _a_step_creates(clients: Clients, topic: int) -> bool:
+    """Whether it is not there from the start on: the first step about its being creates it."""
     for number in range(clients.pool[0].steps):
         step = clients.steps[number]
-        if step.action == CREATES_TOPIC and step.topic == topic:
-            return True
+        if step.action in (CREATES_TOPIC, DELETES_TOPIC) and step.topic == topic:
+            return step.action == CREATES_TOPIC
     return False
 
 

@@ -252,6 +252,55 @@ def test_nobody_is_rebalanced_while_replicas_are_moved(tmp_path: Path) -> None:
     assert moved["time_us"] > ended["time_us"]
 
 
+@pytest.mark.parametrize("release", ["0.10.2", "1.1", "2.3"])
+def test_before_2_4_the_assignment_does_not_say_what_moves(release: str, tmp_path: Path) -> None:
+    """KafkaController.onPartitionReassignment@2.2.0: the writes of states are those of KIP-455."""
+    steps = [batches(range(2), 5), moves({0: [2, 3], 1: [3, 2, 1]}), LOOK, batches(range(2), 2)]
+    scenario = story([[1, 2], [1, 2, 3]], steps, controller=1, release=release)
+    run = run_of(scenario, tmp_path / "run")
+    assert all_writes(run) == [
+        [
+            (1, 1, [1, 2], 0, 0),
+            (1, 1, [1, 2], 1, 1),
+            (1, 1, [1, 2, 3], 1, 2),
+            (1, 2, [1, 2, 3], 2, 3),
+            (1, 2, [2, 3], 3, 4),
+        ],
+        [(1, 1, [1, 2, 3], 0, 0), (1, 1, [1, 2, 3], 1, 1)],
+    ]
+    assert assignments(run, 0) == [([2, 3, 1], [], []), ([2, 3], [], [])]
+    assert assignments(run, 1) == [([3, 2, 1], [], [])]
+    assert logs(run) == [(0, 2, 5), (0, 3, 5), (1, 1, 5), (1, 2, 5), (1, 3, 5)]
+    assert [row["error"] for row in run.rows("step_answered")] == [0] * 4
+
+
+def test_before_2_4_another_controller_finds_what_moves_in_the_znode(tmp_path: Path) -> None:
+    """KafkaController.fetchPartitionReassignmentsInProgress@2.2.0."""
+    steps = [
+        batches([0], 5),
+        begins("crash"),
+        moves({0: [2]}, once(unregistered=[2])),
+        begins("move", {"after": "2s"}),
+        ends("crash", {"after": "3s"}),
+        LOOK,
+    ]
+    faults = [fault("crash", 2), {"kind": "controller_move", "name": "move"}]
+    run = run_of(story([[1]], steps, faults=faults, release="2.2"), tmp_path / "run")
+    *_, elected = run.rows("controller_elected")
+    begun = [row for row in run.rows("reassignment_begun") if row["time_us"] > elected["time_us"]]
+    assert begun
+    assert {row["process"] for row in begun} == {elected["process"]}
+    assert asked(run) == ["created", "deleted"]
+    assert logs(run) == [(0, 2, 5)]
+
+
+def test_before_2_4_who_asks_for_what_is_there_is_refused(tmp_path: Path) -> None:
+    """KafkaController.maybeTriggerPartitionReassignment@2.2.0."""
+    run = run_of(story([[1, 2]], [moves({0: [1, 2]}), LOOK], release="2.2"), tmp_path / "run")
+    assert asked(run) == ["created", "deleted"]
+    assert len(all_writes(run)[0]) == 1
+
+
 def altered(to: Mapping[int, list[int] | None], when: Mapping[str, Any]) -> Steps:
     """What is on its way is replaced; None: it is cancelled."""
     partitions = [
