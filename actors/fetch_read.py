@@ -106,7 +106,7 @@ def read_partition(
     if wanted == 0 and budget_bytes == request.max_bytes:
         wanted = 1
     records = min(available, wanted)
-    if brokers.hosted[row].leader_throttled and request.broker != NONE:
+    if brokers.brokers[broker].throttles and request.broker != NONE:
         is_held_back = leader_throttles(kernel, topology, brokers, row, request.broker)
         records = 0 if is_held_back else records
     item.end_offset = item.offset + records
@@ -125,14 +125,14 @@ def answer_fetch(
     """
     kind = FETCH_RESPONSE if request.broker != NONE else CONSUMER_RESPONSE
     answer = new_answer(kernel, request, kind)
+    counts_sent = request.broker != NONE and brokers.brokers[request.destination].throttles
     cursor = request.first_item
     while cursor != NONE:
         item = kernel.items[cursor]
         cursor = item.next
-        if item.size_bytes > 0 and request.broker != NONE:
+        if counts_sent and item.size_bytes > 0:
             row = row_of(topology, item.partition, request.destination)
-            if brokers.hosted[row].leader_throttled:
-                count_sent(kernel, brokers, row, item.size_bytes)
+            count_sent(kernel, brokers, row, item.size_bytes)
         if traces_all(kernel):
             _trace_answer(kernel, request, item, waited)
         if _is_named(topology, brokers, request, item):

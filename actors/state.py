@@ -125,6 +125,8 @@ class Broker(Record):
     first_log: i64
     last_log: i64
 
+    #: Any of its replicas is throttled (``HostedReplica``).
+    throttles: flag
     #: Its one thread that reads __consumer_offsets is busy until then.
     offsets_load_until_us: i64
 

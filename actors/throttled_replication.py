@@ -48,6 +48,7 @@ def take_throttles(kernel: Kernel, topology: Topology, brokers: Brokers, news: E
         hosted = brokers.hosted[row_of(topology, item.partition, broker)]
         hosted.leader_throttled = item.may_move
         hosted.follower_throttled = item.deletes
+        brokers.brokers[broker].throttles = True
         written.values[3] += 1 if item.may_move else 0
         written.values[4] += 1 if item.deletes else 0
     write_canonical(kernel, written)
@@ -56,6 +57,7 @@ def take_throttles(kernel: Kernel, topology: Topology, brokers: Brokers, news: E
 @inner_rule
 def unthrottle_all(topology: Topology, brokers: Brokers, broker: int) -> None:
     """No replica of a broker is throttled any more, and it has no limits."""
+    brokers.brokers[broker].throttles = False
     for row in range(len(topology.slots)):
         if topology.slots[row].broker == broker:
             brokers.hosted[row].leader_throttled = False
@@ -76,10 +78,12 @@ def forget_quotas(topology: Topology, brokers: Brokers, broker: int) -> None:
 def leader_throttles(
     kernel: Kernel, topology: Topology, brokers: Brokers, row: int, follower: int
 ) -> bool:
-    """Whether a leader sends a follower nothing of a throttled replica, for the time being.
+    """Whether a leader sends a follower nothing of a replica, for the time being.
 
     Source: ReplicaManager.shouldLeaderThrottle@2.6.0.
     """
+    if not brokers.hosted[row].leader_throttled:
+        return False
     partition = brokers.hosted[row].partition
     if contains(brokers.replicas[row].isr, slot_of(topology, partition, follower)):
         return False
@@ -103,10 +107,12 @@ def follower_throttles(kernel: Kernel, brokers: Brokers, row: int) -> bool:
 
 @inner_rule
 def count_sent(kernel: Kernel, brokers: Brokers, row: int, size_bytes: int) -> None:
-    """Count what an answer to a follower brings of a throttled replica.
+    """Count what an answer to a follower brings of a replica, if it is throttled.
 
     Source: KafkaApis.handleFetchRequest@2.6.0.
     """
+    if not brokers.hosted[row].leader_throttled:
+        return
     quota = brokers.quotas[2 * brokers.hosted[row].broker + LEADER_QUOTA]
     time_ms = now_ms(kernel.context[0])
     count_idle_windows(quota, brokers.quota_samples, time_ms)

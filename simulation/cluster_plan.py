@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from tidegauge.simulation.java_hash import java_hash
+from tidegauge.simulation.java_hash import java_abs, java_hash
 from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, ZOOKEEPER
 from tidegauge.simulation.scenario import Scenario
 from tidegauge.simulation.scenario_faults import Endpoint
@@ -162,17 +162,14 @@ class ClusterPlan:
     def group_partition(self, group: ConsumerGroup) -> int:
         """The partition of __consumer_offsets whose leader coordinates a group.
 
-        Source: GroupMetadataManager.partitionFor@2.6.0, Utils.abs@2.6.0.
+        Source: GroupMetadataManager.partitionFor@2.6.0.
         """
-        hashed = java_hash(group.name)
-        hashed -= hashed >> 31 << 32
         numbers = [
             index
             for index, partition in enumerate(self.partitions)
             if partition.topic == OFFSETS_TOPIC
         ]
-        # Of the smallest number there is no positive one: it counts as 0.
-        return numbers[abs(hashed) % 2**31 % len(numbers)]
+        return numbers[java_abs(java_hash(group.name)) % len(numbers)]
 
     @cached_property
     def admin_znodes(self) -> int:

@@ -33,7 +33,7 @@ from tidegauge.simulation.client_state import (
 )
 from tidegauge.simulation.cluster_plan import ClusterPlan, PlannedClient
 from tidegauge.simulation.costs import COST_NAMES
-from tidegauge.simulation.java_hash import java_hash
+from tidegauge.simulation.java_hash import java_abs, java_hash
 from tidegauge.simulation.kernel import (
     NONE,
     CommitKey,
@@ -119,9 +119,9 @@ def new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:
 def fetcher_hash(topic: str, partition: int) -> int:
     """What chooses the fetcher thread of a partition: Java's hash of both, made positive.
 
-    Source: AbstractFetcherManager.getFetcherId@0.10.2.0 and @2.8.0, Utils.abs@0.10.2.0.
+    Source: AbstractFetcherManager.getFetcherId@0.10.2.0 and @2.8.0.
     """
-    return (31 * java_hash(topic) + partition) & 0x7FFFFFFF
+    return java_abs((31 * java_hash(topic) + partition) & 0xFFFFFFFF)
 
 
 def new_kernel(

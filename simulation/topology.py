@@ -45,7 +45,7 @@ class TopicPartition(Record):
     slot_count: i64
     #: Its assignment as it is created; a replica list.
     replicas: i64
-    #: ``31 * topic.hashCode + partition``, which chooses the fetcher thread.
+    #: The absolute of ``31 * topic.hashCode + partition``, which chooses the fetcher thread.
     fetcher_hash: i64
     #: Bytes of one record.
     record_bytes: i64
