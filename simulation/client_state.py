@@ -66,6 +66,9 @@ class Client(Record):
     #: when it lost the last one that had.
     coordinator: i64
     coordinator_answers: flag
+    #: The broker that was written down as found last; it was written down as lost since.
+    coordinator_told: i64
+    loss_told: flag
     coordinator_lost_us: i64
     #: It is a member, and knows from where on to read.
     joined: flag

@@ -159,14 +159,19 @@ def _name_targets(kernel: Kernel, clients: Clients, client: Client, request: Eve
 def lose_coordinator(kernel: Kernel, client: Client, process: int, error: int) -> None:
     """Look for the coordinator anew, after a while.
 
+    Where commits fail again and again at a coordinator that is found again each time, only the
+    first loss is written down.
+
     Source: AbstractCoordinator.markCoordinatorUnknown@2.6.0.
     """
     if client.coordinator_answers:
-        row = new_row(kernel, process, COORDINATOR_LOST)
-        row.values[0] = client.group_partition
-        row.values[1] = client.coordinator
-        row.values[2] = error
-        write_canonical(kernel, row)
+        if client.commit_failures <= 1:
+            client.loss_told = True
+            row = new_row(kernel, process, COORDINATOR_LOST)
+            row.values[0] = client.group_partition
+            row.values[1] = client.coordinator
+            row.values[2] = error
+            write_canonical(kernel, row)
         client.coordinator_answers = False
         client.coordinator_lost_us = kernel.context[0].time_us
     client.coordinator = NONE
@@ -238,6 +243,10 @@ def _note_answer(kernel: Kernel, client: Client, process: int) -> None:
     if client.coordinator_answers or client.coordinator == NONE:
         return
     client.coordinator_answers = True
+    if client.coordinator == client.coordinator_told and not client.loss_told:
+        return
+    client.coordinator_told = client.coordinator
+    client.loss_told = False
     row = new_row(kernel, process, COORDINATOR_FOUND)
     row.values[0] = client.group_partition
     row.values[1] = client.coordinator

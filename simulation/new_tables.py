@@ -391,6 +391,7 @@ def _plan_client(plan: ClusterPlan, planned: PlannedClient, client: Client) -> N
     client.waiting = NONE
     client.group_partition = NONE
     client.coordinator = NONE
+    client.coordinator_told = NONE
     if group is None:
         client.kind = OPERATOR
         return
