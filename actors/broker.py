@@ -21,9 +21,12 @@ KafkaZkClient, its session      ``zookeeper_client.py``, ``zookeeper_answers.py`
 KafkaServer.startup, crashes    ``lifecycle.py``, ``forgetting.py``
 KafkaServer.controlledShutdown  ``controlled_shutdown.py``
 TopicConfigHandler              ``topic_configs.py``
+ReplicationQuotaManager         ``throttled_replication.py``
+GroupCoordinator                ``group_coordinator.py``
+GroupMetadataManager            ``group_offsets.py``
 Log, LogManager, checkpoints    ``logs.py``, ``checkpoints.py``, ``write_back.py``
 log.dirs, LogDirFailureHandler  ``log_dirs.py``, ``log_dir_failures.py``
-(what a test harness sees)      ``observation.py``
+(what a test harness sees)      ``observation.py``, ``sampling.py``
 ==============================  =========================================================
 """
 
@@ -56,6 +59,8 @@ from tidegauge.actors.follower import (
     lose_source_broker,
     waits_for_disk,
 )
+from tidegauge.actors.group_coordinator import handle_member_expires
+from tidegauge.actors.group_offsets import handle_offsets_loaded
 from tidegauge.actors.isr_change_propagation import handle_isr_change_propagation
 from tidegauge.actors.isr_changes import (
     handle_alter_partition_response,
@@ -78,13 +83,15 @@ from tidegauge.actors.request_handlers import (
     handle_handler_goes_on,
     take_request,
 )
+from tidegauge.actors.sampling import sample
 from tidegauge.actors.state import Brokers
+from tidegauge.actors.throttled_replication import take_throttles
 from tidegauge.actors.topic_configs import take_configs
 from tidegauge.actors.zookeeper_answers import handle_session_reconnects, take_zookeeper_answer
 from tidegauge.actors.zookeeper_client import handle_session_ping
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.events import free_event
 from tidegauge.simulation.faults import (
     LOG_DIRECTORY_FAILURE,
     POWER_LOSS,
@@ -120,6 +127,8 @@ from tidegauge.simulation.kinds import (
     LOADING_BEGINS,
     LOG_DIR_FAILS,
     LOGS_LOADED,
+    MEMBER_EXPIRES,
+    OFFSETS_LOADED,
     PRODUCE_EXPIRES,
     RECOVERY_POINT_CHECKPOINT,
     REGISTRATION_DUE,
@@ -128,13 +137,12 @@ from tidegauge.simulation.kinds import (
     SESSION_RECONNECTS,
     SHUTDOWN_GIVES_UP,
     SHUTDOWN_RETRIES,
+    THROTTLES_CHANGED,
     ZK_RESPONSE,
 )
 from tidegauge.simulation.row_kinds import (
-    SAMPLED,
     STOP_KILLED,
 )
-from tidegauge.simulation.rows import new_row, write_minor
 from tidegauge.simulation.timed_stops import end_restart_later, tell_controller_of_end
 from tidegauge.simulation.topology import Topology, controller_process
 
@@ -162,12 +170,24 @@ def handle_broker_event(kernel: Kernel, topology: Topology, brokers: Brokers, ev
         _take_other_answer(kernel, topology, brokers, event)
     elif kind == DISCONNECTED:
         _lose_connection(kernel, topology, brokers, event)
-    elif kind == CONFIG_CHANGED:
-        if event.value == brokers.brokers[event.destination].session:
-            take_configs(kernel, topology, brokers, event)
+    elif kind in (CONFIG_CHANGED, THROTTLES_CHANGED):
+        _take_settings(kernel, topology, brokers, event)
+    elif kind in (OFFSETS_LOADED, MEMBER_EXPIRES):
+        _coordinate(kernel, topology, brokers, event)
     else:
         _take_timer(kernel, topology, brokers, event)
     free_event(kernel, event)
+
+
+@inner_rule
+def _take_settings(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+    """ZooKeeper tells of settings; an older session is told nothing that counts."""
+    if event.value != brokers.brokers[event.destination].session:
+        return
+    if event.kind == CONFIG_CHANGED:
+        take_configs(kernel, topology, brokers, event)
+    else:
+        take_throttles(kernel, topology, brokers, event)
 
 
 @inner_rule
@@ -231,6 +251,14 @@ def _expire(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) 
 
 
 @inner_rule
+def _coordinate(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+    if event.kind == OFFSETS_LOADED:
+        handle_offsets_loaded(kernel, topology, brokers, event)
+    else:
+        handle_member_expires(kernel, topology, brokers, event)
+
+
+@inner_rule
 def _go_on_fetching(kernel: Kernel, brokers: Brokers, event: Event) -> None:
     if event.kind == FETCHER_WAKES:
         handle_fetcher_wakes(kernel, brokers, event)
@@ -260,7 +288,7 @@ def _take_periodic(kernel: Kernel, topology: Topology, brokers: Brokers, event: 
     elif kind == RECOVERY_POINT_CHECKPOINT:
         handle_recovery_point_checkpoint(kernel, brokers, event)
     elif kind == SAMPLE:
-        _sample(kernel, brokers, event.destination)
+        sample(kernel, brokers, event.destination)
     elif kind == LOG_DIR_FAILS:
         handle_log_dir_fails(kernel, topology, brokers, event)
 
@@ -326,24 +354,6 @@ def _bring_back(
         reset_all(kernel, broker)
     if process.held_down == 0 and not process.alive:
         start(kernel, topology, brokers, broker)
-
-
-@inner_rule
-def _sample(kernel: Kernel, brokers: Brokers, broker: int) -> None:
-    """Record the ends of all logs that the broker hosts."""
-    row = brokers.brokers[broker].first_log
-    while row != NONE:
-        partition = brokers.replicas[row]
-        if brokers.hosted[row].exists:
-            sampled = new_row(kernel, broker, SAMPLED)
-            sampled.values[0] = brokers.hosted[row].partition
-            sampled.values[1] = 1 if is_leader(partition) else 0
-            sampled.values[2] = partition.log_end_offset
-            sampled.values[3] = partition.high_watermark
-            write_minor(kernel, sampled)
-        row = brokers.hosted[row].next_log
-    due_us = kernel.context[0].time_us + kernel.context[0].sample_period_us
-    set_timer(kernel, new_event(kernel, broker, broker, SAMPLE), due_us)
 
 
 @inner_rule

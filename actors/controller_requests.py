@@ -23,6 +23,7 @@ from tidegauge.actors.fetcher_thread import (
     stop_idle_fetchers,
 )
 from tidegauge.actors.follower import start_fetchers
+from tidegauge.actors.group_offsets import begin_loading, stop_coordinating
 from tidegauge.actors.leader import close_account, keep_room_for_epochs, try_high_watermark
 from tidegauge.actors.locks import wait_for_lock
 from tidegauge.actors.log_dir_failures import mark_offline
@@ -304,6 +305,7 @@ def _update_assignment(topology: Topology, brokers: Brokers, row: int, item: Par
     gone = without(partition.replicas, item.replicas)
     partition.replicas = item.replicas
     partition.adding_replicas = item.adding
+    partition.removing_replicas = item.removing
     while gone != EMPTY:
         slot = first(gone)
         gone = rest(gone)
@@ -345,6 +347,7 @@ def _lead(
     write_canonical(kernel, written)
     note_epoch(kernel, brokers, row, epoch_count, epoch)
     try_high_watermark(kernel, topology, brokers, row, MOMENT_LEADER)
+    begin_loading(kernel, topology, brokers, row)
 
 
 @inner_rule
@@ -376,6 +379,7 @@ def _follow(
     written.values[4] = partition.log_end_offset
     written.values[5] = partition.high_watermark
     write_canonical(kernel, written)
+    stop_coordinating(kernel, brokers, row)
     wake_produces(kernel, topology, brokers, row)
     wake_fetches(kernel, topology, brokers, row)
     if not restarts:

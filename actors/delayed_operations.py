@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tidegauge.actors.fetch_read import answer_fetch, read_partition, row_on
 from tidegauge.actors.fetch_sessions import name_active, put_to_rest, touch
+from tidegauge.actors.group_offsets import answer_group_append
 from tidegauge.actors.purgatory import expire_later, expired_request, unwatch, watch
 from tidegauge.actors.state import Brokers, FetchSession, HostedReplica, runs_of
 from tidegauge.replication import errors
@@ -26,6 +27,7 @@ from tidegauge.simulation.kinds import (
     FETCH,
     FETCH_EXPIRES,
     FOLLOWER_FETCH_EXPIRES,
+    PRODUCE,
     PRODUCE_EXPIRES,
     PRODUCE_RESPONSE,
 )
@@ -294,6 +296,9 @@ def answer_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request
         _note_acknowledgement(kernel, topology, brokers, request)
     if traces_all(kernel):
         _trace_answer(kernel, request)
+    if request.kind != PRODUCE:
+        answer_group_append(kernel, topology, brokers, request)
+        return
     answer = new_answer(kernel, request, PRODUCE_RESPONSE)
     answer.version = request.version
     answer.partition = request.partition

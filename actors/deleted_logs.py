@@ -6,6 +6,7 @@ from tidegauge.actors.checkpoints import checkpoint_recovery_points
 from tidegauge.actors.delayed_operations import wake_fetches, wake_produces
 from tidegauge.actors.fetcher_thread import remove_from_fetcher
 from tidegauge.actors.forgetting import forget_replica
+from tidegauge.actors.group_offsets import stop_coordinating
 from tidegauge.actors.leader import close_account
 from tidegauge.actors.logs import write_log_runs
 from tidegauge.actors.state import Broker, Brokers
@@ -38,6 +39,7 @@ def delete_log(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -
     written.values[0] = hosted.partition
     written.values[1] = partition.log_end_offset
     write_canonical(kernel, written)
+    stop_coordinating(kernel, brokers, row)
     forget_replica(brokers, row)
     _take_out(broker, brokers, row)
     _empty(brokers, row)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from tidegauge.actors.fetch_sessions import put_to_rest
 from tidegauge.actors.state import Brokers, epochs_of, runs_of
+from tidegauge.actors.throttled_replication import count_sent, leader_throttles
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
@@ -114,6 +115,9 @@ def read_partition(
     if wanted == 0 and budget_bytes == request.max_bytes:
         wanted = 1
     records = min(available, wanted)
+    if brokers.brokers[broker].throttles and request.broker != NONE:
+        is_held_back = leader_throttles(kernel, topology, brokers, row, request.broker)
+        records = 0 if is_held_back else records
     item.end_offset = item.offset + records
     item.size_bytes = records * record_bytes
     return item.size_bytes
@@ -130,10 +134,14 @@ def answer_fetch(
     """
     kind = FETCH_RESPONSE if request.broker != NONE else CONSUMER_RESPONSE
     answer = new_answer(kernel, request, kind)
+    counts_sent = request.broker != NONE and brokers.brokers[request.destination].throttles
     cursor = request.first_item
     while cursor != NONE:
         item = kernel.items[cursor]
         cursor = item.next
+        if counts_sent and item.size_bytes > 0:
+            row = row_of(topology, item.partition, request.destination)
+            count_sent(kernel, brokers, row, item.size_bytes)
         if traces_all(kernel):
             _trace_answer(kernel, request, item, waited)
         if _is_named(topology, brokers, request, item):

@@ -31,6 +31,7 @@ from tidegauge.actors.follower_truncation import (
 from tidegauge.actors.leader import append_to_log, trace_high_watermark
 from tidegauge.actors.log_dirs import write_fails
 from tidegauge.actors.state import RUNS_PER_ANSWER, Brokers, Fetcher
+from tidegauge.actors.throttled_replication import count_fetched, follower_throttles
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.fetcher import (
@@ -130,14 +131,22 @@ def fetch(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) -> No
 
 @inner_rule
 def _name_all(kernel: Kernel, brokers: Brokers, fetcher: Fetcher, request: Event) -> bool:
-    """Name all partitions that are ready; whether there are any. If all are, a session begins."""
+    """Name all partitions that are ready; whether there are any. If all are, a session begins.
+
+    None begins with a throttled one, for each fetch may leave that out.
+    """
+    throttles = False
     row = fetcher.first_row
     while row != NONE:
         state = brokers.fetch_states[row]
-        if state.state == FETCHING and not state.delayed:
+        is_ready = state.state == FETCHING and not state.delayed
+        if brokers.hosted[row].follower_throttled:
+            throttles = True
+            is_ready = is_ready and not follower_throttles(kernel, brokers, row)
+        if is_ready:
             _name(kernel, brokers, request, row)
         row = brokers.hosted[row].next_in_fetcher
-    if request.item_count == fetcher.row_count:
+    if request.item_count == fetcher.row_count and not throttles:
         fetcher.in_session = brokers.rules[fetcher.broker].fetch_sessions
     return request.item_count > 0
 
@@ -326,6 +335,9 @@ def _take_records(kernel: Kernel, brokers: Brokers, row: int, item: PartitionDat
         take_records(rules, state, partition.log_end_offset, last_epoch)
         if state.fetch_offset != asked_offset or state.last_fetched_epoch != asked_epoch:
             note_move(brokers, row)
+        state.in_sync = partition.log_end_offset >= item.high_watermark
+        if brokers.hosted[row].follower_throttled:
+            count_fetched(kernel, brokers, row, item.size_bytes)
     if partition.high_watermark != before and traces_all(kernel):
         trace_high_watermark(kernel, brokers, row, before, MOMENT_ANSWER)
 

@@ -10,8 +10,10 @@ from tidegauge.actors.alter_partition import drop_submitted_isr, forget_request
 from tidegauge.actors.delayed_operations import forget_acknowledged
 from tidegauge.actors.fetch_sessions import forget_sessions
 from tidegauge.actors.fetcher_thread import remove_from_fetcher, stop_idle_fetchers
+from tidegauge.actors.group_offsets import forget_groups
 from tidegauge.actors.purgatory import forget_watches_of
 from tidegauge.actors.state import Brokers
+from tidegauge.actors.throttled_replication import forget_quotas
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY
@@ -31,6 +33,8 @@ def forget_everything(kernel: Kernel, topology: Topology, brokers: Brokers, brok
     if brokers.brokers[broker].offline_directories != 0:
         _forget_offline(topology, brokers, broker)
     _forget_own(brokers, broker)
+    forget_quotas(topology, brokers, broker)
+    forget_groups(topology, brokers, broker)
     row = brokers.brokers[broker].first_log
     while row != NONE:
         forget_replica(brokers, row)

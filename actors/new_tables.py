@@ -8,9 +8,11 @@ from tidegauge.actors.state import (
     Broker,
     Brokers,
     BrokerTopic,
+    CommittedOffset,
     Fetcher,
     FetchSession,
     FollowerFetch,
+    GroupMember,
     HostedReplica,
     IoThread,
     KeptLog,
@@ -26,16 +28,19 @@ from tidegauge.replication.records import (
     LeaderAndIsr,
     Partition,
     PartitionFetchState,
+    QuotaSample,
     Records,
     RemoteReplica,
+    ReplicationQuota,
     column,
     grown,
     new_records,
 )
+from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.simulation.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.metadata_log import MetadataPosition
-from tidegauge.simulation.new_tables import chain_free, empty_lists, new_rules
+from tidegauge.simulation.new_tables import chain_free, empty_lists, new_commit_keys, new_rules
 from tidegauge.simulation.scenario_cluster import Cluster, ZooKeeper
 from tidegauge.simulation.scenario_faults import PowerLossFault
 from tidegauge.simulation.topology import Topology
@@ -52,6 +57,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     settings = [plan.scenario.settings_of(broker) for broker in plan.brokers]
     fetchers = max(int(each["num.replica.fetchers"]) for each in settings)
     threads = [int(each["num.io.threads"]) for each in settings]
+    keys = len(new_commit_keys(plan))
     brokers = Brokers(
         pools=new_records(Pools, 1),
         brokers=new_records(Broker, count),
@@ -72,6 +78,12 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         metadata=new_records(MetadataPosition, count),
         asked_metadata=new_records(MetadataPosition, 1),
         topics=new_records(BrokerTopic, count * len(plan.scenario.topics)),
+        committed_offsets=new_records(CommittedOffset, count * keys),
+        members=new_records(GroupMember, count * len(plan.clients) if keys > 0 else 0),
+        quotas=new_records(ReplicationQuota, 2 * count),
+        quota_samples=new_records(
+            QuotaSample, sum(2 * each["replication.quota.window.num"] for each in settings)
+        ),
         on_disk=new_records(LogOnDisk, rows),
         marks=new_records(AppendMark, rows * int(MARKS) if _loses_power(plan) else 0),
         kept_logs=_kept_logs(plan, topology),
@@ -82,6 +94,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     brokers.pools[0].free_watch = NONE
     _blank(brokers)
     _number(brokers, topology, count, fetchers)
+    _set_quotas(brokers.quotas, settings)
     first_thread = 0
     for index, each in enumerate(settings):
         _set(brokers.brokers[index], each)
@@ -112,6 +125,7 @@ def _blank(brokers: Brokers) -> None:
         "follower_fetches": ("session_high_watermark", "session_log_start_offset"),
         "fetchers": ("first_row", "last_row", "looking_up", "first_moved", "last_moved"),
         "sessions": ("first", "first_active", "last_active", "waiting"),
+        "committed_offsets": ("offset",),
         "delayed_fetches": ("first", "last"),
         "delayed_produces": ("first", "last"),
         "metadata": ("controller_epoch", "position", "base_epoch", "base_position"),
@@ -159,7 +173,21 @@ def _set(broker: Broker, settings: dict[str, int]) -> None:
     broker.controlled_shutdown_enable = bool(settings["controlled.shutdown.enable"])
     broker.controlled_shutdown_max_retries = settings["controlled.shutdown.max.retries"]
     broker.controlled_shutdown_retry_backoff_ms = settings["controlled.shutdown.retry.backoff.ms"]
+    broker.offsets_commit_timeout_ms = settings["offsets.commit.timeout.ms"]
     broker.controller_socket_timeout_ms = settings["controller.socket.timeout.ms"]
+
+
+def _set_quotas(quotas: Records[ReplicationQuota], settings: list[dict[str, int]]) -> None:
+    """Lay out the windows of all quotas; what is throttled a broker is told later."""
+    first_sample = 0
+    for index in range(len(quotas)):
+        own = settings[index // 2]
+        quota = quotas[index]
+        quota.bytes_per_second = UNLIMITED
+        quota.window_count = own["replication.quota.window.num"]
+        quota.window_ms = 1000 * own["replication.quota.window.size.seconds"]
+        quota.first_sample = first_sample
+        first_sample += own["replication.quota.window.num"]
 
 
 def _set_machine(broker: Broker, cluster: Cluster, zookeeper: ZooKeeper) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tidegauge.actors.delayed_operations import answer_produce, delay_produce, produce_is_complete
 from tidegauge.actors.fetch_read import missing_error, row_on
+from tidegauge.actors.group_offsets import note_group_append
 from tidegauge.actors.leader import append_to_leader
 from tidegauge.actors.locks import go_on_later, wait_for_lock
 from tidegauge.actors.log_dirs import write_fails
@@ -20,6 +21,7 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.costs import APPEND, REQUEST, cost_us
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import PRODUCE
 from tidegauge.simulation.slow_disks import disk_delay_us
 from tidegauge.simulation.topology import Topology
 
@@ -63,6 +65,8 @@ def handle_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request
     if request.error == errors.NONE:
         request.cost_us += cost_us(kernel, request.destination, APPEND)
         request.offset = append_to_leader(kernel, topology, brokers, row, request.count)
+        if request.kind != PRODUCE:
+            note_group_append(kernel, brokers, row, request)
         if request.acks == ACKS_ALL and not produce_is_complete(brokers, row, request):
             delay_produce(kernel, brokers, row, request)
             return True

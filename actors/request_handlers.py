@@ -9,6 +9,11 @@ from __future__ import annotations
 
 from tidegauge.actors.controller_requests import handle_leader_and_isr, handle_update_metadata
 from tidegauge.actors.fetch import handle_fetch
+from tidegauge.actors.group_coordinator import (
+    handle_find_coordinator,
+    handle_group_append,
+    handle_heartbeat,
+)
 from tidegauge.actors.isr_changes import continue_expiration
 from tidegauge.actors.locks import go_on_later
 from tidegauge.actors.observation import tell_observer
@@ -32,10 +37,14 @@ from tidegauge.simulation.faults import refuse_connection
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     FETCH,
+    FIND_COORDINATOR,
     HANDLER_FREE,
+    HEARTBEAT,
+    JOIN_GROUP,
     LEADER_AND_ISR,
     LIST_OFFSETS,
     METADATA,
+    OFFSET_COMMIT,
     OFFSETS_FOR_LEADER_EPOCH,
     PRODUCE,
     STOP_REPLICA,
@@ -120,6 +129,8 @@ def handle(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event)
         done = handle_produce(kernel, topology, brokers, request)
     elif kind == FETCH:
         done = handle_fetch(kernel, topology, brokers, request)
+    elif kind in (OFFSET_COMMIT, JOIN_GROUP):
+        done = handle_group_append(kernel, topology, brokers, request)
     elif kind in (LEADER_AND_ISR, STOP_REPLICA):
         _handle_order(kernel, topology, brokers, request)
         return
@@ -156,6 +167,10 @@ def _handle_small(kernel: Kernel, topology: Topology, brokers: Brokers, request:
         handle_list_offsets(kernel, topology, brokers, request)
     elif request.kind == METADATA:
         handle_metadata(kernel, brokers, request)
+    elif request.kind == FIND_COORDINATOR:
+        handle_find_coordinator(kernel, brokers, request)
+    elif request.kind == HEARTBEAT:
+        handle_heartbeat(kernel, topology, brokers, request)
     else:
         handle_update_metadata(kernel, brokers, request)
     free_event(kernel, request)

@@ -12,9 +12,11 @@ from tidegauge.replication.records import (
     LeaderAndIsr,
     Partition,
     PartitionFetchState,
+    QuotaSample,
     Record,
     Records,
     RemoteReplica,
+    ReplicationQuota,
     flag,
     i64,
 )
@@ -63,6 +65,7 @@ class Broker(Record):
     controlled_shutdown_max_retries: i64
     controlled_shutdown_retry_backoff_ms: i64
     controller_socket_timeout_ms: i64
+    offsets_commit_timeout_ms: i64
     # The machine that it runs on.
     #: How long after an exit of its own it is started again; -1: never.
     restart_after_exit_us: i64
@@ -133,6 +136,11 @@ class Broker(Record):
     #: First and last of the logs that it has on disk, whether it hosts their partitions now or not.
     first_log: i64
     last_log: i64
+
+    #: Any of its replicas is throttled (``HostedReplica``).
+    throttles: flag
+    #: Its one thread that reads __consumer_offsets is busy until then.
+    offsets_load_until_us: i64
 
     # Request handlers.
     #: Requests that wait for one.
@@ -211,6 +219,12 @@ class HostedReplica(Record):
     lag_ms: i64
     #: The write was refused because the session was gone; it is sent again under the next.
     write_lost: flag
+    #: A partition of __consumer_offsets: its groups are coordinated here; it is being read.
+    coordinates: flag
+    loads_offsets: flag
+    #: Settings of its topic throttle it: what it sends as leader, or fetches as follower.
+    leader_throttled: flag
+    follower_throttled: flag
     #: 1 + the step that looks at it and waits for the lock, as a fetch would; 0: none.
     observer: i64
 
@@ -239,6 +253,24 @@ class HostedReplica(Record):
     acknowledged_all_end: i64
     acknowledged_leader_first: i64
     acknowledged_leader_end: i64
+
+
+class CommittedOffset(Record):
+    """What a coordinator has in its cache of an offset that a group commits."""
+
+    #: -1: none.
+    offset: i64
+
+
+class GroupMember(Record):
+    """What a coordinator knows of a consumer."""
+
+    #: It is a member, in this of its starts (``Client.restarts``).
+    present: flag
+    start: i64
+    heard_us: i64
+    #: A timer looks whether it is still heard.
+    watched: flag
 
 
 class BrokerTopic(Record):
@@ -413,6 +445,12 @@ class Brokers(Tables):
     asked_metadata: Records[MetadataPosition]
     #: At ``broker * topic_count + topic``.
     topics: Records[BrokerTopic]
+    #: At ``broker * keys + key`` and ``broker * clients + client`` (``offset_commits.py``).
+    committed_offsets: Records[CommittedOffset]
+    members: Records[GroupMember]
+    #: At ``2 * broker + which``: LEADER_QUOTA or FOLLOWER_QUOTA of ``replication_quota.py``.
+    quotas: Records[ReplicationQuota]
+    quota_samples: Records[QuotaSample]
     on_disk: Records[LogOnDisk]
     #: Of replica ``row``: from ``row * MARKS`` on; none if nobody loses power.
     marks: Records[AppendMark]

@@ -5,7 +5,8 @@ Where to look for what Kafka calls:
 ==========================================  ================================================
 Kafka                                       here
 ==========================================  ================================================
-KafkaController, ControllerEventManager     ``controller.py``
+KafkaController                             ``controller.py``, ``zookeeper_answers.py``
+ControllerEventManager                      ``event_queue.py``
 onControllerFailover, onControllerResign... ``failover.py``, ``context.py``
 processBrokerChange, onBrokerFailure        ``broker_changes.py``
 processIsrChangeNotification                ``notification_changes.py``
@@ -29,11 +30,12 @@ ControllerChannelManager                    ``channels.py``
 KafkaZkClient (the controller's side)       ``zookeeper_requests.py``
 ZooKeeper's server                          ``zookeeper.py``, ``znodes.py``, ``sessions.py``
 /config/topics, /config/changes             ``topic_configs.py``
+throttles in /config                        ``replication_throttles.py``
 ==========================================  ================================================
 
 ``state.py`` is all that ZooKeeper and the controllers remember, ``new_tables.py`` its
 beginning. **To add an event of the controller**: its name in ``phases.py``, a file with its
-phases, a branch in ``controller.py``.
+phases, a branch in ``event_queue.py``.
 
 This room imports from ``replication`` and ``simulation`` only; brokers (``actors``) are met
 through messages.

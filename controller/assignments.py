@@ -107,6 +107,20 @@ def store_assignments(kernel: Kernel, plane: ControlPlane, request: Event) -> No
 
 
 @inner_rule
+def begin_assignments(topology: Topology, plane: ControlPlane, topic: int) -> None:
+    """A topic is created, perhaps once more: its replicas are where the scenario has them.
+
+    Source: AdminZkClient.writeTopicPartitionAssignment@2.4.0.
+    """
+    for partition in range(topology.sizes[0].partitions):
+        if topology.partitions[partition].topic == topic:
+            assignment = plane.assignments[partition]
+            assignment.replicas = topology.partitions[partition].replicas
+            assignment.adding = EMPTY
+            assignment.removing = EMPTY
+
+
+@inner_rule
 def want_move(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> None:
     """Let the event being processed, or the next, deal with a partition: behind the others."""
     state = plane.controllers[controller]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,16 +17,20 @@ from tidegauge.controller.state import (
     ControllerTopic,
     ControlPlane,
     Ensemble,
+    ReplicaThrottle,
     Session,
+    ThrottledRates,
     TopicConfig,
     Znode,
     ZnodeWatch,
 )
 from tidegauge.replication.records import LeaderAndIsr, Records, column, grown, new_records
-from tidegauge.replication.replica_list import pack
+from tidegauge.replication.replica_list import pack, unpack
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.new_tables import chain_free, empty_lists, new_rules
+from tidegauge.simulation.scenario_settings import THROTTLED_RATES
+from tidegauge.simulation.throttled_replicas import throttled_partitions
 from tidegauge.simulation.topology import FIXED_ZNODES, NOTIFICATIONS_ZNODE
 
 _NOTIFICATION_ROOM = 64
@@ -44,6 +50,10 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
         znodes=new_records(Znode, fixed),
         znode_watches=new_records(ZnodeWatch, 0),
         topic_configs=new_records(TopicConfig, len(plan.scenario.topics)),
+        throttles=new_records(
+            ReplicaThrottle, sum(len(partition.slots) for partition in plan.partitions)
+        ),
+        throttled_rates=new_records(ThrottledRates, brokers),
         assignments=new_assignments(plan),
         sessions=new_records(Session, 0),
         controllers=new_records(Controller, brokers),
@@ -70,6 +80,7 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
         config = plane.topic_configs[partition.topic_number]
         config.min_insync_replicas = partition.min_insync_replicas
         config.unclean_leader_election = partition.unclean_leader_election
+    _set_throttles(plan, plane)
     _set_controllers(plan, plane)
     enlarge_control_plane(plan, plane)
     for parent in range(2, int(NOTIFICATIONS_ZNODE) + 1):
@@ -85,6 +96,22 @@ def new_assignments(plan: ClusterPlan) -> Records[Assignment]:
     for number, partition in enumerate(plan.partitions):
         assignments[number].replicas = pack(range(len(partition.replicas)))
     return assignments
+
+
+def _set_throttles(plan: ClusterPlan, plane: ControlPlane) -> None:
+    """What of replication is throttled from the start on."""
+    for index, broker in enumerate(plan.brokers):
+        settings = plan.scenario.settings_of(broker)
+        leader_rate, follower_rate = (settings[name] for name in THROTTLED_RATES)
+        plane.throttled_rates[index].leader_rate = leader_rate
+        plane.throttled_rates[index].follower_rate = follower_rate
+    first_rows = list(accumulate((len(each.slots) for each in plan.partitions), initial=0))
+    for topic in plan.scenario.topics:
+        for each in throttled_partitions(plan, topic.name, topic.settings):
+            for slot in range(len(plan.partitions[each.partition].slots)):
+                throttle = plane.throttles[first_rows[each.partition] + slot]
+                throttle.leader = slot in unpack(max(each.leaders, 0))
+                throttle.follower = slot in unpack(max(each.followers, 0))
 
 
 def _set_controllers(plan: ClusterPlan, plane: ControlPlane) -> None:

@@ -21,6 +21,15 @@ TOPIC_DELETION_RESUMED = code(13)
 REPLICAS_DELETED = code(14)
 LOG_DIR_CHANGE = code(15)
 LEADER_AND_ISR_RESPONSE = code(16)
+REASSIGNMENT_ALTERED = code(17)
+
+#: What moves replicas.
+REASSIGNMENTS = (
+    REASSIGNMENT_ASKED_FOR,
+    REASSIGNMENT_RESUMED,
+    REASSIGNMENT_ISR_CHANGE,
+    REASSIGNMENT_ALTERED,
+)
 
 #: What people call each: Kafka's ControllerState where there is one of its own (there
 #: AlterPartition counts as IsrChange).
@@ -42,4 +51,5 @@ NAMES: dict[int, str] = {
     14: "TopicDeletion (replicas are deleted)",
     15: "LogDirChange",
     16: "LeaderAndIsrResponseReceived",
+    17: "AlterPartitionReassignment (replaced or cancelled)",
 }

@@ -1,11 +1,13 @@
-"""Moving replicas: what an operator asks for in /admin/reassign_partitions (KIP-455, from 2.4 on).
+"""Moving replicas: what an operator asks for in /admin/reassign_partitions (from 2.4 on KIP-455).
 
 One partition after the other, and each goes through the same phases:
 
 =========================  ===================================================================
 phase                      what it does
 =========================  ===================================================================
-U  ``_NOTE_ASSIGNMENT``    write the assignment with what is added and removed; read the state
+U  ``_NOTE_ASSIGNMENT``    write the assignment with what is added and removed; if another
+                           reassignment was on its way, stop what that has added in vain and
+                           delete its logs; read the state
 A  ``_START``              not all target replicas are in sync: raise the leader epoch and tell
                            all replicas, old and new, so that the leader lets the new ones in
 B3 ``_MOVE_LEADER``        all are: let one of the target lead, or raise the leader's epoch
@@ -21,14 +23,22 @@ partitions, or (with AlterPartition) has written the ISR itself. Target replicas
 are dead, or come later, keep a partition in A; a broker that comes makes the controller begin
 there again. So does a new controller, which finds everything in the assignment.
 
-A target that is replaced by another on the way (AlterPartitionReassignments) is not simulated.
+AlterPartitionReassignments replaces what is on its way, or cancels it: then the target is what was
+there before, so nothing is added or removed any more. What /admin/reassign_partitions says of such
+a partition does not count from then on.
 
-Source: KafkaController.onPartitionReassignment@2.4.0, @2.6.3 and @3.8.0.
+Before 2.4 a partition whose new replicas are all in sync goes to B3 at once. The assignment does
+not say what is added and removed, so another controller finds what to go on with in the znode
+alone; who asks for what is there already is refused. More than four replicas on the way stood in
+the order of a hash set; here the new ones always come first.
+
+Source: KafkaController.onPartitionReassignment@0.10.2.0, @2.2.0, @2.4.0, @2.6.3 and @3.8.0.
 """
 
 from __future__ import annotations
 
-from tidegauge.controller.assignments import full_replica_set, want_move
+from tidegauge.controller.asked_moves import CHOOSE
+from tidegauge.controller.assignments import full_replica_set
 from tidegauge.controller.elections import RAISE_EPOCH, REASSIGN
 from tidegauge.controller.partition_changes import (
     decide_on,
@@ -38,6 +48,7 @@ from tidegauge.controller.partition_changes import (
 )
 from tidegauge.controller.phases import (
     PREFERRED_ELECTION,
+    REASSIGNMENT_ALTERED,
     REASSIGNMENT_ASKED_FOR,
     REASSIGNMENT_ISR_CHANGE,
     TOPIC_DELETION_RESUMED,
@@ -60,7 +71,6 @@ from tidegauge.controller.state import (
     ControllerPartition,
     ControlPlane,
     broker_at,
-    is_deleted,
     partition_at,
     replica_at,
     state_at,
@@ -69,9 +79,9 @@ from tidegauge.controller.topic_deletions import is_any_topic_deleted, resume_de
 from tidegauge.controller.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, single, without
-from tidegauge.simulation.events import add_item, append_event, new_event
-from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import ZK_DELETE, ZK_EXISTS, ZK_GET, ZK_SET, ZK_WATCH
+from tidegauge.simulation.events import add_item
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kinds import ZK_EXISTS, ZK_GET, ZK_SET
 from tidegauge.simulation.row_kinds import REASSIGNMENT_BEGUN, REASSIGNMENT_DONE
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import (
@@ -83,24 +93,25 @@ from tidegauge.simulation.topology import (
 )
 from tidegauge.simulation.zookeeper_errors import OK
 
-# Phases. What begins with the znode looks for it first.
+# Phases. What begins with the znode looks for it first; then comes CHOOSE (``asked_moves.py``).
 _LOOK = code(0)
 _READ = code(1)
-_CHOOSE = code(2)
 _CHECKED = code(3)
 _NOTE_ASSIGNMENT = code(4)
-_KNOW_ASSIGNMENT = code(5)
-_COMPARE = code(6)
-_STARTED = code(7)
-_MOVE_LEADER = code(8)
-_TAKE_OFFLINE = code(9)
-_NEXT_OFFLINE = code(10)
-_DELETE = code(11)
-_NOTE_END = code(12)
-_ASK_LESS = code(13)
-_WRITE_LESS = code(14)
-_DONE = code(15)
-_END = code(16)
+_STOP_UNNEEDED = code(5)
+_DELETE_UNNEEDED = code(6)
+_KNOW_ASSIGNMENT = code(7)
+_COMPARE = code(8)
+_STARTED = code(9)
+_MOVE_LEADER = code(10)
+_TAKE_OFFLINE = code(11)
+_NEXT_OFFLINE = code(12)
+_DELETE = code(13)
+_NOTE_END = code(14)
+_ASK_LESS = code(15)
+_WRITE_LESS = code(16)
+_DONE = code(17)
+_END = code(18)
 
 _TRUE = code(True)
 _FALSE = code(False)
@@ -118,23 +129,23 @@ def advance_reassignment(
     state = plane.controllers[controller]
     phase = state.phase
     state.phase += 1
-    if phase == _LOOK and state.event == REASSIGNMENT_ASKED_FOR:
+    if phase == _LOOK and state.event in (REASSIGNMENT_ASKED_FOR, REASSIGNMENT_ALTERED):
         znode = reassign_partitions_znode(topology)
-        issue_read(kernel, topology, plane, controller, ZK_EXISTS, znode, _TRUE)
+        watches = state.event == REASSIGNMENT_ASKED_FOR
+        issue_read(kernel, topology, plane, controller, ZK_EXISTS, znode, watches)
     elif phase == _READ and state.answer_error == OK:
         _read_what_is_asked(kernel, topology, plane, controller)
-    elif phase <= _CHOOSE:
+    elif phase <= CHOOSE:
         _choose(kernel, topology, plane, controller)
     elif phase == _CHECKED:
-        if not _is_complete(topology, plane, controller, state.moving):
-            state.phase = _CHOOSE
+        _check(kernel, topology, plane, controller)
     elif phase <= _STARTED:
         _bring_in(kernel, topology, plane, controller, phase)
     elif phase <= _WRITE_LESS:
         _take_out(kernel, topology, plane, controller, phase)
     elif phase == _DONE:
         _tell_end(kernel, topology, plane, controller)
-        state.phase = _CHOOSE
+        state.phase = CHOOSE
     else:
         _end(topology, plane, controller)
 
@@ -163,9 +174,29 @@ def _choose(kernel: Kernel, topology: Topology, plane: ControlPlane, controller:
     if state.first_move == NONE:
         state.last_move = NONE
     state.phase = _NOTE_ASSIGNMENT
-    if state.event == REASSIGNMENT_ISR_CHANGE:
+    is_old = not plane.rules[controller].assignment_says_what_moves
+    if is_old or state.event == REASSIGNMENT_ISR_CHANGE:
         state.phase = _CHECKED
+        known.reassigned = True
         read_state(kernel, topology, plane, controller, state.moving)
+
+
+@inner_rule
+def _check(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Go on with a partition if all its new replicas are in sync; before 2.4 begin with it if not.
+
+    Source: KafkaController.onPartitionReassignment@2.2.0, PartitionReassignmentIsrChange@2.2.0.
+    """
+    state = plane.controllers[controller]
+    is_begun = state.event == REASSIGNMENT_ISR_CHANGE
+    if not _is_complete(topology, plane, controller, state.moving):
+        if is_begun:
+            state.phase = CHOOSE
+    elif not plane.rules[controller].assignment_says_what_moves:
+        state.phase = _MOVE_LEADER
+        if not is_begun:
+            known = partition_at(topology, plane, controller, state.moving)
+            _write_begun(kernel, topology, controller, state.moving, known)
 
 
 @inner_rule
@@ -179,65 +210,6 @@ def _is_complete(topology: Topology, plane: ControlPlane, controller: int, parti
 
 
 @inner_rule
-def take_asked_moves(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> None:
-    """Take what /admin/reassign_partitions names: to begin with it, or to ask for less."""
-    state = plane.controllers[controller]
-    if state.phase != _CHOOSE:
-        _ask_less(kernel, topology, plane, controller, answer)
-        return
-    cursor = answer.first_item
-    while cursor != NONE:
-        item = kernel.items[cursor]
-        cursor = item.next
-        known = partition_at(topology, plane, controller, item.partition)
-        # Kafka fails on one without a leader only after it has written the assignment.
-        is_gone = is_deleted(topology, plane, controller, item.partition)
-        if known.known and known.has_state and not is_gone:
-            known.target = item.replicas
-            want_move(topology, plane, controller, item.partition)
-        else:
-            known.move_refused = True
-            state.moves_refused = True
-
-
-@inner_rule
-def _ask_less(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> None:
-    """Leave in the znode what is neither done nor refused; delete it if that is nothing.
-
-    Source: KafkaController.maybeRemoveFromZkReassignment@2.6.3.
-    """
-    znode = reassign_partitions_znode(topology)
-    request = new_request(kernel, topology, plane, controller, ZK_SET, znode)
-    cursor = answer.first_item
-    while cursor != NONE:
-        item = kernel.items[cursor]
-        cursor = item.next
-        known = partition_at(topology, plane, controller, item.partition)
-        is_done = item.partition == plane.controllers[controller].moving
-        is_done = is_done and item.replicas == known.replicas
-        if not is_done and not known.move_refused:
-            add_item(kernel, request, item.partition).replicas = item.replicas
-    if request.item_count == 0:
-        request.kind = ZK_DELETE
-        _look_again(kernel, topology, plane, controller)
-    issue(kernel, plane, controller, request)
-
-
-@inner_rule
-def _look_again(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
-    """Watch for the next reassignment, which may be there already: an event for the queue."""
-    process = controller_process(topology, controller)
-    event = new_event(kernel, process, process, ZK_WATCH)
-    event.time_us = kernel.context[0].time_us
-    event.phase = REASSIGNMENT_ASKED_FOR
-    append_event(kernel, plane.controllers[controller].queue, event)
-
-
-@inner_rule
 def _bring_in(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, phase: int
 ) -> None:
@@ -246,6 +218,15 @@ def _bring_in(
     known = partition_at(topology, plane, controller, state.moving)
     if phase == _NOTE_ASSIGNMENT:
         _update_current_reassignment(kernel, topology, plane, controller, known)
+    elif phase == _STOP_UNNEEDED:
+        if state.offline != EMPTY:
+            _take_one_offline(kernel, topology, plane, controller)
+            state.phase = _STOP_UNNEEDED
+    elif phase == _DELETE_UNNEEDED:
+        if state.leaving != EMPTY:
+            send_requests(kernel, topology, plane, controller)
+            state.removing = NONE
+            _delete_logs(kernel, topology, plane, controller)
     elif phase == _KNOW_ASSIGNMENT:
         if known.adding != EMPTY or known.removing != EMPTY:
             read_state(kernel, topology, plane, controller, state.moving)
@@ -258,7 +239,7 @@ def _bring_in(
     else:
         send_requests(kernel, topology, plane, controller)
         _start_new_replicas(kernel, topology, plane, controller, known.adding)
-        state.phase = _CHOOSE
+        state.phase = CHOOSE
 
 
 @inner_rule
@@ -279,6 +260,8 @@ def _update_current_reassignment(
     adding = without(replicas, origin)
     removing = without(replicas, known.target)
     is_noted = replicas == known.replicas and adding == known.adding and removing == known.removing
+    state.leaving = without(known.replicas, replicas)
+    state.offline = state.leaving
     known.replicas = replicas
     known.adding = adding
     known.removing = removing
@@ -286,12 +269,19 @@ def _update_current_reassignment(
     if not is_noted:
         _write_assignment(kernel, topology, plane, controller, state.moving)
     if state.event != REASSIGNMENT_ISR_CHANGE:
-        written = new_row(kernel, controller_process(topology, controller), REASSIGNMENT_BEGUN)
-        written.values[0] = state.moving
-        written.values[1] = replicas
-        written.values[2] = adding
-        written.values[3] = removing
-        write_canonical(kernel, written)
+        _write_begun(kernel, topology, controller, state.moving, known)
+
+
+@inner_rule
+def _write_begun(
+    kernel: Kernel, topology: Topology, controller: int, partition: int, known: ControllerPartition
+) -> None:
+    written = new_row(kernel, controller_process(topology, controller), REASSIGNMENT_BEGUN)
+    written.values[0] = partition
+    written.values[1] = known.replicas
+    written.values[2] = known.adding
+    written.values[3] = known.removing
+    write_canonical(kernel, written)
 
 
 @inner_rule
@@ -307,8 +297,9 @@ def _write_assignment(
     request = new_request(kernel, topology, plane, controller, ZK_SET, znode)
     item = add_item(kernel, request, partition)
     item.replicas = known.replicas
-    item.adding = known.adding
-    item.removing = known.removing
+    if plane.rules[controller].assignment_says_what_moves:
+        item.adding = known.adding
+        item.removing = known.removing
     issue(kernel, plane, controller, request)
 
 
@@ -371,7 +362,7 @@ def _move_leader(kernel: Kernel, topology: Topology, plane: ControlPlane, contro
     partition = state.moving
     known = partition_at(topology, plane, controller, partition)
     _bring_added_online(kernel, topology, plane, controller, known.adding)
-    state.leaving = known.removing
+    state.leaving = without(known.replicas, known.target)
     known.replicas = known.target
     known.adding = EMPTY
     known.removing = EMPTY

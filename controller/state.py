@@ -53,6 +53,20 @@ class TopicConfig(Record):
     unclean_leader_election: flag
 
 
+class ReplicaThrottle(Record):
+    """Whether a topic's settings throttle a replica: what it sends as leader, or fetches."""
+
+    leader: flag
+    follower: flag
+
+
+class ThrottledRates(Record):
+    """/config/brokers/<id>: bytes a second of throttled replicas, UNLIMITED without a limit."""
+
+    leader_rate: i64
+    follower_rate: i64
+
+
 class Assignment(Record):
     """What /brokers/topics/<topic> holds of one partition: replica lists."""
 
@@ -304,6 +318,10 @@ class ControlPlane(Tables):
     znodes: Records[Znode]
     znode_watches: Records[ZnodeWatch]
     topic_configs: Records[TopicConfig]
+    #: By row of the replica.
+    throttles: Records[ReplicaThrottle]
+    #: By broker.
+    throttled_rates: Records[ThrottledRates]
     #: By number of the partition.
     assignments: Records[Assignment]
     sessions: Records[Session]

@@ -10,7 +10,12 @@ writes that follow each other closely are pipelined. Sessions are in ``sessions.
 
 from __future__ import annotations
 
-from tidegauge.controller.assignments import list_assignments, store_assignments
+from tidegauge.controller.assignments import begin_assignments, list_assignments, store_assignments
+from tidegauge.controller.replication_throttles import (
+    has_throttles,
+    tell_throttles,
+    write_throttles,
+)
 from tidegauge.controller.sessions import (
     check_sessions,
     close_session,
@@ -60,6 +65,7 @@ from tidegauge.simulation.kinds import (
     ZK_PING,
     ZK_RESPONSE,
     ZK_SET,
+    ZK_THROTTLE,
     ZK_TICK,
 )
 from tidegauge.simulation.links import send
@@ -80,6 +86,7 @@ from tidegauge.simulation.topology import (
     is_log_dir_event,
     log_dir_events_znode,
     state_znode,
+    topic_znode,
 )
 from tidegauge.simulation.zookeeper_errors import (
     BAD_VERSION,
@@ -130,6 +137,8 @@ def handle_zookeeper_event(
         free_event(kernel, answer)
     else:
         send(kernel, answer, departure_us)
+    if event.kind == ZK_CONNECT and has_throttles(topology, plane):
+        tell_throttles(kernel, topology, plane, event.destination, answer.count, departure_us)
     free_event(kernel, event)
 
 
@@ -194,6 +203,8 @@ def _do_write(
         close_session(kernel, topology, plane, request, departure_us)
     elif request.kind == ZK_CONFIGURE:
         configure_topic(kernel, plane, request, departure_us)
+    elif request.kind == ZK_THROTTLE:
+        write_throttles(kernel, topology, plane, request, departure_us)
     elif request.kind == ZK_CREATE and request.znode == CONTROLLER_ZNODE:
         _create_controller(kernel, topology, plane, request, answer, departure_us)
     elif request.kind == ZK_CREATE:
@@ -216,7 +227,7 @@ def _do_write(
 
 @inner_rule
 def _is_write(kind: int) -> bool:
-    return kind in (ZK_CREATE, ZK_SET, ZK_DELETE, ZK_CLOSE, ZK_CONFIGURE)
+    return kind in (ZK_CREATE, ZK_SET, ZK_DELETE, ZK_CLOSE, ZK_CONFIGURE, ZK_THROTTLE)
 
 
 @inner_rule
@@ -373,6 +384,8 @@ def _create(
     answer.version = 0
     _write_znode_row(kernel, plane, request, znode, ZNODE_CREATED)
     parent = parent_of(topology, znode)
+    if parent == TOPICS_ZNODE:
+        begin_assignments(topology, plane, znode - topic_znode(topology, 0))
     if parent == BROKER_IDS_ZNODE and request.count == 1:
         node.version = 1
         _write_znode_row(kernel, plane, request, znode, ZNODE_SET)

@@ -59,6 +59,7 @@ def add_partition(
     fetch.current_leader_epoch = leader_epoch
     fetch.last_fetched_epoch = UNDEFINED
     fetch.answered = False
+    fetch.in_sync = False
     fetch.delayed = False
     if rules.truncation_protocol == TRUNCATE_ON_FETCH and latest_epoch != UNDEFINED:
         fetch.state = FETCHING

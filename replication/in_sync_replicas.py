@@ -135,6 +135,15 @@ def is_under_replicated(rules: ReleaseRules, partition: Partition) -> bool:
 
 
 @rule
+def is_reassigning(partition: Partition) -> bool:
+    """Whether replicas of a partition are being moved, as its leader was told.
+
+    Source: Partition.isReassigning@2.5.0 (KIP-352).
+    """
+    return partition.adding_replicas != EMPTY or partition.removing_replicas != EMPTY
+
+
+@rule
 def effective_min_isr(rules: ReleaseRules, partition: Partition) -> int:
     """How many in-sync replicas acks=all needs.
 

@@ -109,6 +109,8 @@ class Partition(Record):
     replicas: i64
     #: Replicas that an ongoing reassignment adds; a replica list.
     adding_replicas: i64
+    #: ... and those that it will remove.
+    removing_replicas: i64
     #: Where the views of the followers begin: slot s is at ``first_follower + s``.
     first_follower: i64
     #: ``min.insync.replicas`` of the topic.
@@ -146,10 +148,34 @@ class PartitionFetchState(Record):
     last_fetched_epoch: i64
     #: A response has been taken since the partition was handed over (Kafka: ``lag`` is known).
     answered: flag
+    #: ... and its records reached the leader's high watermark (Kafka: ``isReplicaInSync``).
+    in_sync: flag
     #: No request until the back-off is over.
     delayed: flag
     #: Given up until the next LeaderAndIsr (Kafka: ``failedPartitions``).
     failed: flag
+
+
+class QuotaSample(Record):
+    """One window of a rate (Kafka: ``SampledStat.Sample``)."""
+
+    #: When it began.
+    start_ms: i64
+    size_bytes: i64
+
+
+class ReplicationQuota(Record):
+    """Throttled replication of a broker in one direction (Kafka: ``ReplicationQuotaManager``)."""
+
+    #: leader- or follower.replication.throttled.rate; UNLIMITED where none is set.
+    bytes_per_second: i64
+    #: replication.quota.window.num, and replication.quota.window.size.seconds in milliseconds.
+    window_count: i64
+    window_ms: i64
+    #: Where its samples lie, how many there are, and which is the current one.
+    first_sample: i64
+    sample_count: i64
+    current: i64
 
 
 class LeaderAndIsr(Record):

@@ -47,6 +47,19 @@ DEFAULTS: Table = {
     "replica.socket.timeout.ms": (
         Cell("0.10.2.0", 30_000, "KafkaConfig.ReplicaSocketTimeoutMs@0.10.2.0"),
     ),
+    # How replication is throttled. The rates are settings that only the cluster itself keeps.
+    "leader.replication.throttled.rate": (
+        Cell("0.10.2.0", 2**63 - 1, "KIP-73, DynamicConfig.Broker@0.10.2.0"),
+    ),
+    "follower.replication.throttled.rate": (
+        Cell("0.10.2.0", 2**63 - 1, "KIP-73, DynamicConfig.Broker@0.10.2.0"),
+    ),
+    "replication.quota.window.num": (
+        Cell("0.10.2.0", 11, "KIP-73, KafkaConfig.NumReplicationQuotaSamples@0.10.2.0"),
+    ),
+    "replication.quota.window.size.seconds": (
+        Cell("0.10.2.0", 1, "KIP-73, KafkaConfig.ReplicationQuotaWindowSizeSeconds@0.10.2.0"),
+    ),
     # How a broker answers.
     "num.io.threads": (
         Cell("0.10.2.0", 8, "KafkaConfig.NumIoThreads@0.10.2.0"),
@@ -86,6 +99,16 @@ DEFAULTS: Table = {
     # A setting from 3.8 on, before it a constant of the same value.
     "log.initial.task.delay.ms": (
         Cell("0.10.2.0", 30_000, "LogManager.InitialTaskDelayMs@0.10.2.0"),
+    ),
+    # What groups of consumers commit.
+    "offsets.topic.num.partitions": (
+        Cell("0.10.2.0", 50, "OffsetConfig.DefaultOffsetsTopicNumPartitions@0.10.2.0"),
+    ),
+    "offsets.topic.replication.factor": (
+        Cell("0.10.2.0", 3, "OffsetConfig.DefaultOffsetsTopicReplicationFactor@0.10.2.0"),
+    ),
+    "offsets.commit.timeout.ms": (
+        Cell("0.10.2.0", 5_000, "OffsetConfig.DefaultOffsetCommitTimeoutMs@0.10.2.0"),
     ),
     # The controller, and ZooKeeper.
     "zookeeper.session.timeout.ms": (

@@ -206,6 +206,9 @@ class ReleaseRules(Record):
     #: /controller is created and the controller epoch raised in one transaction, and every
     #: write of the controller checks that epoch.
     controller_fenced_by_epoch: flag
+    #: An assignment says which replicas are added and removed (KIP-455); before, only
+    #: /admin/reassign_partitions said where they are to be.
+    assignment_says_what_moves: flag
     #: A broker that is back with another registration has failed and started.
     bounced_brokers_detected: flag
     #: A new controller takes dead replicas out of ISRs before it elects leaders.

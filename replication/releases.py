@@ -389,6 +389,10 @@ RULE_CELLS: Table = {
         Cell("0.10.2.0", False, "KafkaController.onControllerFailover@1.0.0"),
         Cell("1.1.0", True, "KAFKA-5642, KafkaController.onControllerFailover@1.1.0"),
     ),
+    "assignment_says_what_moves": (
+        Cell("0.10.2.0", False, "KafkaController.onPartitionReassignment@0.10.2.0"),
+        Cell("2.4.0", True, "KIP-455, KafkaController.onPartitionReassignment@2.4.0"),
+    ),
     "controller_fenced_by_epoch": (
         Cell("0.10.2.0", False, "KafkaController.elect@2.0.1"),
         Cell("2.1.0", True,

@@ -55,6 +55,45 @@ class Client(Record):
     #: It processes until then.
     busy_until_us: i64
 
+    # Consumers whose group commits (``consumer_group.py``).
+    #: The partition of __consumer_offsets that is their group's; -1: it does not commit.
+    group_partition: i64
+    #: What records of it are about that say whether this one is a member (``CommitKey``).
+    member_key: i64
+    auto_commit_interval_ms: i64
+    heartbeat_interval_ms: i64
+    session_timeout_ms: i64
+    #: It reads on while it looks for the coordinator.
+    reads_without_coordinator: flag
+    #: How often it was started before.
+    restarts: i64
+    #: The broker that it takes for the coordinator, -1 none; whether that one has answered as such;
+    #: when it lost the last one that had.
+    coordinator: i64
+    coordinator_answers: flag
+    #: The broker that was written down as found last; it was written down as lost since.
+    coordinator_told: i64
+    loss_told: flag
+    coordinator_lost_us: i64
+    #: It is a member, and knows from where on to read.
+    joined: flag
+    #: What it has asked last of all that concerns the group, whether the answer is waited for,
+    #: and whom it asked when.
+    group_request: i64
+    group_waits: flag
+    group_asked: i64
+    group_sent_us: i64
+    #: Grows when something else is next: timers that were set before mean nothing.
+    group_turn: i64
+    #: The same of the commit in flight; and how often commits have failed since when.
+    commit_request: i64
+    commit_waits: flag
+    commit_asked: i64
+    commit_sent_us: i64
+    commit_turn: i64
+    commit_failures: i64
+    commits_fail_since_us: i64
+
     #: Its partitions: where they lie in ``Clients.targets``.
     first_target: i64
     target_count: i64
@@ -102,6 +141,12 @@ class Target(Record):
     leader_epoch: i64
     #: Consumers: the offset to be read next.
     position: i64
+    #: ... and of consumers whose group commits: up to where records are processed, and when all
+    #: that was taken is; what is committed (-1 nothing); the high watermark that was seen last.
+    processed: i64
+    processed_us: i64
+    committed: i64
+    high_watermark: i64
 
 
 class Connection(Record):
@@ -188,6 +233,18 @@ class Step(Record):
     #: Where partitions are moved: in ``Clients.moves``.
     first_move: i64
     move_count: i64
+    #: The limits that are set for throttled replication, in bytes a second; -1: it stays.
+    leader_rate: i64
+    follower_rate: i64
+    #: ... for these brokers, in ``Clients.members``.
+    first_broker: i64
+    broker_count: i64
+    #: Which replicas are throttled: in ``Clients.throttled``.
+    first_throttled: i64
+    throttled_count: i64
+    #: The clients that are started anew: processes one after the other.
+    first_process: i64
+    process_count: i64
     #: The topic that is created, or whose settings change; of these, -1: this one stays.
     topic: i64
     min_insync_replicas: i64
@@ -245,6 +302,15 @@ class RolledBroker(Record):
     fault: i64
 
 
+class Throttled(Record):
+    """The replicas of a partition that a step throttles; -1: those that are stay so."""
+
+    partition: i64
+    #: Replica lists: what they send as leaders, what they fetch as followers.
+    leaders: i64
+    followers: i64
+
+
 class BatchPool(Record):
     """Free batches: one record."""
 
@@ -270,3 +336,4 @@ class Clients(Tables):
     moves: Records[Move]
     rolls: Records[Roll]
     rolled: Records[RolledBroker]
+    throttled: Records[Throttled]

@@ -16,20 +16,36 @@ from tidegauge.simulation.client_metadata import (
 )
 from tidegauge.simulation.client_state import CONSUMER, OPERATOR, PRODUCER, Clients
 from tidegauge.simulation.consumer import (
+    forget_fetches,
     handle_consumer_polls,
     handle_consumer_response,
     handle_fetch_times_out,
     lose_fetch,
     poll_all,
 )
+from tidegauge.simulation.consumer_group import (
+    begin_group,
+    commits,
+    handle_commit_due,
+    handle_consumer_sample,
+    handle_group_due,
+    handle_group_response,
+    lose_group_requests,
+    restart_consumer,
+)
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     CLIENT_START,
+    COMMIT_DUE,
     CONSUMER_POLLS,
     CONSUMER_RESPONSE,
+    CONSUMER_RESTARTS,
+    CONSUMER_SAMPLE,
     DISCONNECTED,
     FETCH,
+    GROUP_DUE,
+    GROUP_RESPONSE,
     METADATA,
     METADATA_REFRESH,
     METADATA_RESPONSE,
@@ -88,6 +104,8 @@ def handle_client_event(kernel: Kernel, topology: Topology, clients: Clients, ev
         handle_producer_retries(kernel, topology, clients, event)
     elif event.kind == DISCONNECTED:
         _lose_connection(kernel, topology, clients, event)
+    elif GROUP_RESPONSE <= event.kind <= CONSUMER_RESTARTS:
+        _keep_group(kernel, topology, clients, event)
     else:
         _keep_metadata(kernel, topology, clients, event)
     free_event(kernel, event)
@@ -105,6 +123,27 @@ def _lose_connection(kernel: Kernel, topology: Topology, clients: Clients, event
         lose_produce_requests(kernel, topology, clients, process, event.source, event.offset)
     elif client.kind == CONSUMER:
         lose_fetch(kernel, topology, clients, process, event.source, event.offset)
+        if commits(client):
+            lose_group_requests(kernel, client, process, event.source, event.offset)
+
+
+@inner_rule
+def _keep_group(kernel: Kernel, topology: Topology, clients: Clients, event: Event) -> None:
+    """What has to do with a consumer's group."""
+    process = event.destination
+    client = clients.clients[client_of(topology, process)]
+    if event.kind == GROUP_RESPONSE:
+        if handle_group_response(kernel, topology, clients, event):
+            poll_all(kernel, topology, clients, process)
+    elif event.kind == GROUP_DUE:
+        handle_group_due(kernel, topology, clients, event)
+    elif event.kind == COMMIT_DUE:
+        handle_commit_due(kernel, topology, clients, event)
+    elif event.kind == CONSUMER_SAMPLE:
+        handle_consumer_sample(kernel, topology, clients, event)
+    else:
+        forget_fetches(topology, clients, process)
+        restart_consumer(kernel, client, process)
 
 
 @inner_rule
@@ -151,6 +190,8 @@ def _keep_metadata(kernel: Kernel, topology: Topology, clients: Clients, event: 
         request_metadata(kernel, topology, clients, process)
         if client.kind == PRODUCER:
             plan_next_batch(kernel, client, process)
+        elif commits(client):
+            begin_group(kernel, client, process)
     elif event.kind == METADATA_REFRESH:
         client.refresh_timer = False
         request_metadata(kernel, topology, clients, process)

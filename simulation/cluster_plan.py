@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from tidegauge.simulation.java_hash import java_abs, java_hash
 from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, ZOOKEEPER
 from tidegauge.simulation.scenario import Scenario
 from tidegauge.simulation.scenario_faults import (
@@ -22,7 +23,12 @@ from tidegauge.simulation.scenario_faults import (
     Selector,
     fault_name,
 )
-from tidegauge.simulation.scenario_steps import DeleteTopicStep, ReassignStep
+from tidegauge.simulation.scenario_settings import OFFSETS_TOPIC
+from tidegauge.simulation.scenario_steps import (
+    AlterReassignmentsStep,
+    DeleteTopicStep,
+    ReassignStep,
+)
 from tidegauge.simulation.scenario_workload import ClientGroup, ConsumerGroup, ProducerGroup
 
 #: The name of the client that creates topics and takes the steps.
@@ -167,13 +173,39 @@ class ClusterPlan:
         return max(sizes, default=_DEFAULT_RECORD_BYTES)
 
     @cached_property
+    def has_commits(self) -> bool:
+        """Whether any group commits offsets."""
+        return any(self.commits(group) for group in self.scenario.workload.consumers)
+
+    def commits(self, group: ConsumerGroup) -> bool:
+        """Whether a group commits offsets."""
+        return bool(self.scenario.consumer_settings(group)["enable.auto.commit"])
+
+    def group_partition(self, group: ConsumerGroup) -> int:
+        """The partition of __consumer_offsets whose leader coordinates a group.
+
+        Source: GroupMetadataManager.partitionFor@2.6.0.
+        """
+        numbers = self._offsets_partitions
+        return numbers[java_abs(java_hash(group.name)) % len(numbers)]
+
+    @cached_property
+    def _offsets_partitions(self) -> list[int]:
+        return [
+            index
+            for index, partition in enumerate(self.partitions)
+            if partition.topic == OFFSETS_TOPIC
+        ]
+
+    @cached_property
     def admin_znodes(self) -> int:
         """How many znodes of /admin there are by which replicas are moved and topics deleted.
 
         None where no step does either: nobody watches them then, as nothing would ever happen.
         """
         steps = self.scenario.steps
-        has_any = any(isinstance(step, ReassignStep | DeleteTopicStep) for step in steps)
+        asking = ReassignStep | AlterReassignmentsStep | DeleteTopicStep
+        has_any = any(isinstance(step, asking) for step in steps)
         return 2 + len(self.scenario.topics) if has_any else 0
 
     @cached_property

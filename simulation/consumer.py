@@ -1,9 +1,9 @@
 """A consumer: fetches from every broker that leads some of its partitions, up to the HW.
 
 Partitions are shared out among the members of a group once, at the start; there is no
-rebalancing. To each leader there is one fetch in flight. A consumer that is given a rate
-processes what it got before it fetches again, and so falls behind producers that are
-faster.
+rebalancing. Where a group that commits begins its coordinator says (``consumer_group.py``). To each
+leader there is one fetch in flight. A consumer that is given a rate processes what it got before it
+fetches again, and so falls behind producers that are faster.
 
 Source: ``Fetcher`` @2.4.0 of the clients.
 """
@@ -13,7 +13,8 @@ from __future__ import annotations
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.client_metadata import client_of, request_metadata
-from tidegauge.simulation.client_state import Client, Clients, Connection
+from tidegauge.simulation.client_state import Client, Clients, Connection, Target
+from tidegauge.simulation.consumer_group import commits, reads
 from tidegauge.simulation.events import add_item, free_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import CONSUMER_POLLS, FETCH, REQUEST_TIMES_OUT
@@ -40,7 +41,7 @@ def poll(kernel: Kernel, topology: Topology, clients: Clients, process: int, bro
     client = clients.clients[number]
     connection = clients.connections[number * topology.sizes[0].brokers + broker]
     now_us = kernel.context[0].time_us
-    if connection.fetch != 0 or connection.poll_timer:
+    if connection.fetch != 0 or connection.poll_timer or not reads(client):
         return
     if client.busy_until_us > now_us:
         connection.poll_timer = True
@@ -103,6 +104,8 @@ def handle_consumer_response(
     if connection.fetch != answer.request:
         return
     connection.fetch = 0
+    if not reads(client):
+        return
     stale = False
     records = 0
     cursor = answer.first_item
@@ -144,10 +147,23 @@ def _take_records(
         row.values[2] = item.end_offset
         row.values[3] = item.high_watermark
         write_minor(kernel, row)
+    known.high_watermark = max(known.high_watermark, item.high_watermark)
     if item.offset != known.position or item.end_offset <= item.offset:
         return 0
+    if commits(client):
+        _note_processed(kernel, client, known, item.end_offset - item.offset)
     known.position = item.end_offset
     return item.end_offset - item.offset
+
+
+@inner_rule
+def _note_processed(kernel: Kernel, client: Client, known: Target, records: int) -> None:
+    """What was taken before is processed by now, or will be together with these records."""
+    now_us = kernel.context[0].time_us
+    if known.processed_us <= now_us:
+        known.processed = known.position
+    begins_us = max(client.busy_until_us, now_us)
+    known.processed_us = begins_us + records * client.record_ns // 1000
 
 
 @inner_rule
@@ -162,6 +178,7 @@ def _reset(
     known.position = item.log_start_offset
     if client.resets_to_latest:
         known.position = item.high_watermark
+    known.processed = known.position
     row.values[2] = known.position
     write_canonical(kernel, row)
 
@@ -193,6 +210,15 @@ def lose_fetch(
         timer.broker = broker
         backoff_us = client.retry_backoff_ms * 1000
         set_timer(kernel, timer, kernel.context[0].time_us + backoff_us)
+
+
+@inner_rule
+def forget_fetches(topology: Topology, clients: Clients, process: int) -> None:
+    """A consumer is started anew: what was on its way to it is for nobody."""
+    number = client_of(topology, process)
+    brokers = topology.sizes[0].brokers
+    for index in range(number * brokers, (number + 1) * brokers):
+        clients.connections[index].fetch = 0
 
 
 @inner_rule

@@ -17,6 +17,7 @@ COST_NAMES = (
     *("controller_event", "controller_partition"),
     *("broker_start", "log_load", "log_recovery", "log_recovery_mebibyte", "broker_stop"),
     *("controller_failover_partition", "broker_ready", "controller_election"),
+    *("offsets_load", "offsets_load_mebibyte"),
 )
 REQUEST = code(int(NETWORK_TABLES) + 0)
 REQUEST_PARTITION = code(int(NETWORK_TABLES) + 1)
@@ -36,6 +37,8 @@ BROKER_STOP = code(int(NETWORK_TABLES) + 14)
 CONTROLLER_FAILOVER_PARTITION = code(int(NETWORK_TABLES) + 15)
 BROKER_READY = code(int(NETWORK_TABLES) + 16)
 CONTROLLER_ELECTION = code(int(NETWORK_TABLES) + 17)
+OFFSETS_LOAD = code(int(NETWORK_TABLES) + 18)
+OFFSETS_LOAD_MEBIBYTE = code(int(NETWORK_TABLES) + 19)
 
 
 @inner_rule

@@ -1,10 +1,10 @@
 """Frames: the messages that one group of processes hands to another at the end of a window.
 
 A frame is a header and rows: length, checksum, generation, window number, the sender's next
-event time, how many events, entries of partition data and changes of what all brokers are told
-(``metadata_log.py``) there are, and then these as they lie in memory, in the order in which
-they were sent. Indexes mean nothing to the receiver:
-chains are laid out in order, and each event says how many entries are its own.
+event time, how many events, entries of partition data, changes of what all brokers are told
+(``metadata_log.py``) and of what groups of consumers commit (``offset_commits.py``) there are, and
+then these as they lie in memory, in the order in which they were sent. Indexes mean nothing to the
+receiver: chains are laid out in order, and each event says how many entries are its own.
 """
 
 from __future__ import annotations
@@ -19,9 +19,16 @@ from numpy.typing import NDArray
 from tidegauge.replication.compiled import rule
 from tidegauge.replication.records import Record, Records, i64, new_records
 from tidegauge.simulation.events import free_all, push
-from tidegauge.simulation.kernel import NONE, Event, Kernel, MetadataChange, PartitionData
+from tidegauge.simulation.kernel import (
+    NONE,
+    Event,
+    Kernel,
+    MetadataChange,
+    OffsetCommit,
+    PartitionData,
+)
 
-_HEADER = struct.Struct("<QIIQqQQQ")
+_HEADER = struct.Struct("<QIIQqQQQQ")
 
 
 class FrameError(ValueError):
@@ -44,15 +51,23 @@ class FrameHeader(NamedTuple):
     events: int
     items: int
     changes: int
+    commits: int
+
+
+class FrameRows(NamedTuple):
+    """What a frame brings."""
+
+    events: Records[Event]
+    items: Records[PartitionData]
+    changes: Records[MetadataChange]
+    commits: Records[OffsetCommit]
 
 
 class Frame(NamedTuple):
     """A frame as its receiver reads it."""
 
     header: FrameHeader
-    events: Records[Event]
-    items: Records[PartitionData]
-    changes: Records[MetadataChange]
+    rows: FrameRows
 
 
 @rule
@@ -146,15 +161,11 @@ def take_events(kernel: Kernel, events: Records[Event], items: Records[Partition
         push(kernel, event)
 
 
-def encode_frame(
-    header: FrameHeader,
-    events: Records[Event],
-    items: Records[PartitionData],
-    changes: Records[MetadataChange],
-) -> bytes:
+def encode_frame(generation: int, window: int, next_event_us: int, rows: FrameRows) -> bytes:
     """A frame as bytes."""
-    rows = _bytes_of(events) + _bytes_of(items) + _bytes_of(changes)
-    return _HEADER.pack(len(rows), zlib.crc32(rows), *header) + rows
+    header = FrameHeader(generation, window, next_event_us, *(len(table) for table in rows))
+    brought = b"".join(_array_of(table).tobytes() for table in rows)
+    return _HEADER.pack(len(brought), zlib.crc32(brought), *header) + brought
 
 
 def decode_frame(data: bytes) -> Frame:
@@ -172,23 +183,19 @@ def decode_frame(data: bytes) -> Frame:
         raise FrameError(f"a frame should bring {length} bytes of rows, not {len(rows)}")
     if zlib.crc32(rows) != checksum:
         raise FrameError(f"the checksum of the frame of window {header.window} does not match")
-    events = new_records(Event, header.events)
-    items = new_records(PartitionData, header.items)
-    changes = new_records(MetadataChange, header.changes)
+    tables = FrameRows(
+        new_records(Event, header.events),
+        new_records(PartitionData, header.items),
+        new_records(MetadataChange, header.changes),
+        new_records(OffsetCommit, header.commits),
+    )
     first = 0
-    for table in (events, items, changes):
+    for table in tables:
         column = _array_of(table).view(np.uint8)
         column[:] = np.frombuffer(rows, np.uint8, len(column), first)
         first += len(column)
-    return Frame(header, events, items, changes)
+    return Frame(header, tables)
 
 
-_Rows = Records[Event] | Records[PartitionData] | Records[MetadataChange]
-
-
-def _array_of(rows: _Rows) -> NDArray[np.void]:
+def _array_of(rows: object) -> NDArray[np.void]:
     return np.asarray(rows).view(np.ndarray)
-
-
-def _bytes_of(rows: _Rows) -> bytes:
-    return _array_of(rows).tobytes()

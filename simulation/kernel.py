@@ -277,6 +277,11 @@ class Context(Record):
     #: of it the other groups have not been sent.
     metadata_changes: i64
     first_unsent_change: i64
+    #: The same of what groups of consumers have committed (``offset_commits.py``).
+    offset_commits: i64
+    first_unsent_commit: i64
+    #: Entries of it that are kept free while a handler runs; 0: no group commits anything.
+    commit_reserve: i64
     #: A broker has checkpoints to be written to files, or read from them.
     files_due: flag
     #: ... and that is to be done.
@@ -375,6 +380,34 @@ class MetadataHead(Record):
     change: i64
 
 
+class OffsetCommit(Record):
+    """What one record of __consumer_offsets says (``offset_commits.py``)."""
+
+    #: What it is about.
+    key: i64
+    #: The record: leader epoch and offset within its partition.
+    leader_epoch: i64
+    offset: i64
+    #: The committed offset; of a consumer, whether it is a member.
+    committed: i64
+    #: The entry of the same key before it.
+    previous: i64
+    #: A coordinator of this group of processes made it, so the others have to be told.
+    own: flag
+
+
+class CommitKey(Record):
+    """What records of __consumer_offsets are about: partitions that groups read, then clients."""
+
+    #: The partition of __consumer_offsets in which they are; -1: it is never committed.
+    partition: i64
+    #: The newest entry about it; -1 none.
+    newest: i64
+    #: Of members: whose it is, and how long it may be silent.
+    process: i64
+    session_timeout_us: i64
+
+
 class KindCount(Record):
     """How many events of a kind were handled."""
 
@@ -410,3 +443,6 @@ class Kernel(Tables):
     kind_counts: Records[KindCount]
     metadata_changes: Records[MetadataChange]
     metadata_heads: Records[MetadataHead]
+    offset_commits: Records[OffsetCommit]
+    #: By place in ``Clients.targets``, then by client.
+    commit_keys: Records[CommitKey]

@@ -26,6 +26,8 @@ LAST_FAULT_KIND = code(6)
 DISCONNECTED = code(7)
 
 # A broker: requests that one of num.io.threads handles.
+FIND_COORDINATOR = code(8)
+HEARTBEAT = code(9)
 PRODUCE = code(10)
 FETCH = code(11)
 OFFSETS_FOR_LEADER_EPOCH = code(12)
@@ -34,8 +36,11 @@ METADATA = code(14)
 LEADER_AND_ISR = code(15)
 UPDATE_METADATA = code(16)
 STOP_REPLICA = code(17)
-FIRST_REQUEST = PRODUCE
-LAST_REQUEST = STOP_REPLICA
+OFFSET_COMMIT = code(18)
+#: A consumer joins its group, and is told what the group has committed.
+JOIN_GROUP = code(19)
+FIRST_REQUEST = FIND_COORDINATOR
+LAST_REQUEST = JOIN_GROUP
 
 # A broker: answers to its own requests.
 FETCH_RESPONSE = code(20)
@@ -65,6 +70,10 @@ RECOVERY_POINT_CHECKPOINT = code(43)
 SHUTDOWN_RETRIES = code(44)
 SHUTDOWN_GIVES_UP = code(45)
 BROKER_STOPS = code(46)
+#: A coordinator has read what its partition of __consumer_offsets holds.
+OFFSETS_LOADED = code(68)
+#: A member of a group may not have been heard for its session time-out.
+MEMBER_EXPIRES = code(65)
 #: AlterPartition: time to send (again), and the request in flight fails.
 ALTER_PARTITION_DUE = code(49)
 ALTER_PARTITION_GIVES_UP = code(27)
@@ -76,6 +85,7 @@ LOG_DIR_FAILS = code(26)
 
 # A broker: news of ZooKeeper.
 CONFIG_CHANGED = code(48)
+THROTTLES_CHANGED = code(67)
 
 # ZooKeeper: requests, and its tick.
 ZK_CONNECT = code(50)
@@ -92,6 +102,8 @@ ZK_CLOSE = code(59)
 ZK_IS_QUIESCENT = code(62)
 #: A topic's settings are written, and all brokers that watch are told.
 ZK_CONFIGURE = code(63)
+#: Throttles of replication are written, and the brokers told.
+ZK_THROTTLE = code(64)
 
 # Who uses ZooKeeper: its answers and events.
 ZK_RESPONSE = code(60)
@@ -106,6 +118,8 @@ CONTROL_RESPONSE = code(73)
 BROKER_DIED = code(74)
 CONTROLLED_SHUTDOWN = code(75)
 ALTER_PARTITION = code(69)
+#: Somebody replaces reassignments, or cancels them.
+ALTER_REASSIGNMENTS = code(66)
 CONTROL_RETRIES = code(76)
 CONTROL_GIVES_UP = code(77)
 AUTO_LEADER_REBALANCE = code(78)
@@ -126,9 +140,16 @@ STEP_LOOKS = code(90)
 #: A rolling restart looks how far its brokers are, goes on after a pause, or has waited too long.
 ROLL_GOES_ON = code(91)
 ROLL_TIMES_OUT = code(92)
+#: A consumer and its group's coordinator: an answer, something to ask, a commit that is due.
+GROUP_RESPONSE = code(93)
+GROUP_DUE = code(94)
+COMMIT_DUE = code(95)
+CONSUMER_SAMPLE = code(96)
+#: Somebody starts a consumer anew.
+CONSUMER_RESTARTS = code(97)
 
 #: One more than the largest kind.
-KINDS = 96
+KINDS = 98
 
 #: What people call each kind.
 NAMES: dict[int, str] = {

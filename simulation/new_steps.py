@@ -11,7 +11,10 @@ from tidegauge.simulation.client_state import Step
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.java_hash import java_hash
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.scenario_settings import THROTTLED_RATES
 from tidegauge.simulation.scenario_steps import (
+    AlteredMove,
+    AlterReassignmentsStep,
     AskEpochStep,
     BeginFaultStep,
     Condition,
@@ -21,29 +24,39 @@ from tidegauge.simulation.scenario_steps import (
     EndFaultStep,
     FetchStep,
     LeaderIs,
-    Move,
     ObserveStep,
     PreferredElectionStep,
     ProduceStep,
     ReassignStep,
+    RestartConsumersStep,
     StepOfAnyKind,
+    VerifyReassignmentStep,
 )
+from tidegauge.simulation.throttled_replicas import ThrottledPartition, throttled_partitions
 
 #: Buckets of a hash map at first.
 _FEWEST_BUCKETS = 16
 
 
-def new_steps(plan: ClusterPlan, members: list[int], moves: list[tuple[int, int]]) -> Records[Step]:
-    """All steps; the brokers that their conditions name are added to ``members``.
+def new_steps(
+    plan: ClusterPlan,
+    members: list[int],
+    moves: list[tuple[int, int]],
+    throttled: list[ThrottledPartition],
+) -> Records[Step]:
+    """All steps; the brokers that they name are added to ``members``.
 
-    What they move is added to ``moves``: numbers of partitions, with a replica list of each.
+    What they move is added to ``moves``: numbers of partitions, with a replica list of each; the
+    replicas that they throttle to ``throttled``.
     """
     rows = new_records(Step, len(plan.scenario.steps))
     for number, planned in enumerate(plan.scenario.steps):
         _plan_start(plan, planned, rows[number], members)
         _plan_action(plan, planned, rows[number])
-        if isinstance(planned, ReassignStep):
+        if isinstance(planned, ReassignStep | AlterReassignmentsStep):
             _plan_moves(plan, planned, rows[number], moves)
+        elif isinstance(planned, ConfigureStep):
+            _plan_settings(plan, planned, rows[number], members, throttled)
     return rows
 
 
@@ -104,11 +117,6 @@ def _plan_action(plan: ClusterPlan, planned: StepOfAnyKind, step: Step) -> None:
         step.action = step_codes.PREFERS
         if planned.topic is not None and planned.partition is not None:
             step.partition = plan.partition_number(planned.topic, planned.partition)
-    elif isinstance(planned, ConfigureStep):
-        step.action = step_codes.CONFIGURES
-        step.topic = _topic_number(plan, planned.topic)
-        step.min_insync_replicas = int(planned.settings.get("min.insync.replicas", -1))
-        step.unclean = int(planned.settings.get("unclean.leader.election.enable", -1))
     elif isinstance(planned, CreateTopicStep):
         step.action = step_codes.CREATES_TOPIC
         step.topic = _topic_number(plan, planned.topic)
@@ -122,23 +130,66 @@ def _plan_action(plan: ClusterPlan, planned: StepOfAnyKind, step: Step) -> None:
             else step_codes.ENDS_FAULT
         )
         step.fault = [fault.name for fault in plan.scenario.faults].index(planned.fault)
+    elif isinstance(planned, RestartConsumersStep):
+        step.action = step_codes.RESTARTS_CONSUMERS
+        restarted = [
+            2 * len(plan.brokers) + 1 + number
+            for number, client in enumerate(plan.clients)
+            if client.group is not None and client.group.name == planned.group
+        ]
+        step.first_process = restarted[0]
+        step.process_count = len(restarted)
+    elif isinstance(planned, VerifyReassignmentStep):
+        step.action = step_codes.VERIFIES
     else:
         step.action = step_codes.OBSERVES if isinstance(planned, ObserveStep) else step_codes.WAITS
 
 
-def _plan_moves(
-    plan: ClusterPlan, planned: ReassignStep, step: Step, moves: list[tuple[int, int]]
+def _plan_settings(
+    plan: ClusterPlan,
+    planned: ConfigureStep,
+    step: Step,
+    members: list[int],
+    throttled: list[ThrottledPartition],
 ) -> None:
-    step.action = step_codes.REASSIGNS
+    """What a topic, or brokers, are set to; -1 for what stays."""
+    settings = planned.settings
+    step.leader_rate, step.follower_rate = (int(settings.get(name, -1)) for name in THROTTLED_RATES)
+    step.first_broker = len(members)
+    step.first_throttled = len(throttled)
+    if planned.topic is None:
+        step.action = step_codes.CONFIGURES_BROKERS
+        members += [plan.broker_index(broker) for broker in planned.brokers or ()]
+    else:
+        step.action = step_codes.CONFIGURES
+        step.topic = _topic_number(plan, planned.topic)
+        step.min_insync_replicas = int(settings.get("min.insync.replicas", -1))
+        step.unclean = int(settings.get("unclean.leader.election.enable", -1))
+        throttled += throttled_partitions(plan, planned.topic, settings)
+    step.broker_count = len(members) - step.first_broker
+    step.throttled_count = len(throttled) - step.first_throttled
+
+
+def _plan_moves(
+    plan: ClusterPlan,
+    planned: ReassignStep | AlterReassignmentsStep,
+    step: Step,
+    moves: list[tuple[int, int]],
+) -> None:
+    step.action = step_codes.ALTERS_REASSIGNMENTS
+    if isinstance(planned, ReassignStep):
+        step.action = step_codes.REASSIGNS
+        step.leader_rate = step.follower_rate = -1 if planned.throttle is None else planned.throttle
     step.first_move = len(moves)
     step.move_count = len(planned.partitions)
     for move in in_order_of_hashes(planned.partitions):
         number = plan.partition_number(move.topic, move.partition)
         slots = plan.partitions[number].slots
-        moves.append((number, pack(slots.index(plan.broker_index(id_)) for id_ in move.replicas)))
+        replicas = pack(slots.index(plan.broker_index(id_)) for id_ in move.replicas or ())
+        moves.append((number, replicas))
 
 
-def in_order_of_hashes(moves: Sequence[Move]) -> list[Move]:
+def in_order_of_hashes(moves: Sequence[AlteredMove]) -> list[AlteredMove]:
     """The order in which a controller takes them up: that of Scala's hash map.
 
     Source: KafkaController.processZkPartitionReassignment@2.6.3 (partitionsToReassign),
@@ -148,7 +199,7 @@ def in_order_of_hashes(moves: Sequence[Move]) -> list[Move]:
     while len(moves) >= buckets * 3 // 4:
         buckets *= 2
 
-    def place(move: Move) -> tuple[int, int]:
+    def place(move: AlteredMove) -> tuple[int, int]:
         hashed = (31 * (31 + move.partition) + java_hash(move.topic)) & 0xFFFFFFFF
         hashed ^= hashed >> 16
         # Within a bucket by the hash, which is a signed number.

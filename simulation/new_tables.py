@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tidegauge.replication.records import R, Records, column, grown, new_records
 from tidegauge.replication.release_rules import ReleaseRules
+from tidegauge.replication.release_versions import Release
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
 from tidegauge.simulation.client_state import (
@@ -27,12 +28,14 @@ from tidegauge.simulation.client_state import (
     Member,
     Move,
     Target,
+    Throttled,
 )
 from tidegauge.simulation.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedClient
 from tidegauge.simulation.costs import COST_NAMES
-from tidegauge.simulation.java_hash import java_hash
+from tidegauge.simulation.java_hash import java_abs, java_hash
 from tidegauge.simulation.kernel import (
     NONE,
+    CommitKey,
     Context,
     Event,
     Fault,
@@ -43,6 +46,7 @@ from tidegauge.simulation.kernel import (
     Link,
     MetadataChange,
     MetadataHead,
+    OffsetCommit,
     PartitionData,
     Process,
     QuantileUse,
@@ -57,8 +61,13 @@ from tidegauge.simulation.new_steps import new_steps
 from tidegauge.simulation.random_streams import QUANTILES, Quantile
 from tidegauge.simulation.rows import TRACE_ALL, TRACE_TRANSITIONS
 from tidegauge.simulation.scenario_faults import SlowDiskFault
+from tidegauge.simulation.scenario_settings import OFFSETS_TOPIC
 from tidegauge.simulation.scenario_workload import ConsumerGroup, ProducerGroup
+from tidegauge.simulation.throttled_replicas import ThrottledPartition
 from tidegauge.simulation.topology import Sizes, Slot, TopicPartition, Topology
+
+#: Consumers read on while they look for their coordinator (KafkaConsumer.poll@2.5.0).
+_READS_ON = Release.parse("2.5.0")
 
 _NEVER_US = 2**62
 _NEVER_MS = 2**42
@@ -85,6 +94,7 @@ def new_topology(plan: ClusterPlan) -> Topology:
         partition.replicas = pack(range(len(planned.replicas)))
         partition.fetcher_hash = fetcher_hash(planned.topic, planned.number)
         partition.record_bytes = planned.record_bytes
+        partition.holds_offsets = planned.topic == OFFSETS_TOPIC
         for slot, broker in enumerate(planned.slots):
             slots[first_slot + slot].broker = broker
             slots[first_slot + slot].partition = number
@@ -106,9 +116,9 @@ def new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:
 def fetcher_hash(topic: str, partition: int) -> int:
     """What chooses the fetcher thread of a partition: Java's hash of both, made positive.
 
-    Source: AbstractFetcherManager.getFetcherId@0.10.2.0 and @2.8.0, Utils.abs@0.10.2.0.
+    Source: AbstractFetcherManager.getFetcherId@0.10.2.0 and @2.8.0.
     """
-    return (31 * java_hash(topic) + partition) & 0x7FFFFFFF
+    return java_abs((31 * java_hash(topic) + partition) & 0xFFFFFFFF)
 
 
 def new_kernel(
@@ -131,6 +141,8 @@ def new_kernel(
         kind_counts=new_records(KindCount, int(KINDS)),
         metadata_changes=new_records(MetadataChange, 0),
         metadata_heads=new_records(MetadataHead, len(plan.partitions) + len(plan.brokers)),
+        offset_commits=new_records(OffsetCommit, 0),
+        commit_keys=new_commit_keys(plan),
     )
     column(kernel.metadata_heads, "change")[:] = NONE
     empty_lists(kernel.links, "held")
@@ -142,6 +154,7 @@ def new_kernel(
     context.process_count = count
     context.has_files = plan.scenario.checkpoint_files
     context.reserve = reserve
+    context.commit_reserve = reserve if plan.has_commits else 0
     context.item_reserve = item_reserve
     context.trace_level = TRACE_ALL if plan.scenario.trace == "all" else TRACE_TRANSITIONS
     context.sample_period_us = plan.scenario.sample_every_us
@@ -179,6 +192,37 @@ def enlarge_metadata(kernel: Kernel, changes: int) -> None:
     count = int(kernel.context[0].metadata_changes)
     if len(kernel.metadata_changes) - count < changes:
         kernel.metadata_changes = grown(kernel.metadata_changes, 2 * count + 2 * changes)
+
+
+def enlarge_commits(kernel: Kernel, commits: int) -> None:
+    """Enlarge the journal of commits until there is room for so many more, if anybody commits."""
+    count = int(kernel.context[0].offset_commits)
+    if kernel.context[0].commit_reserve > 0 and len(kernel.offset_commits) - count < commits:
+        kernel.offset_commits = grown(kernel.offset_commits, 2 * count + 2 * commits)
+
+
+def new_commit_keys(plan: ClusterPlan) -> Records[CommitKey]:
+    """What groups commit: an offset of each partition that a client reads, then the clients."""
+    if not plan.has_commits:
+        return new_records(CommitKey, 0)
+    partitions = []
+    members = new_records(CommitKey, len(plan.clients))
+    for number, client in enumerate(plan.clients):
+        group = client.group
+        partition = -1
+        if isinstance(group, ConsumerGroup) and plan.commits(group):
+            partition = plan.group_partition(group)
+            settings = plan.scenario.consumer_settings(group)
+            members[number].session_timeout_us = 1000 * int(settings["session.timeout.ms"])
+        partitions += [partition] * len(plan.partitions_of(client))
+        members[number].partition = partition
+        members[number].process = 2 * len(plan.brokers) + 1 + number
+    keys = new_records(CommitKey, len(partitions) + len(members))
+    column(keys, "partition")[: len(partitions)] = partitions
+    for number in range(len(members)):
+        keys[len(partitions) + number] = members[number]
+    column(keys, "newest")[:] = NONE
+    return keys
 
 
 def empty_lists(rows: Records[R], field: str) -> None:
@@ -227,15 +271,17 @@ def _quantiles(plan: ClusterPlan) -> Records[Quantile]:
 def new_clients(plan: ClusterPlan) -> Clients:
     """Clients that have not begun."""
     targets = [plan.partitions_of(client) for client in plan.clients]
+    target_count = sum(len(numbers) for numbers in targets)
     members: list[int] = []
     moves: list[tuple[int, int]] = []
-    step_rows = new_steps(plan, members, moves)
+    throttled: list[ThrottledPartition] = []
+    step_rows = new_steps(plan, members, moves, throttled)
     rolls, rolled = new_rolls(plan)
     clients = Clients(
         pool=new_records(BatchPool, 1),
         clients=new_records(Client, len(plan.clients)),
         known=new_records(MetadataPosition, len(plan.clients)),
-        targets=new_records(Target, sum(len(numbers) for numbers in targets)),
+        targets=new_records(Target, target_count),
         connections=new_records(Connection, len(plan.clients) * len(plan.brokers)),
         batches=new_records(Batch, 0),
         steps=step_rows,
@@ -243,7 +289,11 @@ def new_clients(plan: ClusterPlan) -> Clients:
         moves=new_records(Move, len(moves)),
         rolls=rolls,
         rolled=rolled,
+        throttled=new_records(Throttled, len(throttled)),
     )
+    for place, each in enumerate(throttled):
+        row = clients.throttled[place]
+        row.partition, row.leaders, row.followers = each
     column(clients.members, "broker")[:] = members
     column(clients.moves, "partition")[:] = [partition for partition, _ in moves]
     column(clients.moves, "replicas")[:] = [replicas for _, replicas in moves]
@@ -265,6 +315,7 @@ def new_clients(plan: ClusterPlan) -> Clients:
         last_target = first_target + len(targets[number])
         column(clients.targets, "partition")[first_target:last_target] = targets[number]
         first_target = last_target
+        client.member_key = target_count + number
         _plan_client(plan, planned, client)
     return clients
 
@@ -287,6 +338,9 @@ def enlarge_clients(clients: Clients) -> None:
 def _plan_client(plan: ClusterPlan, planned: PlannedClient, client: Client) -> None:
     group = planned.group
     client.waiting = NONE
+    client.group_partition = NONE
+    client.coordinator = NONE
+    client.coordinator_told = NONE
     if group is None:
         client.kind = OPERATOR
         return
@@ -328,5 +382,11 @@ def _plan_consumer(plan: ClusterPlan, group: ConsumerGroup, client: Client) -> N
     client.fetch_min_bytes = int(settings["fetch.min.bytes"])
     client.max_partition_fetch_bytes = int(settings["max.partition.fetch.bytes"])
     client.resets_to_latest = settings["auto.offset.reset"] == "latest"
+    if plan.commits(group):
+        client.group_partition = plan.group_partition(group)
+    client.auto_commit_interval_ms = int(settings["auto.commit.interval.ms"])
+    client.heartbeat_interval_ms = int(settings["heartbeat.interval.ms"])
+    client.session_timeout_ms = int(settings["session.timeout.ms"])
+    client.reads_without_coordinator = Release.parse(plan.scenario.release) >= _READS_ON
     if group.records_per_second is not None:
         client.record_ns = round(1_000_000_000 * group.clients / group.records_per_second)

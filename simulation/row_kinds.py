@@ -122,6 +122,20 @@ LOG_DIR_FAILED = code(75)
 REPLICA_OFFLINE = code(76)
 LOG_DIR_EVENT_READ = code(77)
 REPLICA_FOUND_OFFLINE = code(78)
+THROTTLES_APPLIED = code(79)
+COORDINATOR_LOADING = code(80)
+COORDINATOR_LOADED = code(81)
+COORDINATOR_UNLOADED = code(82)
+MEMBER_JOINED = code(83)
+MEMBER_EXPIRED = code(84)
+COORDINATOR_FOUND = code(85)
+COORDINATOR_LOST = code(86)
+CONSUMER_RESUMED = code(87)
+COMMITS_FAIL = code(88)
+COMMITS_SUCCEED_AGAIN = code(89)
+CONSUMER_SAMPLED = code(90)
+OFFSET_COMMITTED = code(91)
+BROKER_SAMPLED = code(92)
 
 # fmt: off
 _CANONICAL = (
@@ -149,6 +163,9 @@ _CANONICAL = (
     (CONTROLLED_SHUTDOWN_ANSWERED, "controlled_shutdown_answered",
      "broker attempt error remaining",
      "a broker that is to stop is told how many partitions it still leads"),
+    (THROTTLES_APPLIED, "throttles_applied",
+     "broker leader_rate_bytes follower_rate_bytes leader_replicas follower_replicas",
+     "a broker throttles so many of its replicas, to bytes a second; -1: without a limit"),
     (REPLICA_STOPPED, "replica_stopped", "partition leader_epoch",
      "a replica does not fetch any more, as a StopReplica told it"),
     (LOG_DELETED, "log_deleted", "partition log_end_offset",
@@ -273,6 +290,28 @@ _CANONICAL = (
      "a batch was appended again by a retry of its producer"),
     (CONSUMER_RESET, "consumer_reset", "partition offset new_offset",
      "a consumer's offset was out of range"),
+    (COORDINATOR_LOADING, "coordinator_loading",
+     "partition leader_epoch log_end_offset until_us",
+     "a broker leads a partition of __consumer_offsets, and reads it to coordinate its groups"),
+    (COORDINATOR_LOADED, "coordinator_loaded",
+     "partition leader_epoch log_end_offset offset_count member_count",
+     "a broker has read what groups have committed, and coordinates them"),
+    (COORDINATOR_UNLOADED, "coordinator_unloaded", "partition leader_epoch",
+     "a broker coordinates the groups of a partition no more"),
+    (MEMBER_JOINED, "member_joined", "partition from_process start",
+     "a coordinator takes a consumer into its group; start: how often it was started before"),
+    (MEMBER_EXPIRED, "member_expired", "partition from_process silent_us",
+     "a coordinator takes a consumer out of its group: it was not heard for session.timeout.ms"),
+    (COORDINATOR_FOUND, "coordinator_found", "partition broker missing_us",
+     "a consumer has found who coordinates its group, missing_us after it has lost the last one"),
+    (COORDINATOR_LOST, "coordinator_lost", "partition broker error",
+     "a consumer takes its group's coordinator for gone, or for another one"),
+    (CONSUMER_RESUMED, "consumer_resumed", "partition offset committed_offset new_offset",
+     "a consumer has joined its group, and reads on at new_offset; -1: it had, or finds, none"),
+    (COMMITS_FAIL, "commits_fail", "partition broker error",
+     "commits of a group whose offsets are in this partition begin to fail at this coordinator"),
+    (COMMITS_SUCCEED_AGAIN, "commits_succeed_again", "partition broker failures failing_us",
+     "... and one has succeeded again"),
     (CLIENT_TOTALS, "client_totals",
      "records_acknowledged records_failed records_duplicated records_consumed",
      "what a client has done, at the end of the run"),
@@ -280,6 +319,11 @@ _CANONICAL = (
 _SAMPLES = (
     (SAMPLED, "sampled", "partition leads log_end_offset high_watermark",
      "a replica's ends, every sample_every of the scenario"),
+    (BROKER_SAMPLED, "broker_sampled",
+     "broker partitions leaders under_replicated under_min_isr at_min_isr reassigning",
+     "what a broker's gauges say as often: replicas it hosts, and of those that it leads"),
+    (CONSUMER_SAMPLED, "consumer_sampled", "partition offset committed_offset high_watermark",
+     "a consumer that commits, as often: where it reads, and the last high watermark it saw"),
 )
 _DETAILS = (
     (APPENDED, "appended", "partition leads base_offset end_offset epoch high_watermark",
@@ -297,6 +341,8 @@ _DETAILS = (
      "a leader answers a produce request"),
     (CONSUMED, "consumed", "partition fetch_offset end_offset high_watermark error",
      "a consumer has taken an answer"),
+    (OFFSET_COMMITTED, "offset_committed", "partition committed_offset",
+     "a consumer's commit of an offset is acknowledged"),
     (CHECKPOINT_WRITTEN, "checkpoint_written", "checkpoint partition_count",
      "a broker has written a checkpoint; checkpoint as in CHECKPOINTS"),
     (MESSAGE, "message", "message_kind from_process partition offset error",

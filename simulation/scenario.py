@@ -55,6 +55,7 @@ def _scenario(data: object, source: str, line_of: Callable[[Path], int | None]) 
         scenario = Scenario.model_validate(named)
     except ValidationError as error:
         raise scenario_error(source, problems_in(error, named), line_of) from error
+    scenario = scenario.with_offsets_topic()
     problems = problems_of(scenario)
     if problems:
         raise scenario_error(source, problems, line_of)

@@ -6,7 +6,7 @@ those are sound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 
 from tidegauge.replication.release_versions import Release
 from tidegauge.replication.replica_list import SLOTS
@@ -34,28 +34,33 @@ from tidegauge.simulation.scenario_references import (
     topic_is_there,
 )
 from tidegauge.simulation.scenario_settings import (
-    TOPIC_SETTINGS,
-    Value,
+    THROTTLED_RATES,
     broker_defaults,
     consumer_defaults,
     problems_of_settings,
-    producer_defaults,
+)
+from tidegauge.simulation.scenario_settings_coherence import (
+    problems_of_producer_settings,
+    problems_of_topic_settings,
+    settings_that_kafka_refuses,
 )
 from tidegauge.simulation.scenario_steps import (
     NO_LEADER,
+    AlteredMove,
+    AlterReassignmentsStep,
     AskEpochStep,
     Condition,
     ConfigureStep,
     CreateTopicStep,
     DeleteTopicStep,
-    Move,
     PreferredElectionStep,
     ReassignStep,
     RequestStep,
+    RestartConsumersStep,
     StepOfAnyKind,
 )
 
-#: KIP-455: what is being moved can be read from the assignment. What is deleted was read there.
+#: KIP-455: AlterPartitionReassignments. How topics are deleted was read there, too.
 _FIRST_TO_REASSIGN = Release.parse("2.4.0")
 
 
@@ -101,59 +106,27 @@ def _cluster(scenario: Scenario) -> Iterator[Problem]:
         yield Problem(("zookeeper", "rack"), no_such("rack", rack, cluster.racks))
 
 
-#: (setting, the one that must not be smaller).
-#: Source: KafkaConfig.validateValues@2.6.0.
-_AT_MOST = (
-    ("replica.fetch.wait.max.ms", "replica.lag.time.max.ms"),
-    ("replica.fetch.wait.max.ms", "replica.socket.timeout.ms"),
-)
-
-
-def _settings_that_kafka_refuses(scenario: Scenario) -> Iterator[Problem]:
-    """Settings with which a broker does not start; of brokers that are set alike, the first."""
-    found = set()
-    for broker in scenario.broker_ids():
-        settings = scenario.settings_of(broker)
-        for smaller, larger in _AT_MOST:
-            if settings[smaller] <= settings[larger]:
-                continue
-            own = scenario.cluster.broker_settings.get(broker, {})
-            path: Path = ("cluster", "settings")
-            if smaller in own or larger in own:
-                path = ("cluster", "broker_settings", broker)
-            if (path, larger) not in found:
-                found.add((path, larger))
-                yield Problem(
-                    path,
-                    f"Kafka does not start if {smaller} ({settings[smaller]}) is more than "
-                    f"{larger} ({settings[larger]})",
-                )
-
-
 def _topics(scenario: Scenario) -> Iterator[Problem]:
     yield from repeated_names("topics", (topic.name for topic in scenario.topics))
     brokers = set(scenario.broker_ids())
     for place, topic in enumerate(scenario.topics):
-        yield from _topic_settings(("topics", place, "settings"), topic.settings, scenario)
+        yield from problems_of_topic_settings(
+            ("topics", place, "settings"), topic.settings, scenario
+        )
         factor = scenario.replication_factor(topic)
         if factor > len(brokers):
             yield Problem(
                 ("topics", place, "replication_factor"),
                 f"{factor} replicas need as many brokers, and there are {len(brokers)}",
             )
+        elif factor > SLOTS:
+            message = f"{factor} replicas are more than {SLOTS}, which are possible"
+            yield Problem(("topics", place, "replication_factor"), message)
         for partition, replicas in (topic.assignment or {}).items():
             for index, broker in enumerate(replicas):
                 if broker not in brokers:
                     path = ("topics", place, "assignment", partition, index)
                     yield Problem(path, scenario.cluster.no_such_broker(broker))
-
-
-def _topic_settings(
-    path: Path, settings: Mapping[str, Value], scenario: Scenario
-) -> Iterator[Problem]:
-    defaults = broker_defaults(scenario.release)
-    known = {name: defaults[name] for name in TOPIC_SETTINGS}
-    yield from problems_of_settings(path, settings, "topics", known)
 
 
 def _workload(scenario: Scenario) -> Iterator[Problem]:
@@ -176,31 +149,13 @@ def _workload(scenario: Scenario) -> Iterator[Problem]:
         if producers.stop_us is not None and producers.stop_us <= producers.start_us:
             start = format_duration(producers.start_us)
             yield Problem((*path, "stop"), f"must be after the start, which is at {start}")
-        yield from _producer_settings((*path, "settings"), scenario, producers.settings)
+        yield from problems_of_producer_settings((*path, "settings"), scenario, producers.settings)
     for place, consumers in enumerate(workload.consumers):
         yield from problems_of_settings(
             ("workload", "consumers", place, "settings"),
             consumers.settings,
             "consumers",
             consumer_defaults(scenario.release),
-        )
-
-
-def _producer_settings(
-    path: Path, scenario: Scenario, settings: Mapping[str, Value]
-) -> Iterator[Problem]:
-    known = producer_defaults(scenario.release)
-    problems = list(problems_of_settings(path, settings, "producers", known))
-    yield from problems
-    delivery = settings.get("delivery.timeout.ms")
-    if problems or delivery is None:
-        return
-    request = settings.get("request.timeout.ms", known["request.timeout.ms"])
-    if int(delivery) < int(request):
-        # Source: KafkaProducer.configureDeliveryTimeout@2.1.0; nothing lingers here.
-        yield Problem(
-            (*path, "delivery.timeout.ms"),
-            f"Kafka's producer does not start if it is less than request.timeout.ms ({request})",
         )
 
 
@@ -222,6 +177,8 @@ def _steps(scenario: Scenario) -> Iterator[Problem]:
             if step.topic in created:
                 yield Problem((*path, "topic"), f"{step.topic} was created by an earlier step")
             created.add(step.topic)
+        elif isinstance(step, DeleteTopicStep):
+            created.discard(step.topic)
     yield from problems_of_fault_steps(scenario)
     yield from _steps_that_reassign(scenario)
 
@@ -236,14 +193,40 @@ def _action(path: Path, step: StepOfAnyKind, scenario: Scenario) -> Iterator[Pro
         yield from partition_is_there(path, step, scenario)
         if step.broker is not None:
             yield from broker_is_there((*path, "broker"), step.broker, scenario)
+    elif isinstance(step, RestartConsumersStep):
+        yield from _committing_group((*path, "group"), step.group, scenario)
     elif isinstance(step, PreferredElectionStep):
         if step.topic is not None and step.partition is not None:
             yield from partition_number_is_there(path, step.topic, step.partition, scenario)
     elif isinstance(step, CreateTopicStep | DeleteTopicStep):
         yield from topic_is_there((*path, "topic"), step.topic, scenario)
     elif isinstance(step, ConfigureStep):
+        yield from _changed_settings(path, step, scenario)
+
+
+def _committing_group(path: Path, name: str, scenario: Scenario) -> Iterator[Problem]:
+    groups = {group.name: group for group in scenario.workload.consumers}
+    if name not in groups:
+        yield Problem(path, no_such("group of consumers", name, groups))
+    elif not scenario.consumer_settings(groups[name])["enable.auto.commit"]:
+        yield Problem(path, f"{name} commits nothing to begin with: it needs enable.auto.commit")
+
+
+def _changed_settings(path: Path, step: ConfigureStep, scenario: Scenario) -> Iterator[Problem]:
+    """Whether there is the topic, or are the brokers, and they have settings that can change."""
+    if step.topic is not None:
         yield from topic_is_there((*path, "topic"), step.topic, scenario)
-        yield from _topic_settings((*path, "settings"), step.settings, scenario)
+        yield from problems_of_topic_settings((*path, "settings"), step.settings, scenario)
+        return
+    for broker in step.brokers or ():
+        yield from broker_is_there((*path, "brokers"), broker, scenario)
+    defaults = broker_defaults(scenario.release)
+    known = {name: defaults[name] for name in THROTTLED_RATES}
+    for name, value in step.settings.items():
+        if name in defaults and name not in known:
+            yield Problem((*path, "settings", name), "is not changed here while a broker runs")
+        else:
+            yield from problems_of_settings((*path, "settings"), {name: value}, "brokers", known)
 
 
 def _condition(path: Path, condition: Condition, scenario: Scenario) -> Iterator[Problem]:
@@ -266,15 +249,16 @@ def _condition(path: Path, condition: Condition, scenario: Scenario) -> Iterator
 
 def _steps_that_reassign(scenario: Scenario) -> Iterator[Problem]:
     """Whether there are the partitions that move, when they do, and the brokers they move to."""
-    to_come = {step.topic for step in scenario.steps if isinstance(step, CreateTopicStep)}
+    to_come = _topics_to_come(scenario)
     reassigns = False
     for place, step in enumerate(scenario.steps):
         path = ("steps", place)
         if isinstance(step, CreateTopicStep):
             to_come.discard(step.topic)
-        elif isinstance(step, ReassignStep):
+        elif isinstance(step, ReassignStep | AlterReassignmentsStep):
             reassigns = True
-            yield from _old_controllers(path, scenario)
+            if isinstance(step, AlterReassignmentsStep):
+                yield from _old_controllers(path, scenario)
             for number, move in enumerate(step.partitions):
                 yield from _move((*path, "partitions", number), move, to_come, scenario)
         elif isinstance(step, DeleteTopicStep):
@@ -284,6 +268,15 @@ def _steps_that_reassign(scenario: Scenario) -> Iterator[Problem]:
         if step.when is not None and step.when.reassigned and not reassigns:
             message = "nothing is reassigned: no step before does so"
             yield Problem((*path, "when", "reassigned"), message)
+
+
+def _topics_to_come(scenario: Scenario) -> set[str]:
+    """The topics that are not there from the start on: the first step about them creates them."""
+    begins: dict[str, bool] = {}
+    for step in scenario.steps:
+        if isinstance(step, CreateTopicStep | DeleteTopicStep):
+            begins.setdefault(step.topic, isinstance(step, CreateTopicStep))
+    return {topic for topic, is_created in begins.items() if is_created}
 
 
 def _old_controllers(path: Path, scenario: Scenario) -> Iterator[Problem]:
@@ -296,13 +289,13 @@ def _old_controllers(path: Path, scenario: Scenario) -> Iterator[Problem]:
 
 
 def _move(
-    path: Path, move: Move, to_come: Collection[str], scenario: Scenario
+    path: Path, move: AlteredMove, to_come: Collection[str], scenario: Scenario
 ) -> Iterator[Problem]:
     problems = list(partition_is_there(path, move, scenario))
     yield from problems
     if not problems and move.topic in to_come:
         yield Problem((*path, "topic"), f"{move.topic} is created by a later step")
-    for broker in move.replicas:
+    for broker in move.replicas or ():
         yield from broker_is_there((*path, "replicas"), broker, scenario)
     if problems:
         return
@@ -315,7 +308,7 @@ def _move(
 _STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
     (_releases,),
     (_cluster,),
-    (_settings_that_kafka_refuses,),
+    (settings_that_kafka_refuses,),
     (_topics,),
     (problems_of_cluster_size,),
     (_workload, problems_of_faults, problems_of_fault_rates, _steps),

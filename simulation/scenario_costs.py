@@ -220,6 +220,14 @@ class Costs(Part):
         description="From the controller's last answer to the exit, in a clean stop. Measured: "
         "1.5 to 2 s.",
     )
+    offsets_load: Latency = Field(
+        default=_always("5ms"),
+        description="A new coordinator reads a partition of __consumer_offsets. Plausible.",
+    )
+    offsets_load_mebibyte: Latency = Field(
+        default=_always("10ms"),
+        description="... and for each MiB of its log, which is never compacted here. Plausible.",
+    )
     controller_failover_partition: Latency = Field(
         default=_always("100us"),
         description="A new controller's own work for each partition, beside that for ZooKeeper's "

@@ -46,6 +46,7 @@ from tidegauge.simulation.scenario_faults import (
 from tidegauge.simulation.scenario_limits import MOST_FAULTS, MOST_STEPS
 from tidegauge.simulation.scenario_parts import Listed, Name, Part
 from tidegauge.simulation.scenario_settings import (
+    OFFSETS_TOPIC,
     Value,
     acks_number,
     broker_defaults,
@@ -53,7 +54,12 @@ from tidegauge.simulation.scenario_settings import (
     producer_defaults,
     settings_not_modelled,
 )
-from tidegauge.simulation.scenario_steps import ConfigureStep, ReassignStep, Step
+from tidegauge.simulation.scenario_steps import (
+    AlterReassignmentsStep,
+    ConfigureStep,
+    ReassignStep,
+    Step,
+)
 from tidegauge.simulation.scenario_workload import ConsumerGroup, ProducerGroup, Workload
 
 _DELIVERY_TIMEOUT = "delivery.timeout.ms"
@@ -203,9 +209,11 @@ class Scenario(Part):
     def _find_hosts(self, topic: Topic) -> list[list[int]]:
         hosts = [dict.fromkeys(replicas) for replicas in self.assignments(topic)]
         for step in self.steps:
-            for move in step.partitions if isinstance(step, ReassignStep) else ():
+            if not isinstance(step, ReassignStep | AlterReassignmentsStep):
+                continue
+            for move in step.partitions:
                 if move.topic == topic.name and move.partition < len(hosts):
-                    hosts[move.partition] |= dict.fromkeys(move.replicas)
+                    hosts[move.partition] |= dict.fromkeys(move.replicas or ())
         return [list(brokers) for brokers in hosts]
 
     # The clients.
@@ -231,6 +239,32 @@ class Scenario(Part):
         defaults = consumer_defaults(self.release)
         own = {name: value for name, value in group.settings.items() if name in defaults}
         return defaults | cast("dict[str, int | str]", own)
+
+    def with_offsets_topic(self) -> Scenario:
+        """The same with __consumer_offsets as its last topic, if a group commits and there is none.
+
+        Kafka creates it when somebody first asks for a coordinator; here it is there before.
+
+        Source: KafkaApis.getOrCreateInternalTopic@2.6.0.
+        """
+        commits = any(
+            self.consumer_settings(group).get("enable.auto.commit") is True
+            for group in self.workload.consumers
+        )
+        if not commits or any(topic.name == OFFSETS_TOPIC for topic in self.topics):
+            return self
+        default = broker_defaults(self.release)
+        settings = default | _read_of(self.cluster.settings, default)
+        # Whether there can be as many is seen with all settings and topics.
+        topic = Topic.model_construct(
+            name=OFFSETS_TOPIC,
+            partitions=settings["offsets.topic.num.partitions"],
+            replication_factor=settings["offsets.topic.replication.factor"],
+        )
+        copy = self.model_copy(update={"topics": (*self.topics, topic)})
+        # What was worked out of fewer topics.
+        vars(copy).pop("_hosts", None)
+        return copy
 
     # What faults hit.
 
@@ -288,7 +322,8 @@ class Scenario(Part):
             yield ("topics", place, "settings"), topic.settings, "topics", self.release
         for place, step in enumerate(self.steps):
             if isinstance(step, ConfigureStep):
-                yield ("steps", place, "settings"), step.settings, "topics", self.release
+                kind = "brokers" if step.topic is None else "topics"
+                yield ("steps", place, "settings"), step.settings, kind, self.release
         workload = self.workload
         for kind, groups in (("producers", workload.producers), ("consumers", workload.consumers)):
             for place, group in enumerate(groups):

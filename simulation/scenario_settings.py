@@ -14,6 +14,7 @@ constants of Kafka, and
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Annotated
@@ -29,7 +30,17 @@ PRODUCER_SETTINGS = (
     *("acks", "retries", "request.timeout.ms", "delivery.timeout.ms", "retry.backoff.ms"),
     *("max.in.flight.requests.per.connection", "metadata.max.age.ms"),
 )
+#: The topic to which groups commit (Topic.GROUP_METADATA_TOPIC_NAME).
+OFFSETS_TOPIC = "__consumer_offsets"
+
 TOPIC_SETTINGS = ("min.insync.replicas", "unclean.leader.election.enable")
+#: Of a topic: which replicas are throttled, as their leader sends or as they fetch (KIP-73).
+THROTTLED_REPLICAS = (
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+)
+#: Of a broker: bytes a second of these. They are kept in ZooKeeper, not in server.properties.
+THROTTLED_RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 
 # fmt: off
 CONSUMER_DEFAULTS: Table = {
@@ -45,6 +56,18 @@ CONSUMER_DEFAULTS: Table = {
     "retry.backoff.ms": (Cell("0.10.2.0", 100, "ConsumerConfig.RETRY_BACKOFF_MS_CONFIG"),),
     "metadata.max.age.ms": (Cell("0.10.2.0", 300_000, "ConsumerConfig.METADATA_MAX_AGE_CONFIG"),),
     # Kafka's default is latest. Here consumers begin with the topic, so that they read all of it.
+    # Kafka's default is true. Here only a group that says so commits, and makes __consumer_offsets.
+    "enable.auto.commit": (Cell("0.10.2.0", False, "Tidegauge"),),
+    "auto.commit.interval.ms": (
+        Cell("0.10.2.0", 5_000, "ConsumerConfig.AUTO_COMMIT_INTERVAL_MS_CONFIG@0.10.2.0"),
+    ),
+    "heartbeat.interval.ms": (
+        Cell("0.10.2.0", 3_000, "ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG@0.10.2.0"),
+    ),
+    "session.timeout.ms": (
+        Cell("0.10.2.0", 10_000, "ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG@0.10.2.0"),
+        Cell("3.0.0", 45_000, "KIP-735, ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG@3.0.0"),
+    ),
     "auto.offset.reset": (Cell("0.10.2.0", "earliest", "Tidegauge"),),
 }
 # fmt: on
@@ -57,7 +80,7 @@ NAMES = {
     "brokers": [*(name for name in DEFAULTS if name not in _ONLY_OF_PRODUCERS), _BATCHING],
     "producers": [*PRODUCER_SETTINGS],
     "consumers": [*CONSUMER_DEFAULTS],
-    "topics": [*TOPIC_SETTINGS],
+    "topics": [*TOPIC_SETTINGS, *THROTTLED_REPLICAS],
 }
 
 _CHOICES: dict[str, tuple[int | str, ...]] = {
@@ -75,10 +98,13 @@ _MAY_BE_ZERO = {
     *("max.incremental.fetch.session.cache.slots", "log.initial.task.delay.ms"),
     *("isr_change_notification_quiet_ms", "isr_change_notification_max_delay_ms"),
     *("retries", "retry.backoff.ms", "fetch.max.wait.ms", "fetch.min.bytes"),
+    *THROTTLED_RATES,
 }
 _LARGEST = 2**31 - 1
 _LARGEST_OF_ALL = 2**63 - 1
-_LARGEST_OF_COUNTS = {"log.flush.interval.messages": _LARGEST_OF_ALL}
+_LARGEST_OF_COUNTS = dict.fromkeys(
+    ("log.flush.interval.messages", *THROTTLED_RATES), _LARGEST_OF_ALL
+)
 _LIKE_NO_VALUE = {type(None): "nothing", list: "a list", dict: "a mapping"}
 
 # Their defaults are known, and nothing here depends on them.
@@ -142,6 +168,22 @@ def consumer_defaults(release: str) -> dict[str, int | str]:
     return {name: cell.value for name, cell in cells.items()}
 
 
+def throttled_replicas(value: str) -> list[tuple[int, int]] | None:
+    """The (partition, broker id) pairs of a topic's throttled replicas; None: all of them.
+
+    Raises:
+        ValueError: it is neither ``*`` nor pairs such as 0:1,0:2.
+
+    Source: ConfigValidator ThrottledReplicaListValidator@2.6.0.
+    """
+    if value == "*":
+        return None
+    pairs = value.split(",") if value else []
+    if not all(re.fullmatch(r"[0-9]{1,9}:[0-9]{1,9}", pair) for pair in pairs):
+        raise ValueError(f"must be * or partition:broker pairs such as 0:1,0:2, not {value!r}")
+    return [(int(number), int(broker)) for number, broker in (pair.split(":") for pair in pairs)]
+
+
 def acks_number(acks: Value) -> int:
     """``acks`` as in a request: all is -1."""
     return -1 if acks == "all" else int(acks)
@@ -189,6 +231,8 @@ def _wrong_place(name: str, kind: str) -> str | None:
 
 def _wrong_value(name: str, value: Value, default: int | str) -> str | None:
     is_flag = isinstance(value, bool)
+    if name in THROTTLED_REPLICAS:
+        return _wrong_throttled_replicas(value)
     if name in _CHOICES:
         if is_flag or value not in _CHOICES[name]:
             choices = [choice for choice in _CHOICES[name] if isinstance(choice, str)]
@@ -203,4 +247,12 @@ def _wrong_value(name: str, value: Value, default: int | str) -> str | None:
         largest = _LARGEST_OF_COUNTS.get(name, _LARGEST)
         if not least <= value <= largest:
             return f"must be from {least} to {largest}, not {value}"
+    return None
+
+
+def _wrong_throttled_replicas(value: Value) -> str | None:
+    try:
+        throttled_replicas(str(value))
+    except ValueError as error:
+        return str(error)
     return None

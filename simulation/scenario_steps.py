@@ -175,22 +175,32 @@ class PreferredElectionStep(StepOfAnyKind):
 
 
 class ConfigureStep(StepOfAnyKind):
-    """Change settings of a topic: in ZooKeeper, and the brokers are told."""
+    """Change settings of a topic or of brokers: in ZooKeeper, and the brokers are told."""
 
     do: Literal["configure"]
-    topic: str = Field(description="Name of the topic.")
+    topic: str | None = Field(default=None, description="Name of the topic.")
+    brokers: BrokerIds | None = Field(
+        default=None,
+        description="... or ids of brokers, whose throttled rates alone change while they run.",
+    )
     settings: Settings = Field(description="What changes; other settings stay.")
 
     @field_validator("settings")
     @classmethod
-    def _change_something(cls, settings: dict[str, int]) -> dict[str, int]:
+    def _change_something(cls, settings: dict[str, int | str]) -> dict[str, int | str]:
         if not settings:
             raise ValueError("must have a setting to change")
         return settings
 
+    @model_validator(mode="after")
+    def _is_about_a_topic_or_brokers(self) -> Self:
+        if (self.topic is None) == (self.brokers is None):
+            raise ValueError("must say whose settings: a topic's, or those of brokers")
+        return self
+
 
 class CreateTopicStep(StepOfAnyKind):
-    """Create a topic; it is not there before."""
+    """Create a topic that is not there: no step before has created it, or one has deleted it."""
 
     do: Literal["create_topic"]
     topic: str = Field(description="Name of the topic, one of `topics`.")
@@ -203,7 +213,17 @@ class DeleteTopicStep(StepOfAnyKind):
     topic: str = Field(description="Name of the topic.")
 
 
-class Move(OfPartition):
+class AlteredMove(OfPartition):
+    """The replicas that a partition is to have instead."""
+
+    replicas: BrokerIds | None = Field(
+        default=None,
+        description="Ids of brokers, the preferred leader first. Default: what is on its way is "
+        "cancelled.",
+    )
+
+
+class Move(AlteredMove):
     """The replicas that a partition is to have."""
 
     replicas: BrokerIds = Field(description="Ids of brokers, the preferred leader first.")
@@ -219,6 +239,13 @@ class ReassignStep(StepOfAnyKind):
     do: Literal["reassign"]
     version: Literal[1] = Field(default=1, description="Of Kafka's JSON.")
     partitions: Listed[Move] = Field(description="Which partitions, and where to.")
+    throttle: int | None = Field(
+        default=None,
+        ge=0,
+        lt=2**63,
+        description="The tool's --throttle, in bytes a second: a limit for each broker that sends "
+        "or gets the replicas that move. It stays until a step verify_reassignment.",
+    )
 
     @field_validator("partitions")
     @classmethod
@@ -227,6 +254,37 @@ class ReassignStep(StepOfAnyKind):
             raise ValueError("must have at least 1 item")
         without_repetition(tuple(f"{move.topic}-{move.partition}" for move in moves))
         return moves
+
+
+class AlterReassignmentsStep(StepOfAnyKind):
+    """Move replicas, or replace or cancel what is on its way, by AlterPartitionReassignments.
+
+    The broker that is controller by ZooKeeper is asked; if there is none the step is over.
+    """
+
+    do: Literal["alter_reassignments"]
+    partitions: Listed[AlteredMove] = Field(description="Which partitions, and where to.")
+
+    @field_validator("partitions")
+    @classmethod
+    def _name_each_once(cls, moves: tuple[AlteredMove, ...]) -> tuple[AlteredMove, ...]:
+        if not moves:
+            raise ValueError("must have at least 1 item")
+        without_repetition(tuple(f"{move.topic}-{move.partition}" for move in moves))
+        return moves
+
+
+class VerifyReassignmentStep(StepOfAnyKind):
+    """kafka-reassign-partitions --verify: if nothing is being moved, all throttles are removed."""
+
+    do: Literal["verify_reassignment"]
+
+
+class RestartConsumersStep(StepOfAnyKind):
+    """Kill the consumers of a group and start them anew: they read on where they have committed."""
+
+    do: Literal["restart_consumers"]
+    group: Name = Field(description="Name of the group, one that commits (enable.auto.commit).")
 
 
 class ObserveStep(StepOfAnyKind):
@@ -264,6 +322,9 @@ Step = Annotated[
     | CreateTopicStep
     | DeleteTopicStep
     | ReassignStep
+    | AlterReassignmentsStep
+    | VerifyReassignmentStep
+    | RestartConsumersStep
     | ObserveStep
     | WaitStep
     | BeginFaultStep
@@ -276,6 +337,9 @@ Step = Annotated[
             "create_topic",
             "delete_topic",
             "reassign",
+            "alter_reassignments",
+            "verify_reassignment",
+            "restart_consumers",
             "observe",
             "wait",
             "begin_fault",

@@ -13,10 +13,11 @@ from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.replica_list import EMPTY, first, rest, size
 from tidegauge.simulation.client_metadata import client_of
 from tidegauge.simulation.client_state import Client, Clients, Step
-from tidegauge.simulation.events import add_item, new_event, set_timer
+from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     CONSUMER_RESPONSE,
+    CONSUMER_RESTARTS,
     EPOCH_RESPONSE,
     FAULT_BEGIN,
     FAULT_END,
@@ -25,8 +26,6 @@ from tidegauge.simulation.kinds import (
     STEP_DUE,
     STEP_LOOKS,
     ZK_CHILDREN,
-    ZK_CONFIGURE,
-    ZK_CREATE,
     ZK_EXISTS,
     ZK_GET,
     ZK_IS_QUIESCENT,
@@ -41,17 +40,17 @@ from tidegauge.simulation.row_kinds import (
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.step_codes import (
     AFTER,
+    ALTERS_REASSIGNMENTS,
     ASKS_EPOCH,
     AT,
     BEGINS_FAULT,
-    CONFIGURES,
     CREATES_TOPIC,
     DELETES_TOPIC,
+    ENDS_FAULT,
     FETCHES,
     OBSERVES,
-    PREFERS,
     PRODUCES,
-    REASSIGNS,
+    RESTARTS_CONSUMERS,
     WAITS,
     WHEN_ANSWERED,
     WHEN_CONTROLLER,
@@ -71,16 +70,14 @@ from tidegauge.simulation.step_requests import (
     request_of_leader,
     take_answer,
 )
+from tidegauge.simulation.step_writes import alter_reassignments, create_topic, write_as_operator
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     CONTROLLER_ZNODE,
-    PREFERRED_ELECTION_ZNODE,
     Topology,
     broker_of,
     reassign_partitions_znode,
     state_znode,
-    topic_deletion_znode,
-    topic_znode,
     zookeeper_process,
 )
 from tidegauge.simulation.zookeeper_errors import NO_NODE, OK
@@ -89,6 +86,7 @@ from tidegauge.simulation.zookeeper_errors import NO_NODE, OK
 _CONDITION = code(0)
 _LEADER = code(1)
 _ANSWER = code(2)
+_CONTROLLER = code(3)
 
 #: Number of the question whether all brokers are there, for the topics.
 _OF_TOPICS = code(0)
@@ -123,31 +121,17 @@ def _create_topics(
     client.topics_created = True
     for topic in range(topology.sizes[0].topics):
         if not _a_step_creates(clients, topic):
-            _create_topic(kernel, topology, topic, answer.destination)
+            create_topic(kernel, topology, topic, answer.destination)
 
 
 @inner_rule
 def _a_step_creates(clients: Clients, topic: int) -> bool:
+    """Whether it is not there from the start on: the first step about its being creates it."""
     for number in range(clients.pool[0].steps):
         step = clients.steps[number]
-        if step.action == CREATES_TOPIC and step.topic == topic:
-            return True
+        if step.action in (CREATES_TOPIC, DELETES_TOPIC) and step.topic == topic:
+            return step.action == CREATES_TOPIC
     return False
-
-
-@inner_rule
-def _create_topic(kernel: Kernel, topology: Topology, topic: int, process: int) -> None:
-    """Source: AdminUtils.createTopic@0.10.2.0, AdminZkClient.createTopicWithAssignment@2.4.0."""
-    _create(kernel, topology, topic_znode(topology, topic), process)
-
-
-@inner_rule
-def _create(kernel: Kernel, topology: Topology, znode: int, process: int) -> None:
-    """Create a znode; nobody waits for the answer."""
-    request = new_event(kernel, process, zookeeper_process(topology), ZK_CREATE)
-    request.znode = znode
-    request.request = NONE
-    send(kernel, request, kernel.context[0].time_us)
 
 
 @inner_rule
@@ -252,6 +236,11 @@ def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) ->
     row = new_row(kernel, process, STEP_TAKEN)
     row.values[0] = client.step
     write_canonical(kernel, row)
+    if step.action == ALTERS_REASSIGNMENTS:
+        client.waiting = _CONTROLLER
+        client.question += 1
+        _ask(kernel, topology, process, ZK_EXISTS, CONTROLLER_ZNODE, client.question)
+        return
     if step.action in (PRODUCES, FETCHES, ASKS_EPOCH):
         if step.to != NONE:
             is_awaited = request_of(kernel, topology, clients, process, step.to)
@@ -262,20 +251,14 @@ def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) ->
         znode = state_znode(topology, step.partition)
         _ask(kernel, topology, process, ZK_GET, znode, client.question)
         return
-    if step.action == PREFERS:
-        _ask_for_preferred(kernel, topology, step, process)
-    elif step.action == CONFIGURES:
-        _configure(kernel, topology, step, process)
-    elif step.action == CREATES_TOPIC:
-        _create_topic(kernel, topology, step.topic, process)
-    elif step.action == DELETES_TOPIC:
-        _create(kernel, topology, topic_deletion_znode(topology, step.topic), process)
-    elif step.action == REASSIGNS:
-        _ask_for_moves(kernel, topology, clients, step, process)
-    elif step.action == OBSERVES:
+    if step.action == OBSERVES:
         _observe(kernel, topology, client.step, process)
-    elif step.action != WAITS:
+    elif step.action == RESTARTS_CONSUMERS:
+        _restart_consumers(kernel, step, process)
+    elif step.action in (BEGINS_FAULT, ENDS_FAULT):
         _tell_of_fault(kernel, step, process)
+    elif step.action != WAITS:
+        write_as_operator(kernel, topology, clients, step, process)
     _go_on(kernel, topology, clients, process)
 
 
@@ -302,54 +285,18 @@ def _tell_of_fault(kernel: Kernel, step: Step, process: int) -> None:
 
 
 @inner_rule
+def _restart_consumers(kernel: Kernel, step: Step, process: int) -> None:
+    for consumer in range(step.first_process, step.first_process + step.process_count):
+        event = new_event(kernel, process, consumer, CONSUMER_RESTARTS)
+        send(kernel, event, kernel.context[0].time_us)
+
+
+@inner_rule
 def _observe(kernel: Kernel, topology: Topology, number: int, process: int) -> None:
     for broker in range(topology.sizes[0].brokers):
         event = new_event(kernel, process, broker, OBSERVE)
         event.value = number
         send(kernel, event, kernel.context[0].time_us)
-
-
-@inner_rule
-def _ask_for_preferred(kernel: Kernel, topology: Topology, step: Step, process: int) -> None:
-    """Write the partitions that are to be led by their preferred replicas.
-
-    Source: KafkaZkClient.createPreferredReplicaElection@2.4.0.
-    """
-    request = new_event(kernel, process, zookeeper_process(topology), ZK_CREATE)
-    request.znode = PREFERRED_ELECTION_ZNODE
-    request.request = NONE
-    for partition in range(topology.sizes[0].partitions):
-        if step.partition in (NONE, partition):
-            add_item(kernel, request, partition)
-    send(kernel, request, kernel.context[0].time_us)
-
-
-@inner_rule
-def _ask_for_moves(
-    kernel: Kernel, topology: Topology, clients: Clients, step: Step, process: int
-) -> None:
-    """Write where replicas are to be; nothing is written while somebody else's are on the way.
-
-    Source: KafkaZkClient.createPartitionReassignment@2.4.0, ReassignPartitionsCommand@2.4.0.
-    """
-    request = new_event(kernel, process, zookeeper_process(topology), ZK_CREATE)
-    request.znode = reassign_partitions_znode(topology)
-    request.request = NONE
-    for number in range(step.first_move, step.first_move + step.move_count):
-        move = clients.moves[number]
-        add_item(kernel, request, move.partition).replicas = move.replicas
-    send(kernel, request, kernel.context[0].time_us)
-
-
-@inner_rule
-def _configure(kernel: Kernel, topology: Topology, step: Step, process: int) -> None:
-    """Write a topic's settings: -1 for what stays."""
-    request = new_event(kernel, process, zookeeper_process(topology), ZK_CONFIGURE)
-    request.request = NONE
-    request.offset = step.topic
-    request.count = step.min_insync_replicas
-    request.acks = step.unclean
-    send(kernel, request, kernel.context[0].time_us)
 
 
 @inner_rule
@@ -392,14 +339,25 @@ def handle_operator_answer(
         take_answer(kernel, client, answer, number)
         _look_for_answers(kernel, clients, client, process)
         return
-    if answer.request != client.question:
-        return
+    if answer.request == client.question:
+        _take_awaited(kernel, topology, clients, answer)
+
+
+@inner_rule
+def _take_awaited(kernel: Kernel, topology: Topology, clients: Clients, answer: Event) -> None:
+    """The answer has come that the step waits for."""
+    process = answer.destination
+    client = clients.clients[client_of(topology, process)]
     if client.waiting == _CONDITION:
         if _holds(kernel, topology, clients, client, answer):
             _take(kernel, topology, clients, process)
     elif client.waiting == _LEADER:
         is_awaited = request_of_leader(kernel, topology, clients, process, answer)
         _await(kernel, topology, clients, process, is_awaited)
+    elif client.waiting == _CONTROLLER:
+        if answer.error == OK:
+            alter_reassignments(kernel, topology, clients, process, answer.broker)
+        _go_on(kernel, topology, clients, process)
     elif client.waiting == _ANSWER and answer.kind in (
         PRODUCE_RESPONSE,
         CONSUMER_RESPONSE,

@@ -11,7 +11,7 @@ notifications.
 from __future__ import annotations
 
 from tidegauge.replication.compiled import Tables, code, inner_rule, rule
-from tidegauge.replication.records import Record, Records, i64
+from tidegauge.replication.records import Record, Records, flag, i64
 from tidegauge.replication.replica_list import NO_REPLICA
 
 # The fixed znodes.
@@ -50,10 +50,12 @@ class TopicPartition(Record):
     slot_count: i64
     #: Its assignment as it is created; a replica list.
     replicas: i64
-    #: ``31 * topic.hashCode + partition``, which chooses the fetcher thread.
+    #: The absolute of ``31 * topic.hashCode + partition``, which chooses the fetcher thread.
     fetcher_hash: i64
     #: Bytes of one record.
     record_bytes: i64
+    #: It is one of __consumer_offsets.
+    holds_offsets: flag
 
 
 class Slot(Record):
@@ -140,6 +142,12 @@ def log_dir_event_znode(topology: Topology, broker: int, directory: int) -> int:
 def is_log_dir_event(topology: Topology, znode: int) -> bool:
     """Whether a znode is a child of /log_dir_event_notification."""
     return log_dir_events_znode(topology) < znode < first_notification_znode(topology)
+
+
+@inner_rule
+def is_log_dir_events(topology: Topology, znode: int) -> bool:
+    """Whether a znode is /log_dir_event_notification itself."""
+    return topology.sizes[0].log_dir_znodes > 0 and znode == log_dir_events_znode(topology)
 
 
 @rule

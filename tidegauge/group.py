@@ -34,7 +34,7 @@ from tidegauge.simulation.client_state import Clients
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.events import new_event, push, set_timer
 from tidegauge.simulation.frames import (
-    FrameHeader,
+    FrameRows,
     Owner,
     copy_outgoing,
     count_outgoing,
@@ -52,6 +52,7 @@ from tidegauge.simulation.kernel import (
     Event,
     Kernel,
     MetadataChange,
+    OffsetCommit,
     PartitionData,
     Row,
 )
@@ -71,11 +72,17 @@ from tidegauge.simulation.metadata_log import (
 )
 from tidegauge.simulation.new_tables import (
     enlarge_clients,
+    enlarge_commits,
     enlarge_kernel,
     enlarge_metadata,
     new_clients,
     new_kernel,
     new_topology,
+)
+from tidegauge.simulation.offset_commits import (
+    copy_unsent_commits,
+    count_unsent_commits,
+    take_commits,
 )
 from tidegauge.simulation.random_streams import START, draw_below
 from tidegauge.simulation.topology import Topology
@@ -211,11 +218,13 @@ class Group:
         next_us = min((each for each in due_us if each >= 0), default=-1)
         changes = new_records(MetadataChange, int(count_unsent_changes(self.views[0])))
         copy_unsent_changes(self.views[0], changes)
+        commits = new_records(OffsetCommit, int(count_unsent_commits(self.views[0])))
+        copy_unsent_commits(self.views[0], commits)
         encoded = {}
         for group in groups:
             events, items = self._outgoing(table, group)
-            header = FrameHeader(0, window, next_us, len(events), len(items), len(changes))
-            encoded[group] = encode_frame(header, events, items, changes)
+            rows = FrameRows(events, items, changes, commits)
+            encoded[group] = encode_frame(0, window, next_us, rows)
         forget_outgoing(self.views[0])
         return encoded
 
@@ -231,13 +240,16 @@ class Group:
     def take_frame(self, data: bytes) -> None:
         """Let the events of another group's frame wait for their time here."""
         frame = decode_frame(data)
+        rows = frame.rows
         enlarge_kernel(
-            self.kernel, self.reserve + len(frame.events), self.item_reserve + len(frame.items)
+            self.kernel, self.reserve + len(rows.events), self.item_reserve + len(rows.items)
         )
-        enlarge_metadata(self.kernel, self.reserve + len(frame.changes))
+        enlarge_metadata(self.kernel, self.reserve + len(rows.changes))
+        enlarge_commits(self.kernel, self.reserve + len(rows.commits))
         self.views = self._make_views()
-        take_changes(self.views[0], frame.changes)
-        take_events(self.views[0], frame.events, frame.items)
+        take_changes(self.views[0], rows.changes)
+        take_commits(self.views[0], rows.commits)
+        take_events(self.views[0], rows.events, rows.items)
 
     # Its tables.
 
@@ -258,6 +270,7 @@ class Group:
         enlarge_kernel(self.kernel, self.reserve, self.item_reserve)
         enlarge_brokers(self.brokers, self.reserve)
         self._make_room_for_metadata()
+        enlarge_commits(self.kernel, self.reserve)
         enlarge_control_plane(self.plan, self.plane)
         enlarge_clients(self.clients)
         self.kernel.context[0].needs_room = False

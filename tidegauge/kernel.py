@@ -92,6 +92,7 @@ def _needs_room(kernel: Kernel, brokers: Brokers) -> bool:
         or context.free_items < context.item_reserve
         or len(kernel.rows) - context.row_count < context.row_reserve
         or len(kernel.metadata_changes) - context.metadata_changes < context.reserve
+        or len(kernel.offset_commits) - context.offset_commits < context.commit_reserve
         or brokers.pools[0].free_watches < context.reserve
     )
 

@@ -47,6 +47,9 @@ WORDS: dict[str, str] = {
     "controlled_shutdown_answered":
         "is answered, attempt {attempt}: {error}, {remaining} partition(s) still led here",
     "log_deleted": "deletes its log, with records to before {log_end_offset}",
+    "throttles_applied":
+        "throttles replication: {leader_replicas} replica(s) that it leads to {leader_rate_bytes}, "
+        "{follower_replicas} that it follows to {follower_rate_bytes}",
     "replica_stopped": "stops to fetch in epoch {leader_epoch}, as StopReplica says",
     "epoch_answered":
         "tells {to_process}, which asks for epoch {asked_epoch}: epoch {epoch} ends at "
@@ -148,9 +151,32 @@ WORDS: dict[str, str] = {
         "batch {batch} of {records} record(s) is there twice: at offset {first_offset} and, "
         "by a retry, at {again_offset}",
     "consumer_reset": "consumer's offset {offset} is out of range, it goes on at {new_offset}",
+    "coordinator_loading":
+        "leads in epoch {leader_epoch}, and reads what groups have committed, to before "
+        "{log_end_offset}, until {until_us}",
+    "coordinator_loaded":
+        "has read {offset_count} committed offset(s) and {member_count} member(s) to before "
+        "{log_end_offset}, and coordinates their groups",
+    "coordinator_unloaded": "coordinates no groups any more, in epoch {leader_epoch}",
+    "member_joined": "takes {from_process} into its group",
+    "member_expired":
+        "takes {from_process} out of its group, not heard for {silent_us}",
+    "coordinator_found": "finds its group's coordinator: {broker}, after {missing_us} without one",
+    "coordinator_lost": "has lost its group's coordinator, {broker}: {error}",
+    "consumer_resumed":
+        "reads on at {new_offset}: committed is {committed_offset}, it had come to {offset}",
+    "commits_fail": "cannot commit offsets: {error} of {broker}",
+    "commits_succeed_again":
+        "can commit offsets again, after {failures} failure(s) in {failing_us}",
     "client_totals":
         "records acknowledged {records_acknowledged}, failed {records_failed}, "
         "duplicated {records_duplicated}, consumed {records_consumed}",
+    "broker_sampled":
+        "hosts {partitions} and leads {leaders}: {under_replicated} under-replicated, "
+        "{under_min_isr} under min ISR, {at_min_isr} at min ISR, {reassigning} being reassigned",
+    "consumer_sampled":
+        "reads at {offset}, has committed {committed_offset}, high watermark {high_watermark}",
+    "offset_committed": "has committed {committed_offset}",
     "sampled":
         "{leads}: log end offset {log_end_offset}, high watermark {high_watermark}",
     "appended":
@@ -288,6 +314,10 @@ def _high_watermark(_names: Names, row: TraceRow, offset: int) -> str:
     return str(offset)
 
 
+def _rate(_names: Names, _row: TraceRow, size_bytes: int) -> str:
+    return "any rate" if size_bytes < 0 else f"{size_bytes} bytes a second"
+
+
 def _one_of(texts: Mapping[int, str]) -> Callable[[Names, TraceRow, int], str]:
     return lambda _names, _row, value: texts.get(value, str(value))
 
@@ -319,6 +349,7 @@ SPOKEN: dict[str, Callable[[Names, TraceRow, int], str]] = {
     "topic": _topic,
     "unclean_enabled": _one_of({0: "off", 1: "on"}),
     "leads": _one_of({0: "follower", 1: "leader"}),
+    **dict.fromkeys(("leader_rate_bytes", "follower_rate_bytes"), _rate),
     "waited": _one_of({0: "at once", 1: "after a wait in the purgatory"}),
 }
 

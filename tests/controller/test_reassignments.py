@@ -22,6 +22,7 @@ from life_stories import (
     fault,
     of_broker,
     once,
+    once_in_sync,
     story,
 )
 from scenario_runs import rows_of, run_of
@@ -249,6 +250,134 @@ def test_nobody_is_rebalanced_while_replicas_are_moved(tmp_path: Path) -> None:
     ended = rows_of(run, "reassignment_done", partition=0)[-1]
     assert Names(run.manifest).broker_id(moved["leader"]) == 3
     assert moved["time_us"] > ended["time_us"]
+
+
+@pytest.mark.parametrize("release", ["0.10.2", "1.1", "2.3"])
+def test_before_2_4_the_assignment_does_not_say_what_moves(release: str, tmp_path: Path) -> None:
+    """KafkaController.onPartitionReassignment@2.2.0: the writes of states are those of KIP-455."""
+    steps = [batches(range(2), 5), moves({0: [2, 3], 1: [3, 2, 1]}), LOOK, batches(range(2), 2)]
+    scenario = story([[1, 2], [1, 2, 3]], steps, controller=1, release=release)
+    run = run_of(scenario, tmp_path / "run")
+    assert all_writes(run) == [
+        [
+            (1, 1, [1, 2], 0, 0),
+            (1, 1, [1, 2], 1, 1),
+            (1, 1, [1, 2, 3], 1, 2),
+            (1, 2, [1, 2, 3], 2, 3),
+            (1, 2, [2, 3], 3, 4),
+        ],
+        [(1, 1, [1, 2, 3], 0, 0), (1, 1, [1, 2, 3], 1, 1)],
+    ]
+    assert assignments(run, 0) == [([2, 3, 1], [], []), ([2, 3], [], [])]
+    assert assignments(run, 1) == [([3, 2, 1], [], [])]
+    assert logs(run) == [(0, 2, 5), (0, 3, 5), (1, 1, 5), (1, 2, 5), (1, 3, 5)]
+    assert [row["error"] for row in run.rows("step_answered")] == [0] * 4
+
+
+def test_before_2_4_another_controller_finds_what_moves_in_the_znode(tmp_path: Path) -> None:
+    """KafkaController.fetchPartitionReassignmentsInProgress@2.2.0."""
+    steps = [
+        batches([0], 5),
+        begins("crash"),
+        moves({0: [2]}, once(unregistered=[2])),
+        begins("move", {"after": "2s"}),
+        ends("crash", {"after": "3s"}),
+        LOOK,
+    ]
+    faults = [fault("crash", 2), {"kind": "controller_move", "name": "move"}]
+    run = run_of(story([[1]], steps, faults=faults, release="2.2"), tmp_path / "run")
+    *_, elected = run.rows("controller_elected")
+    begun = [row for row in run.rows("reassignment_begun") if row["time_us"] > elected["time_us"]]
+    assert begun
+    assert {row["process"] for row in begun} == {elected["process"]}
+    assert asked(run) == ["created", "deleted"]
+    assert logs(run) == [(0, 2, 5)]
+
+
+def test_before_2_4_who_asks_for_what_is_there_is_refused(tmp_path: Path) -> None:
+    """KafkaController.maybeTriggerPartitionReassignment@2.2.0."""
+    run = run_of(story([[1, 2]], [moves({0: [1, 2]}), LOOK], release="2.2"), tmp_path / "run")
+    assert asked(run) == ["created", "deleted"]
+    assert len(all_writes(run)[0]) == 1
+
+
+def altered(to: Mapping[int, list[int] | None], when: Mapping[str, Any]) -> Steps:
+    """What is on its way is replaced; None: it is cancelled."""
+    partitions = [
+        at(number) | ({} if replicas is None else {"replicas": replicas})
+        for number, replicas in to.items()
+    ]
+    return [dict(when) | {"do": "alter_reassignments", "partitions": partitions}]
+
+
+def waits_for(broker: int) -> list[Steps]:
+    """Partition 0 is to be on a broker that is dead, so it stays on its way."""
+    return [begins("crash"), moves({0: [broker]}, once(unregistered=[broker]))]
+
+
+def test_a_reassignment_that_is_cancelled_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    """KafkaController.maybeBuildReassignment@2.6.3: the target is what was there before."""
+    steps = [batches([0], 5), *waits_for(2), altered({0: None}, {"after": "2s"}), LOOK]
+    run = run_of(story([[1]], steps, faults=[fault("crash", 2)]), tmp_path / "run")
+    assert assignments(run, 0) == [([2, 1], [2], [1]), ([1], [], []), ([1], [], [])]
+    assert asked(run) == ["created", "deleted"]
+    assert all_writes(run)[0][-1][1:3] == (1, [1])
+    assert logs(run) == [(0, 1, 5)]
+    assert len(list(run.rows("reassignment_done"))) == 1
+
+
+def test_a_cancelled_replica_that_has_come_already_is_deleted(tmp_path: Path) -> None:
+    """updateCurrentReassignment@2.6.3: what was added in vain leaves the ISR and is stopped."""
+    steps = [
+        batches([0], 5),
+        begins("crash"),
+        moves({0: [2, 3]}, once(unregistered=[2])),
+        altered({0: None}, once_in_sync(0, 1, 3)),
+        LOOK,
+    ]
+    run = run_of(story([[1]], steps, faults=[fault("crash", 2)]), tmp_path / "run")
+    assert assignments(run, 0)[-1] == ([1], [], [])
+    assert all_writes(run)[0][-1][1:3] == (1, [1])
+    assert len(of_broker(run, "log_deleted", 3)) == 1
+    assert logs(run) == [(0, 1, 5)]
+
+
+def test_a_target_is_replaced_by_another_on_the_way(tmp_path: Path) -> None:
+    """The latest reassignment takes precedence (processApiPartitionReassignment@2.6.3)."""
+    steps = [batches([0], 5), *waits_for(2), altered({0: [3, 1]}, {"after": "2s"}), LOOK]
+    run = run_of(story([[1]], steps, faults=[fault("crash", 2)]), tmp_path / "run")
+    assert assignments(run, 0) == [([2, 1], [2], [1]), ([3, 1], [3], []), ([3, 1], [], [])]
+    assert asked(run) == ["created", "deleted"]
+    assert logs(run) == [(0, 1, 5), (0, 3, 5)]
+    writes = all_writes(run)[0]
+    assert (writes[-1][1], sorted(writes[-1][2])) == (1, [1, 3])
+
+
+def test_replicas_are_added_and_removed_without_a_znode(tmp_path: Path) -> None:
+    """KIP-455; to cancel where nothing is on its way is NO_REASSIGNMENT_IN_PROGRESS."""
+    steps = [
+        batches(range(2), 5),
+        altered({0: [1, 2, 3], 1: None}, QUIET),
+        altered({0: [2]}, once_in_sync(0, 1, 2, 3)),
+        LOOK,
+    ]
+    run = run_of(story([[1], [1]], steps), tmp_path / "run")
+    assert asked(run) == []
+    assert logs(run) == [(0, 2, 5), (1, 1, 5)]
+    assert assignments(run, 1) == []
+
+
+@pytest.mark.parametrize(("release", "missed"), [("2.4", 1), ("2.6", 0)])
+def test_replicas_that_are_being_added_are_not_missed(
+    release: str, missed: int, tmp_path: Path
+) -> None:
+    """KIP-352: from 2.5 on a partition that moves counts as ReassigningPartitions alone."""
+    steps = [batches([0], 5), *waits_for(2), [{"after": "5s", "do": "wait"}]]
+    scenario = story([[1]], steps, faults=[fault("crash", 2)], release=release, duration="20s")
+    run = run_of(scenario, tmp_path / "run")
+    last = of_broker(run, "broker_sampled", 1)[-1]
+    assert (last["leaders"], last["reassigning"]) == (1, 1)
+    assert last["under_replicated"] == missed
 
 
 def test_partitions_are_taken_up_in_the_order_of_scalas_hash_map() -> None:

@@ -13,6 +13,7 @@ from tidegauge.story import Names
 from zookeeper_stories import writes
 
 AFTER: dict[str, str] = {"after": "2s"}
+MOVED = {"topic": "t0", "partition": 0, "replicas": [3]}
 OBSERVE: Steps = [AFTER | {"do": "observe"}]
 
 
@@ -151,3 +152,21 @@ def test_a_topic_whose_replicas_are_moved_is_deleted_when_they_are(tmp_path: Pat
     (begun,) = run.rows("topic_deletion_begun")
     assert done["time_us"] <= begun["time_us"]
     assert deleted(run) == ["/admin/reassign_partitions", *all_of("t0")]
+
+
+def test_a_topic_that_is_created_again_begins_anew(tmp_path: Path) -> None:
+    """Epoch 0, an empty log, and the replicas that it was first created with."""
+    steps: list[Steps] = [
+        batches([0], 3),
+        [QUIET | {"do": "reassign", "partitions": [MOVED]}],
+        deletes("t0", **once(reassigned=True)),
+        [{"after": "3s", "do": "create_topic", "topic": "t0"}],
+        batches([0], 2, {"after": "3s"}),
+        OBSERVE,
+    ]
+    run = run_of(story([[1, 2]], steps), tmp_path / "run")
+    (writes_of_state,) = all_writes(run)
+    assert writes_of_state[-1] == (3, 1, [1, 2], 0, 0)
+    assert logs(run, 5) == [(0, 1), (0, 2)]
+    assert {row["log_end_offset"] for row in run.rows("observed")} == {2}
+    assert [row["error"] for row in run.rows("step_answered")] == [0, 0]

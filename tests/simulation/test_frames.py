@@ -19,10 +19,18 @@ from tidegauge.simulation.frames import (
     Frame,
     FrameError,
     FrameHeader,
+    FrameRows,
     decode_frame,
     encode_frame,
 )
-from tidegauge.simulation.kernel import NONE, Event, Kernel, MetadataChange, PartitionData
+from tidegauge.simulation.kernel import (
+    NONE,
+    Event,
+    Kernel,
+    MetadataChange,
+    OffsetCommit,
+    PartitionData,
+)
 from tidegauge.simulation.kinds import FETCH
 from tidegauge.simulation.links import send
 
@@ -55,20 +63,17 @@ def frame_of(chains: list[list[int]]) -> bytes:
         for offset in chain:
             items[taken].offset = offset
             taken += 1
-    return encode_frame(
-        FrameHeader(3, 8, 500, len(events), len(items), 0),
-        events,
-        items,
-        new_records(MetadataChange, 0),
-    )
+    changes = new_records(MetadataChange, 0)
+    commits = new_records(OffsetCommit, 0)
+    return encode_frame(3, 8, 500, FrameRows(events, items, changes, commits))
 
 
 def chains_of(frame: Frame) -> list[list[int]]:
     chains: list[list[int]] = []
     taken = 0
-    for number in range(len(frame.events)):
-        count = int(frame.events[number].item_count)
-        chains.append([int(frame.items[taken + place].offset) for place in range(count)])
+    for number in range(len(frame.rows.events)):
+        count = int(frame.rows.events[number].item_count)
+        chains.append([int(frame.rows.items[taken + place].offset) for place in range(count)])
         taken += count
     return chains
 
@@ -78,12 +83,12 @@ def chains_of(frame: Frame) -> list[list[int]]:
 def test_a_frame_brings_back_its_events_and_their_chains(chains: list[list[int]]) -> None:
     data = frame_of(chains)
     frame = decode_frame(data)
-    assert frame.header == FrameHeader(3, 8, 500, len(chains), sum(map(len, chains)), 0)
+    assert frame.header == FrameHeader(3, 8, 500, len(chains), sum(map(len, chains)), 0, 0)
     assert chains_of(frame) == chains
-    assert [int(frame.events[place].time_us) for place in range(len(chains))] == [
+    assert [int(frame.rows.events[place].time_us) for place in range(len(chains))] == [
         500 + number for number in range(len(chains))
     ]
-    assert encode_frame(*frame) == data
+    assert encode_frame(3, 8, 500, frame.rows) == data
 
 
 @settings(deadline=None)

@@ -206,7 +206,10 @@ def test_a_topic_moves_when_it_is_there_and_controllers_know_how(tmp_path: Path)
     later = f"  - {move}\n  - {{after: 1s, do: create_topic, topic: fixed}}\n"
     (error,) = errors_in(tmp_path, SOUND.replace("checks", f"{later}checks"))
     assert "fixed is created by a later step" in error
-    old = SOUND.replace('release: "2.4"', 'release: "2.3"').replace("checks", f"  - {move}\nchecks")
+    alter = move.replace("reassign", "alter_reassignments")
+    old = SOUND.replace('release: "2.4"', 'release: "2.3"').replace(
+        "checks", f"  - {alter}\nchecks"
+    )
     (error,) = errors_in(tmp_path, old)
     assert "steps[4].do: is simulated from 2.4 on, and a broker has release 2.3" in error
     gone = "  - {after: 1s, do: delete_topic, topic: fixd}\n"

@@ -1,0 +1,327 @@
+"""The controller's queue: one event after the other, each in steps between answers.
+
+ZooKeeper's watches and the broker's session bring events. They wait in a queue and are
+processed one at a time (Kafka: ``ControllerEventManager``; up to 0.10.2 a lock has the same
+effect). An event is a sequence of *phases*: a phase asks ZooKeeper for something, and the
+next one begins when all answers are there.
+
+===================  =================================================================
+event                what its phases do
+===================  =================================================================
+ELECT                look whether there is a controller; if not, become it: take the
+                     next epoch, read everything, tell everybody, take the dead out of
+                     ISRs, elect (``failover.py``)
+BROKER_CHANGE        list the brokers; start up those that appeared, then deal with the
+                     failure of those that are gone (``broker_changes.py``)
+TOPIC_CHANGE         list the topics; give new partitions a leader and an ISR
+ISR_CHANGE           list and read the notifications, read the states that they name,
+                     tell the brokers, delete the notifications
+                     (``notification_changes.py``)
+SHUT_DOWN_BROKER     move leaders away from a broker that is to stop, and take it out of
+                     ISRs (``broker_shutdowns.py``)
+PREFERRED_ELECTION   let preferred replicas lead, as somebody asks
+AUTO_REBALANCE       ... or as too many are led by others (``preferred_elections.py``)
+ELECT_UNCLEANLY      elect where there is no leader, as a topic now allows it
+ALTER_PARTITION      write the ISRs that a leader proposes (``alter_partition.py``)
+REASSIGNMENT_*       move replicas: somebody asks for it, an ISR has changed, brokers have
+                     come that it waited for (``reassignments.py``)
+LOG_DIR_CHANGE       ask a broker which of its replicas are offline: a log directory failed
+LEADER_AND_ISR_*     ... and elect others, as it has answered (``log_dir_changes.py``)
+TOPIC_DELETION_*,    delete topics: somebody asks for it, or something may go on; brokers have
+REPLICAS_DELETED     deleted logs (``topic_deletions.py``)
+===================  =================================================================
+"""
+
+from __future__ import annotations
+
+from tidegauge.controller.alter_partition import (
+    advance_alter_partition,
+    answer_alter_partition,
+    fail_what_is_written,
+)
+from tidegauge.controller.asked_moves import note_altered_moves
+from tidegauge.controller.assignments import note_isr_change
+from tidegauge.controller.broker_changes import advance_broker_change
+from tidegauge.controller.broker_shutdowns import advance_broker_shutdown, answer_shutdown
+from tidegauge.controller.failover import advance_election, resign
+from tidegauge.controller.log_dir_changes import (
+    advance_log_dir_change,
+    advance_offline_replicas,
+    note_offline_replicas,
+)
+from tidegauge.controller.notification_changes import advance_isr_change
+from tidegauge.controller.phases import ALTER_PARTITION as ALTER
+from tidegauge.controller.phases import (
+    BROKER_CHANGE,
+    ELECT,
+    ELECT_UNCLEANLY,
+    ISR_CHANGE,
+    LEADER_AND_ISR_RESPONSE,
+    LOG_DIR_CHANGE,
+    PREFERRED_ELECTION,
+    REASSIGNMENT_ALTERED,
+    REASSIGNMENT_ISR_CHANGE,
+    REASSIGNMENTS,
+    REPLICAS_DELETED,
+    SHUT_DOWN_BROKER,
+    TOPIC_CHANGE,
+    TOPIC_DELETION_ASKED_FOR,
+    TOPIC_DELETION_RESUMED,
+)
+from tidegauge.controller.preferred_elections import (
+    advance_auto_rebalance,
+    advance_preferred_election,
+)
+from tidegauge.controller.reassignments import advance_reassignment
+from tidegauge.controller.state import Controller, ControlPlane
+from tidegauge.controller.topic_changes import advance_topic_change, advance_unclean_election
+from tidegauge.controller.topic_deletions import advance_topic_deletion, note_deleted_replicas
+from tidegauge.replication import errors
+from tidegauge.replication.compiled import inner_rule
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.costs import (
+    CONTROLLER_ELECTION,
+    CONTROLLER_EVENT_COST,
+    CONTROLLER_PARTITION_COST,
+    cost_us,
+)
+from tidegauge.simulation.events import (
+    append_event,
+    free_event,
+    new_event,
+    set_timer,
+    take_first,
+)
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import (
+    ALTER_PARTITION,
+    CONTROLLED_SHUTDOWN,
+    CONTROLLER_WORKS,
+    UNCLEAN_ELECTION_ENABLED,
+    ZK_RESPONSE,
+)
+from tidegauge.simulation.row_kinds import CONTROLLER_EVENT, CONTROLLER_EVENT_DONE
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import Topology, controller_process
+
+
+@inner_rule
+def enqueue(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    event: Event,
+    what: int,
+) -> None:
+    """Let an event wait for its turn, which can be now.
+
+    Source: ControllerEventManager.put@2.4.0.
+    """
+    state = plane.controllers[controller]
+    event.phase = what
+    append_event(kernel, state.queue, event)
+    if state.event == NONE:
+        _begin_next(kernel, topology, plane, controller)
+
+
+@inner_rule
+def _begin_next(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Take the next event from the queue, if there is one.
+
+    Source: ControllerEventManager.ControllerEventThread.doWork@2.4.0.
+    """
+    state = plane.controllers[controller]
+    if state.queue.first == NONE:
+        return
+    event = take_first(kernel, state.queue)
+    state.event = event.phase
+    state.done = event.phase
+    state.phase = 0
+    context = kernel.context[0]
+    state.taken_us = context.time_us
+    if state.active:
+        written = new_row(kernel, controller_process(topology, controller), CONTROLLER_EVENT)
+        written.values[0] = event.phase
+        written.values[1] = state.queue.length
+        written.values[2] = context.time_us - event.time_us
+        write_canonical(kernel, written)
+    if event.kind == ZK_RESPONSE:
+        state.listing = event.index
+    elif event.kind in (CONTROLLED_SHUTDOWN, ALTER_PARTITION):
+        state.request = event.index
+    else:
+        if event.kind == UNCLEAN_ELECTION_ENABLED:
+            state.topic = event.offset
+        elif event.phase == REPLICAS_DELETED and state.active:
+            note_deleted_replicas(kernel, topology, plane, controller, event)
+        elif event.phase == LEADER_AND_ISR_RESPONSE and state.active:
+            note_offline_replicas(kernel, topology, plane, controller, event)
+        elif event.phase == REASSIGNMENT_ALTERED and state.active:
+            note_altered_moves(kernel, topology, plane, controller, event)
+        elif event.phase == REASSIGNMENT_ISR_CHANGE and state.active:
+            note_isr_change(topology, plane, controller, event.znode)
+        free_event(kernel, event)
+    process = controller_process(topology, controller)
+    cost = CONTROLLER_ELECTION if state.event == ELECT else CONTROLLER_EVENT_COST
+    _work(kernel, plane, controller, process, cost_us(kernel, process, cost))
+
+
+@inner_rule
+def _work(kernel: Kernel, plane: ControlPlane, controller: int, process: int, work_us: int) -> None:
+    """Let the controller's own work take its time, then go on."""
+    timer = new_event(kernel, process, process, CONTROLLER_WORKS)
+    timer.value = plane.controllers[controller].generation
+    set_timer(kernel, timer, kernel.context[0].time_us + work_us)
+
+
+@inner_rule
+def advance(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Go through the phases of the event until answers have to be waited for.
+
+    Source: KafkaController.process@2.4.0.
+    """
+    state = plane.controllers[controller]
+    if state.moved:
+        # Source: KafkaController.process@2.4.0 after a ControllerMovedException; but with
+        # AlterPartition the leader is told so, and the watch on /controller does the rest.
+        state.moved = False
+        if state.event != ALTER:
+            resign(kernel, topology, plane, controller)
+        else:
+            kernel.events[state.request].error = errors.UNKNOWN_SERVER_ERROR
+        end_event(kernel, plane, controller)
+    while state.event != NONE and state.pending == 0 and state.work_us == 0:
+        if state.event in (ELECT, SHUT_DOWN_BROKER, ALTER):
+            _advance_anyway(kernel, topology, plane, controller)
+        elif not state.active:
+            state.event = NONE
+        else:
+            _advance_as_controller(kernel, topology, plane, controller)
+    if state.event == NONE:
+        end_event(kernel, plane, controller)
+        if state.active:
+            _write_end(kernel, topology, plane, controller)
+        _begin_next(kernel, topology, plane, controller)
+    elif state.pending == 0:
+        go_on(kernel, topology, plane, controller)
+
+
+@inner_rule
+def _advance_anyway(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    """Go on with an event that also those deal with who are not controller."""
+    event = plane.controllers[controller].event
+    if event == ELECT:
+        advance_election(kernel, topology, plane, controller)
+    elif event == SHUT_DOWN_BROKER:
+        advance_broker_shutdown(kernel, topology, plane, controller)
+    else:
+        advance_alter_partition(kernel, topology, plane, controller)
+
+
+@inner_rule
+def _advance_as_controller(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    event = plane.controllers[controller].event
+    if event == BROKER_CHANGE:
+        advance_broker_change(kernel, topology, plane, controller)
+    elif event == TOPIC_CHANGE:
+        advance_topic_change(kernel, topology, plane, controller)
+    elif event == ISR_CHANGE:
+        advance_isr_change(kernel, topology, plane, controller)
+    elif event == PREFERRED_ELECTION:
+        advance_preferred_election(kernel, topology, plane, controller)
+    elif event in REASSIGNMENTS:
+        advance_reassignment(kernel, topology, plane, controller)
+    elif event in (TOPIC_DELETION_ASKED_FOR, TOPIC_DELETION_RESUMED, REPLICAS_DELETED):
+        advance_topic_deletion(kernel, topology, plane, controller)
+    elif event in (LOG_DIR_CHANGE, LEADER_AND_ISR_RESPONSE):
+        _advance_log_dirs(kernel, topology, plane, controller, event)
+    elif event == ELECT_UNCLEANLY:
+        advance_unclean_election(kernel, topology, plane, controller)
+    else:
+        advance_auto_rebalance(kernel, topology, plane, controller)
+
+
+@inner_rule
+def _advance_log_dirs(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, event: int
+) -> None:
+    if event == LOG_DIR_CHANGE:
+        advance_log_dir_change(kernel, topology, plane, controller)
+    else:
+        advance_offline_replicas(kernel, topology, plane, controller)
+
+
+@inner_rule
+def _write_end(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    state = plane.controllers[controller]
+    written = new_row(kernel, controller_process(topology, controller), CONTROLLER_EVENT_DONE)
+    written.values[0] = state.done
+    written.values[1] = kernel.context[0].time_us - state.taken_us
+    write_canonical(kernel, written)
+
+
+@inner_rule
+def end_event(kernel: Kernel, plane: ControlPlane, controller: int) -> None:
+    """Nothing is processed any more, and what the event has brought is given back.
+
+    Source: ControllerEventManager.ControllerEventThread.doWork@2.4.0.
+    """
+    state = plane.controllers[controller]
+    state.event = NONE
+    state.work_us = 0
+    forget_listing(kernel, state)
+    if state.request != NONE:
+        # Whoever resigns says so; a process that has died says nothing.
+        request = kernel.events[state.request]
+        state.request = NONE
+        give_up_request(kernel, state, request)
+
+
+@inner_rule
+def forget_listing(kernel: Kernel, state: Controller) -> None:
+    """Give back the lists of children that the event was about.
+
+    Source: KafkaController.processIsrChangeNotification@2.4.0.
+    """
+    if state.listing != NONE:
+        free_event(kernel, kernel.events[state.listing])
+        state.listing = NONE
+    if state.log_dir_listing != NONE:
+        free_event(kernel, kernel.events[state.log_dir_listing])
+        state.log_dir_listing = NONE
+
+
+@inner_rule
+def go_on(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Let the event's next phase begin when all answers of this one are there, and its work done.
+
+    Source: ControllerEventManager.ControllerEventThread.doWork@2.4.0.
+    """
+    state = plane.controllers[controller]
+    if state.pending == 0:
+        process = controller_process(topology, controller)
+        partition_us = cost_us(kernel, process, CONTROLLER_PARTITION_COST)
+        work_us = state.work_us + state.answers * partition_us
+        state.answers = 0
+        state.work_us = 0
+        _work(kernel, plane, controller, process, work_us)
+
+
+@inner_rule
+def give_up_request(kernel: Kernel, state: Controller, request: Event) -> None:
+    """Source: ControllerEventManager.clearAndPut@2.6.3.
+
+    An AlterPartition that has still been in the queue gets no answer at all.
+    """
+    if state.running and request.kind == ALTER_PARTITION:
+        fail_what_is_written(kernel, request)
+        answer_alter_partition(kernel, request, request.error)
+    elif state.running:
+        answer_shutdown(kernel, request, errors.STALE_CONTROLLER_EPOCH, UNDEFINED)
+    else:
+        free_event(kernel, request)

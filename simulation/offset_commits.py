@@ -1,0 +1,117 @@
+"""What the records of __consumer_offsets say: one journal of all that groups have committed.
+
+A log here has no payloads (``replication/log.py``): a record is a leader epoch and an offset, which
+tell it apart from every other record of its partition. So what a coordinator appends is written
+down once, under that name, and a broker that becomes coordinator looks up which of it its own log
+has. What was truncated, or never replicated, is thus not found.
+
+A *key* is what a record is about: the offset of one partition that one group reads, or the
+membership of one consumer. Compaction keeps the newest record of a key, so nobody asks for others.
+
+Groups of processes that run apart each have the journal; frames bring what is new in it
+(``frames.py``). An entry gets its place in the chain of its key by its name, so it does not matter
+when a group of processes hears of it. A broker whose log has a record was sent it after it was
+written down, so the entry is there. Of two records of one name (a leader has lost power and leads
+on in its epoch) the first counts.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import inner_rule, rule
+from tidegauge.replication.leader_epoch_cache import entry_for_offset
+from tidegauge.replication.records import EpochEntry, Partition, Records
+from tidegauge.simulation.kernel import NONE, Kernel, OffsetCommit
+
+
+@inner_rule
+def log_commit(kernel: Kernel, key: int, leader_epoch: int, offset: int, committed: int) -> None:
+    """Write down what a record says that a coordinator has appended.
+
+    What says again what the newest record of the key says is left out: whoever has it has that one.
+    """
+    newest = kernel.commit_keys[key].newest
+    if newest != NONE:
+        known = kernel.offset_commits[newest]
+        if known.leader_epoch == leader_epoch and known.committed == committed:
+            return
+    context = kernel.context[0]
+    commit = kernel.offset_commits[context.offset_commits]
+    commit.key = key
+    commit.leader_epoch = leader_epoch
+    commit.offset = offset
+    commit.committed = committed
+    commit.own = True
+    _chain(kernel)
+
+
+@inner_rule
+def _chain(kernel: Kernel) -> None:
+    """Put the last entry into the chain of its key: the newest first."""
+    context = kernel.context[0]
+    index = context.offset_commits
+    context.offset_commits += 1
+    commit = kernel.offset_commits[index]
+    newer = NONE
+    older = kernel.commit_keys[commit.key].newest
+    while older != NONE and not _is_older(kernel.offset_commits[older], commit):
+        newer = older
+        older = kernel.offset_commits[older].previous
+    commit.previous = older
+    if newer == NONE:
+        kernel.commit_keys[commit.key].newest = index
+    else:
+        kernel.offset_commits[newer].previous = index
+
+
+@inner_rule
+def _is_older(one: OffsetCommit, other: OffsetCommit) -> bool:
+    if one.leader_epoch != other.leader_epoch:
+        return one.leader_epoch < other.leader_epoch
+    return one.offset < other.offset
+
+
+@inner_rule
+def newest_commit(kernel: Kernel, key: int, partition: Partition, runs: Records[EpochEntry]) -> int:
+    """What the newest record of a key says that a log has; NONE if it has none."""
+    index = kernel.commit_keys[key].newest
+    while index != NONE:
+        commit = kernel.offset_commits[index]
+        if commit.offset < partition.log_end_offset:
+            run = entry_for_offset(runs, partition.run_count, commit.offset)
+            if run >= 0 and runs[run].epoch == commit.leader_epoch:
+                return commit.committed
+        index = commit.previous
+    return NONE
+
+
+@rule
+def count_unsent_commits(kernel: Kernel) -> int:
+    """How many entries the other groups of processes have not been sent."""
+    context = kernel.context[0]
+    count = 0
+    for index in range(context.first_unsent_commit, context.offset_commits):
+        count += 1 if kernel.offset_commits[index].own else 0
+    return count
+
+
+@rule
+def copy_unsent_commits(kernel: Kernel, commits: Records[OffsetCommit]) -> None:
+    """Copy the entries that the others have not been sent; they count as sent now."""
+    context = kernel.context[0]
+    count = 0
+    for index in range(context.first_unsent_commit, context.offset_commits):
+        if kernel.offset_commits[index].own:
+            commits[count] = kernel.offset_commits[index]
+            count += 1
+    context.first_unsent_commit = context.offset_commits
+
+
+@rule
+def take_commits(kernel: Kernel, commits: Records[OffsetCommit]) -> None:
+    """Take over the entries of another group of processes; there is room for all of them."""
+    context = kernel.context[0]
+    for number in range(len(commits)):
+        index = context.offset_commits
+        kernel.offset_commits[index] = commits[number]
+        kernel.offset_commits[index].own = False
+        _chain(kernel)
