@@ -125,7 +125,7 @@ def assert_all_is_well(run: RunFolder) -> None:
 
 
 def assert_no_check_is_broken(run: RunFolder, but: Collection[str] = ()) -> None:
-    """A check that is broken says which setting has given up what it promises.
+    """A check that is broken, ``but`` those named, says which setting has given up its promise.
 
     Unclean elections are possible only where a topic allows them, and power is lost only where
     the schedule says so.
@@ -158,8 +158,8 @@ def test_after_any_schedule_of_faults_all_is_well(ten: int, tmp_path: Path) -> N
             raise AssertionError(f"fault_schedules.schedule({seed})") from error
 
 
-#: KAFKA-14704, from 2.8 to 3.4: a follower takes over the high watermark of an answer that tells it to
-#: truncate, and so takes records for committed that it is about to cut.
+#: KAFKA-14704, from 2.8 to 3.4: a follower takes over the high watermark of an answer that tells it
+#: to truncate, and so takes records for committed that it is about to cut.
 KNOWN_BREAKS = {"3.1": {"committed_agree"}}
 
 
