@@ -329,7 +329,7 @@ def test_if_fetches_are_not_fenced_a_zombie_s_log_stays_apart_for_ever(tmp_path:
 
 
 def test_3_1_takes_records_for_committed_that_it_is_about_to_cut(tmp_path: Path) -> None:
-    """KAFKA-14704: the first of the schedules that shows it under 3.1, and not once it is mended."""
+    """KAFKA-14704: the first of the schedules that shows it, and no more once it is mended."""
     for seed in range(40):
         story = schedule(seed).resolved() | {"release": "3.1", "protocol": None}
         scenario = scenario_from_mapping(story, f"schedule-{seed}")
