@@ -173,7 +173,7 @@ class Group:
                 role = self.kernel.fault_roles[fault * count + process]
                 if role.side != 0 and role.active:
                     self.make_room(sink)
-                    end_fault(*self.views[:4], process, fault, time_us)
+                    end_fault(*self.views, process, fault, time_us)
             self.make_room(sink)
             kernel, topology, brokers, _, clients = self.views
             heal_process(kernel, topology, brokers, clients, process, time_us, restart_us)

@@ -207,6 +207,7 @@ def end_fault(
     topology: Topology,
     brokers: Brokers,
     plane: ControlPlane,
+    clients: Clients,
     process: int,
     fault: int,
     time_us: int,
@@ -216,7 +217,7 @@ def end_fault(
     kernel.context[0].healing = True
     end = new_event(kernel, process, process, FAULT_END)
     end.value = fault
-    _take_fault(kernel, topology, brokers, plane, end)
+    _take_fault(kernel, topology, brokers, plane, clients, end)
 
 
 @rule

@@ -84,7 +84,7 @@ class ZnodePaths:
         self._partitions = [(each["topic"], each["partition"]) for each in manifest["partitions"]]
         scenario = manifest["scenario"]
         steps = scenario.get("steps", ())
-        directories = scenario["cluster"].get("log_directories", 1)
+        directories = scenario.get("cluster", {}).get("log_directories", 1)
         kinds = {fault["kind"] for fault in scenario.get("faults", ())}
         self._directories_fail = "log_directory_failure" in kinds
         self._log_dir_events = len(self._brokers) * directories * self._directories_fail

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fault_schedules import clean_but_far_apart
+from fault_schedules import clean_but_far_apart, schedule
 from isr_stories import as_written
 from small_clusters import cluster_of
 from tidegauge.replication.release_rules import TRUNCATE_TO_HIGH_WATERMARK
@@ -326,6 +326,21 @@ def test_if_fetches_are_not_fenced_a_zombie_s_log_stays_apart_for_ever(tmp_path:
     ]
     twin = simulate(zombie_keeps_fetching(), tmp_path / "twin")
     assert broken(twin) == set()
+
+
+def test_3_1_takes_records_for_committed_that_it_is_about_to_cut(tmp_path: Path) -> None:
+    """KAFKA-14704: the first of the schedules that shows it, and no more once it is mended."""
+    for seed in range(40):
+        story = schedule(seed).resolved() | {"release": "3.1", "protocol": None}
+        scenario = scenario_from_mapping(story, f"schedule-{seed}")
+        run = simulate(scenario, tmp_path / str(seed))
+        if broken(run):
+            break
+    else:
+        raise AssertionError("never seen")
+    assert broken(run) == {"committed_agree"}
+    switches = {"high_watermark_from_diverging_response": False}
+    assert broken(simulate(scenario, tmp_path / "mended", switches=switches)) == set()
 
 
 def test_a_rule_that_there_is_not_cannot_be_taken_away(tmp_path: Path) -> None:

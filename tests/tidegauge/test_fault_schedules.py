@@ -9,6 +9,7 @@ up, or a loss of power has taken. The same with AlterPartition, under later rele
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -123,8 +124,8 @@ def assert_all_is_well(run: RunFolder) -> None:
             assert all(log == first for log in others), f"partition {partition}"
 
 
-def assert_no_check_is_broken(run: RunFolder) -> None:
-    """A check that is broken says which setting has given up what it promises.
+def assert_no_check_is_broken(run: RunFolder, but: Collection[str] = ()) -> None:
+    """A check that is broken, ``but`` those named, says which setting has given up its promise.
 
     Unclean elections are possible only where a topic allows them, and power is lost only where
     the schedule says so.
@@ -136,6 +137,8 @@ def assert_no_check_is_broken(run: RunFolder) -> None:
     )
     kinds = {fault["kind"] for fault in scenario["faults"]}
     for name, found in run.summary["checks"].items():
+        if name in but:
+            continue
         assert found["broken"] == 0, (name, found, run.summary["liveness"])
         assert found["verdict"] is not False or found["permitted"] > 0
         if found["permitted"]:
@@ -155,6 +158,11 @@ def test_after_any_schedule_of_faults_all_is_well(ten: int, tmp_path: Path) -> N
             raise AssertionError(f"fault_schedules.schedule({seed})") from error
 
 
+#: KAFKA-14704, from 2.8 to 3.4: a follower takes over the high watermark of an answer that tells it
+#: to truncate, and so takes records for committed that it is about to cut.
+KNOWN_BREAKS = {"3.1": {"committed_agree"}}
+
+
 @pytest.mark.parametrize("release", ["3.9", "3.1", "2.7"])
 def test_with_alter_partition_all_is_well_too_and_nobody_is_notified(
     release: str, tmp_path: Path
@@ -165,7 +173,7 @@ def test_with_alter_partition_all_is_well_too_and_nobody_is_notified(
         story = schedule(seed).resolved() | {"release": release, "protocol": None}
         run = run_of(scenario_from_mapping(story, f"schedule-{seed}"), tmp_path / str(seed))
         assert_all_is_well(run)
-        assert_no_check_is_broken(run)
+        assert_no_check_is_broken(run, but=KNOWN_BREAKS.get(release, ()))
         assert "nothing permits it" not in losses(run)
         assert not list(run.rows("notification_sent"))
         sent += len(list(run.rows("alter_partition_sent")))
