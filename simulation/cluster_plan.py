@@ -175,7 +175,7 @@ class ClusterPlan:
     @cached_property
     def has_commits(self) -> bool:
         """Whether any group commits offsets."""
-        return any(self.commits(group) for group in self.scenario.workload.consumers)
+        return self.scenario.commits()
 
     def commits(self, group: ConsumerGroup) -> bool:
         """Whether a group commits offsets."""

@@ -283,11 +283,13 @@ def _resume(kernel: Kernel, clients: Clients, client: Client, answer: Event) -> 
 def handle_commit_due(kernel: Kernel, topology: Topology, clients: Clients, timer: Event) -> None:
     """Commit what is processed of all partitions, or note that nothing has come in time.
 
+    In the liveness phase nobody does: as long as commits are appended no logs are equal for good.
+
     Source: ConsumerCoordinator.maybeAutoCommitOffsetsAsync@2.6.0.
     """
     process = timer.destination
     client = clients.clients[client_of(topology, process)]
-    if timer.request != client.commit_turn or not client.joined:
+    if timer.request != client.commit_turn or not client.joined or kernel.context[0].healing:
         return
     now_us = kernel.context[0].time_us
     if client.commit_waits:

@@ -28,6 +28,8 @@ MOST_PARTITIONS = 200_000
 MOST_REPLICAS = 600_000
 #: A client that writes to a partition, or a group that reads it, counts as one.
 MOST_TARGETS = 2_000_000
+#: Committed offsets: every broker has room for all, as any can become their coordinator.
+MOST_COMMITTED_OFFSETS = 100_000_000
 #: Fetcher threads of all brokers together: each has one, or more, for each other broker.
 MOST_FETCHERS = 5_000_000
 #: num.io.threads of one broker.
@@ -104,6 +106,13 @@ def _of_clients(scenario: Scenario) -> Iterator[Problem]:
             targets += shares * (everything if scenario.trace == "all" else numbers)
     if targets > MOST_TARGETS:
         message = f"clients have {targets:,} partitions together; {MOST_TARGETS:,} is the most"
+        yield Problem(("workload",), message)
+    offsets = targets * len(scenario.broker_ids()) if scenario.commits() else 0
+    if offsets > MOST_COMMITTED_OFFSETS:
+        message = (
+            f"groups commit, and brokers have room for {offsets:,} offsets; "
+            f"{MOST_COMMITTED_OFFSETS:,} is the most"
+        )
         yield Problem(("workload",), message)
 
 

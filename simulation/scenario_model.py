@@ -240,6 +240,13 @@ class Scenario(Part):
         own = {name: value for name, value in group.settings.items() if name in defaults}
         return defaults | cast("dict[str, int | str]", own)
 
+    def commits(self) -> bool:
+        """Whether any group of consumers commits what it has read."""
+        return any(
+            self.consumer_settings(group)["enable.auto.commit"] is True
+            for group in self.workload.consumers
+        )
+
     def with_offsets_topic(self) -> Scenario:
         """The same with __consumer_offsets as its last topic, if a group commits and there is none.
 
@@ -247,11 +254,7 @@ class Scenario(Part):
 
         Source: KafkaApis.getOrCreateInternalTopic@2.6.0.
         """
-        commits = any(
-            self.consumer_settings(group).get("enable.auto.commit") is True
-            for group in self.workload.consumers
-        )
-        if not commits or any(topic.name == OFFSETS_TOPIC for topic in self.topics):
+        if not self.commits() or any(topic.name == OFFSETS_TOPIC for topic in self.topics):
             return self
         default = broker_defaults(self.release)
         settings = default | _read_of(self.cluster.settings, default)

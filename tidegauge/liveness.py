@@ -1,9 +1,10 @@
 """The liveness phase: once nothing goes wrong any more, everything has to become well again.
 
-At the end of a run producers stop, all faults end in every process, brokers that are down start
-(and again, should they exit), steps that were not taken never are. The run goes on until the
-ISR of every partition is its assignment and all its logs are equal, or until that has taken
-longer than it may: :func:`bound_us`. Then it is said of which replica that is not so, and why.
+At the end of a run producers stop, consumers commit no more, all faults end in every process,
+brokers that are down start (and again, should they exit), steps that were not taken never are. The
+run goes on until the ISR of every partition is its assignment and all its logs are equal, or until
+that has taken longer than it may: :func:`bound_us`. Then it is said of which replica that is not
+so, and why.
 
 None of its time counts as the run's, and none of its rows in the run's figures. It is looked at
 from outside, every second of virtual time: no process does anything for it, so the hash is that

@@ -254,6 +254,34 @@ def test_a_cluster_that_is_too_small_for_the_offsets_topic_is_refused() -> None:
         cluster_of(cluster={"brokers": 2}, topics=[topic_of([1])], workload={"consumers": [group]})
 
 
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("offsets.topic.num.partitions", 0, "must be from 1 to"),
+        ("offsets.topic.num.partitions", "many", "must be a whole number"),
+        ("offsets.topic.num.partitions", 200_001, "have 200,002 partitions"),
+        ("offsets.topic.replication.factor", 16, "16 replicas are more than 15"),
+    ],
+)
+def test_an_offsets_topic_that_cannot_be_is_refused(setting: str, value: Any, message: str) -> None:
+    group = {"name": "billing", "topics": ["story"], "settings": {"enable.auto.commit": True}}
+    brokers = {"brokers": 20, "settings": {setting: value}}
+    with pytest.raises(ScenarioError, match=message):
+        cluster_of(cluster=brokers, topics=[topic_of([1])], workload={"consumers": [group]})
+
+
+def test_the_offsets_topic_has_hosts_of_its_own() -> None:
+    """What was known of the scenario without it is not taken for the whole."""
+    group = {"name": "billing", "topics": ["story"], "settings": {"enable.auto.commit": True}}
+    data = cluster_of(workload={"consumers": [group]})
+    alone = data.model_copy(update={"topics": data.topics[:1]})
+    vars(alone).pop("_hosts", None)
+    assert len(alone.hosts_of(alone.topics[0])) == data.topics[0].partition_count
+    whole = alone.with_offsets_topic()
+    assert whole.hosts_of(whole.topic(OFFSETS_TOPIC)) == whole.assignments(whole.topics[-1])
+    assert OFFSETS_TOPIC not in vars(alone)["_hosts"]
+
+
 def test_a_group_that_does_not_commit_cannot_begin_anew_where_it_was() -> None:
     with pytest.raises(ScenarioError, match=r"needs enable\.auto\.commit"):
         cluster(group={"settings": {"enable.auto.commit": False}}, steps=[{"at": "3s"} | RESTARTED])

@@ -19,6 +19,8 @@ from tidegauge.simulation.scenario_limits import (
     MOST_REPLICAS,
 )
 
+WRITER = {"name": "p", "topics": ["t"], "batches_per_second": 1}
+
 ROOM_BYTES = 8 * 2**30
 
 
@@ -76,6 +78,19 @@ def test_clients_are_counted_together_and_with_their_partitions() -> None:
     writers = [{"name": "p", "topics": ["t"], "clients": 900, "batches_per_second": 1}]
     with pytest.raises(ScenarioError, match="clients have 2,700,000 partitions together"):
         scenario(3, 3_000, workload={"producers": writers})
+
+
+def test_every_broker_has_room_for_all_that_groups_commit() -> None:
+    """The coordinator of a group can become any broker that has a replica of its partition."""
+    groups = [
+        {"name": f"g{n}", "topics": ["t"], "settings": {"enable.auto.commit": True}}
+        for n in range(2)
+    ]
+    with pytest.raises(ScenarioError, match="brokers have room for 100,001,000 offsets"):
+        scenario(
+            500, 100_001, replicas=1, workload={"consumers": groups[:1], "producers": [WRITER]}
+        )
+    assert scenario(3, 100_001, replicas=1, workload={"consumers": groups}).commits()
 
 
 @pytest.mark.parametrize(("most", "replicas"), [(MOST_PARTITIONS, 3), (MOST_REPLICAS // 15, 15)])
