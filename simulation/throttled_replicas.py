@@ -41,5 +41,7 @@ def _slots(plan: ClusterPlan, number: int, value: Value | None) -> int:
     pairs = throttled_replicas(str(value))
     if pairs is None:
         return pack(range(len(partition.slots)))
-    named = {plan.broker_index(broker) for part, broker in pairs if part == partition.number}
-    return pack(slot for slot, broker in enumerate(partition.slots) if broker in named)
+    named = {broker for part, broker in pairs if part == partition.number}
+    return pack(
+        slot for slot, broker in enumerate(partition.slots) if plan.brokers[broker] in named
+    )
