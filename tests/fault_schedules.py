@@ -69,10 +69,14 @@ def clean_but_far_apart(seed: int, protocol: str) -> Scenario:
     story = schedule(seed).resolved()
     for topic in story["topics"]:
         topic["settings"]["unclean.leader.election.enable"] = False
-    for fault in story["faults"]:
-        if fault["kind"] == "power_loss":
-            fault["kind"] = "crash"
-            del fault["keeps"]
+    # What takes brokers away kills them here, which parts logs soonest.
+    story["faults"] = [
+        {name: fault[name] for name in ("name", "at", "for", "brokers") if name in fault}
+        | {"kind": "crash"}
+        if fault["kind"] in {"power_loss", "restart", "log_directory_failure", "rolling_restart"}
+        else fault
+        for fault in story["faults"]
+    ]
     far = {"kind": "slow_link", "at": "5s", "for": "65s", "delay": "400ms"}
     pairs = combinations(story["cluster"]["brokers"], 2)
     story["faults"] += [

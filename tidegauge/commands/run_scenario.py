@@ -55,8 +55,7 @@ def run_scenario(
     except ScenarioError as error:
         fail(str(error))
     announce_compilation()
-    out_console = console()
-    out_console.print(
+    typer.echo(
         f"{loaded.name}: {len(loaded.broker_ids())} brokers of Kafka "
         f"{loaded.release}, {loaded.duration_us / 1e6:g} virtual seconds, seed {loaded.seed}"
     )
@@ -72,9 +71,9 @@ def run_scenario(
         raise typer.Exit(130) from None
     assert run.summary is not None
     _print_summary(run.summary)
-    is_as_expected = show_verdicts(out_console, run)
+    is_as_expected = show_verdicts(console(), run)
     typer.echo(f"Next: tidegauge show {out}")
-    out_console.print(f"[dim]Again: {_command(scenario, loaded)}[/dim]")
+    typer.echo(f"Again: {_command(scenario, loaded)}")
     if run.summary["steps_timed_out"]:
         typer.echo(
             f"tidegauge: steps[{run.summary['steps_taken']}] of {scenario} waited in vain for its "
