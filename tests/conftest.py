@@ -1,6 +1,9 @@
-"""``pytest --golden DIR`` holds the simulator against other recordings than those that are here.
+"""What holds for all tests.
 
-The option stands here and not beside its tests, so that it is known whatever is run.
+``pytest --golden DIR`` holds the simulator against other recordings than those that are here. The
+option stands here and not beside its tests, so that it is known whatever is run.
+
+Generated examples have no deadline: how long one takes says more about the machine than about us.
 """
 
 from __future__ import annotations
@@ -8,6 +11,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
