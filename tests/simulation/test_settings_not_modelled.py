@@ -9,9 +9,15 @@ from typing import Any
 import pytest
 
 from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
-from tidegauge.simulation.scenario_settings import NAMES, settings_not_modelled
+from tidegauge.simulation.scenario_settings import (
+    NAMES,
+    THROTTLED_RATES,
+    THROTTLED_REPLICAS,
+    settings_not_modelled,
+)
 
 ROOT = Path(__file__).parents[2]
+TOGETHER = {"THROTTLED_RATES": THROTTLED_RATES, "THROTTLED_REPLICAS": THROTTLED_REPLICAS}
 
 
 def scenario(**parts: Any) -> Scenario:
@@ -123,9 +129,9 @@ def test_a_name_of_kafka_that_looks_like_a_simulated_one_is_no_slip(name: str) -
 
 @pytest.mark.parametrize("kind", NAMES)
 def test_a_setting_counts_as_modelled_exactly_if_something_reads_it(kind: str) -> None:
-    """Each of them is named where tables are laid out, or where a scenario is resolved."""
+    """Each of them is named where tables are laid out, or a scenario is resolved; some together."""
     declared = {ROOT / "replication" / "release_defaults.py"}
-    declared |= set((ROOT / "simulation").glob("scenario_settings.py"))
+    declared |= set((ROOT / "simulation").glob("scenario_settings*.py"))
     text = "".join(
         file.read_text()
         for room in ("simulation", "actors", "controller")
@@ -133,5 +139,7 @@ def test_a_setting_counts_as_modelled_exactly_if_something_reads_it(kind: str) -
         if file not in declared
     )
     read = {name for name in NAMES[kind] if re.search(rf'"{re.escape(name)}"', text)}
+    read |= {name for several, names in TOGETHER.items() if several in text for name in names}
+    read &= set(NAMES[kind])
     listed = settings_not_modelled((), dict.fromkeys(NAMES[kind], 7), kind, {})
     assert {line.removeprefix(".") for line in listed} == set(NAMES[kind]) - read
