@@ -36,6 +36,7 @@ from tidegauge.simulation.topology import Topology
 
 #: The record of a member that is none any more.
 _GONE = code(0)
+_ONE = code(1)
 
 
 @inner_rule
@@ -160,5 +161,5 @@ def _append_removal(
     partition = brokers.replicas[row]
     rules = brokers.rules[brokers.hosted[row].broker]
     if is_leader(partition) and append_error(rules, partition, ACKS_ALL) == errors.NONE:
-        offset = append_to_leader(kernel, topology, brokers, row, 1)
+        offset = append_to_leader(kernel, topology, brokers, row, _ONE)
         log_commit(kernel, key, partition.leader_epoch, offset, _GONE)

@@ -99,6 +99,7 @@ from tidegauge.simulation.zookeeper_errors import (
 
 #: So long nothing is written where everything has come to rest.
 _QUIET_US = code(1_500_000)
+_FIRST_TOPIC = code(0)
 
 
 @inner_rule
@@ -385,7 +386,7 @@ def _create(
     _write_znode_row(kernel, plane, request, znode, ZNODE_CREATED)
     parent = parent_of(topology, znode)
     if parent == TOPICS_ZNODE:
-        begin_assignments(topology, plane, znode - topic_znode(topology, 0))
+        begin_assignments(topology, plane, znode - topic_znode(topology, _FIRST_TOPIC))
     if parent == BROKER_IDS_ZNODE and request.count == 1:
         node.version = 1
         _write_znode_row(kernel, plane, request, znode, ZNODE_SET)

@@ -15,7 +15,7 @@ Source: AbstractCoordinator, ConsumerCoordinator@2.6.0 of the clients.
 from __future__ import annotations
 
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.client_metadata import client_of
 from tidegauge.simulation.client_state import Client, Clients
 from tidegauge.simulation.events import add_item, new_event, set_timer
@@ -42,6 +42,8 @@ from tidegauge.simulation.row_kinds import (
 from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
 from tidegauge.simulation.topology import Topology
 
+_AT_ONCE_US = code(1)
+
 
 @inner_rule
 def commits(client: Client) -> bool:
@@ -64,7 +66,7 @@ def reads(client: Client) -> bool:
 def begin_group(kernel: Kernel, client: Client, process: int) -> None:
     """Look for the coordinator, and be looked at every sample_every."""
     client.coordinator_lost_us = kernel.context[0].time_us
-    _turn_after(kernel, client, process, 1)
+    _turn_after(kernel, client, process, _AT_ONCE_US)
     _sample_later(kernel, process)
 
 
@@ -81,7 +83,7 @@ def restart_consumer(kernel: Kernel, client: Client, process: int) -> None:
     client.commit_turn += 1
     client.commit_failures = 0
     client.busy_until_us = kernel.context[0].time_us
-    _turn_after(kernel, client, process, 1)
+    _turn_after(kernel, client, process, _AT_ONCE_US)
 
 
 @inner_rule
@@ -232,7 +234,7 @@ def _take_coordinator(kernel: Kernel, client: Client, answer: Event) -> None:
         _turn_after(kernel, client, process, client.retry_backoff_ms * 1000)
         return
     client.coordinator = answer.broker
-    _turn_after(kernel, client, process, 1)
+    _turn_after(kernel, client, process, _AT_ONCE_US)
 
 
 @inner_rule
@@ -377,7 +379,7 @@ def _fail_commit(kernel: Kernel, client: Client, process: int, error: int) -> No
     if error == errors.UNKNOWN_MEMBER_ID:
         client.joined = False
         if not client.group_waits:
-            _turn_after(kernel, client, process, 1)
+            _turn_after(kernel, client, process, _AT_ONCE_US)
         return
     _commit_after(kernel, client, process, client.retry_backoff_ms * 1000)
 

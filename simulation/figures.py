@@ -10,7 +10,7 @@ Only what clients have done is told at the end itself.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import Tables, inner_rule
+from tidegauge.replication.compiled import Tables, code, inner_rule
 from tidegauge.replication.records import Record, Records, flag, i64
 from tidegauge.replication.replica_list import size
 from tidegauge.simulation.checks.state import History
@@ -35,6 +35,10 @@ from tidegauge.simulation.row_kinds import (
     REPLICA_STOPPED,
     TOPIC_CONFIGURED,
 )
+
+# What a partition adds to the counts.
+_ENTERS = code(1)
+_LEAVES = code(-1)
 
 
 class Count(Record):
@@ -180,13 +184,13 @@ def _count_event(count: Count, row: Row) -> None:
 @inner_rule
 def leave_account(history: History, figures: Figures, partition: int) -> None:
     """Something about a partition is about to change: it does not count meanwhile."""
-    _account(history, figures, partition, -1)
+    _account(history, figures, partition, _LEAVES)
 
 
 @inner_rule
 def open_account(history: History, figures: Figures, partition: int) -> None:
     """Something about a partition has changed: it counts again."""
-    _account(history, figures, partition, 1)
+    _account(history, figures, partition, _ENTERS)
 
 
 @inner_rule

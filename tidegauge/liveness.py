@@ -44,6 +44,9 @@ _NOT_IN_ISR = code(2)
 _OTHER_LOG = code(3)
 _BEING_MOVED = code(4)
 
+#: So many are found at first.
+_NONE_YET = code(0)
+
 
 class ReplicaState(Record):
     """A replica, as its broker has it."""
@@ -270,7 +273,7 @@ def find_problems(
     problems: Records[Problem],
 ) -> int:
     """How many things are not well; the first of them are entered."""
-    found = 0
+    found = _NONE_YET
     for partition in range(len(partitions)):
         state = partitions[partition]
         if not state.exists:

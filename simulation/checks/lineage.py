@@ -9,6 +9,7 @@ from tidegauge.simulation.kernel import NONE
 
 #: A term's own run goes on until something ends the term.
 _ENDLESS = code(2**62)
+_START = code(0)
 
 
 @rule
@@ -26,7 +27,7 @@ def agrees_until(history: History, one: LogRuns, other: LogRuns, end_offset: int
     """
     one_runs = history.runs[one.first : one.first + one.count]
     other_runs = history.runs[other.first : other.first + other.count]
-    offset = 0
+    offset = _START
     while offset < end_offset:
         one_run = entry_for_offset(one_runs, one.count, offset)
         other_run = entry_for_offset(other_runs, other.count, offset)
