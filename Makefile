@@ -104,7 +104,7 @@ typed-house: .venv/created
 
 # A link to the cache: it leads nowhere once the cache is deleted, and so is made again.
 .venv/compiled: .venv/installed $(KERNEL_SOURCES)
-	@echo 'Compiling the rules: up to a minute, seconds if they are in the cache'
+	@echo 'Compiling the rules: a minute or two, seconds if they are in the cache'
 	@$(BIN)/tidegauge compile
 	@ln -sfn "$$($(BIN)/python -c 'import tidegauge.replication.compiled as compiled; \
 		print(compiled.cache_folder())')" $@

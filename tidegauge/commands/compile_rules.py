@@ -38,7 +38,7 @@ def announce_compilation() -> None:
     from tidegauge.replication import compiled
 
     if compiled.COMPILED and not compiled.is_compiled():
-        typer.echo("Compiling the kernel: up to a minute, once for each release of Tidegauge")
+        typer.echo("Compiling the kernel: a minute or two, once for each release of Tidegauge")
         import_kernel()
         done = compiled.compile_all()
         typer.echo(f"Compiled in {done.seconds:.0f} s")
