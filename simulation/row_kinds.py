@@ -8,6 +8,7 @@ name                             meaning
 ===============================  ========================================================
 ``partition``                    number of the partition within the cluster
 ``broker``, ``leader``           index of a broker within the cluster, -1 for none
+..                               (``leader`` of a znode's row: its slot, as lists have it)
 ``replica``                      the same, for the broker that hosts the replica
 ``isr``, ``old_isr``             replica list: slots of the partition's own table of brokers
 ``replicas``, ``adding``,        replica lists, too
