@@ -146,6 +146,7 @@ print([rule.py_func.__name__ for rule in rules if len(rule.signatures) > 1])
 
 
 @pytest.mark.skipif(not compiled.COMPILED, reason="there is nothing compiled to look at")
+@pytest.mark.long
 def test_no_rule_is_compiled_twice(tmp_path: Path) -> None:
     """A bare literal as an argument compiles its callee once more for each value.
 
