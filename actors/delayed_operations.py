@@ -8,7 +8,7 @@ can no longer be.
 from __future__ import annotations
 
 from tidegauge.actors.fetch_read import answer_fetch, read_partition, row_on
-from tidegauge.actors.fetch_sessions import name_active, put_to_rest, touch
+from tidegauge.actors.fetch_sessions import name_active, place_of_fetch, put_to_rest, touch
 from tidegauge.actors.group_offsets import answer_group_append
 from tidegauge.actors.purgatory import expire_later, expired_request, unwatch, watch
 from tidegauge.actors.state import Brokers, FetchSession, HostedReplica, runs_of
@@ -39,7 +39,7 @@ from tidegauge.simulation.row_kinds import (
     REQUEST_REFUSED,
 )
 from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
-from tidegauge.simulation.topology import Topology, broker_of, row_of, slot_of
+from tidegauge.simulation.topology import Topology, broker_of, row_of
 
 _TRUE = code(True)
 
@@ -76,9 +76,7 @@ def _brings_newer(
     topology: Topology, brokers: Brokers, request: Event, item: PartitionData
 ) -> bool:
     """Note that a partition was read; whether its high watermark alone is worth an answer."""
-    row = row_of(topology, item.partition, request.destination)
-    follower = slot_of(topology, item.partition, request.broker)
-    told = brokers.follower_fetches[row * topology.sizes[0].width + follower]
+    told = brokers.follower_fetches[place_of_fetch(topology, item.partition, request)]
     told.unread = False
     return (
         brokers.rules[request.destination].fetch_answers_newer_high_watermark

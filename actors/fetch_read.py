@@ -8,7 +8,7 @@ one leader epoch each.
 
 from __future__ import annotations
 
-from tidegauge.actors.fetch_sessions import put_to_rest
+from tidegauge.actors.fetch_sessions import place_of_fetch, put_to_rest
 from tidegauge.actors.state import Brokers, epochs_of, runs_of
 from tidegauge.actors.throttled_replication import count_sent, leader_throttles
 from tidegauge.replication import errors
@@ -157,9 +157,7 @@ def _is_named(topology: Topology, brokers: Brokers, request: Event, item: Partit
     """Whether the answer names a partition: always, unless a fetch session leaves it out."""
     if request.broker == NONE:
         return True
-    row = row_of(topology, item.partition, request.destination)
-    follower = slot_of(topology, item.partition, request.broker)
-    told = brokers.follower_fetches[row * topology.sizes[0].width + follower]
+    told = brokers.follower_fetches[place_of_fetch(topology, item.partition, request)]
     if item.error != errors.NONE:
         told.session_high_watermark = UNDEFINED
         return True

@@ -41,13 +41,11 @@ def update_session(kernel: Kernel, topology: Topology, brokers: Brokers, request
         session.waiting = NONE
     if request.acks == 1:
         end_session(brokers, session)
-    width = topology.sizes[0].width
     cursor = request.first_item
     while cursor != NONE:
         item = kernel.items[cursor]
         cursor = item.next
-        row = row_of(topology, item.partition, request.destination)
-        index = row * width + slot_of(topology, item.partition, request.broker)
+        index = place_of_fetch(topology, item.partition, request)
         told = brokers.follower_fetches[index]
         if not told.in_session:
             _join(session, told, request.value, index)
@@ -58,6 +56,13 @@ def update_session(kernel: Kernel, topology: Topology, brokers: Brokers, request
             _activate(brokers, session, index)
         told.unread = True
     free_items(kernel, request)
+
+
+@inner_rule
+def place_of_fetch(topology: Topology, partition: int, request: Event) -> int:
+    """Where in ``Brokers.follower_fetches`` stands what a leader keeps of a follower's request."""
+    row = row_of(topology, partition, request.destination)
+    return row * topology.sizes[0].width + slot_of(topology, partition, request.broker)
 
 
 @inner_rule

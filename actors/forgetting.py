@@ -129,15 +129,22 @@ def _forget_own(brokers: Brokers, broker: int) -> None:
 def forget_replica(brokers: Brokers, row: int) -> None:
     """Leave a replica as one that its broker has not been told to host."""
     hosted = brokers.hosted[row]
-    hosted.exists = False
     hosted.offline = False
     hosted.locked = False
     hosted.observer = 0
     hosted.write_lost = False
-    drop_submitted_isr(brokers, row)
     hosted.changed = False
     hosted.changed_again = False
     hosted.next_changed = NONE
+    stop_hosting(brokers, row)
+
+
+@inner_rule
+def stop_hosting(brokers: Brokers, row: int) -> None:
+    """A broker has a replica no more: it does not lead with it; its lock stays as it is."""
+    drop_submitted_isr(brokers, row)
+    hosted = brokers.hosted[row]
+    hosted.exists = False
     forget_acknowledged(hosted)
     brokers.fetch_states[row].delayed = False
     brokers.fetch_states[row].failed = False

@@ -12,9 +12,8 @@ its time, as in 2.6.
 
 from __future__ import annotations
 
-from tidegauge.actors.alter_partition import drop_submitted_isr
-from tidegauge.actors.delayed_operations import forget_acknowledged
 from tidegauge.actors.fetcher_thread import remove_from_fetcher
+from tidegauge.actors.forgetting import stop_hosting
 from tidegauge.actors.leader import close_account
 from tidegauge.actors.lifecycle import halt
 from tidegauge.actors.log_dirs import all_directories
@@ -24,7 +23,6 @@ from tidegauge.actors.zookeeper_client import zookeeper_request
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import ZK_CREATE
 from tidegauge.simulation.links import send
@@ -94,23 +92,11 @@ def _take_offline(kernel: Kernel, brokers: Brokers, row: int) -> None:
 
     Source: ReplicaManager.markPartitionOffline@2.6.0.
     """
-    hosted = brokers.hosted[row]
-    partition = brokers.replicas[row]
     remove_from_fetcher(brokers, row)
-    if is_leader(partition):
+    if is_leader(brokers.replicas[row]):
         close_account(kernel, brokers, row, REASON_TERM)
     write_log_runs(kernel, brokers, row, REASON_OFFLINE)
-    hosted.exists = False
-    drop_submitted_isr(brokers, row)
-    forget_acknowledged(hosted)
-    brokers.fetch_states[row].delayed = False
-    brokers.fetch_states[row].failed = False
-    partition.leader = UNDEFINED
-    partition.leader_epoch = UNDEFINED
-    partition.partition_epoch = UNDEFINED
-    partition.isr = EMPTY
-    partition.maximal_isr = EMPTY
-    partition.proposed_isr = EMPTY
+    stop_hosting(brokers, row)
     mark_offline(kernel, brokers, row)
 
 

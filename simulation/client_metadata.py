@@ -118,7 +118,7 @@ def take_metadata(kernel: Kernel, topology: Topology, clients: Clients, answer: 
     while cursor >= 0:
         item = kernel.items[cursor]
         cursor = item.next
-        index = _target_of(clients, client, item.partition)
+        index = target_of(clients, client, item.partition)
         if index != NONE:
             target = clients.targets[index]
             led_before = 1 if target.leader >= 0 else 0
@@ -135,7 +135,7 @@ def take_metadata(kernel: Kernel, topology: Topology, clients: Clients, answer: 
 
 
 @inner_rule
-def _target_of(clients: Clients, client: Client, partition: int) -> int:
+def target_of(clients: Clients, client: Client, partition: int) -> int:
     """The place of a partition among a client's, which are in ascending order; or NONE."""
     first = client.first_target
     last = client.first_target + client.target_count

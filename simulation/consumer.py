@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import inner_rule
-from tidegauge.simulation.client_metadata import client_of, request_metadata
+from tidegauge.simulation.client_metadata import client_of, request_metadata, target_of
 from tidegauge.simulation.client_state import Client, Clients, Connection, Target
 from tidegauge.simulation.consumer_group import commits, reads
 from tidegauge.simulation.events import add_item, free_event, new_event, set_timer
@@ -128,18 +128,10 @@ def handle_consumer_response(
 
 
 @inner_rule
-def _target_of(clients: Clients, client: Client, partition: int) -> int:
-    for target in range(client.first_target, client.first_target + client.target_count):
-        if clients.targets[target].partition == partition:
-            return target
-    return NONE
-
-
-@inner_rule
 def _take_records(
     kernel: Kernel, clients: Clients, client: Client, process: int, item: PartitionData
 ) -> int:
-    known = clients.targets[_target_of(clients, client, item.partition)]
+    known = clients.targets[target_of(clients, client, item.partition)]
     if traces_all(kernel):
         row = new_row(kernel, process, CONSUMED)
         row.values[0] = item.partition
@@ -171,7 +163,7 @@ def _reset(
     kernel: Kernel, clients: Clients, client: Client, process: int, item: PartitionData
 ) -> None:
     """Begin anew where auto.offset.reset says."""
-    known = clients.targets[_target_of(clients, client, item.partition)]
+    known = clients.targets[target_of(clients, client, item.partition)]
     row = new_row(kernel, process, CONSUMER_RESET)
     row.values[0] = item.partition
     row.values[1] = known.position
