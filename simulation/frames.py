@@ -1,23 +1,38 @@
-"""Frames: the messages that one group of processes hands to another at the end of a window.
+"""Frames: what one group of processes tells another between two windows.
 
-A frame is a header and rows: length, checksum, generation, window number, the sender's next
-event time, how many events, entries of partition data, changes of what all brokers are told
-(``metadata_log.py``) and of what groups of consumers commit (``offset_commits.py``) there are, and
-then these as they lie in memory, in the order in which they were sent. Indexes mean nothing to the
-receiver: chains are laid out in order, and each event says how many entries are its own.
+A frame is a list of 64-bit words in the machine's order: a head, then rows as they lie in memory.
+
+=========================  ====================================================================
+words                      value
+=========================  ====================================================================
+``LENGTH``                 of the whole frame, in bytes
+``CHECKSUM``               CRC-32 of all that follows (``mesh.py`` writes and checks it)
+``GENERATION``             of the run's actors: a survivor of an earlier one is not listened to
+``WINDOW``                 how many windows there were before
+``STOPS``                  1: the sender has been asked to stop; all do so, at this window
+``EVENTS``, ``ITEMS``      how many messages there are, and entries of partition data on them
+``CHANGES``, ``COMMITS``   ... and changes of what all brokers are told (``metadata_log.py``), and
+                           of what groups of consumers commit (``offset_commits.py``)
+one for each group         when the earliest event known to the sender is due there: of its own
+                           the next one, of another group the first that it sends there
+=========================  ====================================================================
+
+Then come the rows of events, items, changes and commits, in the order in which they were sent.
+Indexes mean nothing to the receiver: chains are laid out in order, and each event says how many
+entries are its own.
+
+From the earliest events of all groups each reckons by itself how far it may go: up to the
+earliest event of any other group plus the least that it takes from there to here
+(``lookahead.py``). What it sends itself may come back: ``links.route`` draws the horizon nearer.
+
+Rows are copied word by word, by one call for the frames to all groups and one for those from all:
+a window costs a few microseconds beside the system calls that carry it.
 """
 
 from __future__ import annotations
 
-import struct
-import zlib
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
-
-from tidegauge.replication.compiled import rule
-from tidegauge.replication.records import Record, Records, i64, new_records
+from tidegauge.replication.compiled import Tables, code, inner_rule, rule
+from tidegauge.replication.records import Record, Records, dtype_of, flag, i64
 from tidegauge.simulation.events import free_all, push
 from tidegauge.simulation.kernel import (
     NONE,
@@ -27,12 +42,56 @@ from tidegauge.simulation.kernel import (
     OffsetCommit,
     PartitionData,
 )
+from tidegauge.simulation.metadata_log import (
+    copy_unsent_changes,
+    count_unsent_changes,
+    take_changes,
+)
+from tidegauge.simulation.offset_commits import (
+    copy_unsent_commits,
+    count_unsent_commits,
+    take_commits,
+)
 
-_HEADER = struct.Struct("<QIIQqQQQQ")
+# The words of a frame's head.
+LENGTH = 0
+CHECKSUM = 1
+GENERATION = 2
+WINDOW = 3
+STOPS = 4
+EVENTS = 5
+ITEMS = 6
+CHANGES = 7
+COMMITS = 8
+#: The first of the words that there are for each group.
+EARLIEST = 9
+
+WORD_BYTES = 8
+
+#: A typed zero, to begin with.
+NOTHING = code(0)
+
+#: Later than anything that happens.
+NEVER_US = code(2**62)
+
+# How many words a row has.
+_EVENT = code(dtype_of(Event).itemsize // WORD_BYTES)
+_ITEM = code(dtype_of(PartitionData).itemsize // WORD_BYTES)
+_CHANGE = code(dtype_of(MetadataChange).itemsize // WORD_BYTES)
+_COMMIT = code(dtype_of(OffsetCommit).itemsize // WORD_BYTES)
+
+# What ``read_frames`` returns.
+READY = code(0)  #: there are events before the end: the horizon is set
+ENDED = code(1)  #: there are none
+STOPPED = code(2)  #: a group has been asked to stop
+ROOM = code(3)  #: nothing was taken: tables have to be enlarged first
+STRANGE = code(4)  #: nothing was taken: a frame is of another generation or window
 
 
-class FrameError(ValueError):
-    """Bytes that are not a frame, or not a whole one."""
+class Word(Record):
+    """64 bits of a frame, or of a row."""
+
+    value: i64
 
 
 class Owner(Record):
@@ -41,161 +100,336 @@ class Owner(Record):
     group: i64
 
 
-class FrameHeader(NamedTuple):
-    """What stands before the rows of a frame."""
+class OtherGroup(Record):
+    """What a group keeps of each group, itself among them."""
 
-    generation: int
-    window: int
-    #: When the sender's next event is due, messages of this frame included; -1 never.
-    next_event_us: int
-    events: int
-    items: int
-    changes: int
-    commits: int
+    #: The least that it takes from there to this group.
+    lookahead_us: i64
+    #: When its earliest event is due that anybody knows of; NEVER_US: there is none.
+    earliest_us: i64
+    #: The frame to it: where it begins among the words that go out, and how many it has.
+    first_word: i64
+    words: i64
+    #: How many events and items go to it, and the words at which the next of them is written.
+    events: i64
+    items: i64
+    next_event_word: i64
+    next_item_word: i64
 
 
-class FrameRows(NamedTuple):
-    """What a frame brings."""
+class ExchangeState(Record):
+    """How far a group has come in exchanging frames: one record."""
 
-    events: Records[Event]
-    items: Records[PartitionData]
+    #: Its own number.
+    group: i64
+    generation: i64
+    window: i64
+    #: It has been asked to stop.
+    stops: flag
+    #: How many words there are from the beginning of a frame that has come in to that of the next.
+    place_words: i64
+    #: When the earliest event of all groups is due.
+    earliest_us: i64
+    #: How many words the frames to all groups need.
+    outgoing_words: i64
+    #: How many rows go out, or have come in.
+    events: i64
+    items: i64
+    changes: i64
+    commits: i64
+    #: Whose frame is of another generation or window.
+    strange: i64
+
+
+class Exchange(Tables):
+    """What is exchanged. Tables named ``..._words`` are others seen as words: one memory."""
+
+    state: Records[ExchangeState]
+    groups: Records[OtherGroup]
+    owners: Records[Owner]
+    outgoing: Records[Word]
+    incoming: Records[Word]
+    event_words: Records[Word]
+    item_words: Records[Word]
+    #: Changes and commits on their way from one table to another.
     changes: Records[MetadataChange]
+    change_words: Records[Word]
     commits: Records[OffsetCommit]
+    commit_words: Records[Word]
 
 
-class Frame(NamedTuple):
-    """A frame as its receiver reads it."""
-
-    header: FrameHeader
-    rows: FrameRows
+# Writing.
 
 
 @rule
-def count_outgoing(kernel: Kernel, owners: Records[Owner], group: int) -> tuple[int, int]:
-    """How many events, and entries on them, wait to be sent to a group."""
-    events = 0
-    items = 0
+def write_frames(kernel: Kernel, exchange: Exchange) -> int:
+    """Write a frame for each other group, and forget what was to be sent.
+
+    Returns:
+        READY; or ROOM, where there is too little for all of them: nothing was done then.
+    """
+    state = exchange.state[0]
+    _count_outgoing(kernel, exchange)
+    state.changes = count_unsent_changes(kernel)
+    state.commits = count_unsent_commits(kernel)
+    if (
+        _lay_out(exchange) > len(exchange.outgoing)
+        or state.changes > len(exchange.changes)
+        or state.commits > len(exchange.commits)
+    ):
+        return ROOM
+    for group in range(len(exchange.groups)):
+        if group != state.group:
+            _write_head(exchange, group)
+    _write_outbox(kernel, exchange)
+    copy_unsent_changes(kernel, exchange.changes)
+    copy_unsent_commits(kernel, exchange.commits)
+    for group in range(len(exchange.groups)):
+        if group != state.group:
+            _write_last(exchange, exchange.groups[group])
+    return READY
+
+
+@inner_rule
+def _count_outgoing(kernel: Kernel, exchange: Exchange) -> None:
+    """How much goes to each group, and when the first of it arrives there."""
+    for group in range(len(exchange.groups)):
+        other = exchange.groups[group]
+        other.events = 0
+        other.items = 0
+        other.earliest_us = NEVER_US
+    context = kernel.context[0]
+    own = exchange.groups[exchange.state[0].group]
+    if context.ready.first != NONE:
+        own.earliest_us = context.time_us
+    elif context.heap_size > 0:
+        own.earliest_us = kernel.heap[0].time_us
+    index = context.outbox.first
+    while index != NONE:
+        event = kernel.events[index]
+        other = exchange.groups[exchange.owners[event.destination].group]
+        other.events += 1
+        other.items += event.item_count
+        other.earliest_us = min(other.earliest_us, event.time_us)
+        index = event.next
+
+
+@inner_rule
+def _lay_out(exchange: Exchange) -> int:
+    """Give each frame its place; how many words they have in all."""
+    state = exchange.state[0]
+    head = EARLIEST + len(exchange.groups)
+    words = NOTHING
+    for group in range(len(exchange.groups)):
+        other = exchange.groups[group]
+        other.first_word = words
+        other.words = 0
+        if group == state.group:
+            continue
+        other.next_event_word = words + head
+        other.next_item_word = other.next_event_word + other.events * _EVENT
+        other.words = (
+            head
+            + other.events * _EVENT
+            + other.items * _ITEM
+            + state.changes * _CHANGE
+            + state.commits * _COMMIT
+        )
+        words += other.words
+    state.outgoing_words = words
+    return words
+
+
+@inner_rule
+def _write_head(exchange: Exchange, group: int) -> None:
+    state = exchange.state[0]
+    other = exchange.groups[group]
+    words = exchange.outgoing
+    first = other.first_word
+    words[first + LENGTH].value = other.words * WORD_BYTES
+    words[first + CHECKSUM].value = 0
+    words[first + GENERATION].value = state.generation
+    words[first + WINDOW].value = state.window
+    words[first + STOPS].value = 1 if state.stops else 0
+    words[first + EVENTS].value = other.events
+    words[first + ITEMS].value = other.items
+    words[first + CHANGES].value = state.changes
+    words[first + COMMITS].value = state.commits
+    for number in range(len(exchange.groups)):
+        words[first + EARLIEST + number].value = exchange.groups[number].earliest_us
+
+
+@inner_rule
+def _write_outbox(kernel: Kernel, exchange: Exchange) -> None:
+    """Copy every message into its group's frame, its chain in order."""
     index = kernel.context[0].outbox.first
     while index != NONE:
         event = kernel.events[index]
-        if owners[event.destination].group == group:
-            events += 1
-            items += event.item_count
+        other = exchange.groups[exchange.owners[event.destination].group]
+        frames = exchange.outgoing
+        _copy(exchange.event_words, index * _EVENT, frames, other.next_event_word, _EVENT)
+        other.next_event_word += _EVENT
+        cursor = event.first_item
+        while cursor != NONE:
+            _copy(exchange.item_words, cursor * _ITEM, frames, other.next_item_word, _ITEM)
+            other.next_item_word += _ITEM
+            cursor = kernel.items[cursor].next
         index = event.next
-    return events, items
-
-
-@rule
-def copy_outgoing(
-    kernel: Kernel,
-    owners: Records[Owner],
-    group: int,
-    events: Records[Event],
-    items: Records[PartitionData],
-) -> None:
-    """Copy what is to be sent to a group, chains in order."""
-    event_count = 0
-    item_count = 0
-    index = kernel.context[0].outbox.first
-    while index != NONE:
-        event = kernel.events[index]
-        if owners[event.destination].group == group:
-            events[event_count] = event
-            event_count += 1
-            cursor = event.first_item
-            while cursor != NONE:
-                items[item_count] = kernel.items[cursor]
-                item_count += 1
-                cursor = kernel.items[cursor].next
-        index = event.next
-
-
-@rule
-def earliest_outgoing_us(kernel: Kernel) -> int:
-    """When the first of the messages to other groups arrives; NONE if there are none."""
-    earliest_us = NONE
-    index = kernel.context[0].outbox.first
-    while index != NONE:
-        event = kernel.events[index]
-        if earliest_us == NONE or event.time_us < earliest_us:
-            earliest_us = event.time_us
-        index = event.next
-    return earliest_us
-
-
-@rule
-def forget_outgoing(kernel: Kernel) -> None:
-    """Give back the events that were copied into frames."""
     free_all(kernel, kernel.context[0].outbox)
 
 
+@inner_rule
+def _write_last(exchange: Exchange, other: OtherGroup) -> None:
+    """Behind the items of a frame come changes and commits, the same for all groups."""
+    state = exchange.state[0]
+    words = other.next_item_word
+    _copy(exchange.change_words, NOTHING, exchange.outgoing, words, state.changes * _CHANGE)
+    words += state.changes * _CHANGE
+    _copy(exchange.commit_words, NOTHING, exchange.outgoing, words, state.commits * _COMMIT)
+
+
+@inner_rule
+def _copy(source: Records[Word], first: int, to: Records[Word], at: int, words: int) -> None:
+    for number in range(words):
+        to[at + number].value = source[first + number].value
+
+
+# Reading.
+
+
 @rule
-def take_events(kernel: Kernel, events: Records[Event], items: Records[PartitionData]) -> None:
-    """Let the events of a frame wait for their time; there is room for all of them."""
-    context = kernel.context[0]
-    taken = 0
-    for number in range(len(events)):
-        index = context.free_event
-        following = kernel.events[index].next
-        kernel.events[index] = events[number]
-        event = kernel.events[index]
-        context.free_event = following
-        context.free_events -= 1
-        event.index = index
-        event.next = NONE
-        event.first_item = NONE
-        event.last_item = NONE
-        for _ in range(event.item_count):
-            slot = context.free_item
-            next_free = kernel.items[slot].next
-            kernel.items[slot] = items[taken]
-            taken += 1
-            context.free_item = next_free
-            context.free_items -= 1
-            kernel.items[slot].next = NONE
-            if event.last_item == NONE:
-                event.first_item = slot
-            else:
-                kernel.items[event.last_item].next = slot
-            event.last_item = slot
-        push(kernel, event)
+def read_frames(kernel: Kernel, exchange: Exchange, end_us: int) -> int:
+    """Take over what the frames of all other groups bring, and set the horizon.
 
+    It is not later than ``end_us``.
 
-def encode_frame(generation: int, window: int, next_event_us: int, rows: FrameRows) -> bytes:
-    """A frame as bytes."""
-    header = FrameHeader(generation, window, next_event_us, *(len(table) for table in rows))
-    brought = b"".join(_array_of(table).tobytes() for table in rows)
-    return _HEADER.pack(len(brought), zlib.crc32(brought), *header) + brought
-
-
-def decode_frame(data: bytes) -> Frame:
-    """Read a frame.
-
-    Raises:
-        FrameError: it is cut short, or its checksum does not match.
+    Returns:
+        READY, ENDED, STOPPED, ROOM or STRANGE, as they are explained above.
     """
-    if len(data) < _HEADER.size:
-        raise FrameError(f"a frame of {len(data)} bytes is shorter than its header")
-    length, checksum, *rest = _HEADER.unpack_from(data)
-    header = FrameHeader(*rest)
-    rows = data[_HEADER.size :]
-    if len(rows) != length:
-        raise FrameError(f"a frame should bring {length} bytes of rows, not {len(rows)}")
-    if zlib.crc32(rows) != checksum:
-        raise FrameError(f"the checksum of the frame of window {header.window} does not match")
-    tables = FrameRows(
-        new_records(Event, header.events),
-        new_records(PartitionData, header.items),
-        new_records(MetadataChange, header.changes),
-        new_records(OffsetCommit, header.commits),
+    state = exchange.state[0]
+    state.strange = _strange_one(exchange)
+    if state.strange != NONE:
+        return STRANGE
+    _add_up(exchange)
+    if _lacks_room(kernel, exchange):
+        return ROOM
+    for place in range(len(exchange.groups) - 1):
+        _take_rows(kernel, exchange, place * state.place_words)
+    state.window += 1
+    return _set_horizon(kernel, exchange, end_us)
+
+
+@inner_rule
+def _strange_one(exchange: Exchange) -> int:
+    """The first group whose frame is not that of this window; NONE: there is none."""
+    state = exchange.state[0]
+    for place in range(len(exchange.groups) - 1):
+        first = place * state.place_words
+        if (
+            exchange.incoming[first + GENERATION].value != state.generation
+            or exchange.incoming[first + WINDOW].value != state.window
+        ):
+            return place if place < state.group else place + 1
+    return NONE
+
+
+@inner_rule
+def _add_up(exchange: Exchange) -> None:
+    """How much has come in, when the earliest events are, and whether somebody wants to stop."""
+    state = exchange.state[0]
+    state.events = 0
+    state.items = 0
+    state.changes = 0
+    state.commits = 0
+    for place in range(len(exchange.groups) - 1):
+        words = exchange.incoming
+        first = place * state.place_words
+        state.stops = state.stops or words[first + STOPS].value == 1
+        state.events += words[first + EVENTS].value
+        state.items += words[first + ITEMS].value
+        state.changes += words[first + CHANGES].value
+        state.commits += words[first + COMMITS].value
+        for number in range(len(exchange.groups)):
+            other = exchange.groups[number]
+            other.earliest_us = min(other.earliest_us, words[first + EARLIEST + number].value)
+
+
+@inner_rule
+def _lacks_room(kernel: Kernel, exchange: Exchange) -> bool:
+    """Whether what comes in would leave less free than a handler may need."""
+    context = kernel.context[0]
+    state = exchange.state[0]
+    return (
+        context.free_events < context.reserve + state.events
+        or context.free_items < context.item_reserve + state.items
+        or len(kernel.metadata_changes) - context.metadata_changes < context.reserve + state.changes
+        or len(kernel.offset_commits) - context.offset_commits
+        < context.commit_reserve + state.commits
+        or len(exchange.changes) < state.changes
+        or len(exchange.commits) < state.commits
     )
-    first = 0
-    for table in tables:
-        column = _array_of(table).view(np.uint8)
-        column[:] = np.frombuffer(rows, np.uint8, len(column), first)
-        first += len(column)
-    return Frame(header, tables)
 
 
-def _array_of(rows: object) -> NDArray[np.void]:
-    return np.asarray(rows).view(np.ndarray)
+@inner_rule
+def _take_rows(kernel: Kernel, exchange: Exchange, first: int) -> None:
+    """Let the messages of a frame wait for their time, and note what else it tells."""
+    words = exchange.incoming
+    event_word = first + EARLIEST + len(exchange.groups)
+    item_word = event_word + words[first + EVENTS].value * _EVENT
+    for _ in range(words[first + EVENTS].value):
+        item_word = _take_event(kernel, exchange, event_word, item_word)
+        event_word += _EVENT
+    changes = words[first + CHANGES].value
+    _copy(words, item_word, exchange.change_words, NOTHING, changes * _CHANGE)
+    take_changes(kernel, exchange.changes, changes)
+    item_word += changes * _CHANGE
+    commits = words[first + COMMITS].value
+    _copy(words, item_word, exchange.commit_words, NOTHING, commits * _COMMIT)
+    take_commits(kernel, exchange.commits, commits)
+
+
+@inner_rule
+def _take_event(kernel: Kernel, exchange: Exchange, event_word: int, item_word: int) -> int:
+    """Take a message and its entries; where the entries of the next one begin."""
+    context = kernel.context[0]
+    index = context.free_event
+    event = kernel.events[index]
+    context.free_event = event.next
+    context.free_events -= 1
+    _copy(exchange.incoming, event_word, exchange.event_words, index * _EVENT, _EVENT)
+    event.index = index
+    event.next = NONE
+    event.first_item = NONE
+    event.last_item = NONE
+    for _ in range(event.item_count):
+        slot = context.free_item
+        item = kernel.items[slot]
+        context.free_item = item.next
+        context.free_items -= 1
+        _copy(exchange.incoming, item_word, exchange.item_words, slot * _ITEM, _ITEM)
+        item_word += _ITEM
+        item.next = NONE
+        if event.last_item == NONE:
+            event.first_item = slot
+        else:
+            kernel.items[event.last_item].next = slot
+        event.last_item = slot
+    push(kernel, event)
+    return item_word
+
+
+@inner_rule
+def _set_horizon(kernel: Kernel, exchange: Exchange, end_us: int) -> int:
+    """How far this group may go: nothing of the others can reach it before."""
+    state = exchange.state[0]
+    state.earliest_us = NEVER_US
+    horizon_us = end_us
+    for number in range(len(exchange.groups)):
+        other = exchange.groups[number]
+        state.earliest_us = min(state.earliest_us, other.earliest_us)
+        if number != state.group:
+            horizon_us = min(horizon_us, other.earliest_us + other.lookahead_us)
+    kernel.context[0].horizon_us = horizon_us
+    if state.stops:
+        return STOPPED
+    return READY if state.earliest_us < end_us else ENDED

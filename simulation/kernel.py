@@ -192,6 +192,8 @@ class Process(Record):
     rack: i64
     #: This group hosts it.
     hosted: flag
+    #: If not: the least that it takes until what has reached it shows in this group.
+    answer_us: i64
     #: How many messages and timers it has sent.
     sent: i64
     #: How many canonical rows it has written, and the rolling hash over them.
@@ -251,6 +253,9 @@ class Context(Record):
     seed: i64
     #: Virtual time.
     time_us: i64
+    #: Events are handled that are due before this time: nothing that other groups have not told
+    #: yet can happen here earlier.
+    horizon_us: i64
     #: The canonical row that all that happens now is caused by.
     cause_process: i64
     cause_sequence: i64

@@ -86,12 +86,17 @@ def shortest_latency_us(kernel: Kernel, source: int, destination: int) -> int:
 
 @inner_rule
 def route(kernel: Kernel, message: Event) -> None:
-    """Let a message whose time is set wait here, or go to the group of its destination."""
+    """Let a message whose time is set wait here, or go to the group of its destination.
+
+    This group may not go on past the time at which something of it can come back.
+    """
     context = kernel.context[0]
-    if kernel.processes[message.destination].hosted:
+    destination = kernel.processes[message.destination]
+    if destination.hosted:
         push(kernel, message)
         return
     append_event(kernel, context.outbox, message)
+    context.horizon_us = min(context.horizon_us, message.time_us + destination.answer_us)
 
 
 @inner_rule

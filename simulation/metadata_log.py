@@ -192,7 +192,7 @@ def needed_from(known: MetadataPosition) -> tuple[int, int]:
     return int(known.controller_epoch), int(known.position)
 
 
-@rule
+@inner_rule
 def count_unsent_changes(kernel: Kernel) -> int:
     """How many changes the other groups have not been sent."""
     context = kernel.context[0]
@@ -202,7 +202,7 @@ def count_unsent_changes(kernel: Kernel) -> int:
     return count
 
 
-@rule
+@inner_rule
 def copy_unsent_changes(kernel: Kernel, changes: Records[MetadataChange]) -> None:
     """Copy the changes that the other groups have not been sent; they count as sent now."""
     context = kernel.context[0]
@@ -214,11 +214,11 @@ def copy_unsent_changes(kernel: Kernel, changes: Records[MetadataChange]) -> Non
     context.first_unsent_change = context.metadata_changes
 
 
-@rule
-def take_changes(kernel: Kernel, changes: Records[MetadataChange]) -> None:
-    """Take over the changes of another group; there is room for all of them."""
+@inner_rule
+def take_changes(kernel: Kernel, changes: Records[MetadataChange], count: int) -> None:
+    """Take over the first ``count`` changes, of another group; there is room for all of them."""
     context = kernel.context[0]
-    for number in range(len(changes)):
+    for number in range(count):
         index = context.metadata_changes
         kernel.metadata_changes[index] = changes[number]
         kernel.metadata_changes[index].own = False

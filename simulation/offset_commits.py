@@ -17,7 +17,7 @@ on in its epoch) the first counts.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule, rule
+from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
 from tidegauge.replication.records import EpochEntry, Partition, Records
 from tidegauge.simulation.kernel import NONE, Kernel, OffsetCommit
@@ -84,7 +84,7 @@ def newest_commit(kernel: Kernel, key: int, partition: Partition, runs: Records[
     return NONE
 
 
-@rule
+@inner_rule
 def count_unsent_commits(kernel: Kernel) -> int:
     """How many entries the other groups of processes have not been sent."""
     context = kernel.context[0]
@@ -94,7 +94,7 @@ def count_unsent_commits(kernel: Kernel) -> int:
     return count
 
 
-@rule
+@inner_rule
 def copy_unsent_commits(kernel: Kernel, commits: Records[OffsetCommit]) -> None:
     """Copy the entries that the others have not been sent; they count as sent now."""
     context = kernel.context[0]
@@ -106,11 +106,11 @@ def copy_unsent_commits(kernel: Kernel, commits: Records[OffsetCommit]) -> None:
     context.first_unsent_commit = context.offset_commits
 
 
-@rule
-def take_commits(kernel: Kernel, commits: Records[OffsetCommit]) -> None:
-    """Take over the entries of another group of processes; there is room for all of them."""
+@inner_rule
+def take_commits(kernel: Kernel, commits: Records[OffsetCommit], count: int) -> None:
+    """Take over the first ``count`` entries, of another group of processes; there is room."""
     context = kernel.context[0]
-    for number in range(len(commits)):
+    for number in range(count):
         index = context.offset_commits
         kernel.offset_commits[index] = commits[number]
         kernel.offset_commits[index].own = False

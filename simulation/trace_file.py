@@ -106,17 +106,17 @@ class TraceWriter:
     and written by a thread, so that the simulation goes on meanwhile.
     """
 
-    def __init__(self, path: Path, header: Mapping[str, object] | None = None) -> None:
+    def __init__(self, to: Path | BinaryIO, header: Mapping[str, object] | None = None) -> None:
         """Begin the file, replacing what was there.
 
         Args:
-            path: the file; its folder exists.
+            to: the file, in a folder that exists; or what takes its bytes, whole frames at once.
             header: what the header says besides what every header does: text and numbers.
 
         Raises:
             OSError: the file cannot be written.
         """
-        self._file: BinaryIO = path.open("wb")
+        self._file: BinaryIO = to.open("wb") if isinstance(to, Path) else to
         self._thread = ThreadPoolExecutor(1, "trace-writer")
         self._tasks: deque[Future[None]] = deque()
         # Of the thread alone:
@@ -137,9 +137,13 @@ class TraceWriter:
         while self._tasks and (self._tasks[0].done() or len(self._tasks) > _MOST_TASKS):
             self._tasks.popleft().result()
 
+    def begin_flush(self) -> None:
+        """Have all rows taken so far written in frames however small, and do not wait for it."""
+        self._tasks.append(self._thread.submit(self._write_all))
+
     def flush(self) -> None:
         """Hand all rows taken so far to the operating system, in frames however small."""
-        self._tasks.append(self._thread.submit(self._write_all))
+        self.begin_flush()
         while self._tasks:
             self._tasks.popleft().result()
 

@@ -7,7 +7,8 @@ it theirs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+import time
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,13 @@ from tidegauge.actors.new_tables import enlarge_brokers, new_brokers
 from tidegauge.actors.state import Brokers
 from tidegauge.controller.new_tables import enlarge_control_plane, new_control_plane
 from tidegauge.controller.state import ControlPlane
+from tidegauge.group_counts import GroupCounts, counts_of
+from tidegauge.group_states import (
+    PartitionState,
+    ReplicaState,
+    look_at_partitions,
+    look_at_replicas,
+)
 from tidegauge.kernel import (
     BUDGET,
     FILES,
@@ -24,36 +32,23 @@ from tidegauge.kernel import (
     close_process,
     end_fault,
     heal_process,
-    next_event_us,
     run_until,
 )
 from tidegauge.log_directories import LogDirectories
-from tidegauge.replication.compiled import COMPILED, rule
-from tidegauge.replication.records import Records, new_records
+from tidegauge.replication.compiled import COMPILED, entry_point, rule
+from tidegauge.replication.records import Records, column, new_records
 from tidegauge.simulation.client_state import Clients
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.events import new_event, push, set_timer
-from tidegauge.simulation.frames import (
-    FrameRows,
-    Owner,
-    copy_outgoing,
-    count_outgoing,
-    decode_frame,
-    earliest_outgoing_us,
-    encode_frame,
-    forget_outgoing,
-    take_events,
-)
+from tidegauge.simulation.frame_exchange import FrameExchange
+from tidegauge.simulation.frames import ROOM as ROOM_FOR_FRAMES
+from tidegauge.simulation.frames import read_frames, write_frames
 from tidegauge.simulation.kernel import (
     BROKER,
     CLIENT,
     SCENARIO,
     ZOOKEEPER,
-    Event,
     Kernel,
-    MetadataChange,
-    OffsetCommit,
-    PartitionData,
     Row,
 )
 from tidegauge.simulation.kinds import (
@@ -63,13 +58,8 @@ from tidegauge.simulation.kinds import (
     FAULT_END,
     ZK_TICK,
 )
-from tidegauge.simulation.metadata_log import (
-    compact_changes,
-    copy_unsent_changes,
-    count_unsent_changes,
-    needed_from,
-    take_changes,
-)
+from tidegauge.simulation.lookahead import distances_us
+from tidegauge.simulation.metadata_log import compact_changes, needed_from
 from tidegauge.simulation.new_tables import (
     enlarge_clients,
     enlarge_commits,
@@ -78,11 +68,6 @@ from tidegauge.simulation.new_tables import (
     new_clients,
     new_kernel,
     new_topology,
-)
-from tidegauge.simulation.offset_commits import (
-    copy_unsent_commits,
-    count_unsent_commits,
-    take_commits,
 )
 from tidegauge.simulation.random_streams import START, draw_below
 from tidegauge.simulation.topology import Topology
@@ -99,7 +84,13 @@ _METADATA_LEAD_US = 1_000_000
 #: What takes rows of the trace: an array of ``Row``.
 RowSink = Callable[[NDArray[np.void]], None]
 #: What is called now and then with the virtual time reached.
-Progress = Callable[[int], None]
+Reached = Callable[[int], None]
+
+
+# What is called once a window.
+_run_until = entry_point(run_until)
+_write_frames = entry_point(write_frames)
+_read_frames = entry_point(read_frames)
 
 
 @rule
@@ -135,10 +126,12 @@ class Group:
         self.hosted = sorted(hosted)
         #: The kernel runs now, for whoever looks from another thread.
         self.in_kernel = False
+        self._kernel_cpu_ns = 0
         self.reserve = reserve_of(plan)
         self.topology = new_topology(plan)
         self.item_reserve = item_reserve_of(plan)
         self.kernel = new_kernel(plan, set(hosted), self.reserve, self.item_reserve)
+        self.exchange: FrameExchange | None = None
         self.brokers = new_brokers(plan, self.topology, self.reserve)
         self.plane = new_control_plane(plan)
         self.clients = new_clients(plan)
@@ -147,12 +140,50 @@ class Group:
         self._plan_beginning()
         self._plan_faults()
 
-    def run(self, horizon_us: int, sink: RowSink, progress: Progress | None = None) -> None:
-        """Handle every event earlier than ``horizon_us``."""
+    def join(self, grouping: Sequence[Sequence[int]], number: int, generation: int = 0) -> None:
+        """Be one of several groups, each with the processes that ``grouping`` says."""
+        self.exchange = FrameExchange(self.plan, grouping, number, generation)
+        column(self.kernel.processes, "answer_us")[:] = distances_us(self.plan, self.hosted)
+        self.views = self._make_views()
+
+    @property
+    def events(self) -> int:
+        """How many events were handled here."""
+        return int(self.kernel.context[0].handled)
+
+    @property
+    def kernel_cpu_seconds(self) -> float:
+        """CPU time of the kernel so far."""
+        return self._kernel_cpu_ns / 1e9
+
+    @property
+    def earliest_us(self) -> int:
+        """When the earliest event of all groups is due, as of the last exchange."""
+        assert self.exchange is not None, "there is one group alone"
+        return int(self.exchange.tables.state[0].earliest_us)
+
+    @property
+    def horizon_us(self) -> int:
+        """Every event has been handled that is due before this time, unless a window is open."""
+        return int(self.kernel.context[0].horizon_us)
+
+    def run_to(self, horizon_us: int, sink: RowSink, reached: Reached | None = None) -> None:
+        """Handle every event earlier than ``horizon_us``: of a group that is alone."""
+        self.kernel.context[0].horizon_us = horizon_us
+        self.run_window(sink, reached)
+        self.drain(sink)
+
+    def run_window(self, sink: RowSink, reached: Reached | None = None) -> None:
+        """Handle every event earlier than the horizon that :meth:`read_frames` has set.
+
+        Rows are handed on only where room for more is needed.
+        """
         while True:
+            begun = time.thread_time_ns()
             self.in_kernel = True
-            why = run_until(*self.views, horizon_us, _BUDGET)
+            why = _run_until(*self.views, _BUDGET)
             self.in_kernel = False
+            self._kernel_cpu_ns += time.thread_time_ns() - begun
             if why == ROOM:
                 self.make_room(sink)
             elif why == FILES:
@@ -161,9 +192,19 @@ class Group:
                 self.views = self._make_views()
             elif why != BUDGET:
                 break
-            if progress is not None:
-                progress(int(self.kernel.context[0].time_us))
-        self.drain(sink)
+            if reached is not None:
+                reached(int(self.kernel.context[0].time_us))
+
+    def ask_to_stop(self) -> None:
+        """Have all groups stop at the next exchange; may be called from another thread."""
+        assert self.exchange is not None, "there is one group alone"
+        self.exchange.tables.state[0].stops = True
+
+    @property
+    def strange_group(self) -> int:
+        """Whose frame it was, if :meth:`read_frames` said STRANGE."""
+        assert self.exchange is not None, "there is one group alone"
+        return int(self.exchange.tables.state[0].strange)
 
     def heal(self, time_us: int, restart_us: int, sink: RowSink) -> None:
         """Begin the liveness phase in all processes that this group hosts."""
@@ -195,65 +236,63 @@ class Group:
             sink(np.asarray(self.kernel.rows)[: int(context.row_count)])
             context.row_count = 0
 
-    def next_event_us(self) -> int:
-        """When the next event is due; -1 if there is none."""
-        return int(next_event_us(self.views[0]))
+    def counts(self) -> GroupCounts:
+        """What only the processes hosted here know themselves, now."""
+        return counts_of(self.hosted, self.kernel, self.brokers, self.plane, self.clients)
 
-    def hashes(self) -> dict[int, tuple[int, int]]:
-        """Of each process hosted here: how many canonical rows, and the hash over them."""
-        processes = self.kernel.processes
-        return {
-            process: (int(processes[process].rows), int(processes[process].hash))
-            for process in self.hosted
-        }
+    def look_at_states(
+        self, replicas: Records[ReplicaState], partitions: Records[PartitionState]
+    ) -> None:
+        """Enter the replicas of the brokers that are hosted here, and partitions if ZooKeeper is.
+
+        There is an entry for each slot of the topology, and for each partition.
+        """
+        kernel, topology, brokers, plane, _ = self.views
+        look_at_replicas(kernel, topology, brokers, replicas)
+        look_at_partitions(kernel, topology, plane, partitions)
 
     # What crosses to other groups.
 
-    def frames(self, owners: list[int], groups: Iterable[int], window: int) -> dict[int, bytes]:
-        """A frame for each of the other groups; what was to be sent is forgotten here."""
-        table = new_records(Owner, len(owners))
-        for process, group in enumerate(owners):
-            table[process].group = group
-        due_us = (self.next_event_us(), int(earliest_outgoing_us(self.views[0])))
-        next_us = min((each for each in due_us if each >= 0), default=-1)
-        changes = new_records(MetadataChange, int(count_unsent_changes(self.views[0])))
-        copy_unsent_changes(self.views[0], changes)
-        commits = new_records(OffsetCommit, int(count_unsent_commits(self.views[0])))
-        copy_unsent_commits(self.views[0], commits)
-        encoded = {}
-        for group in groups:
-            events, items = self._outgoing(table, group)
-            rows = FrameRows(events, items, changes, commits)
-            encoded[group] = encode_frame(0, window, next_us, rows)
-        forget_outgoing(self.views[0])
-        return encoded
+    def write_frames(self) -> list[memoryview]:
+        """A frame for each other group, in their order; what was to be sent is forgotten here.
 
-    def _outgoing(
-        self, owners: Records[Owner], group: int
-    ) -> tuple[Records[Event], Records[PartitionData]]:
-        event_count, item_count = count_outgoing(self.views[0], owners, group)
-        events = new_records(Event, event_count)
-        items = new_records(PartitionData, item_count)
-        copy_outgoing(self.views[0], owners, group, events, items)
-        return events, items
+        They lie where the next ones will be written.
+        """
+        assert self.exchange is not None, "the other groups are not known"
+        while _write_frames(self.views[0], self.exchange.view) == ROOM_FOR_FRAMES:
+            self.exchange.make_room()
+        return self.exchange.frames()
 
-    def take_frame(self, data: bytes) -> None:
-        """Let the events of another group's frame wait for their time here."""
-        frame = decode_frame(data)
-        rows = frame.rows
-        enlarge_kernel(
-            self.kernel, self.reserve + len(rows.events), self.item_reserve + len(rows.items)
-        )
-        enlarge_metadata(self.kernel, self.reserve + len(rows.changes))
-        enlarge_commits(self.kernel, self.reserve + len(rows.commits))
-        self.views = self._make_views()
-        take_changes(self.views[0], rows.changes)
-        take_commits(self.views[0], rows.commits)
-        take_events(self.views[0], rows.events, rows.items)
+    def read_frames(self, incoming: NDArray[np.int64], place_words: int, end_us: int) -> int:
+        """Take over the frames of all other groups, and set the horizon.
+
+        Args:
+            incoming: has them all, in the order of the groups.
+            place_words: how many words there are between the beginnings of two of them.
+            end_us: the horizon is not later than this.
+
+        Returns:
+            READY, ENDED, STOPPED or STRANGE (``simulation/frames.py``).
+        """
+        exchange = self.exchange
+        assert exchange is not None, "the other groups are not known"
+        exchange.look_at(incoming, place_words)
+        while (outcome := _read_frames(self.views[0], exchange.view, end_us)) == ROOM_FOR_FRAMES:
+            state = exchange.tables.state[0]
+            enlarge_kernel(
+                self.kernel, self.reserve + int(state.events), self.item_reserve + int(state.items)
+            )
+            enlarge_metadata(self.kernel, self.reserve + int(state.changes))
+            enlarge_commits(self.kernel, self.reserve + int(state.commits))
+            exchange.make_room()
+            self.views = self._make_views()
+        return outcome
 
     # Its tables.
 
     def _make_views(self) -> tuple[Kernel, Topology, Brokers, ControlPlane, Clients]:
+        if self.exchange is not None:
+            self.exchange.see(self.kernel)
         return (
             self.kernel.view,
             self.topology.view,

@@ -61,10 +61,9 @@ def run_until(
     brokers: Brokers,
     plane: ControlPlane,
     clients: Clients,
-    horizon_us: int,
     budget: int,
 ) -> int:
-    """Handle events earlier than ``horizon_us``, at most ``budget`` of them; why it returns."""
+    """Handle events earlier than the horizon, at most ``budget`` of them; why it returns."""
     context = kernel.context[0]
     for _ in range(budget):
         if _needs_room(kernel, brokers):
@@ -73,7 +72,7 @@ def run_until(
             return FILES
         if context.ready.first != NONE:
             event = take_first(kernel, context.ready)
-        elif context.heap_size > 0 and kernel.heap[0].time_us < horizon_us:
+        elif context.heap_size > 0 and kernel.heap[0].time_us < context.horizon_us:
             event = pop(kernel)
         else:
             return HORIZON
@@ -254,11 +253,3 @@ def _begin_moment(kernel: Kernel, time_us: int) -> None:
     context.time_us = time_us
     context.cause_process = NONE
     context.cause_sequence = NONE
-
-
-@rule
-def next_event_us(kernel: Kernel) -> int:
-    """When the next event is due; NONE if there is none."""
-    if kernel.context[0].heap_size == 0:
-        return NONE
-    return kernel.heap[0].time_us

@@ -13,24 +13,22 @@ of the same events, however the processes are grouped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.actors.state import Brokers, runs_of
-from tidegauge.controller.state import ControlPlane
-from tidegauge.group import Group
+from tidegauge.engine import Engine
+from tidegauge.group_states import PartitionState, ReplicaState
 from tidegauge.replication.compiled import code, inner_rule, rule
-from tidegauge.replication.fetcher import TRUNCATING
-from tidegauge.replication.records import Record, Records, flag, i64, new_records
+from tidegauge.replication.records import Record, Records, i64, new_records
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, size
 from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.kernel import NONE, Kernel
-from tidegauge.simulation.random_streams import mix
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.new_tables import new_topology
 from tidegauge.simulation.scenario_costs import Latency
-from tidegauge.simulation.topology import Topology, broker_of, state_znode
+from tidegauge.simulation.topology import Topology
 
 #: How often it is looked whether all is well.
 LOOK_PERIOD_US = 1_000_000
@@ -46,32 +44,6 @@ _BEING_MOVED = code(4)
 
 #: So many are found at first.
 _NONE_YET = code(0)
-
-
-class ReplicaState(Record):
-    """A replica, as its broker has it."""
-
-    log_end_offset: i64
-    #: A hash over what the log holds.
-    content: i64
-    #: The broker runs, has been told to host it, has given it up, asks where to truncate it.
-    alive: flag
-    hosted: flag
-    failed: flag
-    truncating: flag
-
-
-class PartitionState(Record):
-    """A partition, as ZooKeeper has it."""
-
-    #: Broker's index; -1 none.
-    leader: i64
-    #: Lists of slots.
-    isr: i64
-    replicas: i64
-    #: A reassignment adds or removes some of them.
-    moving: flag
-    exists: flag
 
 
 class Problem(Record):
@@ -96,25 +68,24 @@ class Liveness(NamedTuple):
     partition: int
 
 
-def wait_until_well(
-    plan: ClusterPlan, groups: Sequence[Group], run_to: Callable[[int], None]
-) -> Liveness:
+def wait_until_well(plan: ClusterPlan, engine: Engine) -> Liveness:
     """Run on until all is well or it has taken too long.
 
     Args:
         plan: the scenario in numbers.
-        groups: at the end of the run, in which nothing goes wrong any more.
-        run_to: runs the groups to a virtual time.
+        engine: at the end of the run, in which nothing goes wrong any more.
     """
     begun_us = plan.scenario.duration_us
-    limit_us = bound_us(plan, groups)
+    topology = new_topology(plan)
+    replicas, partitions = engine.states()
+    limit_us = bound_us(plan, replicas)
     elapsed_us = 0
     problems: list[Problem] = []
     while True:
         elapsed_us = min(elapsed_us + LOOK_PERIOD_US, limit_us)
-        run_to(begun_us + elapsed_us)
-        replicas, partitions = states_of(groups)
-        problems = problems_in(groups[0].topology, partitions, replicas)
+        engine.run_to(begun_us + elapsed_us)
+        replicas, partitions = engine.states()
+        problems = problems_in(topology, partitions, replicas)
         if not problems or elapsed_us >= limit_us:
             break
     reasons = [_in_words(plan, each, partitions, replicas) for each in problems]
@@ -125,7 +96,7 @@ def wait_until_well(
 # How long it may take.
 
 
-def bound_us(plan: ClusterPlan, groups: Sequence[Group]) -> int:
+def bound_us(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
     """How long it may take at most until all is well.
 
     Three times replica.lag.time.max.ms, and the time that it takes to fetch what is missing; before
@@ -148,7 +119,7 @@ def bound_us(plan: ClusterPlan, groups: Sequence[Group]) -> int:
         max(each["replica.socket.timeout.ms"], each["controller.socket.timeout.ms"])
         for each in settings
     )
-    missing_bytes = _missing_bytes(plan, groups)
+    missing_bytes = _missing_bytes(plan, replicas)
     start_us = (
         _most(costs.broker_stop)
         + 2 * RESTART_US
@@ -187,9 +158,8 @@ def _most(latency: Latency) -> int:
     return latency.quantiles_us()[-1]
 
 
-def _missing_bytes(plan: ClusterPlan, groups: Sequence[Group]) -> int:
+def _missing_bytes(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
     """The most bytes that one broker's replicas may lack: what the longest logs have more."""
-    replicas, _ = states_of(groups)
     ends = replicas["log_end_offset"]
     missing = np.zeros(len(plan.brokers), np.int64)
     row = 0
@@ -204,18 +174,6 @@ def _missing_bytes(plan: ClusterPlan, groups: Sequence[Group]) -> int:
 # Whether all is well.
 
 
-def states_of(groups: Sequence[Group]) -> tuple[NDArray[np.void], NDArray[np.void]]:
-    """All replicas as their brokers have them, all partitions as ZooKeeper has them."""
-    topology = groups[0].topology
-    replicas = new_records(ReplicaState, len(topology.slots))
-    partitions = new_records(PartitionState, len(topology.partitions))
-    for group in groups:
-        kernel, view, brokers, plane, _ = group.views
-        look_at_replicas(kernel, view, brokers, replicas)
-        look_at_partitions(kernel, view, plane, partitions)
-    return np.asarray(replicas), np.asarray(partitions)
-
-
 def problems_in(
     topology: Topology, partitions: NDArray[np.void], replicas: NDArray[np.void]
 ) -> list[Problem]:
@@ -223,46 +181,6 @@ def problems_in(
     problems = new_records(Problem, _TOLD_PROBLEMS)
     found = find_problems(topology.view, partitions, replicas, problems)
     return [problems[place] for place in range(min(int(found), _TOLD_PROBLEMS))]
-
-
-@rule
-def look_at_replicas(
-    kernel: Kernel, topology: Topology, brokers: Brokers, states: Records[ReplicaState]
-) -> None:
-    """Enter the replicas of all brokers that this group hosts."""
-    for row in range(len(topology.slots)):
-        broker = topology.slots[row].broker
-        if not kernel.processes[broker].hosted:
-            continue
-        state = states[row]
-        partition = brokers.replicas[row]
-        state.log_end_offset = partition.log_end_offset
-        state.content = partition.log_end_offset
-        runs = runs_of(brokers, row)
-        for index in range(partition.run_count):
-            state.content = mix(mix(state.content, runs[index].epoch), runs[index].start_offset)
-        state.alive = kernel.processes[broker].alive
-        state.hosted = brokers.hosted[row].exists
-        state.failed = brokers.fetch_states[row].failed
-        state.truncating = brokers.fetch_states[row].state == TRUNCATING
-
-
-@rule
-def look_at_partitions(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, states: Records[PartitionState]
-) -> None:
-    """Enter the partitions, if this group hosts ZooKeeper."""
-    if not kernel.processes[2 * topology.sizes[0].brokers].hosted:
-        return
-    for partition in range(len(topology.partitions)):
-        state = states[partition]
-        node = plane.znodes[state_znode(topology, partition)]
-        assignment = plane.assignments[partition]
-        state.exists = node.exists
-        state.leader = broker_of(topology, partition, node.leader)
-        state.isr = node.isr
-        state.replicas = assignment.replicas
-        state.moving = assignment.adding != EMPTY or assignment.removing != EMPTY
 
 
 @rule

@@ -9,7 +9,6 @@ in the kernel (rows written and judged, tables enlarged, frames exchanged) is th
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -26,7 +25,7 @@ KINDS = {
     int(ZOOKEEPER): "zookeeper",
     int(CLIENT): "client",
 }
-_DRIVER = "driver"
+_ELSEWHERE = "driver"
 
 
 class LoopSampler:
@@ -36,11 +35,14 @@ class LoopSampler:
         """Nothing is sampled yet."""
         self._groups = groups
         self._roles = [int(process.role) for process in groups[0].plan.processes]
-        self._seen: Counter[str] = Counter()
+        #: How often each kind was seen.
+        self.seen = dict.fromkeys((*KINDS.values(), _ELSEWHERE), 0)
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._sample, name="loop-sampler", daemon=True)
+        self._thread = threading.Thread()
 
     def __enter__(self) -> Self:
+        self._over.clear()
+        self._thread = threading.Thread(target=self._sample, name="loop-sampler", daemon=True)
         self._thread.start()
         return self
 
@@ -53,20 +55,10 @@ class LoopSampler:
         self._over.set()
         self._thread.join()
 
-    @property
-    def samples(self) -> int:
-        """How many were taken."""
-        return self._seen.total()
-
-    def seconds(self, loop_seconds: float) -> dict[str, float]:
-        """The loop's time, shared out as the samples were."""
-        share = loop_seconds / max(1, self.samples)
-        return {kind: round(self._seen[kind] * share, 4) for kind in (*KINDS.values(), _DRIVER)}
-
     def _sample(self) -> None:
         while not self._over.wait(_PERIOD_S):
             running = next((group for group in self._groups if group.in_kernel), None)
-            kind = _DRIVER
+            kind = _ELSEWHERE
             if running is not None:
                 kind = KINDS[self._roles[int(running.kernel.context[0].handling)]]
-            self._seen[kind] += 1
+            self.seen[kind] += 1

@@ -14,19 +14,11 @@ from tidegauge.replication.records import Records
 from tidegauge.simulation.checks.judgement import judge, judge_end
 from tidegauge.simulation.checks.new_tables import enlarge, new_figures, new_history
 from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.simulation.judged_rows import judged_rows
 from tidegauge.simulation.kernel import Row
-from tidegauge.simulation.row_kinds import (
-    EPOCH_ANSWERED,
-    EPOCH_ASSIGNED,
-    EPOCHS_CUT,
-    ROW_KINDS,
-)
 
 #: So many rows are worth a call.
 _MANY_ROWS = 4096
-
-#: Canonical rows that neither a check nor a figure asks for, and of which there are many.
-_LEFT_OUT = (EPOCH_ANSWERED, EPOCH_ASSIGNED, EPOCHS_CUT)
 
 
 class RowStream:
@@ -38,13 +30,10 @@ class RowStream:
         self.figures = new_figures(plan)
         self._waiting: list[NDArray[np.void]] = []
         self._waiting_rows = 0
-        self._wanted = np.zeros(max(ROW_KINDS) + 1, np.bool_)
-        for number, kind in ROW_KINDS.items():
-            self._wanted[number] = kind.canonical and number not in _LEFT_OUT
 
     def take(self, rows: NDArray[np.void]) -> None:
         """Take rows of one group; they are copied."""
-        wanted = rows[self._wanted[rows["kind"]]]
+        wanted = judged_rows(rows)
         if len(wanted):
             self._waiting.append(wanted)
             self._waiting_rows += len(wanted)

@@ -41,6 +41,14 @@ MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
 TRACE = "trace"
 
+
+def new_trace_file(folder: Path, group: int) -> Path:
+    """The file for the rows of a group of processes, in a folder that is there from now on."""
+    traces = folder / TRACE
+    traces.mkdir(parents=True, exist_ok=True)
+    return traces / f"group-{group}.msgpack"
+
+
 #: What a manifest lists, since rows call it by a number.
 NAMED = ("processes", "brokers", "partitions", "faults")
 

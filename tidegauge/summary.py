@@ -29,66 +29,53 @@ figure                               meaning
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tidegauge.group import Group
+from tidegauge.engine import LoopFigures
+from tidegauge.group_counts import GroupCounts
 from tidegauge.liveness import Liveness
 from tidegauge.row_stream import RowStream
 from tidegauge.simulation.checks import CHECKS, LIVENESS
 from tidegauge.simulation.checks.state import BY_LOSS_OF_POWER, PERMITS, RowPlace
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.costs import COST_NAMES
-from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.trace_hash import trace_sha256
-
-
-class LoopFigures(NamedTuple):
-    """What the event loop has done until the end of the run."""
-
-    events: int
-    #: Wall time of the loop, without tables being made and files being closed.
-    seconds: float
-    windows: int
-    #: The same, shared out among the kinds of processes, and how many samples that rests on.
-    seconds_by_kind: dict[str, float]
-    samples: int
 
 
 def summary_of(
     plan: ClusterPlan,
-    groups: Sequence[Group],
     stream: RowStream,
     loop: LoopFigures,
-    counted: dict[str, Any],
+    counted: Sequence[GroupCounts],
+    ended: Sequence[GroupCounts],
     liveness: Liveness | None,
 ) -> dict[str, Any]:
     """What came of the run: hashes, checks, counts, and how fast it was.
 
-    ``counted`` is what :func:`counted_by_processes` said at the end of the run.
+    Args:
+        plan: the scenario in numbers.
+        stream: has judged and counted all rows.
+        loop: what the event loop had done at the end of the run.
+        counted: what groups had counted then,
+        ended: and at the end of the liveness phase; their hashes are those of the trace.
+        liveness: what came of that phase; None: there was none.
     """
-    hashes: dict[int, tuple[int, int]] = {}
-    for group in groups:
-        hashes |= group.hashes()
+    hashes = {process: each for group in ended for process, each in group.hashes.items()}
     virtual_seconds = plan.scenario.duration_us / 1e6
     return {
         "trace_sha256": trace_sha256(hashes),
         "process_hashes": [[process, *hashes[process]] for process in sorted(hashes)],
         "seed": plan.scenario.seed,
         "virtual_seconds": virtual_seconds,
-        "loop_seconds": round(loop.seconds, 3),
-        "loop_seconds_by_process_kind": loop.seconds_by_kind,
-        "loop_samples": loop.samples,
-        "events": loop.events,
-        "events_per_second": round(loop.events / max(loop.seconds, 1e-9)),
-        "times_real_time": round(virtual_seconds / max(loop.seconds, 1e-9), 1),
-        "windows_per_virtual_second": round(loop.windows / virtual_seconds, 3),
+        **loop.part_of_summary(virtual_seconds),
         "checks": verdicts(plan, stream, liveness),
         "liveness": _liveness_part(liveness),
         **figures_of(stream),
-        **counted,
+        **counted_by_processes(counted),
         "settings_not_modelled": plan.scenario.settings_not_modelled(),
     }
 
@@ -193,64 +180,25 @@ def _liveness_part(liveness: Liveness | None) -> dict[str, Any] | None:
     }
 
 
-def _cost_model(groups: Sequence[Group]) -> dict[str, dict[str, float]]:
+def counted_by_processes(groups: Sequence[GroupCounts]) -> dict[str, Any]:
+    """What only processes know themselves, of all groups together."""
+    counts: Counter[str] = Counter()
+    for group in groups:
+        # Not `update`: what is 0 is to be told, too.
+        for name, count in group.counts.items():
+            counts[name] += count
+    return {**counts, "cost_model": _cost_model(groups)}
+
+
+def _cost_model(groups: Sequence[GroupCounts]) -> dict[str, dict[str, float]]:
     """The parameters of ``costs`` that were used, those that came to most first."""
     uses = []
-    for place, name in enumerate(COST_NAMES, int(NETWORK_TABLES)):
-        of_table = [group.kernel.quantile_uses[place] for group in groups]
-        times = sum(int(use.times) for use in of_table)
+    for name in COST_NAMES:
+        times = sum(group.costs[name][0] for group in groups)
+        total_us = sum(group.costs[name][1] for group in groups)
         if times:
-            uses.append((sum(int(use.total_us) for use in of_table), times, f"costs.{name}"))
+            uses.append((total_us, times, f"costs.{name}"))
     return {
         name: {"times": times, "seconds": total_us / 1e6}
         for total_us, times, name in sorted(uses, reverse=True)
-    }
-
-
-def counted_by_processes(groups: Sequence[Group]) -> dict[str, Any]:
-    """What only processes know themselves, now."""
-    return {
-        **_broker_counts(groups),
-        **_controller_counts(groups),
-        **_client_counts(groups),
-        "cost_model": _cost_model(groups),
-    }
-
-
-def _broker_counts(groups: Sequence[Group]) -> dict[str, int]:
-    """Counted by brokers, as JMX counts."""
-    fields = ("failed_isr_updates", "starts")
-    return {
-        field: sum(
-            int(getattr(group.brokers.brokers[broker], field))
-            for group in groups
-            for broker in range(len(group.brokers.brokers))
-        )
-        for field in fields
-    }
-
-
-def _controller_counts(groups: Sequence[Group]) -> dict[str, int]:
-    """Of all brokers that have been controller."""
-    return {
-        "failovers": sum(
-            int(group.plane.controllers[controller].failovers)
-            for group in groups
-            for controller in range(len(group.plane.controllers))
-        )
-    }
-
-
-def _client_counts(groups: Sequence[Group]) -> dict[str, int]:
-    fields = (
-        *("records_sent", "records_failed", "records_duplicated", "records_consumed"),
-        *("steps_taken", "steps_timed_out"),
-    )
-    return {
-        field: sum(
-            int(getattr(group.clients.clients[client], field))
-            for group in groups
-            for client in range(len(group.clients.clients))
-        )
-        for field in fields
     }

@@ -208,7 +208,7 @@ def test_an_overdue_task_of_a_fixed_rate_runs_as_often_as_it_has_missed_its_time
 
     def handled_until(time_us: int) -> tuple[int, int]:
         """How many isr-expirations, of brokers 1 to 3, and produces have been handled so far."""
-        group.run(time_us, lambda _: None)
+        group.run_to(time_us, lambda _: None)
         return int(counts[int(ISR_EXPIRATION)].handled), int(counts[int(PRODUCE)].handled)
 
     # The produce has come, and been held back, once.

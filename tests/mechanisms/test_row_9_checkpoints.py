@@ -66,7 +66,7 @@ class Halves:
 
     def until(self, time_us: int) -> None:
         """Let everything happen that is earlier than this."""
-        self._group.run(time_us, self._keep)
+        self._group.run_to(time_us, self._keep)
 
     def to_the_end(self) -> RunFolder:
         """Let the rest happen."""

@@ -42,7 +42,7 @@ def play(scenario: Scenario, folder: Path, **_: Any) -> None:
     assert scenario_from_mapping(manifest["scenario"], "manifest.json") == scenario
     if max(len(plan.partitions), len(plan.processes)) <= SMALL:
         group = Group(plan, range(len(plan.processes)), folder)
-        group.run(min(VIRTUAL_US, scenario.duration_us), lambda _: None)
+        group.run_to(min(VIRTUAL_US, scenario.duration_us), lambda _: None)
     raise typer.Exit(0)
 
 

@@ -14,6 +14,7 @@ import pytest
 from fault_schedules import clean_but_far_apart, schedule
 from isr_stories import as_written
 from small_clusters import cluster_of
+from tidegauge.inline_engine import inline
 from tidegauge.replication.release_rules import TRUNCATE_TO_HIGH_WATERMARK
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulate import simulate
@@ -357,7 +358,9 @@ def test_groups_are_judged_as_one(tmp_path: Path) -> None:
     count = len(ClusterPlan(scenario).processes)
     grouping = [list(range(first, count, 3)) for first in range(3)]
     one = simulate(scenario, tmp_path / "one", switches=TO_HIGH_WATERMARK)
-    three = simulate(scenario, tmp_path / "3", switches=TO_HIGH_WATERMARK, grouping=grouping)
+    three = simulate(
+        scenario, tmp_path / "3", switches=TO_HIGH_WATERMARK, make_engine=inline(grouping)
+    )
     assert broken(one)
     assert checks_of(one) == checks_of(three)
 

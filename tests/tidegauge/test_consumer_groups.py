@@ -24,6 +24,7 @@ from small_clusters import (
     producers_of,
     topic_of,
 )
+from tidegauge.inline_engine import inline
 from tidegauge.replication import errors
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulate import simulate
@@ -226,7 +227,7 @@ def test_three_groups_of_processes_come_to_the_hash_of_one(tmp_path: Path) -> No
     processes = len(ClusterPlan(scenario).processes)
     apart = [list(range(first, processes, 3)) for first in range(3)]
     one = simulate(scenario, tmp_path / "one")
-    three = simulate(scenario, tmp_path / "three", grouping=apart)
+    three = simulate(scenario, tmp_path / "three", make_engine=inline(apart))
     assert one.summary is not None
     assert three.summary is not None
     assert three.summary["process_hashes"] == one.summary["process_hashes"]

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tidegauge.commands.verify_run import verified
+from tidegauge.inline_engine import inline
 from tidegauge.replication import compiled
 from tidegauge.run_folder import RunFolder
 from tidegauge.simulate import simulate
@@ -65,7 +66,7 @@ def groups_of(scenario: Scenario, count: int) -> list[list[int]]:
 def test_three_groups_that_exchange_frames_have_the_hash_of_one(
     small_cluster: Scenario, one_group: RunFolder, tmp_path: Path
 ) -> None:
-    run = simulate(small_cluster, tmp_path, grouping=groups_of(small_cluster, 3))
+    run = simulate(small_cluster, tmp_path, make_engine=inline(groups_of(small_cluster, 3)))
     # Process by process: a difference names the first that went another way.
     assert summary_of(run)["process_hashes"] == summary_of(one_group)["process_hashes"]
     assert summary_of(run)["trace_sha256"] == summary_of(one_group)["trace_sha256"]
@@ -74,7 +75,7 @@ def test_three_groups_that_exchange_frames_have_the_hash_of_one(
 def test_groups_record_the_same_rows(
     small_cluster: Scenario, one_group: RunFolder, tmp_path: Path
 ) -> None:
-    run = simulate(small_cluster, tmp_path, grouping=groups_of(small_cluster, 2))
+    run = simulate(small_cluster, tmp_path, make_engine=inline(groups_of(small_cluster, 2)))
     assert list(run.all_rows()) == list(one_group.all_rows())
 
 
@@ -108,7 +109,7 @@ def test_machines_that_fail_in_every_way_give_one_hash_too(tmp_path: Path) -> No
     kinds = Counter(row.kind for row in one.all_rows())
     for kind in ("roll_progress", "replica_found_offline", "log_lost", "controller_elected"):
         assert kinds[kind] > 3
-    three = simulate(scenario, tmp_path / "three", grouping=groups_of(scenario, 3))
+    three = simulate(scenario, tmp_path / "three", make_engine=inline(groups_of(scenario, 3)))
     assert summary_of(three)["process_hashes"] == summary_of(one)["process_hashes"]
     subprocess.run(
         [sys.executable, "-c", RUN_PLAIN, str(FAILING_MACHINES), str(tmp_path / "plain")],
@@ -146,7 +147,7 @@ def test_tables_that_grow_do_not_change_the_hash(tmp_path: Path) -> None:
     )
     one = simulate(scenario, tmp_path / "one")
     assert max(Counter(row["process"] for row in one.rows("log_end")).values()) > 16
-    three = simulate(scenario, tmp_path / "three", grouping=groups_of(scenario, 3))
+    three = simulate(scenario, tmp_path / "three", make_engine=inline(groups_of(scenario, 3)))
     assert summary_of(three)["process_hashes"] == summary_of(one)["process_hashes"]
 
 

@@ -11,6 +11,7 @@ import pytest
 from fault_schedules import schedule
 from isr_stories import as_written
 from small_clusters import BROKER_3, SECOND, cluster_of, producers_of
+from tidegauge.inline_engine import inline
 from tidegauge.replication.replica_list import size
 from tidegauge.run_folder import RunFolder
 from tidegauge.simulate import simulate
@@ -157,7 +158,7 @@ def test_several_groups_heal_as_one_does(seed: int, tmp_path: Path) -> None:
     ]
     scenario = scenario_from_mapping(story, f"cut-short-{seed}")
     one, three = (
-        simulate(scenario, tmp_path / str(count), grouping=in_groups(scenario, count))
+        simulate(scenario, tmp_path / str(count), make_engine=inline(in_groups(scenario, count)))
         for count in (1, 3)
     )
     assert one.summary is not None

@@ -114,7 +114,7 @@ def test_batches_to_a_broker_without_power_are_given_back(tmp_path: Path) -> Non
     )
     plan = ClusterPlan(scenario)
     group = Group(plan, range(len(plan.processes)), tmp_path)
-    group.run(35 * SECOND, lambda _: None)
+    group.run_to(35 * SECOND, lambda _: None)
     assert group.brokers.replicas[0].log_end_offset > 300
     assert len(group.clients.batches) - group.clients.pool[0].free_batches == 0
 

@@ -1,0 +1,23 @@
+"""What an actor of Ray is here: a name, and something that it hosts.
+
+The shells themselves are in ``actors/broker_actor.py`` and ``controller/controller_actor.py``: they
+hold no rule and no state. What they host is handed to them by whoever starts them
+(``tidegauge/hosted_group.py``), since it joins handlers of both rooms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class ActorShell:
+    """Does what it is asked to, by what it hosts."""
+
+    def __init__(self, make_hosted: Callable[[], Any]) -> None:
+        """Make what is hosted, in the actor's own process."""
+        self._hosted = make_hosted()
+
+    def do(self, step: str, *arguments: Any) -> Any:
+        """One step of the run: the method of what is hosted that has this name."""
+        return getattr(self._hosted, step)(*arguments)

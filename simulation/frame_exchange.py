@@ -1,0 +1,111 @@
+"""The tables of a group that exchanges frames with others (``frames.py``), and how they grow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.replication.records import Records, column, dtype_of, new_records
+from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.simulation.frames import (
+    WORD_BYTES,
+    Exchange,
+    ExchangeState,
+    OtherGroup,
+    Owner,
+    Word,
+)
+from tidegauge.simulation.kernel import Kernel, MetadataChange, OffsetCommit
+from tidegauge.simulation.lookahead import lookaheads_us
+
+#: Words of all outgoing frames that there is room for at first.
+_FIRST_WORDS = 1 << 14
+
+
+class FrameExchange:
+    """What one group keeps of its exchange with all others."""
+
+    def __init__(
+        self,
+        plan: ClusterPlan,
+        grouping: Sequence[Sequence[int]],
+        number: int,
+        generation: int,
+    ) -> None:
+        """Lay out the tables of group ``number`` of those in ``grouping``."""
+        self._bytes = memoryview(b"")
+        nothing = new_records(Word, 0)
+        self.tables = Exchange(
+            state=new_records(ExchangeState, 1),
+            groups=new_records(OtherGroup, len(grouping)),
+            owners=new_records(Owner, len(plan.processes)),
+            outgoing=nothing,
+            incoming=nothing,
+            event_words=nothing,
+            item_words=nothing,
+            changes=new_records(MetadataChange, 0),
+            change_words=nothing,
+            commits=new_records(OffsetCommit, 0),
+            commit_words=nothing,
+        )
+        self._incoming = np.empty(0, np.int64)
+        self._others = [other for other in range(len(grouping)) if other != number]
+        self._first_words = column(self.tables.groups, "first_word")
+        self._words = column(self.tables.groups, "words")
+        for group, hosted in enumerate(grouping):
+            column(self.tables.owners, "group")[list(hosted)] = group
+        column(self.tables.groups, "lookahead_us")[:] = lookaheads_us(plan, grouping)[:, number]
+        self.tables.state[0].group = number
+        self.tables.state[0].generation = generation
+        self._enlarge_outgoing(_FIRST_WORDS)
+
+    def see(self, kernel: Kernel) -> None:
+        """Take note that tables of the kernel were exchanged for larger ones."""
+        self.tables.event_words = _as_words(kernel.events)
+        self.tables.item_words = _as_words(kernel.items)
+        self.view = self.tables.view
+
+    def look_at(self, incoming: NDArray[np.int64], place_words: int) -> None:
+        """Take note of where the frames of the others come in."""
+        if incoming is not self._incoming:
+            self._incoming = incoming
+            self.tables.incoming = _as_words(incoming)
+            self.tables.state[0].place_words = place_words
+            self.view = self.tables.view
+
+    def frames(self) -> list[memoryview]:
+        """The frames that were written, in the order of the other groups; bytes."""
+        first_words = self._first_words.tolist()
+        words = self._words.tolist()
+        return [
+            self._bytes[
+                first_words[other] * WORD_BYTES : (first_words[other] + words[other]) * WORD_BYTES
+            ]
+            for other in self._others
+        ]
+
+    def make_room(self) -> None:
+        """Enlarge the tables that are too small for what goes out, or comes in."""
+        state = self.tables.state[0]
+        if state.outgoing_words > len(self.tables.outgoing):
+            self._enlarge_outgoing(2 * int(state.outgoing_words))
+        if state.changes > len(self.tables.changes):
+            self.tables.changes = new_records(MetadataChange, 2 * int(state.changes))
+            self.tables.change_words = _as_words(self.tables.changes)
+        if state.commits > len(self.tables.commits):
+            self.tables.commits = new_records(OffsetCommit, 2 * int(state.commits))
+            self.tables.commit_words = _as_words(self.tables.commits)
+        self.view = self.tables.view
+
+    def _enlarge_outgoing(self, words: int) -> None:
+        self.tables.outgoing = new_records(Word, words)
+        self._bytes = memoryview(np.asarray(self.tables.outgoing).view(np.uint8))
+
+
+def _as_words(rows: Any) -> Records[Word]:
+    """The same memory as words."""
+    words: Any = np.asarray(rows).view(np.ndarray).view(np.int64).view(dtype_of(Word))
+    return words

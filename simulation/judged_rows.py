@@ -1,0 +1,26 @@
+"""Which rows checks and figures look at."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.simulation.row_kinds import (
+    EPOCH_ANSWERED,
+    EPOCH_ASSIGNED,
+    EPOCHS_CUT,
+    ROW_KINDS,
+)
+
+#: Canonical rows that neither a check nor a figure asks for, and of which there are many.
+_LEFT_OUT = (EPOCH_ANSWERED, EPOCH_ASSIGNED, EPOCHS_CUT)
+
+_JUDGED = np.zeros(max(ROW_KINDS) + 1, np.bool_)
+_JUDGED[[number for number, kind in ROW_KINDS.items() if kind.canonical]] = True
+_JUDGED[list(_LEFT_OUT)] = False
+
+
+def judged_rows(rows: NDArray[np.void]) -> NDArray[np.void]:
+    """Of these rows a copy of those that checks and figures look at."""
+    judged: NDArray[np.void] = rows[_JUDGED[rows["kind"]]]
+    return judged

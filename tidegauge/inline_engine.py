@@ -1,0 +1,193 @@
+"""All groups of a scenario in this interpreter, one window after the other.
+
+By default there is one group, which needs no windows. Several exchange the frames that actors
+exchange, so that the contract (the same hash, however the processes are grouped) can be looked at
+without Ray, and be stepped through.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.engine import EngineInput, EngineMaker, GroupFigures, LoopFigures, Passed
+from tidegauge.group import Group, RowSink
+from tidegauge.group_counts import GroupCounts
+from tidegauge.group_states import new_states
+from tidegauge.grouping import Grouping
+from tidegauge.liveness import RESTART_US
+from tidegauge.loop_sampler import LoopSampler
+from tidegauge.run_folder import new_trace_file
+from tidegauge.simulation.frames import READY, WORD_BYTES
+from tidegauge.simulation.pace import Pace
+from tidegauge.simulation.trace_file import TraceWriter
+
+#: With a pace, so much real time is run at once.
+_PACED_S = 0.02
+
+
+def inline(grouping: Sequence[Sequence[int]] | None = None) -> EngineMaker:
+    """All processes in this interpreter: as one group, or in those that are given."""
+
+    def make(run: EngineInput) -> InlineEngine:
+        hosted = [list(group) for group in grouping or [range(len(run.plan.processes))]]
+        names = [f"group {number}" for number in range(len(hosted))]
+        return InlineEngine(run, Grouping(names, hosted))
+
+    return make
+
+
+class InlineEngine:
+    """Runs groups while it is entered."""
+
+    def __init__(self, run: EngineInput, grouping: Grouping) -> None:
+        """Make these groups."""
+        self._plan = run.plan
+        self._names = grouping.names
+        self._stream = run.stream
+        self._progress = run.progress
+        self._speed = run.speed
+        #: There is nothing here that could be noticed without ending the run.
+        self.warnings: list[str] = []
+        self._pace = None if run.speed is None else Pace(run.speed)
+        self._groups = [Group(run.plan, hosted, run.folder) for hosted in grouping.hosted]
+        if len(self._groups) > 1:
+            for number, group in enumerate(self._groups):
+                group.join(grouping.hosted, number)
+        self._writers = [
+            TraceWriter(new_trace_file(run.folder, number)) for number in range(len(self._groups))
+        ]
+        self._sinks = [self._sink(writer.write) for writer in self._writers]
+        self._sampler = LoopSampler(self._groups)
+        self._seconds = 0.0
+        self._windows = 0
+        self._exchange_cpu_seconds = [0.0 for _ in self._groups]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for writer in self._writers:
+            writer.close()
+
+    def _sink(self, write: RowSink) -> RowSink:
+        """What takes the rows of one group."""
+
+        def take(rows: NDArray[np.void]) -> None:
+            write(rows)
+            self._stream.take(rows)
+            if len(self._groups) == 1:
+                # It writes rows in the order of time; there may be more of this very moment.
+                self._stream.settle(int(rows[-1]["time_us"]))
+
+        return take
+
+    def run_to(self, end_us: int) -> None:
+        """Handle every event earlier than ``end_us``."""
+        started = time.perf_counter()
+        with self._sampler:
+            if len(self._groups) > 1:
+                self._run_in_windows(end_us)
+            elif self._pace is None:
+                self._run_alone(end_us)
+            else:
+                self._run_paced(end_us, self._pace)
+        self._seconds += time.perf_counter() - started
+
+    def _run_alone(self, end_us: int) -> None:
+        group, sink = self._groups[0], self._sinks[0]
+        group.run_to(end_us, sink, self._show_progress)
+        self._windows += 1
+
+    def _run_paced(self, end_us: int, pace: Pace) -> None:
+        """Go on in steps of a fraction of a second, and wait after each."""
+        assert self._speed is not None
+        step_us = max(1, round(1e6 * _PACED_S * self._speed))
+        while self._groups[0].horizon_us < end_us:
+            pace.wait_for(self._groups[0].horizon_us)
+            self._run_alone(min(end_us, self._groups[0].horizon_us + step_us))
+        pace.wait_for(end_us)
+
+    def _run_in_windows(self, end_us: int) -> None:
+        """Exchange frames and run every group to its horizon, until all have come to the end."""
+        while True:
+            frames = [group.write_frames() for group in self._groups]
+            outcomes = [
+                group.read_frames(*self._incoming(frames, number), end_us)
+                for number, group in enumerate(self._groups)
+            ]
+            # Rows of before the earliest event are complete.
+            earliest_us = min(self._groups[0].earliest_us, end_us)
+            self._stream.settle(earliest_us)
+            if outcomes[0] != READY:
+                return
+            self._show_progress(earliest_us)
+            if self._pace is not None:
+                self._pace.wait_for(earliest_us)
+            for group, sink in zip(self._groups, self._sinks, strict=True):
+                group.run_window(sink)
+                group.drain(sink)
+            self._windows += 1
+
+    def _incoming(
+        self, frames: Sequence[Sequence[memoryview]], number: int
+    ) -> tuple[NDArray[np.int64], int]:
+        """The frames to one group in the order of their senders, each at a place as long."""
+        own = [
+            sent[number if number < sender else number - 1]
+            for sender, sent in enumerate(frames)
+            if sender != number
+        ]
+        place_bytes = max(len(frame) for frame in own)
+        incoming = np.zeros((len(own), place_bytes), np.uint8)
+        for place, frame in zip(incoming, own, strict=True):
+            place[: len(frame)] = frame
+        return incoming.reshape(-1).view(np.int64), place_bytes // WORD_BYTES
+
+    def _show_progress(self, time_us: int) -> None:
+        if self._progress is not None:
+            self._progress(Passed(time_us, sum(group.events for group in self._groups)))
+
+    def heal(self, time_us: int) -> None:
+        """Begin the liveness phase in all processes."""
+        for group, sink in zip(self._groups, self._sinks, strict=True):
+            group.heal(time_us, RESTART_US, sink)
+
+    def close(self, time_us: int, reason: int) -> None:
+        """Have written down what can be judged only at the end."""
+        for group, sink in zip(self._groups, self._sinks, strict=True):
+            group.close(time_us, sink, reason)
+
+    def states(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
+        """All replicas as their brokers have them, all partitions as ZooKeeper has them."""
+        states = new_states(self._plan)
+        for group in self._groups:
+            group.look_at_states(*states)
+        return np.asarray(states[0]), np.asarray(states[1])
+
+    def counts(self) -> Sequence[GroupCounts]:
+        """What only the groups know themselves, now."""
+        return [group.counts() for group in self._groups]
+
+    def figures(self) -> LoopFigures:
+        """What the loop has done until now."""
+        groups = [
+            GroupFigures(
+                self._names[number],
+                group.events,
+                group.kernel_cpu_seconds,
+                self._exchange_cpu_seconds[number],
+            )
+            for number, group in enumerate(self._groups)
+        ]
+        return LoopFigures(self._seconds, self._windows, groups, dict(self._sampler.seen))
