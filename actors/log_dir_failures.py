@@ -12,6 +12,7 @@ its time, as in 2.6.
 
 from __future__ import annotations
 
+from tidegauge.actors.fetch_sessions import touch
 from tidegauge.actors.fetcher_thread import remove_from_fetcher
 from tidegauge.actors.forgetting import stop_hosting
 from tidegauge.actors.leader import close_account
@@ -58,7 +59,7 @@ def handle_log_dir_fails(
     row = state.first_log
     while row != NONE:
         if brokers.hosted[row].exists and brokers.on_disk[row].directory == event.value:
-            _take_offline(kernel, brokers, row)
+            _take_offline(kernel, topology, brokers, row)
         row = brokers.hosted[row].next_log
     if state.offline_directories == all_directories(state):
         halt(kernel, topology, brokers, broker, STOP_LOG_DIRECTORY)
@@ -85,7 +86,7 @@ def send_log_dir_events(kernel: Kernel, topology: Topology, brokers: Brokers, br
 
 
 @inner_rule
-def _take_offline(kernel: Kernel, brokers: Brokers, row: int) -> None:
+def _take_offline(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
     """A replica is not hosted any more: its log cannot be used.
 
     An ISR that is being written stays so until ZooKeeper answers: who waits for the lock waits.
@@ -96,6 +97,8 @@ def _take_offline(kernel: Kernel, brokers: Brokers, row: int) -> None:
     if is_leader(brokers.replicas[row]):
         close_account(kernel, brokers, row, REASON_TERM)
     write_log_runs(kernel, brokers, row, REASON_OFFLINE)
+    # Followers that rest are to find out by their next fetches.
+    touch(topology, brokers, row)
     stop_hosting(brokers, row)
     mark_offline(kernel, brokers, row)
 
