@@ -34,8 +34,12 @@ class FrameExchange:
         grouping: Sequence[Sequence[int]],
         number: int,
         generation: int,
+        sleeper: int,
     ) -> None:
-        """Lay out the tables of group ``number`` of those in ``grouping``."""
+        """Lay out the tables of group ``number`` of those in ``grouping``.
+
+        The group ``sleeper`` may sleep; -1: none of them.
+        """
         self._bytes = memoryview(b"")
         nothing = new_records(Word, 0)
         self.tables = Exchange(
@@ -57,9 +61,13 @@ class FrameExchange:
         self._words = column(self.tables.groups, "words")
         for group, hosted in enumerate(grouping):
             column(self.tables.owners, "group")[list(hosted)] = group
-        column(self.tables.groups, "lookahead_us")[:] = lookaheads_us(plan, grouping)[:, number]
-        self.tables.state[0].group = number
-        self.tables.state[0].generation = generation
+        lookaheads = lookaheads_us(plan, grouping)
+        column(self.tables.groups, "lookahead_us")[:] = lookaheads[:, number]
+        column(self.tables.groups, "to_sleeper_us")[:] = lookaheads[:, sleeper]
+        state = self.tables.state[0]
+        state.group = number
+        state.generation = generation
+        state.sleeper = sleeper
         self._enlarge_outgoing(_FIRST_WORDS)
 
     def see(self, kernel: Kernel) -> None:
@@ -76,14 +84,16 @@ class FrameExchange:
             self.tables.state[0].place_words = place_words
             self.view = self.tables.view
 
-    def frames(self) -> list[memoryview]:
-        """The frames that were written, in the order of the other groups; bytes."""
+    def frames(self) -> list[memoryview | None]:
+        """The frames that were written, in the order of the other groups; None for who sleeps."""
         first_words = self._first_words.tolist()
         words = self._words.tolist()
         return [
             self._bytes[
                 first_words[other] * WORD_BYTES : (first_words[other] + words[other]) * WORD_BYTES
             ]
+            if words[other]
+            else None
             for other in self._others
         ]
 

@@ -25,6 +25,11 @@ From the earliest events of all groups each reckons by itself how far it may go:
 earliest event of any other group plus the least that it takes from there to here
 (``lookahead.py``). What it sends itself may come back: ``links.route`` draws the horizon nearer.
 
+One group may sleep: ZooKeeper and the controllers mostly have nothing to do for many windows. The
+others know when its next event is due, since they know what they have sent it. Until then they keep
+their messages to it, and exchange frames without it; it has sent its next frame, and waits for
+theirs.
+
 Rows are copied word by word, by one call for the frames to all groups and one for those from all:
 a window costs a few microseconds beside the system calls that carry it.
 """
@@ -33,7 +38,7 @@ from __future__ import annotations
 
 from tidegauge.replication.compiled import Tables, code, inner_rule, rule
 from tidegauge.replication.records import Record, Records, dtype_of, flag, i64
-from tidegauge.simulation.events import free_all, push
+from tidegauge.simulation.events import append_event, free_event, push, take_first
 from tidegauge.simulation.kernel import (
     NONE,
     Event,
@@ -86,6 +91,8 @@ ENDED = code(1)  #: there are none
 STOPPED = code(2)  #: a group has been asked to stop
 ROOM = code(3)  #: nothing was taken: tables have to be enlarged first
 STRANGE = code(4)  #: nothing was taken: a frame is of another generation or window
+WAKES = code(5)  #: frames have to be exchanged once more, with the group that has slept
+SLEEPS = code(6)  #: this group has nothing to do until others have sent it frames again
 
 
 class Word(Record):
@@ -103,8 +110,9 @@ class Owner(Record):
 class OtherGroup(Record):
     """What a group keeps of each group, itself among them."""
 
-    #: The least that it takes from there to this group.
+    #: The least that it takes from there to this group, and to the one that may sleep.
     lookahead_us: i64
+    to_sleeper_us: i64
     #: When its earliest event is due that anybody knows of; NEVER_US: there is none.
     earliest_us: i64
     #: The frame to it: where it begins among the words that go out, and how many it has.
@@ -123,8 +131,15 @@ class ExchangeState(Record):
     #: Its own number.
     group: i64
     generation: i64
+    #: Exchanges so far, and those of them in which all took part.
     window: i64
-    #: It has been asked to stop.
+    full_window: i64
+    #: The group that may sleep, NONE: no one; and when its first event is due, as it fell asleep.
+    sleeper: i64
+    sleeper_earliest_us: i64
+    asleep: flag
+    #: It has been asked to stop, from outside; and somebody was, as of this exchange.
+    asked_to_stop: flag
     stops: flag
     #: How many words there are from the beginning of a frame that has come in to that of the next.
     place_words: i64
@@ -169,6 +184,8 @@ def write_frames(kernel: Kernel, exchange: Exchange) -> int:
         READY; or ROOM, where there is too little for all of them: nothing was done then.
     """
     state = exchange.state[0]
+    # What is asked for between writing and reading counts at the next exchange, for all.
+    state.stops = state.asked_to_stop
     _count_outgoing(kernel, exchange)
     state.changes = count_unsent_changes(kernel)
     state.commits = count_unsent_commits(kernel)
@@ -179,13 +196,13 @@ def write_frames(kernel: Kernel, exchange: Exchange) -> int:
     ):
         return ROOM
     for group in range(len(exchange.groups)):
-        if group != state.group:
+        if exchange.groups[group].words > 0:
             _write_head(exchange, group)
     _write_outbox(kernel, exchange)
     copy_unsent_changes(kernel, exchange.changes)
     copy_unsent_commits(kernel, exchange.commits)
     for group in range(len(exchange.groups)):
-        if group != state.group:
+        if exchange.groups[group].words > 0:
             _write_last(exchange, exchange.groups[group])
     return READY
 
@@ -199,7 +216,10 @@ def _count_outgoing(kernel: Kernel, exchange: Exchange) -> None:
         other.items = 0
         other.earliest_us = NEVER_US
     context = kernel.context[0]
-    own = exchange.groups[exchange.state[0].group]
+    state = exchange.state[0]
+    if state.asleep:
+        exchange.groups[state.sleeper].earliest_us = state.sleeper_earliest_us
+    own = exchange.groups[state.group]
     if context.ready.first != NONE:
         own.earliest_us = context.time_us
     elif context.heap_size > 0:
@@ -224,7 +244,7 @@ def _lay_out(exchange: Exchange) -> int:
         other = exchange.groups[group]
         other.first_word = words
         other.words = 0
-        if group == state.group:
+        if group == state.group or (state.asleep and group == state.sleeper):
             continue
         other.next_event_word = words + head
         other.next_item_word = other.next_event_word + other.events * _EVENT
@@ -249,7 +269,7 @@ def _write_head(exchange: Exchange, group: int) -> None:
     words[first + LENGTH].value = other.words * WORD_BYTES
     words[first + CHECKSUM].value = 0
     words[first + GENERATION].value = state.generation
-    words[first + WINDOW].value = state.window
+    words[first + WINDOW].value = _window(state, group)
     words[first + STOPS].value = 1 if state.stops else 0
     words[first + EVENTS].value = other.events
     words[first + ITEMS].value = other.items
@@ -260,22 +280,32 @@ def _write_head(exchange: Exchange, group: int) -> None:
 
 
 @inner_rule
+def _window(state: ExchangeState, other: int) -> int:
+    """The number of this exchange, as another group counts them together with this one."""
+    if state.sleeper == state.group or state.sleeper == other:
+        return state.full_window
+    return state.window
+
+
+@inner_rule
 def _write_outbox(kernel: Kernel, exchange: Exchange) -> None:
-    """Copy every message into its group's frame, its chain in order."""
-    index = kernel.context[0].outbox.first
-    while index != NONE:
-        event = kernel.events[index]
+    """Copy every message into its group's frame, its chain in order, unless that group sleeps."""
+    outbox = kernel.context[0].outbox
+    for _ in range(outbox.length):
+        event = take_first(kernel, outbox)
         other = exchange.groups[exchange.owners[event.destination].group]
+        if other.words == 0:
+            append_event(kernel, outbox, event)
+            continue
         frames = exchange.outgoing
-        _copy(exchange.event_words, index * _EVENT, frames, other.next_event_word, _EVENT)
+        _copy(exchange.event_words, event.index * _EVENT, frames, other.next_event_word, _EVENT)
         other.next_event_word += _EVENT
         cursor = event.first_item
         while cursor != NONE:
             _copy(exchange.item_words, cursor * _ITEM, frames, other.next_item_word, _ITEM)
             other.next_item_word += _ITEM
             cursor = kernel.items[cursor].next
-        index = event.next
-    free_all(kernel, kernel.context[0].outbox)
+        free_event(kernel, event)
 
 
 @inner_rule
@@ -304,7 +334,7 @@ def read_frames(kernel: Kernel, exchange: Exchange, end_us: int) -> int:
     It is not later than ``end_us``.
 
     Returns:
-        READY, ENDED, STOPPED, ROOM or STRANGE, as they are explained above.
+        What comes next: READY or one of the others above.
     """
     state = exchange.state[0]
     state.strange = _strange_one(exchange)
@@ -314,9 +344,64 @@ def read_frames(kernel: Kernel, exchange: Exchange, end_us: int) -> int:
     if _lacks_room(kernel, exchange):
         return ROOM
     for place in range(len(exchange.groups) - 1):
-        _take_rows(kernel, exchange, place * state.place_words)
+        if _takes_part(state, place):
+            _take_rows(kernel, exchange, place * state.place_words)
     state.window += 1
-    return _set_horizon(kernel, exchange, end_us)
+    if not state.asleep:
+        state.full_window += 1
+    _set_horizon(kernel, exchange, end_us)
+    return _outcome(exchange, end_us)
+
+
+@inner_rule
+def _outcome(exchange: Exchange, end_us: int) -> int:
+    """What comes next: the same in all groups that have exchanged frames."""
+    state = exchange.state[0]
+    over = _over(state, end_us)
+    is_due = state.sleeper == NONE or _is_due(exchange, state.sleeper)
+    if state.asleep:
+        if is_due or over != READY:
+            state.asleep = False
+            return WAKES
+    elif over != READY:
+        return over
+    elif not is_due:
+        if state.sleeper == state.group:
+            return SLEEPS
+        state.asleep = True
+        state.sleeper_earliest_us = exchange.groups[state.sleeper].earliest_us
+    return READY
+
+
+@inner_rule
+def _over(state: ExchangeState, end_us: int) -> int:
+    """READY: there is something to do; else why not."""
+    if state.stops:
+        return STOPPED
+    return ENDED if state.earliest_us >= end_us else READY
+
+
+@inner_rule
+def _is_due(exchange: Exchange, group: int) -> bool:
+    """Whether a group has something to do before anything new can reach it."""
+    due_us = exchange.groups[group].earliest_us
+    for number in range(len(exchange.groups)):
+        if number != group:
+            other = exchange.groups[number]
+            if due_us >= other.earliest_us + other.to_sleeper_us:
+                return False
+    return True
+
+
+@inner_rule
+def _group_at(state: ExchangeState, place: int) -> int:
+    """Whose frames come in at a place: this group itself has none."""
+    return place if place < state.group else place + 1
+
+
+@inner_rule
+def _takes_part(state: ExchangeState, place: int) -> bool:
+    return not state.asleep or _group_at(state, place) != state.sleeper
 
 
 @inner_rule
@@ -325,11 +410,12 @@ def _strange_one(exchange: Exchange) -> int:
     state = exchange.state[0]
     for place in range(len(exchange.groups) - 1):
         first = place * state.place_words
-        if (
+        group = _group_at(state, place)
+        if _takes_part(state, place) and (
             exchange.incoming[first + GENERATION].value != state.generation
-            or exchange.incoming[first + WINDOW].value != state.window
+            or exchange.incoming[first + WINDOW].value != _window(state, group)
         ):
-            return place if place < state.group else place + 1
+            return group
     return NONE
 
 
@@ -342,6 +428,8 @@ def _add_up(exchange: Exchange) -> None:
     state.changes = 0
     state.commits = 0
     for place in range(len(exchange.groups) - 1):
+        if not _takes_part(state, place):
+            continue
         words = exchange.incoming
         first = place * state.place_words
         state.stops = state.stops or words[first + STOPS].value == 1
@@ -419,7 +507,7 @@ def _take_event(kernel: Kernel, exchange: Exchange, event_word: int, item_word: 
 
 
 @inner_rule
-def _set_horizon(kernel: Kernel, exchange: Exchange, end_us: int) -> int:
+def _set_horizon(kernel: Kernel, exchange: Exchange, end_us: int) -> None:
     """How far this group may go: nothing of the others can reach it before."""
     state = exchange.state[0]
     state.earliest_us = NEVER_US
@@ -430,6 +518,3 @@ def _set_horizon(kernel: Kernel, exchange: Exchange, end_us: int) -> int:
         if number != state.group:
             horizon_us = min(horizon_us, other.earliest_us + other.lookahead_us)
     kernel.context[0].horizon_us = horizon_us
-    if state.stops:
-        return STOPPED
-    return READY if state.earliest_us < end_us else ENDED

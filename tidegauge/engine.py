@@ -36,6 +36,8 @@ class GroupFigures(NamedTuple):
     #: What people call it: which brokers, or the controller.
     name: str
     events: int
+    #: In which it took part.
+    windows: int
     #: CPU time of the thread that runs it: in the kernel, and in exchanging frames.
     kernel_cpu_seconds: float
     exchange_cpu_seconds: float
@@ -69,18 +71,20 @@ class LoopFigures:
             "windows": self.windows,
             "windows_per_virtual_second": round(self.windows / virtual_seconds, 3),
             "events_per_window": round(events / max(self.windows, 1), 1),
-            "groups": [self._of_group(group) for group in self.groups],
+            "groups": [_part_of_group(group) for group in self.groups],
         }
 
-    def _of_group(self, group: GroupFigures) -> dict[str, Any]:
-        per_window_us = 1e6 * group.exchange_cpu_seconds / max(self.windows, 1)
-        return {
-            "name": group.name,
-            "events": group.events,
-            "kernel_cpu_seconds": round(group.kernel_cpu_seconds, 3),
-            "exchange_cpu_seconds": round(group.exchange_cpu_seconds, 3),
-            "exchange_cpu_us_per_window": round(per_window_us, 2),
-        }
+
+def _part_of_group(group: GroupFigures) -> dict[str, Any]:
+    per_window_us = 1e6 * group.exchange_cpu_seconds / max(group.windows, 1)
+    return {
+        "name": group.name,
+        "events": group.events,
+        "windows": group.windows,
+        "kernel_cpu_seconds": round(group.kernel_cpu_seconds, 3),
+        "exchange_cpu_seconds": round(group.exchange_cpu_seconds, 3),
+        "exchange_cpu_us_per_window": round(per_window_us, 2),
+    }
 
 
 class Engine(Protocol):

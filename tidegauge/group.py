@@ -140,9 +140,23 @@ class Group:
         self._plan_beginning()
         self._plan_faults()
 
-    def join(self, grouping: Sequence[Sequence[int]], number: int, generation: int = 0) -> None:
-        """Be one of several groups, each with the processes that ``grouping`` says."""
-        self.exchange = FrameExchange(self.plan, grouping, number, generation)
+    def join(
+        self,
+        grouping: Sequence[Sequence[int]],
+        number: int,
+        generation: int = 0,
+        sleeper: int = -1,
+    ) -> None:
+        """Be one of several groups, each with the processes that ``grouping`` says.
+
+        Args:
+            grouping: the processes of each group.
+            number: which of them this is.
+            generation: groups of another one are strangers.
+            sleeper: the group that takes no part in windows in which it has nothing to do: it has
+                no brokers, and no clients. -1: all always take part.
+        """
+        self.exchange = FrameExchange(self.plan, grouping, number, generation, sleeper)
         column(self.kernel.processes, "answer_us")[:] = distances_us(self.plan, self.hosted)
         self.views = self._make_views()
 
@@ -198,7 +212,7 @@ class Group:
     def ask_to_stop(self) -> None:
         """Have all groups stop at the next exchange; may be called from another thread."""
         assert self.exchange is not None, "there is one group alone"
-        self.exchange.tables.state[0].stops = True
+        self.exchange.tables.state[0].asked_to_stop = True
 
     @property
     def strange_group(self) -> int:
@@ -253,10 +267,10 @@ class Group:
 
     # What crosses to other groups.
 
-    def write_frames(self) -> list[memoryview]:
-        """A frame for each other group, in their order; what was to be sent is forgotten here.
+    def write_frames(self) -> list[memoryview | None]:
+        """A frame for each other group, in their order; None for the one that sleeps.
 
-        They lie where the next ones will be written.
+        What was to be sent is forgotten here. They lie where the next ones will be written.
         """
         assert self.exchange is not None, "the other groups are not known"
         while _write_frames(self.views[0], self.exchange.view) == ROOM_FOR_FRAMES:
@@ -272,7 +286,7 @@ class Group:
             end_us: the horizon is not later than this.
 
         Returns:
-            READY, ENDED, STOPPED or STRANGE (``simulation/frames.py``).
+            What comes next: READY, ENDED, ... (``simulation/frames.py``).
         """
         exchange = self.exchange
         assert exchange is not None, "the other groups are not known"

@@ -34,6 +34,10 @@ _FOLLOWS = 2
 _PRODUCES = 1
 
 
+#: The number of the controllers' group: it sleeps while it has nothing to do.
+SLEEPER = 0
+
+
 class Grouping(NamedTuple):
     """The groups; the first is the controller's."""
 

@@ -28,10 +28,11 @@ from tidegauge.engine import GroupFigures
 from tidegauge.group import Group
 from tidegauge.group_counts import GroupCounts
 from tidegauge.group_states import new_states
+from tidegauge.grouping import SLEEPER
 from tidegauge.liveness import RESTART_US
 from tidegauge.loop_sampler import LoopSampler
 from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.frames import READY, STOPPED, STRANGE
+from tidegauge.simulation.frames import NEVER_US, READY, SLEEPS, STOPPED, STRANGE, WAKES
 from tidegauge.simulation.judged_rows import judged_rows
 from tidegauge.simulation.mesh import Address, FrameError, LinkBroken, Mesh, MeshError
 from tidegauge.simulation.pace import Pace
@@ -78,10 +79,10 @@ class Outcome(NamedTuple):
 class Report(NamedTuple):
     """What a group has to say now."""
 
-    #: All rows of before this time have been handed over, with this report or an earlier one.
+    #: All rows of before this time have been handed over, with this report or an earlier one. A
+    #: group that sleeps has no more until others go on: ask it last.
     complete_us: int
     figures: GroupFigures
-    windows: int
     samples: dict[str, int]
     #: Rows that checks and figures look at, as they lie in memory.
     rows: bytes
@@ -109,12 +110,13 @@ class HostedGroup:
         self._folder = tempfile.TemporaryDirectory(prefix="tidegauge-")
         hosted = place.grouping[place.number]
         self._group = Group(plan, hosted, Path(self._folder.name))
-        self._group.join(place.grouping, place.number, place.generation)
+        self._group.join(place.grouping, place.number, place.generation, SLEEPER)
         self._mesh = Mesh(
             place.number, place.names, place.key, place.generation, node=node, tcp_host=tcp_host
         )
-        # One of them holds all back: the others wait for its frames.
-        self._pace = None if place.speed is None or place.number else Pace(place.speed)
+        # One of them holds all back, since the others wait for its frames: not one that sleeps.
+        paces = place.speed is not None and place.number == SLEEPER + 1
+        self._pace = Pace(place.speed) if paces and place.speed is not None else None
         self._sampler = LoopSampler([self._group])
         self._stops = threading.Event()
         self._windows = 0
@@ -145,7 +147,11 @@ class HostedGroup:
         Raises:
             MeshError: one of them did not come.
         """
-        self._mesh.connect(addresses)
+        own = self._mesh.address.node
+        here = sum(
+            address.node == own for group, address in enumerate(addresses) if group != SLEEPER
+        )
+        self._mesh.connect(addresses, is_eager=here <= len(os.sched_getaffinity(0)))
 
     def run_to(self, end_us: int) -> Outcome:
         """Handle every event earlier than ``end_us``, in windows with all others."""
@@ -153,8 +159,10 @@ class HostedGroup:
             with self._sampler:
                 stopped = self._run_windows(end_us)
         except LinkBroken as error:
+            self._mesh.close()
             return Outcome(False, str(error), error.peer)
         except MeshError as error:
+            self._mesh.close()
             return Outcome(False, str(error))
         except BaseException:
             # The others would wait for a frame.
@@ -171,6 +179,11 @@ class HostedGroup:
         while True:
             mesh.exchange(group.write_frames())
             outcome = group.read_frames(mesh.incoming, mesh.place_words, end_us)
+            if outcome == WAKES:
+                continue
+            if outcome == SLEEPS:
+                self._drain(NEVER_US)
+                continue
             if outcome != READY:
                 break
             if self._pace is not None:
@@ -182,7 +195,7 @@ class HostedGroup:
         if outcome == STRANGE:
             strange = group.strange_group
             raise FrameError(f"{self._names[strange]} has sent a frame of another window", strange)
-        return outcome == STOPPED
+        return bool(outcome == STOPPED)
 
     def _take(self, rows: NDArray[np.void]) -> None:
         """Keep rows for the next report."""
@@ -190,8 +203,11 @@ class HostedGroup:
         with self._lock:
             self._rows.append(judged_rows(rows))
 
-    def _drain(self) -> None:
-        """Hand on what there is, and add up what the windows since the last time have cost."""
+    def _drain(self, complete_us: int | None = None) -> None:
+        """Hand on what there is, and add up what the windows since the last time have cost.
+
+        Rows are complete up to ``complete_us``, or else up to the horizon.
+        """
         begun_ns = time.thread_time_ns()
         self._group.drain(self._take)
         now = time.monotonic()
@@ -202,7 +218,7 @@ class HostedGroup:
         self._next_drain = now + _DRAIN_PERIOD_S
         kernel_cpu_seconds = self._group.kernel_cpu_seconds
         with self._lock:
-            self._complete_us = self._group.horizon_us
+            self._complete_us = self._group.horizon_us if complete_us is None else complete_us
             self._exchange_cpu_seconds += (begun_ns - self._cpu_since_ns) / 1e9 - (
                 kernel_cpu_seconds - self._kernel_cpu_seconds
             )
@@ -249,6 +265,7 @@ class HostedGroup:
             figures = GroupFigures(
                 self._name,
                 self._group.events,
+                self._windows,
                 self._group.kernel_cpu_seconds,
                 self._exchange_cpu_seconds,
             )
@@ -256,7 +273,6 @@ class HostedGroup:
         return Report(
             complete_us,
             figures,
-            self._windows,
             dict(self._sampler.seen),
             b"".join(part.tobytes() for part in rows),
             self._trace_bytes.take(),

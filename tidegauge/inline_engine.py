@@ -140,16 +140,18 @@ class InlineEngine:
             self._windows += 1
 
     def _incoming(
-        self, frames: Sequence[Sequence[memoryview]], number: int
+        self, frames: Sequence[Sequence[memoryview | None]], number: int
     ) -> tuple[NDArray[np.int64], int]:
         """The frames to one group in the order of their senders, each at a place as long."""
-        own = [
+        to_group = [
             sent[number if number < sender else number - 1]
             for sender, sent in enumerate(frames)
             if sender != number
         ]
+        # Inline no group sleeps.
+        own = [frame for frame in to_group if frame is not None]
         place_bytes = max(len(frame) for frame in own)
-        incoming = np.zeros((len(own), place_bytes), np.uint8)
+        incoming = np.empty((len(own), place_bytes), np.uint8)
         for place, frame in zip(incoming, own, strict=True):
             place[: len(frame)] = frame
         return incoming.reshape(-1).view(np.int64), place_bytes // WORD_BYTES
@@ -185,6 +187,7 @@ class InlineEngine:
             GroupFigures(
                 self._names[number],
                 group.events,
+                self._windows,
                 group.kernel_cpu_seconds,
                 self._exchange_cpu_seconds[number],
             )

@@ -45,8 +45,8 @@ def ray_cluster(address: str | None) -> Iterator[None]:
         yield
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # It wants to warn of its own futures, at the end of whatever is printed.
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # Ray's workers are nice. Actors wait for each other: one that waits for a CPU holds up all.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     address = address or os.environ.get("RAY_ADDRESS")
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address is None:

@@ -27,7 +27,7 @@ from tidegauge.controller.controller_actor import ControllerActor
 from tidegauge.engine import EngineInput, EngineMaker, LoopFigures, Passed
 from tidegauge.group_counts import GroupCounts
 from tidegauge.group_states import PartitionState, ReplicaState
-from tidegauge.grouping import Grouping, grouping_of, usual_broker_groups
+from tidegauge.grouping import SLEEPER, Grouping, grouping_of, usual_broker_groups
 from tidegauge.hosted_group import HostedGroup, Outcome, Place, Report
 from tidegauge.ray_cluster import cluster_cpus, placed, ray_cluster, spans_nodes
 from tidegauge.replication import compiled
@@ -213,7 +213,7 @@ class RayEngine:
         reports = [report for report in self._reports if report is not None]
         kinds = reports[0].samples if reports else {}
         samples = {kind: sum(report.samples[kind] for report in reports) for kind in kinds}
-        windows = max((report.windows for report in reports), default=0)
+        windows = max((report.figures.windows for report in reports), default=0)
         return LoopFigures(self._seconds, windows, [report.figures for report in reports], samples)
 
     # Looking after the actors.
@@ -237,8 +237,7 @@ class RayEngine:
             for ref in done:
                 if self._complaint(running[ref], ref) is not None:
                     raise self._problem(running)
-            for number in range(len(self._groups)):
-                self._take_report(number)
+            self._take_reports()
             self._show_progress()
 
     def _complaint(self, number: int, ref: Any) -> str | None:
@@ -273,6 +272,12 @@ class RayEngine:
             group.actor.do.options(concurrency_group="watch").remote("stop")
         ray.wait(running, num_returns=len(running), timeout=_ANSWER_S)
 
+    def _take_reports(self) -> None:
+        """Fetch what all actors have to say; that of the group that sleeps must be the newest."""
+        for number in [*range(1, len(self._groups)), SLEEPER]:
+            self._take_report(number)
+        self._run.stream.settle(self._reached_us())
+
     def _take_report(self, number: int) -> None:
         """Fetch what one actor has to say, unless it is dead."""
         actor = self._groups[number].actor
@@ -290,7 +295,6 @@ class RayEngine:
             warning = f"the actor of {self._groups[number].name} refused a connection: {line}"
             if warning not in self.warnings:
                 self.warnings.append(warning)
-        self._run.stream.settle(self._reached_us())
 
     def _reached_us(self) -> int:
         """Before this time all rows of all groups have come in."""
