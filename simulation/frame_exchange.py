@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tidegauge.replication.records import Records, column, dtype_of, new_records
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.frames import (
+    NEVER_US,
     WORD_BYTES,
     Exchange,
     ExchangeState,
@@ -26,25 +27,17 @@ _FIRST_WORDS = 1 << 14
 
 
 class FrameExchange:
-    """What one group keeps of its exchange with all others."""
+    """What one group keeps of its exchange with the hub, or the hub with all others."""
 
     def __init__(
-        self,
-        plan: ClusterPlan,
-        grouping: Sequence[Sequence[int]],
-        number: int,
-        generation: int,
-        sleeper: int,
+        self, plan: ClusterPlan, grouping: Sequence[Sequence[int]], number: int, generation: int
     ) -> None:
-        """Lay out the tables of group ``number`` of those in ``grouping``.
-
-        The group ``sleeper`` may sleep; -1: none of them.
-        """
-        self._bytes = memoryview(b"")
+        """Lay out the tables of group ``number`` of those in ``grouping``."""
         nothing = new_records(Word, 0)
         self.tables = Exchange(
             state=new_records(ExchangeState, 1),
             groups=new_records(OtherGroup, len(grouping)),
+            lookaheads=_as_words(lookaheads_us(plan, grouping).reshape(-1)),
             owners=new_records(Owner, len(plan.processes)),
             outgoing=nothing,
             incoming=nothing,
@@ -55,19 +48,15 @@ class FrameExchange:
             commits=new_records(OffsetCommit, 0),
             commit_words=nothing,
         )
+        self.state = self.tables.state[0]
         self._incoming = np.empty(0, np.int64)
-        self._others = [other for other in range(len(grouping)) if other != number]
         self._first_words = column(self.tables.groups, "first_word")
         self._words = column(self.tables.groups, "words")
+        column(self.tables.groups, "next_us")[:] = NEVER_US
         for group, hosted in enumerate(grouping):
             column(self.tables.owners, "group")[list(hosted)] = group
-        lookaheads = lookaheads_us(plan, grouping)
-        column(self.tables.groups, "lookahead_us")[:] = lookaheads[:, number]
-        column(self.tables.groups, "to_sleeper_us")[:] = lookaheads[:, sleeper]
-        state = self.tables.state[0]
-        state.group = number
-        state.generation = generation
-        state.sleeper = sleeper
+        self.state.group = number
+        self.state.generation = generation
         self._enlarge_outgoing(_FIRST_WORDS)
 
     def see(self, kernel: Kernel) -> None:
@@ -76,37 +65,35 @@ class FrameExchange:
         self.tables.item_words = _as_words(kernel.items)
         self.view = self.tables.view
 
-    def look_at(self, incoming: NDArray[np.int64], place_words: int) -> None:
-        """Take note of where the frames of the others come in."""
+    def look_at(self, incoming: NDArray[np.int64]) -> None:
+        """Take note of where a frame has come in."""
         if incoming is not self._incoming:
             self._incoming = incoming
             self.tables.incoming = _as_words(incoming)
-            self.tables.state[0].place_words = place_words
             self.view = self.tables.view
 
-    def frames(self) -> list[memoryview | None]:
-        """The frames that were written, in the order of the other groups; None for who sleeps."""
+    def frames(self) -> list[tuple[int, memoryview]]:
+        """The frames that were written: the group that each is for, and its bytes."""
         first_words = self._first_words.tolist()
-        words = self._words.tolist()
         return [
-            self._bytes[
-                first_words[other] * WORD_BYTES : (first_words[other] + words[other]) * WORD_BYTES
-            ]
-            if words[other]
-            else None
-            for other in self._others
+            (
+                group,
+                self._bytes[first_words[group] * WORD_BYTES :][: words * WORD_BYTES],
+            )
+            for group, words in enumerate(self._words.tolist())
+            if words
         ]
 
-    def make_room(self) -> None:
-        """Enlarge the tables that are too small for what goes out, or comes in."""
-        state = self.tables.state[0]
-        if state.outgoing_words > len(self.tables.outgoing):
-            self._enlarge_outgoing(2 * int(state.outgoing_words))
-        if state.changes > len(self.tables.changes):
-            self.tables.changes = new_records(MetadataChange, 2 * int(state.changes))
+    def make_room(self, changes: int, commits: int) -> None:
+        """Enlarge the tables that are too small for what goes out, or for what comes in."""
+        if self.state.outgoing_words > len(self.tables.outgoing):
+            self._enlarge_outgoing(2 * int(self.state.outgoing_words))
+        most = [int(column(self.tables.groups, name).max()) for name in ("changes", "commits")]
+        if max(changes, most[0]) > len(self.tables.changes):
+            self.tables.changes = new_records(MetadataChange, 2 * max(changes, most[0]))
             self.tables.change_words = _as_words(self.tables.changes)
-        if state.commits > len(self.tables.commits):
-            self.tables.commits = new_records(OffsetCommit, 2 * int(state.commits))
+        if max(commits, most[1]) > len(self.tables.commits):
+            self.tables.commits = new_records(OffsetCommit, 2 * max(commits, most[1]))
             self.tables.commit_words = _as_words(self.tables.commits)
         self.view = self.tables.view
 

@@ -1,4 +1,15 @@
-"""Frames: what one group of processes tells another between two windows.
+"""Frames: how groups of processes that run apart tell each other what crosses between them.
+
+One group is the *hub*, the others are *leaves*. A leaf tells the hub when its next event is due
+and what it sends to processes elsewhere; the hub tells a leaf how far it may go, and what is sent
+to it. They take turns: in each window the hub lets go those groups that have something to do, and
+waits for them. A group that has nothing to do is left alone and costs nothing; what is sent to it
+waits at the hub until something of it is due. (All telling all in each window was tried: six
+brokers that are mostly idle took 112 s for 240 virtual seconds, with their two cores at work.)
+
+How far a group may go: up to the earliest event of any other group plus the least that it takes
+from there to here (``lookahead.py``). What it sends itself may come back before that: then
+``links.route`` draws its horizon nearer.
 
 A frame is a list of 64-bit words in the machine's order: a head, then rows as they lie in memory.
 
@@ -6,32 +17,20 @@ A frame is a list of 64-bit words in the machine's order: a head, then rows as t
 words                      value
 =========================  ====================================================================
 ``LENGTH``                 of the whole frame, in bytes
-``CHECKSUM``               CRC-32 of all that follows (``mesh.py`` writes and checks it)
+``CHECKSUM``               CRC-32 of all that follows (``frame_links.py`` writes and checks it)
 ``GENERATION``             of the run's actors: a survivor of an earlier one is not listened to
-``WINDOW``                 how many windows there were before
-``STOPS``                  1: the sender has been asked to stop; all do so, at this window
+``WINDOW``                 how many frames have gone this way before
+``ORDER``                  of the hub: READY, ENDED or STOPPED
+``TIME``                   of the hub: the horizon; of a leaf: when its next event is due
 ``EVENTS``, ``ITEMS``      how many messages there are, and entries of partition data on them
 ``CHANGES``, ``COMMITS``   ... and changes of what all brokers are told (``metadata_log.py``), and
                            of what groups of consumers commit (``offset_commits.py``)
-one for each group         when the earliest event known to the sender is due there: of its own
-                           the next one, of another group the first that it sends there
 =========================  ====================================================================
 
 Then come the rows of events, items, changes and commits, in the order in which they were sent.
 Indexes mean nothing to the receiver: chains are laid out in order, and each event says how many
-entries are its own.
-
-From the earliest events of all groups each reckons by itself how far it may go: up to the
-earliest event of any other group plus the least that it takes from there to here
-(``lookahead.py``). What it sends itself may come back: ``links.route`` draws the horizon nearer.
-
-One group may sleep: ZooKeeper and the controllers mostly have nothing to do for many windows. The
-others know when its next event is due, since they know what they have sent it. Until then they keep
-their messages to it, and exchange frames without it; it has sent its next frame, and waits for
-theirs.
-
-Rows are copied word by word, by one call for the frames to all groups and one for those from all:
-a window costs a few microseconds beside the system calls that carry it.
+entries are its own. Rows are copied word by word, by one call for all frames of a window that go
+out and one for each that comes in.
 """
 
 from __future__ import annotations
@@ -40,6 +39,7 @@ from tidegauge.replication.compiled import Tables, code, inner_rule, rule
 from tidegauge.replication.records import Record, Records, dtype_of, flag, i64
 from tidegauge.simulation.events import append_event, free_event, push, take_first
 from tidegauge.simulation.kernel import (
+    HUB,
     NONE,
     Event,
     Kernel,
@@ -63,21 +63,15 @@ LENGTH = 0
 CHECKSUM = 1
 GENERATION = 2
 WINDOW = 3
-STOPS = 4
-EVENTS = 5
-ITEMS = 6
-CHANGES = 7
-COMMITS = 8
-#: The first of the words that there are for each group.
-EARLIEST = 9
+ORDER = 4
+TIME = 5
+EVENTS = 6
+ITEMS = 7
+CHANGES = 8
+COMMITS = 9
+HEAD = code(10)
 
 WORD_BYTES = 8
-
-#: A typed zero, to begin with.
-NOTHING = code(0)
-
-#: Later than anything that happens.
-NEVER_US = code(2**62)
 
 # How many words a row has.
 _EVENT = code(dtype_of(Event).itemsize // WORD_BYTES)
@@ -85,14 +79,18 @@ _ITEM = code(dtype_of(PartitionData).itemsize // WORD_BYTES)
 _CHANGE = code(dtype_of(MetadataChange).itemsize // WORD_BYTES)
 _COMMIT = code(dtype_of(OffsetCommit).itemsize // WORD_BYTES)
 
-# What ``read_frames`` returns.
-READY = code(0)  #: there are events before the end: the horizon is set
+#: A typed zero, to begin with.
+NOTHING = code(0)
+
+#: Later than anything that happens.
+NEVER_US = code(2**62)
+
+# What comes next.
+READY = code(0)  #: there are events before the end
 ENDED = code(1)  #: there are none
-STOPPED = code(2)  #: a group has been asked to stop
-ROOM = code(3)  #: nothing was taken: tables have to be enlarged first
-STRANGE = code(4)  #: nothing was taken: a frame is of another generation or window
-WAKES = code(5)  #: frames have to be exchanged once more, with the group that has slept
-SLEEPS = code(6)  #: this group has nothing to do until others have sent it frames again
+STOPPED = code(2)  #: somebody has asked for it
+ROOM = code(3)  #: nothing was done: tables have to be enlarged first
+STRANGE = code(4)  #: nothing was done: the frame is of another generation or window
 
 
 class Word(Record):
@@ -108,13 +106,18 @@ class Owner(Record):
 
 
 class OtherGroup(Record):
-    """What a group keeps of each group, itself among them."""
+    """What a group knows of each group, itself among them."""
 
-    #: The least that it takes from there to this group, and to the one that may sleep.
-    lookahead_us: i64
-    to_sleeper_us: i64
-    #: When its earliest event is due that anybody knows of; NEVER_US: there is none.
+    #: It is let go in this window, and when its next event was due when it was heard of last.
+    goes: flag
+    next_us: i64
+    #: When its earliest event is due, what is on its way to it included; NEVER_US: there is none.
     earliest_us: i64
+    #: How far it may go.
+    horizon_us: i64
+    #: How many frames have gone to it, and have come from it.
+    sent: i64
+    received: i64
     #: The frame to it: where it begins among the words that go out, and how many it has.
     first_word: i64
     words: i64
@@ -123,6 +126,9 @@ class OtherGroup(Record):
     items: i64
     next_event_word: i64
     next_item_word: i64
+    #: How many changes and commits it has to be told.
+    changes: i64
+    commits: i64
 
 
 class ExchangeState(Record):
@@ -131,29 +137,14 @@ class ExchangeState(Record):
     #: Its own number.
     group: i64
     generation: i64
-    #: Exchanges so far, and those of them in which all took part.
-    window: i64
-    full_window: i64
-    #: The group that may sleep, NONE: no one; and when its first event is due, as it fell asleep.
-    sleeper: i64
-    sleeper_earliest_us: i64
-    asleep: flag
-    #: It has been asked to stop, from outside; and somebody was, as of this exchange.
+    #: It has been asked to stop, from outside.
     asked_to_stop: flag
-    stops: flag
-    #: How many words there are from the beginning of a frame that has come in to that of the next.
-    place_words: i64
+    #: What the hub has to tell the leaves of this window.
+    order: i64
     #: When the earliest event of all groups is due.
     earliest_us: i64
-    #: How many words the frames to all groups need.
+    #: How many words all frames that go out need.
     outgoing_words: i64
-    #: How many rows go out, or have come in.
-    events: i64
-    items: i64
-    changes: i64
-    commits: i64
-    #: Whose frame is of another generation or window.
-    strange: i64
 
 
 class Exchange(Tables):
@@ -161,6 +152,8 @@ class Exchange(Tables):
 
     state: Records[ExchangeState]
     groups: Records[OtherGroup]
+    #: The least that it takes from one group to another: at ``from * groups + to``.
+    lookaheads: Records[Word]
     owners: Records[Owner]
     outgoing: Records[Word]
     incoming: Records[Word]
@@ -173,95 +166,160 @@ class Exchange(Tables):
     commit_words: Records[Word]
 
 
+# Planning: the hub alone.
+
+
+@rule
+def plan_window(kernel: Kernel, exchange: Exchange, end_us: int) -> int:
+    """Choose the groups that go on, and set their horizons, none of them later than ``end_us``.
+
+    Returns:
+        READY, ENDED or STOPPED; in the last two cases all leaves have to be told.
+    """
+    state = exchange.state[0]
+    _find_earliest(kernel, exchange)
+    state.order = READY
+    if state.asked_to_stop:
+        state.order = STOPPED
+    elif state.earliest_us >= end_us:
+        state.order = ENDED
+    for group in range(len(exchange.groups)):
+        other = exchange.groups[group]
+        other.horizon_us = _horizon_us(exchange, group, end_us)
+        other.goes = (
+            state.order != READY
+            or other.earliest_us < other.horizon_us
+            or count_unsent_changes(kernel, group) + count_unsent_commits(kernel, group) > 0
+        )
+    own = exchange.groups[HUB]
+    kernel.context[0].horizon_us = own.horizon_us
+    return state.order
+
+
+@inner_rule
+def _find_earliest(kernel: Kernel, exchange: Exchange) -> None:
+    """When the earliest event of each group is due, and that of all."""
+    exchange.groups[HUB].next_us = _next_us(kernel)
+    state = exchange.state[0]
+    state.earliest_us = NEVER_US
+    for group in range(len(exchange.groups)):
+        other = exchange.groups[group]
+        other.earliest_us = other.next_us
+    index = kernel.context[0].outbox.first
+    while index != NONE:
+        event = kernel.events[index]
+        other = exchange.groups[exchange.owners[event.destination].group]
+        other.earliest_us = min(other.earliest_us, event.time_us)
+        index = event.next
+    for group in range(len(exchange.groups)):
+        state.earliest_us = min(state.earliest_us, exchange.groups[group].earliest_us)
+
+
+@inner_rule
+def _next_us(kernel: Kernel) -> int:
+    """When the next event of this group is due."""
+    context = kernel.context[0]
+    if context.ready.first != NONE:
+        return context.time_us
+    return kernel.heap[0].time_us if context.heap_size > 0 else NEVER_US
+
+
+@inner_rule
+def _horizon_us(exchange: Exchange, group: int, end_us: int) -> int:
+    """Nothing of the other groups can reach a group before this time."""
+    horizon_us = end_us
+    count = len(exchange.groups)
+    for number in range(count):
+        if number != group:
+            lookahead_us = exchange.lookaheads[number * count + group].value
+            horizon_us = min(horizon_us, exchange.groups[number].earliest_us + lookahead_us)
+    return horizon_us
+
+
 # Writing.
 
 
 @rule
 def write_frames(kernel: Kernel, exchange: Exchange) -> int:
-    """Write a frame for each other group, and forget what was to be sent.
+    """Write a frame for each group that is to have one: a leaf to the hub, the hub to who goes on.
+
+    What was to be sent to them is forgotten.
 
     Returns:
-        READY; or ROOM, where there is too little for all of them: nothing was done then.
+        READY; or ROOM, where there is too little for all of them.
     """
-    state = exchange.state[0]
-    # What is asked for between writing and reading counts at the next exchange, for all.
-    state.stops = state.asked_to_stop
     _count_outgoing(kernel, exchange)
-    state.changes = count_unsent_changes(kernel)
-    state.commits = count_unsent_commits(kernel)
-    if (
-        _lay_out(exchange) > len(exchange.outgoing)
-        or state.changes > len(exchange.changes)
-        or state.commits > len(exchange.commits)
-    ):
+    if not _lay_out(exchange):
         return ROOM
     for group in range(len(exchange.groups)):
         if exchange.groups[group].words > 0:
-            _write_head(exchange, group)
+            _write_head(kernel, exchange, group)
     _write_outbox(kernel, exchange)
-    copy_unsent_changes(kernel, exchange.changes)
-    copy_unsent_commits(kernel, exchange.commits)
     for group in range(len(exchange.groups)):
         if exchange.groups[group].words > 0:
-            _write_last(exchange, exchange.groups[group])
+            _write_last(kernel, exchange, group)
+    # Whoever has to be told is written to: ``plan_window`` lets it go.
+    kernel.context[0].first_unsent_change = kernel.context[0].metadata_changes
+    kernel.context[0].first_unsent_commit = kernel.context[0].offset_commits
     return READY
 
 
 @inner_rule
+def _is_written_to(exchange: Exchange, group: int) -> bool:
+    if exchange.state[0].group == HUB:
+        return group != HUB and exchange.groups[group].goes
+    return group == HUB
+
+
+@inner_rule
 def _count_outgoing(kernel: Kernel, exchange: Exchange) -> None:
-    """How much goes to each group, and when the first of it arrives there."""
+    """How much goes to each group that is written to."""
+    is_hub = exchange.state[0].group == HUB
     for group in range(len(exchange.groups)):
         other = exchange.groups[group]
         other.events = 0
         other.items = 0
-        other.earliest_us = NEVER_US
-    context = kernel.context[0]
-    state = exchange.state[0]
-    if state.asleep:
-        exchange.groups[state.sleeper].earliest_us = state.sleeper_earliest_us
-    own = exchange.groups[state.group]
-    if context.ready.first != NONE:
-        own.earliest_us = context.time_us
-    elif context.heap_size > 0:
-        own.earliest_us = kernel.heap[0].time_us
-    index = context.outbox.first
+        other.changes = count_unsent_changes(kernel, group)
+        other.commits = count_unsent_commits(kernel, group)
+    index = kernel.context[0].outbox.first
     while index != NONE:
         event = kernel.events[index]
-        other = exchange.groups[exchange.owners[event.destination].group]
+        group = exchange.owners[event.destination].group if is_hub else HUB
+        other = exchange.groups[group]
         other.events += 1
         other.items += event.item_count
-        other.earliest_us = min(other.earliest_us, event.time_us)
         index = event.next
 
 
 @inner_rule
-def _lay_out(exchange: Exchange) -> int:
-    """Give each frame its place; how many words they have in all."""
-    state = exchange.state[0]
-    head = EARLIEST + len(exchange.groups)
+def _lay_out(exchange: Exchange) -> bool:
+    """Give each frame its place; whether there is room for all."""
     words = NOTHING
+    fits = True
     for group in range(len(exchange.groups)):
         other = exchange.groups[group]
         other.first_word = words
         other.words = 0
-        if group == state.group or (state.asleep and group == state.sleeper):
+        if not _is_written_to(exchange, group):
             continue
-        other.next_event_word = words + head
+        other.next_event_word = words + HEAD
         other.next_item_word = other.next_event_word + other.events * _EVENT
         other.words = (
-            head
+            HEAD
             + other.events * _EVENT
             + other.items * _ITEM
-            + state.changes * _CHANGE
-            + state.commits * _COMMIT
+            + other.changes * _CHANGE
+            + other.commits * _COMMIT
         )
         words += other.words
-    state.outgoing_words = words
-    return words
+        if other.changes > len(exchange.changes) or other.commits > len(exchange.commits):
+            fits = False
+    exchange.state[0].outgoing_words = words
+    return fits and words <= len(exchange.outgoing)
 
 
 @inner_rule
-def _write_head(exchange: Exchange, group: int) -> None:
+def _write_head(kernel: Kernel, exchange: Exchange, group: int) -> None:
     state = exchange.state[0]
     other = exchange.groups[group]
     words = exchange.outgoing
@@ -269,31 +327,25 @@ def _write_head(exchange: Exchange, group: int) -> None:
     words[first + LENGTH].value = other.words * WORD_BYTES
     words[first + CHECKSUM].value = 0
     words[first + GENERATION].value = state.generation
-    words[first + WINDOW].value = _window(state, group)
-    words[first + STOPS].value = 1 if state.stops else 0
+    words[first + WINDOW].value = other.sent
+    words[first + ORDER].value = state.order
+    words[first + TIME].value = other.horizon_us if state.group == HUB else _next_us(kernel)
     words[first + EVENTS].value = other.events
     words[first + ITEMS].value = other.items
-    words[first + CHANGES].value = state.changes
-    words[first + COMMITS].value = state.commits
-    for number in range(len(exchange.groups)):
-        words[first + EARLIEST + number].value = exchange.groups[number].earliest_us
-
-
-@inner_rule
-def _window(state: ExchangeState, other: int) -> int:
-    """The number of this exchange, as another group counts them together with this one."""
-    if state.sleeper == state.group or state.sleeper == other:
-        return state.full_window
-    return state.window
+    words[first + CHANGES].value = other.changes
+    words[first + COMMITS].value = other.commits
+    other.sent += 1
 
 
 @inner_rule
 def _write_outbox(kernel: Kernel, exchange: Exchange) -> None:
-    """Copy every message into its group's frame, its chain in order, unless that group sleeps."""
+    """Copy every message into its group's frame, its chain in order; the others are kept."""
+    is_hub = exchange.state[0].group == HUB
     outbox = kernel.context[0].outbox
     for _ in range(outbox.length):
         event = take_first(kernel, outbox)
-        other = exchange.groups[exchange.owners[event.destination].group]
+        group = exchange.owners[event.destination].group if is_hub else HUB
+        other = exchange.groups[group]
         if other.words == 0:
             append_event(kernel, outbox, event)
             continue
@@ -309,13 +361,15 @@ def _write_outbox(kernel: Kernel, exchange: Exchange) -> None:
 
 
 @inner_rule
-def _write_last(exchange: Exchange, other: OtherGroup) -> None:
-    """Behind the items of a frame come changes and commits, the same for all groups."""
-    state = exchange.state[0]
+def _write_last(kernel: Kernel, exchange: Exchange, group: int) -> None:
+    """Behind the items of a frame come changes and commits."""
+    other = exchange.groups[group]
     words = other.next_item_word
-    _copy(exchange.change_words, NOTHING, exchange.outgoing, words, state.changes * _CHANGE)
-    words += state.changes * _CHANGE
-    _copy(exchange.commit_words, NOTHING, exchange.outgoing, words, state.commits * _COMMIT)
+    copy_unsent_changes(kernel, group, exchange.changes)
+    _copy(exchange.change_words, NOTHING, exchange.outgoing, words, other.changes * _CHANGE)
+    words += other.changes * _CHANGE
+    copy_unsent_commits(kernel, group, exchange.commits)
+    _copy(exchange.commit_words, NOTHING, exchange.outgoing, words, other.commits * _COMMIT)
 
 
 @inner_rule
@@ -328,157 +382,71 @@ def _copy(source: Records[Word], first: int, to: Records[Word], at: int, words: 
 
 
 @rule
-def read_frames(kernel: Kernel, exchange: Exchange, end_us: int) -> int:
-    """Take over what the frames of all other groups bring, and set the horizon.
-
-    It is not later than ``end_us``.
+def read_frame(kernel: Kernel, exchange: Exchange, group: int) -> int:
+    """Take over what the frame of a group brings.
 
     Returns:
-        What comes next: READY or one of the others above.
+        What the hub says (READY, ENDED, STOPPED), of a leaf READY; or ROOM, or STRANGE.
     """
-    state = exchange.state[0]
-    state.strange = _strange_one(exchange)
-    if state.strange != NONE:
+    words = exchange.incoming
+    other = exchange.groups[group]
+    if (
+        words[GENERATION].value != exchange.state[0].generation
+        or words[WINDOW].value != other.received
+    ):
         return STRANGE
-    _add_up(exchange)
     if _lacks_room(kernel, exchange):
         return ROOM
-    for place in range(len(exchange.groups) - 1):
-        if _takes_part(state, place):
-            _take_rows(kernel, exchange, place * state.place_words)
-    state.window += 1
-    if not state.asleep:
-        state.full_window += 1
-    _set_horizon(kernel, exchange, end_us)
-    return _outcome(exchange, end_us)
-
-
-@inner_rule
-def _outcome(exchange: Exchange, end_us: int) -> int:
-    """What comes next: the same in all groups that have exchanged frames."""
-    state = exchange.state[0]
-    over = _over(state, end_us)
-    is_due = state.sleeper == NONE or _is_due(exchange, state.sleeper)
-    if state.asleep:
-        if is_due or over != READY:
-            state.asleep = False
-            return WAKES
-    elif over != READY:
-        return over
-    elif not is_due:
-        if state.sleeper == state.group:
-            return SLEEPS
-        state.asleep = True
-        state.sleeper_earliest_us = exchange.groups[state.sleeper].earliest_us
+    other.received += 1
+    _take_rows(kernel, exchange)
+    if group == HUB:
+        kernel.context[0].horizon_us = words[TIME].value
+        return words[ORDER].value
+    other.next_us = words[TIME].value
     return READY
-
-
-@inner_rule
-def _over(state: ExchangeState, end_us: int) -> int:
-    """READY: there is something to do; else why not."""
-    if state.stops:
-        return STOPPED
-    return ENDED if state.earliest_us >= end_us else READY
-
-
-@inner_rule
-def _is_due(exchange: Exchange, group: int) -> bool:
-    """Whether a group has something to do before anything new can reach it."""
-    due_us = exchange.groups[group].earliest_us
-    for number in range(len(exchange.groups)):
-        if number != group:
-            other = exchange.groups[number]
-            if due_us >= other.earliest_us + other.to_sleeper_us:
-                return False
-    return True
-
-
-@inner_rule
-def _group_at(state: ExchangeState, place: int) -> int:
-    """Whose frames come in at a place: this group itself has none."""
-    return place if place < state.group else place + 1
-
-
-@inner_rule
-def _takes_part(state: ExchangeState, place: int) -> bool:
-    return not state.asleep or _group_at(state, place) != state.sleeper
-
-
-@inner_rule
-def _strange_one(exchange: Exchange) -> int:
-    """The first group whose frame is not that of this window; NONE: there is none."""
-    state = exchange.state[0]
-    for place in range(len(exchange.groups) - 1):
-        first = place * state.place_words
-        group = _group_at(state, place)
-        if _takes_part(state, place) and (
-            exchange.incoming[first + GENERATION].value != state.generation
-            or exchange.incoming[first + WINDOW].value != _window(state, group)
-        ):
-            return group
-    return NONE
-
-
-@inner_rule
-def _add_up(exchange: Exchange) -> None:
-    """How much has come in, when the earliest events are, and whether somebody wants to stop."""
-    state = exchange.state[0]
-    state.events = 0
-    state.items = 0
-    state.changes = 0
-    state.commits = 0
-    for place in range(len(exchange.groups) - 1):
-        if not _takes_part(state, place):
-            continue
-        words = exchange.incoming
-        first = place * state.place_words
-        state.stops = state.stops or words[first + STOPS].value == 1
-        state.events += words[first + EVENTS].value
-        state.items += words[first + ITEMS].value
-        state.changes += words[first + CHANGES].value
-        state.commits += words[first + COMMITS].value
-        for number in range(len(exchange.groups)):
-            other = exchange.groups[number]
-            other.earliest_us = min(other.earliest_us, words[first + EARLIEST + number].value)
 
 
 @inner_rule
 def _lacks_room(kernel: Kernel, exchange: Exchange) -> bool:
     """Whether what comes in would leave less free than a handler may need."""
     context = kernel.context[0]
-    state = exchange.state[0]
+    words = exchange.incoming
+    free_changes = len(kernel.metadata_changes) - context.metadata_changes
+    free_commits = len(kernel.offset_commits) - context.offset_commits
     return (
-        context.free_events < context.reserve + state.events
-        or context.free_items < context.item_reserve + state.items
-        or len(kernel.metadata_changes) - context.metadata_changes < context.reserve + state.changes
-        or len(kernel.offset_commits) - context.offset_commits
-        < context.commit_reserve + state.commits
-        or len(exchange.changes) < state.changes
-        or len(exchange.commits) < state.commits
+        context.free_events < context.reserve + words[EVENTS].value
+        or context.free_items < context.item_reserve + words[ITEMS].value
+        or free_changes < context.reserve + words[CHANGES].value
+        or free_commits < context.commit_reserve + words[COMMITS].value
+        or len(exchange.changes) < words[CHANGES].value
+        or len(exchange.commits) < words[COMMITS].value
     )
 
 
 @inner_rule
-def _take_rows(kernel: Kernel, exchange: Exchange, first: int) -> None:
-    """Let the messages of a frame wait for their time, and note what else it tells."""
+def _take_rows(kernel: Kernel, exchange: Exchange) -> None:
+    """Take the messages of a frame, and note what else it tells."""
     words = exchange.incoming
-    event_word = first + EARLIEST + len(exchange.groups)
-    item_word = event_word + words[first + EVENTS].value * _EVENT
-    for _ in range(words[first + EVENTS].value):
+    event_word = HEAD
+    item_word = event_word + words[EVENTS].value * _EVENT
+    for _ in range(words[EVENTS].value):
         item_word = _take_event(kernel, exchange, event_word, item_word)
         event_word += _EVENT
-    changes = words[first + CHANGES].value
+    changes = words[CHANGES].value
     _copy(words, item_word, exchange.change_words, NOTHING, changes * _CHANGE)
     take_changes(kernel, exchange.changes, changes)
     item_word += changes * _CHANGE
-    commits = words[first + COMMITS].value
+    commits = words[COMMITS].value
     _copy(words, item_word, exchange.commit_words, NOTHING, commits * _COMMIT)
     take_commits(kernel, exchange.commits, commits)
 
 
 @inner_rule
 def _take_event(kernel: Kernel, exchange: Exchange, event_word: int, item_word: int) -> int:
-    """Take a message and its entries; where the entries of the next one begin."""
+    """Take a message and its entries; where the entries of the next one begin.
+
+    It waits for its time here; at the hub, if it is for another group, to be sent on.
+    """
     context = kernel.context[0]
     index = context.free_event
     event = kernel.events[index]
@@ -502,19 +470,8 @@ def _take_event(kernel: Kernel, exchange: Exchange, event_word: int, item_word: 
         else:
             kernel.items[event.last_item].next = slot
         event.last_item = slot
-    push(kernel, event)
+    if kernel.processes[event.destination].hosted:
+        push(kernel, event)
+    else:
+        append_event(kernel, context.outbox, event)
     return item_word
-
-
-@inner_rule
-def _set_horizon(kernel: Kernel, exchange: Exchange, end_us: int) -> None:
-    """How far this group may go: nothing of the others can reach it before."""
-    state = exchange.state[0]
-    state.earliest_us = NEVER_US
-    horizon_us = end_us
-    for number in range(len(exchange.groups)):
-        other = exchange.groups[number]
-        state.earliest_us = min(state.earliest_us, other.earliest_us)
-        if number != state.group:
-            horizon_us = min(horizon_us, other.earliest_us + other.lookahead_us)
-    kernel.context[0].horizon_us = horizon_us

@@ -29,6 +29,9 @@ from tidegauge.simulation.random_streams import Quantile
 #: No event, no row, no entry.
 NONE = code(-1)
 
+#: The group of processes that passes on what others have for each other (``frames.py``).
+HUB = code(0)
+
 #: How many values a row of the trace can have.
 ROW_VALUES = 10
 row_values = Annotated[NDArray[np.int64], (np.int64, (ROW_VALUES,))]
@@ -276,10 +279,11 @@ class Context(Record):
     trace_level: i64
     #: How often the ends of all logs are recorded.
     sample_period_us: i64
-    #: How many processes there are.
+    #: How many processes there are, and which group of them this is.
     process_count: i64
-    #: What brokers are told of the cluster (``metadata_log.py``): how much there is, and which
-    #: of it the other groups have not been sent.
+    group: i64
+    #: What brokers are told of the cluster (``metadata_log.py``): how much there is, and where
+    #: that begins which the other groups of processes have not been sent.
     metadata_changes: i64
     first_unsent_change: i64
     #: The same of what groups of consumers have committed (``offset_commits.py``).
@@ -375,8 +379,8 @@ class MetadataChange(Record):
     position: i64
     #: The change of the same subject before it.
     previous: i64
-    #: This group's own controller made it, so the other groups have to be told.
-    own: flag
+    #: The group of processes whose controller made it: the others have to be told.
+    group: i64
 
 
 class MetadataHead(Record):
@@ -397,8 +401,8 @@ class OffsetCommit(Record):
     committed: i64
     #: The entry of the same key before it.
     previous: i64
-    #: A coordinator of this group of processes made it, so the others have to be told.
-    own: flag
+    #: The group of processes whose coordinator made it: the others have to be told.
+    group: i64
 
 
 class CommitKey(Record):

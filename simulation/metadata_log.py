@@ -23,7 +23,7 @@ from __future__ import annotations
 from tidegauge.replication.compiled import inner_rule, rule
 from tidegauge.replication.records import Record, Records, i64
 from tidegauge.simulation.events import add_item
-from tidegauge.simulation.kernel import NONE, Event, Kernel, MetadataChange
+from tidegauge.simulation.kernel import HUB, NONE, Event, Kernel, MetadataChange
 
 
 class MetadataPosition(Record):
@@ -53,7 +53,7 @@ def log_change(
     change.leader_epoch = leader_epoch
     change.controller_epoch = controller_epoch
     change.position = position
-    change.own = True
+    change.group = kernel.context[0].group
     _chain(kernel)
 
 
@@ -193,35 +193,42 @@ def needed_from(known: MetadataPosition) -> tuple[int, int]:
 
 
 @inner_rule
-def count_unsent_changes(kernel: Kernel) -> int:
-    """How many changes the other groups have not been sent."""
+def is_news(kernel: Kernel, of_group: int, to_group: int) -> bool:
+    """Whether a group of processes has still to be told what was made in another one.
+
+    The hub tells all the others, they tell the hub.
+    """
+    own = kernel.context[0].group
+    return of_group != to_group if own == HUB else of_group == own
+
+
+@inner_rule
+def count_unsent_changes(kernel: Kernel, group: int) -> int:
+    """How many changes a group has not been sent."""
     context = kernel.context[0]
     count = 0
     for index in range(context.first_unsent_change, context.metadata_changes):
-        count += 1 if kernel.metadata_changes[index].own else 0
+        count += 1 if is_news(kernel, kernel.metadata_changes[index].group, group) else 0
     return count
 
 
 @inner_rule
-def copy_unsent_changes(kernel: Kernel, changes: Records[MetadataChange]) -> None:
-    """Copy the changes that the other groups have not been sent; they count as sent now."""
+def copy_unsent_changes(kernel: Kernel, group: int, changes: Records[MetadataChange]) -> None:
+    """Copy the changes that a group has not been sent."""
     context = kernel.context[0]
     count = 0
     for index in range(context.first_unsent_change, context.metadata_changes):
-        if kernel.metadata_changes[index].own:
+        if is_news(kernel, kernel.metadata_changes[index].group, group):
             changes[count] = kernel.metadata_changes[index]
             count += 1
-    context.first_unsent_change = context.metadata_changes
 
 
 @inner_rule
 def take_changes(kernel: Kernel, changes: Records[MetadataChange], count: int) -> None:
-    """Take over the first ``count`` changes, of another group; there is room for all of them."""
+    """Take over the first ``count`` changes, of other groups; there is room for all of them."""
     context = kernel.context[0]
     for number in range(count):
-        index = context.metadata_changes
-        kernel.metadata_changes[index] = changes[number]
-        kernel.metadata_changes[index].own = False
+        kernel.metadata_changes[context.metadata_changes] = changes[number]
         _chain(kernel)
 
 

@@ -21,6 +21,7 @@ from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
 from tidegauge.replication.records import EpochEntry, Partition, Records
 from tidegauge.simulation.kernel import NONE, Kernel, OffsetCommit
+from tidegauge.simulation.metadata_log import is_news
 
 
 @inner_rule
@@ -40,7 +41,7 @@ def log_commit(kernel: Kernel, key: int, leader_epoch: int, offset: int, committ
     commit.leader_epoch = leader_epoch
     commit.offset = offset
     commit.committed = committed
-    commit.own = True
+    commit.group = context.group
     _chain(kernel)
 
 
@@ -85,33 +86,30 @@ def newest_commit(kernel: Kernel, key: int, partition: Partition, runs: Records[
 
 
 @inner_rule
-def count_unsent_commits(kernel: Kernel) -> int:
-    """How many entries the other groups of processes have not been sent."""
+def count_unsent_commits(kernel: Kernel, group: int) -> int:
+    """How many entries a group of processes has not been sent."""
     context = kernel.context[0]
     count = 0
     for index in range(context.first_unsent_commit, context.offset_commits):
-        count += 1 if kernel.offset_commits[index].own else 0
+        count += 1 if is_news(kernel, kernel.offset_commits[index].group, group) else 0
     return count
 
 
 @inner_rule
-def copy_unsent_commits(kernel: Kernel, commits: Records[OffsetCommit]) -> None:
-    """Copy the entries that the others have not been sent; they count as sent now."""
+def copy_unsent_commits(kernel: Kernel, group: int, commits: Records[OffsetCommit]) -> None:
+    """Copy the entries that a group has not been sent."""
     context = kernel.context[0]
     count = 0
     for index in range(context.first_unsent_commit, context.offset_commits):
-        if kernel.offset_commits[index].own:
+        if is_news(kernel, kernel.offset_commits[index].group, group):
             commits[count] = kernel.offset_commits[index]
             count += 1
-    context.first_unsent_commit = context.offset_commits
 
 
 @inner_rule
 def take_commits(kernel: Kernel, commits: Records[OffsetCommit], count: int) -> None:
-    """Take over the first ``count`` entries, of another group of processes; there is room."""
+    """Take over the first ``count`` entries, of other groups of processes; there is room."""
     context = kernel.context[0]
     for number in range(count):
-        index = context.offset_commits
-        kernel.offset_commits[index] = commits[number]
-        kernel.offset_commits[index].own = False
+        kernel.offset_commits[context.offset_commits] = commits[number]
         _chain(kernel)

@@ -16,6 +16,14 @@ from tidegauge.row_stream import RowStream
 from tidegauge.simulation.cluster_plan import ClusterPlan
 
 
+class EngineError(Exception):
+    """A run that cannot begin, or not go on, where it was to be run; the message is one line."""
+
+
+class ActorError(EngineError):
+    """An actor died, or two of them do not understand each other: the run has ended there."""
+
+
 class Passed(NamedTuple):
     """How far a run is, as its progress is told."""
 

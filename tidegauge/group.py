@@ -41,8 +41,16 @@ from tidegauge.simulation.client_state import Clients
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.events import new_event, push, set_timer
 from tidegauge.simulation.frame_exchange import FrameExchange
+from tidegauge.simulation.frames import (
+    CHANGES,
+    COMMITS,
+    EVENTS,
+    ITEMS,
+    plan_window,
+    read_frame,
+    write_frames,
+)
 from tidegauge.simulation.frames import ROOM as ROOM_FOR_FRAMES
-from tidegauge.simulation.frames import read_frames, write_frames
 from tidegauge.simulation.kernel import (
     BROKER,
     CLIENT,
@@ -89,8 +97,9 @@ Reached = Callable[[int], None]
 
 # What is called once a window.
 _run_until = entry_point(run_until)
+_plan_window = entry_point(plan_window)
 _write_frames = entry_point(write_frames)
-_read_frames = entry_point(read_frames)
+_read_frame = entry_point(read_frame)
 
 
 @rule
@@ -127,6 +136,8 @@ class Group:
         #: The kernel runs now, for whoever looks from another thread.
         self.in_kernel = False
         self._kernel_cpu_ns = 0
+        #: In which it took part.
+        self.windows = 0
         self.reserve = reserve_of(plan)
         self.topology = new_topology(plan)
         self.item_reserve = item_reserve_of(plan)
@@ -140,26 +151,6 @@ class Group:
         self._plan_beginning()
         self._plan_faults()
 
-    def join(
-        self,
-        grouping: Sequence[Sequence[int]],
-        number: int,
-        generation: int = 0,
-        sleeper: int = -1,
-    ) -> None:
-        """Be one of several groups, each with the processes that ``grouping`` says.
-
-        Args:
-            grouping: the processes of each group.
-            number: which of them this is.
-            generation: groups of another one are strangers.
-            sleeper: the group that takes no part in windows in which it has nothing to do: it has
-                no brokers, and no clients. -1: all always take part.
-        """
-        self.exchange = FrameExchange(self.plan, grouping, number, generation, sleeper)
-        column(self.kernel.processes, "answer_us")[:] = distances_us(self.plan, self.hosted)
-        self.views = self._make_views()
-
     @property
     def events(self) -> int:
         """How many events were handled here."""
@@ -169,12 +160,6 @@ class Group:
     def kernel_cpu_seconds(self) -> float:
         """CPU time of the kernel so far."""
         return self._kernel_cpu_ns / 1e9
-
-    @property
-    def earliest_us(self) -> int:
-        """When the earliest event of all groups is due, as of the last exchange."""
-        assert self.exchange is not None, "there is one group alone"
-        return int(self.exchange.tables.state[0].earliest_us)
 
     @property
     def horizon_us(self) -> int:
@@ -188,10 +173,11 @@ class Group:
         self.drain(sink)
 
     def run_window(self, sink: RowSink, reached: Reached | None = None) -> None:
-        """Handle every event earlier than the horizon that :meth:`read_frames` has set.
+        """Handle every event earlier than the horizon, which is set by the hub.
 
         Rows are handed on only where room for more is needed.
         """
+        self.windows += 1
         while True:
             begun = time.thread_time_ns()
             self.in_kernel = True
@@ -208,17 +194,6 @@ class Group:
                 break
             if reached is not None:
                 reached(int(self.kernel.context[0].time_us))
-
-    def ask_to_stop(self) -> None:
-        """Have all groups stop at the next exchange; may be called from another thread."""
-        assert self.exchange is not None, "there is one group alone"
-        self.exchange.tables.state[0].asked_to_stop = True
-
-    @property
-    def strange_group(self) -> int:
-        """Whose frame it was, if :meth:`read_frames` said STRANGE."""
-        assert self.exchange is not None, "there is one group alone"
-        return int(self.exchange.tables.state[0].strange)
 
     def heal(self, time_us: int, restart_us: int, sink: RowSink) -> None:
         """Begin the liveness phase in all processes that this group hosts."""
@@ -267,40 +242,67 @@ class Group:
 
     # What crosses to other groups.
 
-    def write_frames(self) -> list[memoryview | None]:
-        """A frame for each other group, in their order; None for the one that sleeps.
+    def join(
+        self, grouping: Sequence[Sequence[int]], number: int, generation: int = 0
+    ) -> FrameExchange:
+        """Be one of several groups, each with the processes that ``grouping`` says.
+
+        Groups of another generation are strangers. What is returned says how far the exchange is.
+        """
+        self.exchange = FrameExchange(self.plan, grouping, number, generation)
+        self.kernel.context[0].group = number
+        column(self.kernel.processes, "answer_us")[:] = distances_us(self.plan, self.hosted)
+        self.views = self._make_views()
+        return self.exchange
+
+    def plan_window(self, end_us: int) -> int:
+        """At the hub: choose who goes on, and how far; READY, ENDED or STOPPED."""
+        return int(_plan_window(self.views[0], self._exchange.view, end_us))
+
+    def write_frames(self) -> list[tuple[int, memoryview]]:
+        """Frames for those groups that are to have one now, by number.
 
         What was to be sent is forgotten here. They lie where the next ones will be written.
         """
-        assert self.exchange is not None, "the other groups are not known"
-        while _write_frames(self.views[0], self.exchange.view) == ROOM_FOR_FRAMES:
-            self.exchange.make_room()
-        return self.exchange.frames()
+        exchange = self._exchange
+        while _write_frames(self.views[0], exchange.view) == ROOM_FOR_FRAMES:
+            exchange.make_room(0, 0)
+        return exchange.frames()
 
-    def read_frames(self, incoming: NDArray[np.int64], place_words: int, end_us: int) -> int:
-        """Take over the frames of all other groups, and set the horizon.
-
-        Args:
-            incoming: has them all, in the order of the groups.
-            place_words: how many words there are between the beginnings of two of them.
-            end_us: the horizon is not later than this.
+    def read_frame(self, group: int, incoming: NDArray[np.int64]) -> int:
+        """Take over what the frame of a group brings.
 
         Returns:
-            What comes next: READY, ENDED, ... (``simulation/frames.py``).
+            What the hub says: READY, ENDED, STOPPED; of a leaf READY; or STRANGE.
         """
-        exchange = self.exchange
-        assert exchange is not None, "the other groups are not known"
-        exchange.look_at(incoming, place_words)
-        while (outcome := _read_frames(self.views[0], exchange.view, end_us)) == ROOM_FOR_FRAMES:
-            state = exchange.tables.state[0]
+        exchange = self._exchange
+        exchange.look_at(incoming)
+        while (said := _read_frame(self.views[0], exchange.view, group)) == ROOM_FOR_FRAMES:
+            changes, commits = int(incoming[CHANGES]), int(incoming[COMMITS])
             enlarge_kernel(
-                self.kernel, self.reserve + int(state.events), self.item_reserve + int(state.items)
+                self.kernel,
+                self.reserve + int(incoming[EVENTS]),
+                self.item_reserve + int(incoming[ITEMS]),
             )
-            enlarge_metadata(self.kernel, self.reserve + int(state.changes))
-            enlarge_commits(self.kernel, self.reserve + int(state.commits))
-            exchange.make_room()
+            enlarge_metadata(self.kernel, self.reserve + changes)
+            enlarge_commits(self.kernel, self.reserve + commits)
+            exchange.make_room(changes, commits)
             self.views = self._make_views()
-        return outcome
+        return int(said)
+
+    def ask_to_stop(self) -> None:
+        """At the hub: have all groups stop; may be called from another thread."""
+        self._exchange.state.asked_to_stop = True
+
+    @property
+    def earliest_us(self) -> int:
+        """At the hub: everything has been handled in all groups that is due before this time."""
+        return int(self._exchange.state.earliest_us)
+
+    @property
+    def _exchange(self) -> FrameExchange:
+        assert self.exchange is not None, "there is one group alone"
+        return self.exchange
 
     # Its tables.
 
@@ -339,7 +341,10 @@ class Group:
             for process in self.hosted
             if self.plan.processes[process].role == BROKER and kernel.processes[process].alive
         ]
-        if all(position.controller_epoch >= 0 for position in known):
+        context = kernel.context[0]
+        # What other groups have still to be told is looked at there.
+        is_told = self.exchange is None or context.first_unsent_change == context.metadata_changes
+        if is_told and all(position.controller_epoch >= 0 for position in known):
             places = [needed_from(position) for position in known]
             compact_changes(kernel.view, *min(places, default=(_LAST_EPOCH, 0)))
         enlarge_metadata(kernel, self.reserve)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from tidegauge.engine import EngineError
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.lookahead import lookaheads_us
 from tidegauge.simulation.scenario_workload import ProducerGroup
@@ -34,12 +35,8 @@ _FOLLOWS = 2
 _PRODUCES = 1
 
 
-#: The number of the controllers' group: it sleeps while it has nothing to do.
-SLEEPER = 0
-
-
 class Grouping(NamedTuple):
-    """The groups; the first is the controller's."""
+    """The groups: those of brokers, of which the first is the hub, and the controller's."""
 
     #: What people call them.
     names: list[str]
@@ -51,11 +48,11 @@ def grouping_of(plan: ClusterPlan, broker_groups: int) -> Grouping:
     """Cut a cluster into so many groups of brokers, and one for its controllers.
 
     Raises:
-        ValueError: there are fewer brokers than that, or none are asked for.
+        EngineError: there are fewer brokers than that, or none are asked for.
     """
     brokers = len(plan.brokers)
     if not 1 <= broker_groups <= brokers:
-        raise ValueError(
+        raise EngineError(
             f"{brokers} brokers can be hosted by 1 to {brokers} actors, not by {broker_groups}"
         )
     batches = _batches_per_second(plan)
@@ -70,7 +67,7 @@ def grouping_of(plan: ClusterPlan, broker_groups: int) -> Grouping:
         hosted[lightest].append(2 * brokers + 1 + client)
         load[lightest] += _client_weight(plan, client, batches)
     controllers = list(range(brokers, 2 * brokers + 1))
-    return Grouping(["controller", *names], [controllers, *hosted])
+    return Grouping([*names, "controller"], [*hosted, controllers])
 
 
 def usual_broker_groups(plan: ClusterPlan, cpus: int) -> int:
@@ -83,7 +80,7 @@ def usual_broker_groups(plan: ClusterPlan, cpus: int) -> int:
     if most <= 1:
         return 1
     grouping = grouping_of(plan, most)
-    lookahead_us = int(lookaheads_us(plan, grouping.hosted)[1:, 1:].max())
+    lookahead_us = int(lookaheads_us(plan, grouping.hosted)[:-1, :-1].max())
     events = sum(_batches_per_second(plan)) * _EVENTS_PER_BATCH * lookahead_us / 1e6
     return max(1, min(most, int(events / WORTH_EVENTS)))
 

@@ -1,12 +1,11 @@
-"""A group of processes where it is hosted: it runs in windows, and exchanges frames with its peers.
+"""A group of processes where it is hosted: it runs in windows, and exchanges frames with others.
 
 This is what an actor does, and knows nothing of Ray: a thread can do it as well. Whoever drives the
-groups asks all of them for the same in the same order: to listen, to connect, to run to a virtual
-time, to heal, to close. While one of them runs it can be asked, from another thread, for a report,
-or to stop.
+groups asks all of them for the same in the same order: to meet, to run to a virtual time, to heal,
+to close. While they run they can be asked, from another thread, for a report, and the hub to stop.
 
-A window: all groups exchange frames, each reckons how far it may go (``simulation/frames.py``), and
-goes there. Between two windows nobody asks the driver; rows wait to be fetched with a report.
+The hub lets groups go, window by window, and waits for them (``simulation/frames.py``); the driver
+is not asked between two windows. Rows wait to be fetched with a report.
 """
 
 from __future__ import annotations
@@ -28,19 +27,20 @@ from tidegauge.engine import GroupFigures
 from tidegauge.group import Group
 from tidegauge.group_counts import GroupCounts
 from tidegauge.group_states import new_states
-from tidegauge.grouping import SLEEPER
 from tidegauge.liveness import RESTART_US
 from tidegauge.loop_sampler import LoopSampler
 from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.frames import NEVER_US, READY, SLEEPS, STOPPED, STRANGE, WAKES
+from tidegauge.simulation.frame_links import FrameError, FrameLinks, LinkError
+from tidegauge.simulation.frames import READY, STOPPED, STRANGE
+from tidegauge.simulation.handshake import Address, Reception, dial
 from tidegauge.simulation.judged_rows import judged_rows
-from tidegauge.simulation.mesh import Address, FrameError, LinkBroken, Mesh, MeshError
+from tidegauge.simulation.kernel import HUB
 from tidegauge.simulation.pace import Pace
 from tidegauge.simulation.scenario import Scenario
 from tidegauge.simulation.trace_file import TraceWriter
 
-#: So often rows are handed on, unless there is no more room for them before.
-_DRAIN_PERIOD_S = 0.05
+#: How long the one who runs waits between two looks whether a report is made.
+_LET_IN_S = 0.0002
 
 # How long rows wait at most for a frame of the trace to be full: at first, and later on, when
 # frames that are hardly begun would be many. When an actor dies they are missing.
@@ -79,9 +79,9 @@ class Outcome(NamedTuple):
 class Report(NamedTuple):
     """What a group has to say now."""
 
-    #: All rows of before this time have been handed over, with this report or an earlier one. A
-    #: group that sleeps has no more until others go on: ask it last.
-    complete_us: int
+    #: Of the hub: everything has been handled, in all groups, that is due before this time. Reports
+    #: that other groups make later have all rows of before it.
+    reached_us: int
     figures: GroupFigures
     samples: dict[str, int]
     #: Rows that checks and figures look at, as they lie in memory.
@@ -105,125 +105,149 @@ class HostedGroup:
         """
         plan = ClusterPlan(place.scenario, place.switches)
         self._plan = plan
-        self._names = place.names
-        self._name = place.names[place.number]
-        self._folder = tempfile.TemporaryDirectory(prefix="tidegauge-")
-        hosted = place.grouping[place.number]
-        self._group = Group(plan, hosted, Path(self._folder.name))
-        self._group.join(place.grouping, place.number, place.generation, SLEEPER)
-        self._mesh = Mesh(
-            place.number, place.names, place.key, place.generation, node=node, tcp_host=tcp_host
-        )
-        # One of them holds all back, since the others wait for its frames: not one that sleeps.
-        paces = place.speed is not None and place.number == SLEEPER + 1
-        self._pace = Pace(place.speed) if paces and place.speed is not None else None
-        self._sampler = LoopSampler([self._group])
+        self._place = place
+        self._node = node
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        if place.scenario.checkpoint_files:
+            self._folder = tempfile.TemporaryDirectory(prefix="tidegauge-")
+        folder = None if self._folder is None else Path(self._folder.name)
+        self._group = Group(plan, place.grouping[place.number], folder)
+        self._group.join(place.grouping, place.number, place.generation)
+        self._reception: Reception | None = None
+        if place.number == HUB:
+            self._reception = Reception(
+                place.names, place.key, place.generation, node=node, tcp_host=tcp_host
+            )
+        self._links = FrameLinks({}, place.names)
+        # The hub holds all back: nobody goes on without it.
+        paced = place.speed is not None and place.number == HUB
+        self._pace = Pace(place.speed) if paced and place.speed is not None else None
         self._stops = threading.Event()
-        self._windows = 0
+        self._sampler = LoopSampler([self._group])
         self._exchange_cpu_seconds = 0.0
         self._kernel_cpu_seconds = 0.0
-        self._cpu_since_ns = time.thread_time_ns()
+        self._cpu_since_ns = 0
         self._trace_bytes = _Bytes()
         self._writer = TraceWriter(self._trace_bytes)
-        self._next_drain = 0.0
         self._flush_period_s = _FIRST_FLUSH_S
         self._next_flush = time.monotonic() + _FIRST_FLUSH_S
-        # What the next report takes along.
-        self._lock = threading.Lock()
+        #: Held by the thread that runs, unless it waits for a frame; and that a report is wanted.
+        self._running = threading.Lock()
+        self._wanted = False
+        #: What the next report takes along.
         self._rows: list[NDArray[np.void]] = []
-        self._complete_us = 0
 
     def whereabouts(self) -> str:
         """Where it is, for people: process and machine."""
         return f"process {os.getpid()} on {socket.gethostname()}"
 
-    def address(self) -> Address:
-        """Where it listens for its peers."""
-        return self._mesh.address
+    def address(self) -> Address | None:
+        """Where the hub listens for the others; they listen nowhere."""
+        return None if self._reception is None else self._reception.address
 
-    def connect(self, addresses: Sequence[Address]) -> None:
-        """Join all groups.
+    def meet(self, hub: Address) -> None:
+        """Link up: the hub waits for all others, they dial it.
 
         Raises:
-            MeshError: one of them did not come.
+            LinkError: one of them did not come, or was refused.
         """
-        own = self._mesh.address.node
-        here = sum(
-            address.node == own for group, address in enumerate(addresses) if group != SLEEPER
-        )
-        self._mesh.connect(addresses, is_eager=here <= len(os.sched_getaffinity(0)))
+        place = self._place
+        if self._reception is not None:
+            ends = self._reception.wait_for_all()
+        else:
+            end = dial(hub, place.number, place.names, place.key, place.generation, node=self._node)
+            ends = {int(HUB): end}
+        self._links = FrameLinks(ends, place.names, is_eager=True)
 
     def run_to(self, end_us: int) -> Outcome:
         """Handle every event earlier than ``end_us``, in windows with all others."""
+        run = self._run_hub if self._place.number == HUB else self._run_leaf
+        self._running.acquire()
+        self._cpu_since_ns = time.thread_time_ns()
         try:
             with self._sampler:
-                stopped = self._run_windows(end_us)
-        except LinkBroken as error:
-            self._mesh.close()
-            return Outcome(False, str(error), error.peer)
-        except MeshError as error:
-            self._mesh.close()
-            return Outcome(False, str(error))
+                return Outcome(run(end_us) == STOPPED)
+        except LinkError as error:
+            self._links.close()
+            return Outcome(False, str(error), getattr(error, "group", -1))
         except BaseException:
             # The others would wait for a frame.
-            self._mesh.close()
+            self._links.close()
             raise
         finally:
-            self._drain()
-        return Outcome(stopped)
+            self._add_up()
+            self._running.release()
 
-    def _run_windows(self, end_us: int) -> bool:
-        """Go on until the end, or until somebody wants to stop: then True."""
-        group, mesh = self._group, self._mesh
-        self._cpu_since_ns = time.thread_time_ns()
+    def _run_hub(self, end_us: int) -> int:
+        """Let groups go until the end, or until somebody wants to stop."""
+        group, links = self._group, self._links
+        awaited = list(range(1, len(self._place.names)))
         while True:
-            mesh.exchange(group.write_frames())
-            outcome = group.read_frames(mesh.incoming, mesh.place_words, end_us)
-            if outcome == WAKES:
-                continue
-            if outcome == SLEEPS:
-                self._drain(NEVER_US)
-                continue
-            if outcome != READY:
-                break
-            if self._pace is not None:
-                self._pace.wait_for(group.earliest_us, self._stops)
+            for leaf in awaited:
+                self._receive(leaf)
+            said = group.plan_window(end_us)
+            if self._pace is not None and said == READY:
+                self._wait_for_pace(self._pace)
+            frames = group.write_frames()
+            for leaf, frame in frames:
+                links.send(leaf, frame)
+            if said != READY:
+                return said
             group.run_window(self._take)
-            self._windows += 1
-            if time.monotonic() > self._next_drain:
-                self._drain()
-        if outcome == STRANGE:
-            strange = group.strange_group
-            raise FrameError(f"{self._names[strange]} has sent a frame of another window", strange)
-        return bool(outcome == STOPPED)
+            awaited = [leaf for leaf, _ in frames]
+            if self._wanted:
+                self._let_in()
+
+    def _run_leaf(self, _end_us: int) -> int:
+        """Go on whenever the hub says so, until it says that this is the end."""
+        group, links = self._group, self._links
+        while True:
+            ((_, frame),) = group.write_frames()
+            links.send(HUB, frame)
+            said = self._receive(HUB)
+            if said != READY:
+                return said
+            group.run_window(self._take)
+
+    def _receive(self, sender: int) -> int:
+        """Wait for a frame, and take over what it brings; reports may be made meanwhile."""
+        self._running.release()
+        try:
+            self._links.receive(sender)
+        finally:
+            self._running.acquire()
+        said = self._group.read_frame(sender, self._links.incoming)
+        if said == STRANGE:
+            name = self._place.names[sender]
+            raise FrameError(f"{name} has sent a frame of another generation or window", sender)
+        return said
+
+    def _wait_for_pace(self, pace: Pace) -> None:
+        """Let real time catch up; reports may be made meanwhile."""
+        self._running.release()
+        pace.wait_for(self._group.earliest_us, self._stops)
+        self._running.acquire()
+
+    def _let_in(self) -> None:
+        """Let whoever makes a report do so between two windows."""
+        self._running.release()
+        while self._wanted:
+            time.sleep(_LET_IN_S)
+        self._running.acquire()
 
     def _take(self, rows: NDArray[np.void]) -> None:
         """Keep rows for the next report."""
         self._writer.write(rows)
-        with self._lock:
-            self._rows.append(judged_rows(rows))
+        self._rows.append(judged_rows(rows))
 
-    def _drain(self, complete_us: int | None = None) -> None:
-        """Hand on what there is, and add up what the windows since the last time have cost.
-
-        Rows are complete up to ``complete_us``, or else up to the horizon.
-        """
-        begun_ns = time.thread_time_ns()
-        self._group.drain(self._take)
-        now = time.monotonic()
-        if now > self._next_flush:
-            self._writer.begin_flush()
-            self._flush_period_s = min(2 * self._flush_period_s, _LAST_FLUSH_S)
-            self._next_flush = now + self._flush_period_s
-        self._next_drain = now + _DRAIN_PERIOD_S
+    def _add_up(self) -> None:
+        """How much of the thread's time the exchange has taken: what the kernel has not."""
+        spent_ns = time.thread_time_ns() - self._cpu_since_ns
         kernel_cpu_seconds = self._group.kernel_cpu_seconds
-        with self._lock:
-            self._complete_us = self._group.horizon_us if complete_us is None else complete_us
-            self._exchange_cpu_seconds += (begun_ns - self._cpu_since_ns) / 1e9 - (
-                kernel_cpu_seconds - self._kernel_cpu_seconds
-            )
+        self._exchange_cpu_seconds += spent_ns / 1e9 - (
+            kernel_cpu_seconds - self._kernel_cpu_seconds
+        )
         self._kernel_cpu_seconds = kernel_cpu_seconds
-        self._cpu_since_ns = time.thread_time_ns()
 
     def heal(self, time_us: int) -> None:
         """Begin the liveness phase in all processes of this group."""
@@ -245,8 +269,11 @@ class HostedGroup:
 
     def finish(self) -> dict[str, bytes]:
         """End the trace, for the last report; the files that brokers have written, by path."""
+        self._group.drain(self._take)
         self._writer.close()
-        self._mesh.close()
+        self._links.close()
+        if self._folder is None:
+            return {}
         folder = Path(self._folder.name)
         files = {
             str(file.relative_to(folder)): file.read_bytes()
@@ -259,28 +286,39 @@ class HostedGroup:
     # What can be asked while it runs.
 
     def report(self) -> Report:
-        """What there is to say now; rows and bytes are handed over once."""
-        with self._lock:
+        """What there is to say now; rows and bytes are handed over once.
+
+        It is made between two windows, or while the group waits for a frame.
+        """
+        self._wanted = True
+        with self._running:
+            self._wanted = False
+            self._group.drain(self._take)
             rows, self._rows = self._rows, []
+            if time.monotonic() > self._next_flush:
+                self._writer.begin_flush()
+                self._flush_period_s = min(2 * self._flush_period_s, _LAST_FLUSH_S)
+                self._next_flush = time.monotonic() + self._flush_period_s
+            is_hub = self._place.number == HUB
+            reached_us = self._group.earliest_us if is_hub else 0
             figures = GroupFigures(
-                self._name,
+                self._place.names[self._place.number],
                 self._group.events,
-                self._windows,
+                self._group.windows,
                 self._group.kernel_cpu_seconds,
                 self._exchange_cpu_seconds,
             )
-            complete_us = self._complete_us
         return Report(
-            complete_us,
+            reached_us,
             figures,
             dict(self._sampler.seen),
             b"".join(part.tobytes() for part in rows),
             self._trace_bytes.take(),
-            list(self._mesh.refused),
+            [] if self._reception is None else list(self._reception.refused),
         )
 
     def stop(self) -> None:
-        """Have all groups stop after this window."""
+        """Have all groups stop after this window; the hub is asked."""
         self._group.ask_to_stop()
         self._stops.set()
 

@@ -23,7 +23,8 @@ from tidegauge.grouping import Grouping
 from tidegauge.liveness import RESTART_US
 from tidegauge.loop_sampler import LoopSampler
 from tidegauge.run_folder import new_trace_file
-from tidegauge.simulation.frames import READY, WORD_BYTES
+from tidegauge.simulation.frames import READY
+from tidegauge.simulation.kernel import HUB
 from tidegauge.simulation.pace import Pace
 from tidegauge.simulation.trace_file import TraceWriter
 
@@ -119,42 +120,32 @@ class InlineEngine:
         pace.wait_for(end_us)
 
     def _run_in_windows(self, end_us: int) -> None:
-        """Exchange frames and run every group to its horizon, until all have come to the end."""
-        while True:
-            frames = [group.write_frames() for group in self._groups]
-            outcomes = [
-                group.read_frames(*self._incoming(frames, number), end_us)
-                for number, group in enumerate(self._groups)
-            ]
+        """Window by window: the hub plans, and who goes on does so."""
+        hub = self._groups[HUB]
+        for leaf in range(1, len(self._groups)):
+            self._tell_hub(leaf)
+        while hub.plan_window(end_us) == READY:
             # Rows of before the earliest event are complete.
-            earliest_us = min(self._groups[0].earliest_us, end_us)
-            self._stream.settle(earliest_us)
-            if outcomes[0] != READY:
-                return
-            self._show_progress(earliest_us)
+            self._stream.settle(hub.earliest_us)
+            self._show_progress(hub.earliest_us)
             if self._pace is not None:
-                self._pace.wait_for(earliest_us)
-            for group, sink in zip(self._groups, self._sinks, strict=True):
-                group.run_window(sink)
-                group.drain(sink)
+                self._pace.wait_for(hub.earliest_us)
+            frames = hub.write_frames()
+            for leaf, frame in frames:
+                self._groups[leaf].read_frame(HUB, np.frombuffer(frame, np.int64))
+            hub.run_window(self._sinks[HUB])
+            for leaf, _ in frames:
+                self._groups[leaf].run_window(self._sinks[leaf])
+                self._tell_hub(leaf)
             self._windows += 1
+        for leaf, frame in hub.write_frames():
+            self._groups[leaf].read_frame(HUB, np.frombuffer(frame, np.int64))
+        for group, sink in zip(self._groups, self._sinks, strict=True):
+            group.drain(sink)
 
-    def _incoming(
-        self, frames: Sequence[Sequence[memoryview | None]], number: int
-    ) -> tuple[NDArray[np.int64], int]:
-        """The frames to one group in the order of their senders, each at a place as long."""
-        to_group = [
-            sent[number if number < sender else number - 1]
-            for sender, sent in enumerate(frames)
-            if sender != number
-        ]
-        # Inline no group sleeps.
-        own = [frame for frame in to_group if frame is not None]
-        place_bytes = max(len(frame) for frame in own)
-        incoming = np.empty((len(own), place_bytes), np.uint8)
-        for place, frame in zip(incoming, own, strict=True):
-            place[: len(frame)] = frame
-        return incoming.reshape(-1).view(np.int64), place_bytes // WORD_BYTES
+    def _tell_hub(self, leaf: int) -> None:
+        ((_, frame),) = self._groups[leaf].write_frames()
+        self._groups[HUB].read_frame(leaf, np.frombuffer(frame, np.int64))
 
     def _show_progress(self, time_us: int) -> None:
         if self._progress is not None:
@@ -187,7 +178,7 @@ class InlineEngine:
             GroupFigures(
                 self._names[number],
                 group.events,
-                self._windows,
+                group.windows,
                 group.kernel_cpu_seconds,
                 self._exchange_cpu_seconds[number],
             )

@@ -16,6 +16,8 @@ import ray
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
+from tidegauge.engine import EngineError
+
 #: For what reports bring: rows and bytes of traces, fetched several times a second.
 _OBJECT_STORE_BYTES = 256 << 20
 
@@ -26,7 +28,7 @@ _CPUS_PER_ACTOR = 0.25
 _PLACED_S = 60
 
 
-class RayUnavailableError(RuntimeError):
+class RayUnavailableError(EngineError):
     """Ray does not start, cannot be joined, or has no room; the message is one line."""
 
 

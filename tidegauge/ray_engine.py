@@ -24,16 +24,16 @@ from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskErro
 from tidegauge.actors.broker_actor import BrokerActor
 from tidegauge.commands.compile_rules import import_kernel
 from tidegauge.controller.controller_actor import ControllerActor
-from tidegauge.engine import EngineInput, EngineMaker, LoopFigures, Passed
+from tidegauge.engine import ActorError, EngineInput, EngineMaker, LoopFigures, Passed
 from tidegauge.group_counts import GroupCounts
 from tidegauge.group_states import PartitionState, ReplicaState
-from tidegauge.grouping import SLEEPER, Grouping, grouping_of, usual_broker_groups
+from tidegauge.grouping import Grouping, grouping_of, usual_broker_groups
 from tidegauge.hosted_group import HostedGroup, Outcome, Place, Report
 from tidegauge.ray_cluster import cluster_cpus, placed, ray_cluster, spans_nodes
 from tidegauge.replication import compiled
 from tidegauge.replication.records import dtype_of
 from tidegauge.run_folder import new_trace_file
-from tidegauge.simulation.kernel import Row
+from tidegauge.simulation.kernel import HUB, Row
 
 #: How often the driver looks after the actors.
 _WATCH_PERIOD_S = 0.2
@@ -43,10 +43,6 @@ _BLAME_S = 5.0
 
 #: An actor that does not say anything for so long while it runs is not waited for any more.
 _ANSWER_S = 10.0
-
-
-class ActorError(RuntimeError):
-    """An actor died, or two of them do not understand each other; the message is one line."""
 
 
 def on_ray(broker_actors: int | None = None, address: str | None = None) -> EngineMaker:
@@ -59,7 +55,7 @@ def on_ray(broker_actors: int | None = None, address: str | None = None) -> Engi
 
     Raises (once it is made, or entered):
         RayUnavailableError: Ray does not start, cannot be joined, or has no room.
-        ValueError: there are fewer brokers than actors are to host.
+        EngineError: there are fewer brokers than actors are to host.
     """
 
     @contextmanager
@@ -88,7 +84,7 @@ class RayEngine:
     """Runs groups on Ray while it is entered; Ray is there (``ray_cluster.py``)."""
 
     def __init__(self, run: EngineInput, grouping: Grouping) -> None:
-        """Prepare to run these groups, the controller's first; actors are made on entering."""
+        """Prepare to run these groups, the controller's last; actors are made on entering."""
         self._run = run
         self._plan = run.plan
         self._grouping = grouping
@@ -130,7 +126,7 @@ class RayEngine:
                 generation,
                 self._run.speed,
             )
-            shell = BrokerActor if number else ControllerActor
+            shell = BrokerActor if number < len(options) - 1 else ControllerActor
             actors.append(shell.options(**of_actor).remote(partial(_host_here, place, across)))
         names = self._grouping.names
         self._groups = [_Hosted(name, actor, "") for name, actor in zip(names, actors, strict=True)]
@@ -140,8 +136,8 @@ class RayEngine:
         ]
 
     def _connect(self) -> None:
-        addresses = self._ask("address")
-        self._ask("connect", addresses)
+        hub, *_ = self._ask("address")
+        self._ask("meet", hub)
 
     def __exit__(
         self,
@@ -202,7 +198,7 @@ class RayEngine:
         for hosted, (of_group, _) in zip(self._grouping.hosted, known, strict=True):
             here = np.isin(brokers, hosted)
             replicas[here] = np.frombuffer(of_group, dtype_of(ReplicaState))[here]
-        return replicas, np.frombuffer(known[0][1], dtype_of(PartitionState))
+        return replicas, np.frombuffer(known[-1][1], dtype_of(PartitionState))
 
     def counts(self) -> Sequence[GroupCounts]:
         """What only the groups know themselves, now."""
@@ -268,13 +264,12 @@ class RayEngine:
 
     def _stop(self, running: list[Any]) -> None:
         """Have all actors stop, and fetch what they have to say."""
-        for group in self._groups:
-            group.actor.do.options(concurrency_group="watch").remote("stop")
+        self._groups[HUB].actor.do.options(concurrency_group="watch").remote("stop")
         ray.wait(running, num_returns=len(running), timeout=_ANSWER_S)
 
     def _take_reports(self) -> None:
-        """Fetch what all actors have to say; that of the group that sleeps must be the newest."""
-        for number in [*range(1, len(self._groups)), SLEEPER]:
+        """Fetch what all actors have to say; the hub first, since it says how far all are."""
+        for number in range(len(self._groups)):
             self._take_report(number)
         self._run.stream.settle(self._reached_us())
 
@@ -298,7 +293,8 @@ class RayEngine:
 
     def _reached_us(self) -> int:
         """Before this time all rows of all groups have come in."""
-        return min((report.complete_us if report else 0) for report in self._reports)
+        hub = self._reports[HUB]
+        return 0 if hub is None else hub.reached_us
 
     def _show_progress(self) -> None:
         if self._run.progress is None:

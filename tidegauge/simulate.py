@@ -48,7 +48,7 @@ def simulate(
         FileExistsError: there is something in the folder.
         ActorError: an actor died; the trace can be read up to there.
         RayUnavailableError: Ray does not start, cannot be joined, or has no room.
-        ValueError: there are fewer brokers than actors are to host.
+        EngineError: there are fewer brokers than actors are to host.
     """
     if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(f"{folder}: is not empty, and a run never overwrites another")

@@ -1,41 +1,33 @@
-"""Frames: what one group of processes writes another reads, or says why it cannot."""
+"""Frames: what one group of processes writes another reads, or says why it does not."""
 
 from __future__ import annotations
 
-import struct
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from small_clusters import BROKER_1, FIRST_CLIENT, cluster_of
 from tidegauge.group import Group
 from tidegauge.replication.compiled import rule
-from tidegauge.replication.records import new_records
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.events import add_item, new_event
 from tidegauge.simulation.frames import (
-    Frame,
-    FrameError,
-    FrameHeader,
-    FrameRows,
-    decode_frame,
-    encode_frame,
+    ENDED,
+    EVENTS,
+    GENERATION,
+    ITEMS,
+    NEVER_US,
+    READY,
+    STOPPED,
+    STRANGE,
+    TIME,
+    WINDOW,
 )
-from tidegauge.simulation.kernel import (
-    NONE,
-    Event,
-    Kernel,
-    MetadataChange,
-    OffsetCommit,
-    PartitionData,
-)
+from tidegauge.simulation.kernel import HUB, NONE, Kernel
 from tidegauge.simulation.kinds import FETCH
 from tidegauge.simulation.links import send
 
-#: Of a frame's header: the length of its rows and their checksum, and the window.
-LENGTH_AND_CHECKSUM = struct.Struct("<QI")
+LEAF = 1
 
 
 @rule
@@ -51,78 +43,21 @@ def send_fetch(
     send(kernel, event, kernel.context[0].time_us)
 
 
-def frame_of(chains: list[list[int]]) -> bytes:
-    """A frame of events, each with a chain of these offsets."""
-    events = new_records(Event, len(chains))
-    items = new_records(PartitionData, sum(map(len, chains)))
-    taken = 0
-    for number, chain in enumerate(chains):
-        events[number].time_us = 500 + number
-        events[number].sequence = number
-        events[number].item_count = len(chain)
-        for offset in chain:
-            items[taken].offset = offset
-            taken += 1
-    changes = new_records(MetadataChange, 0)
-    commits = new_records(OffsetCommit, 0)
-    return encode_frame(3, 8, 500, FrameRows(events, items, changes, commits))
-
-
-def chains_of(frame: Frame) -> list[list[int]]:
-    chains: list[list[int]] = []
-    taken = 0
-    for number in range(len(frame.rows.events)):
-        count = int(frame.rows.events[number].item_count)
-        chains.append([int(frame.rows.items[taken + place].offset) for place in range(count)])
-        taken += count
-    return chains
-
-
-@settings(deadline=None)
-@given(st.lists(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=4), max_size=5))
-def test_a_frame_brings_back_its_events_and_their_chains(chains: list[list[int]]) -> None:
-    data = frame_of(chains)
-    frame = decode_frame(data)
-    assert frame.header == FrameHeader(3, 8, 500, len(chains), sum(map(len, chains)), 0, 0)
-    assert chains_of(frame) == chains
-    assert [int(frame.rows.events[place].time_us) for place in range(len(chains))] == [
-        500 + number for number in range(len(chains))
-    ]
-    assert encode_frame(3, 8, 500, frame.rows) == data
-
-
-@settings(deadline=None)
-@given(st.integers(0, 10_000))
-def test_a_frame_that_is_cut_short_is_refused(length: int) -> None:
-    data = frame_of([[1, 2], [3]])
-    length %= len(data)
-    with pytest.raises(FrameError, match=r"shorter than its header|should bring \d+ bytes"):
-        decode_frame(data[:length])
-
-
-def test_a_frame_with_bytes_behind_it_is_refused() -> None:
-    data = frame_of([[1]])
-    with pytest.raises(FrameError, match="bytes of rows, not"):
-        decode_frame(data + b"\0")
-
-
-@settings(deadline=None)
-@given(st.integers(0, 10_000), st.integers(0, 7))
-def test_a_bit_that_flips_in_the_rows_is_noticed(place: int, bit: int) -> None:
-    data = bytearray(frame_of([[1, 2], [3]]))
-    rows = LENGTH_AND_CHECKSUM.unpack_from(data)[0]
-    data[len(data) - 1 - place % rows] ^= 1 << bit
-    with pytest.raises(FrameError, match="checksum of the frame of window 8 does not match"):
-        decode_frame(bytes(data))
+def frame_of(group: Group) -> NDArray[np.int64]:
+    """The one frame that a group has to send."""
+    ((_, frame),) = group.write_frames()
+    return np.frombuffer(frame, np.int64).copy()
 
 
 @pytest.fixture
-def two_groups() -> tuple[Group, Group, list[int]]:
-    """Broker 1 on its own, and all others; and who hosts which process."""
+def hub_and_leaf() -> tuple[Group, Group]:
+    """All but broker 1 at the hub, and broker 1 on its own: a leaf."""
     plan = ClusterPlan(cluster_of())
-    count = len(plan.processes)
-    owners = [0] + [1] * (count - 1)
-    return Group(plan, [BROKER_1]), Group(plan, range(1, count)), owners
+    grouping = [list(range(1, len(plan.processes))), [BROKER_1]]
+    hub, leaf = (Group(plan, hosted) for hosted in grouping)
+    hub.join(grouping, HUB)
+    leaf.join(grouping, LEAF)
+    return hub, leaf
 
 
 def waiting(group: Group) -> list[tuple[int, int, list[int]]]:
@@ -144,57 +79,135 @@ def waiting(group: Group) -> list[tuple[int, int, list[int]]]:
 
 
 def test_a_group_lets_the_events_of_a_frame_wait_for_their_time(
-    two_groups: tuple[Group, Group, list[int]],
+    hub_and_leaf: tuple[Group, Group],
 ) -> None:
-    sender, receiver, owners = two_groups
+    hub, leaf = hub_and_leaf
     for first, partitions in ((7, 3), (1, 0), (4, 2)):
-        send_fetch(sender.views[0], BROKER_1, FIRST_CLIENT, first, partitions)
-    frames = sender.frames(owners, [1], 5)
-    header = decode_frame(frames[1]).header
-    assert (header.window, header.events, header.items) == (5, 3, 5)
-    free = int(receiver.kernel.context[0].free_items)
-    receiver.take_frame(frames[1])
-    assert receiver.kernel.context[0].free_items == free - 5
-    assert waiting(receiver) == [
+        send_fetch(leaf.views[0], BROKER_1, FIRST_CLIENT, first, partitions)
+    frame = frame_of(leaf)
+    assert (frame[WINDOW], frame[EVENTS], frame[ITEMS]) == (0, 3, 5)
+    free = int(hub.kernel.context[0].free_items)
+    assert hub.read_frame(LEAF, frame) == READY
+    assert hub.kernel.context[0].free_items == free - 5
+    assert waiting(hub) == [
         (1000, 100, []),
         (1000, 102, [4000, 5000]),
         (1000, 103, [7000, 8000, 9000]),
     ]
 
 
-def test_what_went_into_a_frame_is_forgotten(two_groups: tuple[Group, Group, list[int]]) -> None:
-    sender, receiver, owners = two_groups
-    free = [int(sender.kernel.context[0].free_events), int(sender.kernel.context[0].free_items)]
-    send_fetch(sender.views[0], BROKER_1, FIRST_CLIENT, 0, 4)
-    receiver.take_frame(sender.frames(owners, [1], 0)[1])
-    context = sender.kernel.context[0]
+def test_what_went_into_a_frame_is_forgotten(hub_and_leaf: tuple[Group, Group]) -> None:
+    hub, leaf = hub_and_leaf
+    free = [int(leaf.kernel.context[0].free_events), int(leaf.kernel.context[0].free_items)]
+    send_fetch(leaf.views[0], BROKER_1, FIRST_CLIENT, 0, 4)
+    hub.read_frame(LEAF, frame_of(leaf))
+    context = leaf.kernel.context[0]
     assert [int(context.free_events), int(context.free_items)] == free
-    assert decode_frame(sender.frames(owners, [1], 1)[1]).header.events == 0
+    assert frame_of(leaf)[EVENTS] == 0
 
 
-def test_a_group_makes_room_for_a_large_frame(two_groups: tuple[Group, Group, list[int]]) -> None:
-    sender, receiver, owners = two_groups
-    before = len(receiver.kernel.items)
+def test_a_group_makes_room_for_a_large_frame(hub_and_leaf: tuple[Group, Group]) -> None:
+    hub, leaf = hub_and_leaf
+    before = len(hub.kernel.items)
     count = 0
     while count <= before:
-        sender.make_room(lambda _: None)
-        send_fetch(sender.views[0], BROKER_1, FIRST_CLIENT, 0, 100)
+        leaf.make_room(lambda _: None)
+        send_fetch(leaf.views[0], BROKER_1, FIRST_CLIENT, 0, 100)
         count += 100
-    receiver.take_frame(sender.frames(owners, [1], 0)[1])
-    assert sum(len(offsets) for _, _, offsets in waiting(receiver)) == count
-    assert len(receiver.kernel.items) > before
-    context = receiver.kernel.context[0]
-    assert min(int(context.free_items), int(context.free_events)) >= receiver.reserve
+    hub.read_frame(LEAF, frame_of(leaf))
+    assert sum(len(offsets) for _, _, offsets in waiting(hub)) == count
+    assert len(hub.kernel.items) > before
+    context = hub.kernel.context[0]
+    assert min(int(context.free_items), int(context.free_events)) >= hub.reserve
 
 
-def test_a_damaged_frame_changes_nothing_in_a_group(
-    two_groups: tuple[Group, Group, list[int]],
+@pytest.mark.parametrize("word", [GENERATION, WINDOW])
+def test_a_frame_of_another_generation_or_window_changes_nothing(
+    hub_and_leaf: tuple[Group, Group], word: int
 ) -> None:
-    sender, receiver, owners = two_groups
-    send_fetch(sender.views[0], BROKER_1, FIRST_CLIENT, 0, 2)
-    data = sender.frames(owners, [1], 0)[1]
-    events = np.asarray(receiver.kernel.events).copy()
-    with pytest.raises(FrameError):
-        receiver.take_frame(data[:-1])
-    assert (np.asarray(receiver.kernel.events) == events).all()
-    assert waiting(receiver) == []
+    """A survivor of an earlier run, or one that has missed something, is not listened to."""
+    hub, leaf = hub_and_leaf
+    send_fetch(leaf.views[0], BROKER_1, FIRST_CLIENT, 0, 2)
+    frame = frame_of(leaf)
+    frame[word] += 1
+    events = np.asarray(hub.kernel.events).copy()
+    assert hub.read_frame(LEAF, frame) == STRANGE
+    assert (np.asarray(hub.kernel.events) == events).all()
+    frame[word] -= 1
+    assert hub.read_frame(LEAF, frame) == READY
+    assert len(waiting(hub)) == 1
+
+
+# How far a group may go.
+
+
+def test_a_group_goes_as_far_as_nothing_of_the_others_can_reach_it(
+    hub_and_leaf: tuple[Group, Group],
+) -> None:
+    """All begins at 0: the leaf may go on for the shortest latency, which is 1 ms here."""
+    hub, leaf = hub_and_leaf
+    due_now = frame_of(leaf)
+    due_now[TIME] = 0
+    hub.read_frame(LEAF, due_now)
+    assert hub.plan_window(10_000_000) == READY
+    frame = frame_of(hub)
+    assert (hub.earliest_us, frame[TIME]) == (0, 1000)
+    assert leaf.read_frame(HUB, frame) == READY
+    assert (hub.horizon_us, leaf.horizon_us) == (1000, 1000)
+
+
+def test_a_group_that_has_nothing_to_do_is_left_alone(hub_and_leaf: tuple[Group, Group]) -> None:
+    """What is sent to it waits at the hub until something of it is due."""
+    hub, leaf = hub_and_leaf
+    idle = frame_of(leaf)
+    idle[TIME] = NEVER_US
+    hub.read_frame(LEAF, idle)
+    send_fetch(hub.views[0], FIRST_CLIENT, BROKER_1, 0, 2)
+    hub.plan_window(10_000_000)
+    assert hub.horizon_us == 2000, "the leaf gets it at 1 ms, and its answer takes as long"
+    assert hub.write_frames() == []
+    hub.run_window(lambda _: None)
+    hub.plan_window(10_000_000)
+    frame = frame_of(hub)
+    assert (frame[EVENTS], leaf.read_frame(HUB, frame)) == (1, READY)
+    assert [request for _, request, _ in waiting(leaf)] == [102]
+
+
+def test_what_a_group_sends_draws_its_horizon_nearer(hub_and_leaf: tuple[Group, Group]) -> None:
+    """The answer to it can be here after the way there and back: 1 ms each."""
+    hub, leaf = hub_and_leaf
+    hub.read_frame(LEAF, frame_of(leaf))
+    hub.plan_window(10_000_000)
+    leaf.kernel.context[0].horizon_us = 5_000_000
+    send_fetch(leaf.views[0], BROKER_1, FIRST_CLIENT, 0, 1)
+    assert leaf.horizon_us == 2000
+
+
+def test_all_are_told_of_the_end_and_of_a_wish_to_stop(hub_and_leaf: tuple[Group, Group]) -> None:
+    hub, leaf = hub_and_leaf
+    hub.read_frame(LEAF, frame_of(leaf))
+    assert hub.plan_window(0) == ENDED
+    assert leaf.read_frame(HUB, frame_of(hub)) == ENDED
+    hub.read_frame(LEAF, frame_of(leaf))
+    hub.ask_to_stop()
+    assert hub.plan_window(10_000_000) == STOPPED
+    assert leaf.read_frame(HUB, frame_of(hub)) == STOPPED
+
+
+def test_a_message_between_two_leaves_goes_through_the_hub() -> None:
+    plan = ClusterPlan(cluster_of())
+    grouping = [list(range(1, FIRST_CLIENT)), [BROKER_1], [FIRST_CLIENT]]
+    hub, broker, client = (Group(plan, hosted) for hosted in grouping)
+    for number, group in enumerate((hub, broker, client)):
+        group.join(grouping, number)
+    send_fetch(client.views[0], FIRST_CLIENT, BROKER_1, 3, 2)
+    for leaf, group in ((1, broker), (2, client)):
+        idle = frame_of(group)
+        idle[TIME] = NEVER_US
+        hub.read_frame(leaf, idle)
+    hub.plan_window(10_000_000)
+    assert hub.write_frames() == []
+    hub.run_window(lambda _: None)
+    hub.plan_window(10_000_000)
+    broker.read_frame(HUB, frame_of(hub))
+    assert [(request, offsets) for _, request, offsets in waiting(broker)] == [(102, [3000, 4000])]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,10 +10,14 @@ import typer
 from tidegauge.commands.check_view import show_verdicts
 from tidegauge.commands.compile_rules import announce_compilation
 from tidegauge.commands.output import console, fail
+from tidegauge.commands.run_progress import progress_bar
 
 if TYPE_CHECKING:
-    from tidegauge.group import Progress
+    from tidegauge.engine import EngineMaker
+    from tidegauge.run_folder import RunFolder
     from tidegauge.simulation.scenario import Scenario
+
+_INTERRUPTED = 130
 
 
 def run_scenario(
@@ -27,6 +29,27 @@ def run_scenario(
     inline: Annotated[
         bool, typer.Option("--inline", help="Run all processes in this interpreter, without Ray.")
     ] = False,
+    actors: Annotated[
+        int | None,
+        typer.Option(
+            "--actors",
+            min=1,
+            help="How many actors of Ray host brokers, beside the one of the controllers. "
+            "Default: one a broker up to 8 brokers, else as many as are worth it.",
+        ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address",
+            help="Join the Ray cluster at this address. Default: that of RAY_ADDRESS, else Ray is "
+            "started on this machine.",
+        ),
+    ] = None,
+    speed: Annotated[
+        float | None,
+        typer.Option("--speed", help="Go so many times as fast as real time, and no faster."),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", help="Another seed than the scenario's.")
     ] = None,
@@ -36,18 +59,21 @@ def run_scenario(
 ) -> None:
     """Run a scenario in virtual time; write manifest, trace and summary.
 
-    The same scenario and seed give the same trace, whatever the machine. The exit status is 1
-    if a check has another verdict than the scenario expects.
+    Each broker is an actor of Ray; --inline does without, and is the fast way for a small cluster.
+    The same scenario and seed give the same trace, either way and whatever the machine. The exit
+    status is 1 if a check has another verdict than the scenario expects.
 
     \b
     Examples:
-      tidegauge run quickstart --inline --out runs/first
+      tidegauge run quickstart --out runs/first
+      tidegauge run quickstart --inline --out runs/again
+      tidegauge run rack-power-loss --actors 2 --speed 10 --out runs/rack
       tidegauge run my-cluster.yaml --inline --out runs/mine --seed 7 --trace all
     """
-    if not inline:
-        fail("runs on Ray come with a later release: add --inline")
-    from tidegauge.replication.checkpoint_files import CheckpointError
-    from tidegauge.simulate import simulate
+    if inline and (actors is not None or address is not None):
+        fail("--inline does without Ray: leave out --actors and --address")
+    if speed is not None and speed <= 0:
+        fail(f"--speed {speed:g}: must be more than 0")
     from tidegauge.simulation.scenario import ScenarioError
 
     try:
@@ -59,21 +85,53 @@ def run_scenario(
         f"{loaded.name}: {len(loaded.broker_ids())} brokers of Kafka "
         f"{loaded.release}, {loaded.duration_us / 1e6:g} virtual seconds, seed {loaded.seed}"
     )
+    again = _command(scenario, loaded, inline=inline)
+    if inline:
+        from tidegauge.inline_engine import inline as all_inline
+
+        engine = all_inline()
+    else:
+        from tidegauge.ray_engine import on_ray
+
+        engine = on_ray(actors, address)
+    run = _simulate(loaded, out, engine, speed, again)
+    _show(run, scenario, loaded, again)
+
+
+def _simulate(
+    loaded: Scenario, out: Path, engine: EngineMaker, speed: float | None, again: str
+) -> RunFolder:
+    """The run, or one line that says why there is none."""
+    from tidegauge.engine import ActorError, EngineError
+    from tidegauge.replication.checkpoint_files import CheckpointError
+    from tidegauge.simulate import simulate
+    from tidegauge.simulation.scenario import ScenarioError
+
     try:
-        with _progress_bar(loaded.duration_us) as progress:
-            run = simulate(loaded, out, progress=progress)
-    except (CheckpointError, FileExistsError, ScenarioError) as error:
+        with progress_bar(loaded.duration_us) as progress:
+            return simulate(loaded, out, make_engine=engine, progress=progress, speed=speed)
+    except ActorError as error:
+        typer.echo(f"tidegauge: {error}", err=True)
+        typer.echo(f"{out} can be read as far as it is. Again: {again}", err=True)
+        raise typer.Exit(1) from None
+    except (CheckpointError, EngineError, FileExistsError, ScenarioError) as error:
         fail(str(error))
     except OSError as error:
         fail(f"{out}: cannot be written to: {error.strerror}")
     except KeyboardInterrupt:
-        typer.echo(f"\nStopped: {out} holds the trace so far. Again: {_command(scenario, loaded)}")
-        raise typer.Exit(130) from None
+        typer.echo(f"\nStopped: {out} holds the trace so far. Again: {again}")
+        raise typer.Exit(_INTERRUPTED) from None
+
+
+def _show(run: RunFolder, scenario: str, loaded: Scenario, again: str) -> None:
+    """What came of a run, and the exit status that says whether that is as it should be."""
     assert run.summary is not None
+    for warning in run.summary["warnings"]:
+        typer.echo(f"tidegauge: {warning}", err=True)
     _print_summary(run.summary)
     is_as_expected = show_verdicts(console(), run)
-    typer.echo(f"Next: tidegauge show {out}")
-    typer.echo(f"Again: {_command(scenario, loaded)}")
+    typer.echo(f"Next: tidegauge show {run.path}")
+    typer.echo(f"Again: {again}")
     if run.summary["steps_timed_out"]:
         typer.echo(
             f"tidegauge: steps[{run.summary['steps_taken']}] of {scenario} waited in vain for its "
@@ -98,32 +156,31 @@ def _load(scenario: str, seed: int | None, trace: str | None) -> Scenario:
     return load_scenario(find_scenario(scenario), changes)
 
 
-@contextmanager
-def _progress_bar(end_us: int) -> Iterator[Progress | None]:
-    """A bar of virtual time on a terminal; nothing elsewhere."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    out = console()
-    if not out.is_terminal:
-        yield None
-        return
-    text = TextColumn("{task.completed:.0f} of {task.total:.0f} virtual seconds")
-    with Progress(text, BarColumn(), TimeElapsedColumn(), console=out, transient=True) as bar:
-        task = bar.add_task("run", total=end_us / 1e6)
-        yield lambda time_us: bar.update(task, completed=time_us / 1e6)
+def _command(scenario: str, loaded: Scenario, *, inline: bool) -> str:
+    how = " --inline" if inline else ""
+    return f"tidegauge run {scenario}{how} --out DIR --seed {loaded.seed} --trace {loaded.trace}"
 
 
-def _command(scenario: str, loaded: Scenario) -> str:
-    return (
-        f"tidegauge run {scenario} --inline --out DIR --seed {loaded.seed} --trace {loaded.trace}"
+def _print_groups(summary: dict[str, Any]) -> None:
+    """What several groups, each an actor, have cost."""
+    brokers = summary["groups"][:-1]
+    exchange = max(group["exchange_cpu_us_per_window"] for group in brokers)
+    busiest = max(summary["groups"], key=lambda group: float(group["kernel_cpu_seconds"]))
+    typer.echo(
+        f"{len(brokers)} actor{'s' if len(brokers) > 1 else ''} for brokers, 1 for controllers: "
+        f"{summary['windows_per_virtual_second']:,.0f} windows a virtual second of "
+        f"{summary['events_per_window']:,.1f} events; exchange {exchange:.0f} us of CPU a window "
+        f"at most; busiest: {busiest['name']}, {busiest['kernel_cpu_seconds']:.1f} s"
     )
 
 
 def _print_summary(summary: dict[str, Any]) -> None:
     typer.echo(
         f"{summary['events']:,} events in {summary['loop_seconds']:.2f} s: "
-        f"{summary['times_real_time']:,.0f} times real time"
+        f"{summary['times_real_time']:,.4g} times real time"
     )
+    if len(summary["groups"]) > 1:
+        _print_groups(summary)
     typer.echo(
         f"records: {summary['records_acknowledged']:,} acknowledged "
         f"({summary['records_acknowledged_lost']:,} lost, "
