@@ -19,6 +19,7 @@ integers (little-endian).
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 import threading
@@ -36,7 +37,7 @@ LONGEST_FRAME_BYTES = 1 << 30
 FIRST_PLACE_WORDS = 8192
 
 #: More than this, and it were dearer than to sleep: some 15 us.
-_EAGER_READS = 20
+_EAGER_READS = 60
 
 _HEADER = struct.Struct("<qq")
 _HEADER_BYTES = _HEADER.size
@@ -180,7 +181,8 @@ class FrameLinks:
             try:
                 return link.receive_into(self._place, 0, socket.MSG_DONTWAIT)
             except BlockingIOError:
-                pass
+                # The other side may wait for this CPU.
+                os.sched_yield()
             except OSError as error:
                 raise self._broken(link, error.strerror or str(error)) from error
         return None
