@@ -32,11 +32,11 @@ demo: env ## Show what Tidegauge does
 
 .PHONY: test
 test: env ## Run the tests, without the long ones
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 .PHONY: test-long
 test-long: env ## Run all tests
-	@$(BIN)/python -m pytest -n 2 -m 'long or not long'
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'long or not long'
 
 .PHONY: check
 check: .venv/installed typed-house ## Check style, types and the floors of the house

@@ -67,7 +67,7 @@ def grouping_of(plan: ClusterPlan, broker_groups: int) -> Grouping:
         hosted[lightest].append(2 * brokers + 1 + client)
         load[lightest] += _client_weight(plan, client, batches)
     controllers = list(range(brokers, 2 * brokers + 1))
-    return Grouping([*names, "controller"], [*hosted, controllers])
+    return Grouping([*names, "the controllers"], [*hosted, controllers])
 
 
 def usual_broker_groups(plan: ClusterPlan, cpus: int) -> int:

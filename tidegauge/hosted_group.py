@@ -11,6 +11,7 @@ is not asked between two windows. Rows wait to be fetched with a report.
 from __future__ import annotations
 
 import io
+import math
 import os
 import socket
 import tempfile
@@ -186,8 +187,8 @@ class HostedGroup:
             for leaf in awaited:
                 self._receive(leaf)
             said = group.plan_window(end_us)
-            if self._pace is not None and said == READY:
-                self._wait_for_pace(self._pace)
+            if self._pace is not None and said != STOPPED:
+                self._wait_for(self._pace, min(group.earliest_us, end_us))
             frames = group.write_frames()
             for leaf, frame in frames:
                 links.send(leaf, frame)
@@ -222,10 +223,10 @@ class HostedGroup:
             raise FrameError(f"{name} has sent a frame of another generation or window", sender)
         return said
 
-    def _wait_for_pace(self, pace: Pace) -> None:
+    def _wait_for(self, pace: Pace, time_us: int) -> None:
         """Let real time catch up; reports may be made meanwhile."""
         self._running.release()
-        pace.wait_for(self._group.earliest_us, self._stops)
+        pace.wait_for(time_us, self._stops)
         self._running.acquire()
 
     def _let_in(self) -> None:
@@ -271,6 +272,7 @@ class HostedGroup:
         """End the trace, for the last report; the files that brokers have written, by path."""
         self._group.drain(self._take)
         self._writer.close()
+        self._next_flush = math.inf
         self._links.close()
         if self._folder is None:
             return {}

@@ -138,6 +138,8 @@ class InlineEngine:
                 self._groups[leaf].run_window(self._sinks[leaf])
                 self._tell_hub(leaf)
             self._windows += 1
+        if self._pace is not None:
+            self._pace.wait_for(end_us)
         for leaf, frame in hub.write_frames():
             self._groups[leaf].read_frame(HUB, np.frombuffer(frame, np.int64))
         for group, sink in zip(self._groups, self._sinks, strict=True):

@@ -219,7 +219,7 @@ class RayEngine:
         try:
             return ray.get([group.actor.do.remote(step, *arguments) for group in self._groups])
         except RayActorError as error:
-            raise ActorError(f"an actor died: {_first_line(error)}") from error
+            raise ActorError(f"an actor died: {str(error).strip().splitlines()[0]}") from error
         except RayTaskError as error:
             raise error.cause from error
 
@@ -240,8 +240,8 @@ class RayEngine:
         """What is wrong with an actor that does not run any more; None: nothing."""
         try:
             outcome: Outcome = ray.get(ref)
-        except RayActorError as error:
-            return f"the actor of {self._groups[number].name} died: {_first_line(error)}"
+        except RayActorError:
+            return f"the actor of {self._groups[number].name} died"
         except RayTaskError as error:
             return f"the actor of {self._groups[number].name} failed: {error.cause}"
         return outcome.complaint or None
@@ -254,7 +254,7 @@ class RayEngine:
             complaint = self._complaint(running[ref], ref)
             if complaint is not None:
                 # That somebody died tells more than that others miss it.
-                complaints.append((" died: " not in complaint, complaint, running[ref]))
+                complaints.append((not complaint.endswith("died"), complaint, running[ref]))
         _, complaint, number = min(complaints)
         reached_us = self._reached_us()
         return ActorError(
@@ -316,7 +316,3 @@ def _host_here(place: Place, across: bool) -> HostedGroup:
         compiled.compile_all()
     node = ray.get_runtime_context().get_node_id()
     return HostedGroup(place, node, ray.util.get_node_ip_address() if across else None)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]

@@ -1,0 +1,150 @@
+"""On Ray: the same cluster in actors has the same rows and the same hash, and ends cleanly."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fault_schedules import schedule
+from ray_runs import differences, differences_on_ray
+from scenario_runs import shipped
+from small_clusters import cluster_of
+from tidegauge.command_line import app
+from tidegauge.engine import ActorError, EngineError, Passed
+from tidegauge.ray_cluster import ray_cluster
+from tidegauge.ray_engine import on_ray
+from tidegauge.run_folder import RunFolder
+from tidegauge.simulate import simulate
+from tidegauge.simulation.scenario import Scenario
+
+#: All on one Ray, which is started once.
+pytestmark = pytest.mark.xdist_group("ray")
+
+MECHANISMS = ("03-four-moments", "08-storm-is-one-notification", "15-leader-failure")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ray_here() -> Iterator[None]:
+    with ray_cluster(None):
+        yield
+
+
+def quickstart(**changes: object) -> Scenario:
+    """Its first minute, the crash included."""
+    faults = [{"name": "crash", "kind": "crash", "at": "30s", "for": "20s", "brokers": [2]}]
+    return shipped("quickstart", {"duration": "60s", "faults": faults, **changes})
+
+
+def test_quickstart_is_the_same_on_one_three_and_six_actors(tmp_path: Path) -> None:
+    """... to the end of its liveness phase: one broker each, by racks, all in one."""
+    scenario = quickstart(liveness=True)
+    assert differences_on_ray(scenario, tmp_path, [1, 3, 6]) == []
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_mechanism_is_the_same_on_actors(name: str, tmp_path: Path) -> None:
+    scenario = shipped(name)
+    brokers = len(scenario.broker_ids())
+    assert differences_on_ray(scenario, tmp_path, sorted({1, min(3, brokers), brokers})) == []
+
+
+@pytest.mark.parametrize("seed", [2, 13, 15])
+def test_a_generated_schedule_is_the_same_on_actors(seed: int, tmp_path: Path) -> None:
+    scenario = schedule(seed)
+    brokers = len(scenario.broker_ids())
+    assert differences_on_ray(scenario, tmp_path, sorted({1, 3, brokers})) == []
+
+
+def test_another_seed_differs_on_ray_too(tmp_path: Path) -> None:
+    """The twin of those above: the comparison does notice."""
+    one = simulate(quickstart(duration="10s", faults=[]), tmp_path / "1", make_engine=on_ray(1))
+    other = simulate(
+        quickstart(duration="10s", faults=[], seed=2), tmp_path / "2", make_engine=on_ray(1)
+    )
+    assert "trace_sha256" in differences(one, other)
+
+
+def test_checkpoint_files_come_home(tmp_path: Path) -> None:
+    """What brokers write lies on the machines of their actors, and is fetched from there."""
+    scenario = cluster_of(checkpoint_files=True)
+    alone = simulate(scenario, tmp_path / "inline").path
+    there = simulate(scenario, tmp_path / "ray", make_engine=on_ray(3)).path
+    files = [file for file in alone.rglob("log-directories/**/*") if file.is_file()]
+    assert files
+    for file in files:
+        assert (there / file.relative_to(alone)).read_bytes() == file.read_bytes()
+
+
+def test_speed_paces_virtual_time(tmp_path: Path) -> None:
+    scenario = cluster_of(duration="3s")
+    started = time.monotonic()
+    run = simulate(scenario, tmp_path / "run", make_engine=on_ray(1), speed=1.0)
+    assert run.summary is not None
+    assert 2.9 < run.summary["loop_seconds"] < time.monotonic() - started
+
+
+# What goes wrong.
+
+
+def actors_of(name: str) -> list[int]:
+    """The processes of a kind of actors, by their number."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if command.startswith(f"ray::{name}".encode()):
+            found.append(int(process.name))
+    return found
+
+
+def test_an_actor_that_is_killed_ends_the_run_and_is_named(tmp_path: Path) -> None:
+    """... within seconds; what it and the others have told until then can be read."""
+    killed: list[tuple[int, float]] = []
+
+    def kill_one(passed: Passed) -> None:
+        if passed.time_us > 2_000_000 and not killed:
+            process = actors_of("BrokerActor")[-1]
+            os.kill(process, signal.SIGKILL)
+            killed.append((process, time.monotonic()))
+
+    scenario = quickstart(faults=[], liveness=False)
+    with pytest.raises(ActorError) as error:
+        simulate(scenario, tmp_path / "run", make_engine=on_ray(3), progress=kill_one, speed=2.0)
+    ((process, when),) = killed
+    assert time.monotonic() - when < 10
+    assert "the actor of brokers" in str(error.value)
+    assert " died" in str(error.value)
+    assert f"process {process} on " in str(error.value)
+    run = RunFolder(tmp_path / "run")
+    assert run.summary is None
+    assert len(list(run.rows("session_opened"))) > 0
+
+
+def test_more_actors_than_brokers_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="3 brokers can be hosted by 1 to 3 actors, not by 4"):
+        simulate(cluster_of(), tmp_path / "run", make_engine=on_ray(4))
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_command_runs_on_ray_and_says_what_the_windows_cost(tmp_path: Path) -> None:
+    scenario = tmp_path / "tiny.yaml"
+    scenario.write_text(
+        "{name: tiny, duration: 4s, liveness: false, cluster: {brokers: 2},"
+        " topics: [{name: orders, partitions: 1, replication_factor: 2}]}"
+    )
+    command = ["run", str(scenario), "--out", str(tmp_path / "run")]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert "2 actors for brokers, 1 for controllers: " in result.stdout
+    assert "windows a virtual second" in result.stdout
+    inline = CliRunner().invoke(app, [*command[:-1], str(tmp_path / "inline"), "--inline"])
+    sha = [line for line in inline.stdout.splitlines() if line.startswith("trace_sha256")]
+    assert sha[0] in result.stdout
