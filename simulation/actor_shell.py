@@ -10,6 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+#: What Ray is told of a shell. It is never restarted, nor is a step repeated: both would go on with
+#: blank state. While a step runs the group ``watch`` answers who asks how far it is.
+ACTOR_OPTIONS: dict[str, Any] = {
+    "max_restarts": 0,
+    "max_task_retries": 0,
+    "concurrency_groups": {"watch": 1},
+}
+
 
 class ActorShell:
     """Does what it is asked to, by what it hosts."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,10 +99,10 @@ class FrameExchange:
 
     def _enlarge_outgoing(self, words: int) -> None:
         self.tables.outgoing = new_records(Word, words)
-        self._bytes = memoryview(np.asarray(self.tables.outgoing).view(np.uint8))
+        self._bytes = np.asarray(self.tables.outgoing).view(np.uint8).data
 
 
 def _as_words(rows: Any) -> Records[Word]:
     """The same memory as words."""
-    words: Any = np.asarray(rows).view(np.ndarray).view(np.int64).view(dtype_of(Word))
-    return words
+    words: NDArray[np.void] = np.asarray(rows).view(np.ndarray).view(np.int64).view(dtype_of(Word))
+    return cast("Records[Word]", words)

@@ -34,7 +34,7 @@ def distances_us(plan: ClusterPlan, hosted: Sequence[int]) -> NDArray[np.int64]:
     within_host_us = plan.scenario.network.within_host.quantiles_us()[0]
     on_same_host = np.array([process.host in hosts for process in plan.processes])
     distances[on_same_host] = np.minimum(distances[on_same_host], within_host_us)
-    return distances.astype(np.int64)
+    return np.asarray(distances, np.int64)
 
 
 def lookaheads_us(plan: ClusterPlan, grouping: Sequence[Sequence[int]]) -> NDArray[np.int64]:

@@ -72,6 +72,11 @@ def cluster_cpus() -> int:
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
+def node_address() -> str:
+    """Where others reach this machine."""
+    return str(ray.util.get_node_ip_address())
+
+
 def spans_nodes() -> bool:
     """Whether there is more than one machine."""
     return sum(bool(node["Alive"]) for node in ray.nodes()) > 1

@@ -29,7 +29,7 @@ from tidegauge.group_counts import GroupCounts
 from tidegauge.group_states import PartitionState, ReplicaState
 from tidegauge.grouping import Grouping, grouping_of, usual_broker_groups
 from tidegauge.hosted_group import HostedGroup, Outcome, Place, Report
-from tidegauge.ray_cluster import cluster_cpus, placed, ray_cluster, spans_nodes
+from tidegauge.ray_cluster import cluster_cpus, node_address, placed, ray_cluster, spans_nodes
 from tidegauge.replication import compiled
 from tidegauge.replication.records import dtype_of
 from tidegauge.run_folder import new_trace_file
@@ -126,7 +126,7 @@ class RayEngine:
                 generation,
                 self._run.speed,
             )
-            shell = BrokerActor if number < len(options) - 1 else ControllerActor
+            shell: Any = BrokerActor if number < len(options) - 1 else ControllerActor
             actors.append(shell.options(**of_actor).remote(partial(_host_here, place, across)))
         names = self._grouping.names
         self._groups = [_Hosted(name, actor, "") for name, actor in zip(names, actors, strict=True)]
@@ -315,4 +315,4 @@ def _host_here(place: Place, across: bool) -> HostedGroup:
     if compiled.COMPILED and not compiled.is_compiled():
         compiled.compile_all()
     node = ray.get_runtime_context().get_node_id()
-    return HostedGroup(place, node, ray.util.get_node_ip_address() if across else None)
+    return HostedGroup(place, node, node_address() if across else None)

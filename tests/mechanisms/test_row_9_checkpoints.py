@@ -19,6 +19,7 @@ from isr_stories import ms, process_named, retold
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.group import Group
 from tidegauge.log_directories import LOG_DIRECTORIES
+from tidegauge.manifest import manifest_of
 from tidegauge.replication.checkpoint_files import (
     CheckpointError,
     CheckpointFormat,
@@ -30,7 +31,6 @@ from tidegauge.replication.checkpoint_files import (
     render_offsets,
 )
 from tidegauge.run_folder import MANIFEST, TRACE, RunFolder, TraceRow, write_json_atomically
-from tidegauge.simulate import manifest_of
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.row_kinds import HIGH_WATERMARKS, REASON_END, RECOVERY_POINTS
 from tidegauge.simulation.scenario import Scenario

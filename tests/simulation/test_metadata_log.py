@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from small_clusters import cluster_of, topic_of
 from tidegauge.replication.compiled import rule
-from tidegauge.replication.records import new_records
+from tidegauge.replication.records import Records, new_records
 from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.kernel import NONE, Kernel, MetadataChange
+from tidegauge.simulation.kernel import HUB, NONE, Kernel, MetadataChange
 from tidegauge.simulation.metadata_log import (
     MetadataPosition,
     compact_changes,
@@ -122,20 +122,36 @@ def test_dropping_what_nobody_looks_at_changes_nothing(
     assert all_known(kernel, known) == all_known(written(terms), known)
 
 
+@rule
+def count_news(kernel: Kernel, group: int) -> int:
+    return count_unsent_changes(kernel, group)
+
+
+@rule
+def send_news(kernel: Kernel, group: int, changes: Records[MetadataChange]) -> None:
+    copy_unsent_changes(kernel, group, changes)
+
+
+@rule
+def hear_news(kernel: Kernel, changes: Records[MetadataChange], count: int) -> None:
+    take_changes(kernel, changes, count)
+
+
 @settings(deadline=None)
 @given(terms=TERMS)
 def test_the_log_of_another_group_says_the_same_in_whatever_order_it_hears(
     terms: list[list[tuple[int, int]]],
 ) -> None:
     kernel = written(terms)
-    changes = new_records(MetadataChange, count_unsent_changes(kernel.view))
-    copy_unsent_changes(kernel.view, changes)
-    assert count_unsent_changes(kernel.view) == 0
+    changes = new_records(MetadataChange, count_news(kernel.view, 1))
+    assert len(changes) == sum(map(len, terms))
+    send_news(kernel.view, 1, changes)
     other = an_empty_log()
+    other.context[0].group = 1
     middle = len(changes) // 2
-    take_changes(other.view, changes[middle:])
-    take_changes(other.view, changes[:middle])
-    assert count_unsent_changes(other.view) == 0
+    hear_news(other.view, changes[middle:], len(changes) - middle)
+    hear_news(other.view, changes, middle)
+    assert count_news(other.view, HUB) == 0, "what the hub has told is no news to it"
     for epoch, told_changes in enumerate(terms, start=1):
         for position in range(len(told_changes) + 1):
             known = a_reader()

@@ -24,6 +24,7 @@ from scenario_mutations import ODD_VALUES, PLANNED, Mutant, mutant, odd
 from tidegauge import simulate
 from tidegauge.command_line import app
 from tidegauge.group import Group
+from tidegauge.manifest import manifest_of
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
 
@@ -38,7 +39,7 @@ SMALL = 200
 def play(scenario: Scenario, folder: Path, **_: Any) -> None:
     """Plan a run as a real one is planned, play its beginning, and write nothing."""
     plan = ClusterPlan(scenario)
-    manifest = json.loads(json.dumps(simulate.manifest_of(plan), allow_nan=False))
+    manifest = json.loads(json.dumps(manifest_of(plan), allow_nan=False))
     assert scenario_from_mapping(manifest["scenario"], "manifest.json") == scenario
     if max(len(plan.partitions), len(plan.processes)) <= SMALL:
         group = Group(plan, range(len(plan.processes)), folder)
