@@ -124,16 +124,19 @@ def test_dropping_what_nobody_looks_at_changes_nothing(
 
 @rule
 def count_news(kernel: Kernel, group: int) -> int:
+    """How many changes a group has not been told."""
     return count_unsent_changes(kernel, group)
 
 
 @rule
 def send_news(kernel: Kernel, group: int, changes: Records[MetadataChange]) -> None:
+    """Copy those changes."""
     copy_unsent_changes(kernel, group, changes)
 
 
 @rule
 def hear_news(kernel: Kernel, changes: Records[MetadataChange], count: int) -> None:
+    """Take over changes of another group."""
     take_changes(kernel, changes, count)
 
 
