@@ -97,12 +97,12 @@ class HostedGroup:
     """One group, to be driven from elsewhere."""
 
     def __init__(self, place: Place, node: str, tcp_host: str | None) -> None:
-        """Lay out the group's tables, and listen for its peers.
+        """Lay out the group's tables; the hub listens for the others from now on.
 
         Args:
             place: which group it is.
-            node: which machine this is: peers on it come by a Unix socket.
-            tcp_host: where peers on other machines find this one; None: there are none.
+            node: which machine this is: who is on the same one comes by a Unix socket.
+            tcp_host: where others find this machine; None: there are none.
         """
         plan = ClusterPlan(place.scenario, place.switches)
         self._plan = plan
@@ -158,7 +158,7 @@ class HostedGroup:
         else:
             end = dial(hub, place.number, place.names, place.key, place.generation, node=self._node)
             ends = {int(HUB): end}
-        self._links = FrameLinks(ends, place.names, is_eager=True)
+        self._links = FrameLinks(ends, place.names)
 
     def run_to(self, end_us: int) -> Outcome:
         """Handle every event earlier than ``end_us``, in windows with all others."""
@@ -209,6 +209,8 @@ class HostedGroup:
             if said != READY:
                 return said
             group.run_window(self._take)
+            if self._wanted:
+                self._let_in()
 
     def _receive(self, sender: int) -> int:
         """Wait for a frame, and take over what it brings; reports may be made meanwhile."""

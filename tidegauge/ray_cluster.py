@@ -1,7 +1,7 @@
 """Ray: started on this machine or joined, and actors placed on it.
 
 Ray is the control plane: it places actors, sees whether they live, and spans machines. What actors
-say to each other in the loop does not go through it (``simulation/mesh.py``).
+say to each other in the loop does not go through it (``simulation/frame_links.py``).
 """
 
 from __future__ import annotations

@@ -57,31 +57,30 @@ def words_of(links: FrameLinks) -> list[int]:
     return words
 
 
-def star(*, is_eager: bool = False) -> list[FrameLinks]:
+def star() -> list[FrameLinks]:
     """The hub's links, then those of each leaf."""
     pairs = {leaf: socket.socketpair() for leaf in LEAVES}
-    hub = FrameLinks({leaf: pairs[leaf][0] for leaf in LEAVES}, NAMES, is_eager=is_eager)
+    hub = FrameLinks({leaf: pairs[leaf][0] for leaf in LEAVES}, NAMES)
     return [
         hub,
-        *(FrameLinks({0: pairs[leaf][1]}, NAMES, is_eager=is_eager) for leaf in LEAVES),
+        *(FrameLinks({0: pairs[leaf][1]}, NAMES) for leaf in LEAVES),
     ]
 
 
-@pytest.fixture(params=[False, True], ids=["sleeps", "eager"])
-def two(request: pytest.FixtureRequest) -> Iterator[Two]:
+@pytest.fixture
+def two() -> Iterator[Two]:
     """The hub's links to groups 1 and 2, whose ends are played by hand."""
     ours_1, theirs_1 = socket.socketpair()
     ours_2, theirs_2 = socket.socketpair()
-    links = FrameLinks({2: ours_2, 1: ours_1}, NAMES, is_eager=request.param)
+    links = FrameLinks({2: ours_2, 1: ours_1}, NAMES)
     yield links, theirs_1, theirs_2
     links.close()
     theirs_1.close()
     theirs_2.close()
 
 
-@pytest.mark.parametrize("is_eager", [False, True], ids=["sleeps", "eager"])
-def test_a_hub_and_three_leaves_take_turns(is_eager: bool) -> None:
-    hub, *leaves = star(is_eager=is_eager)
+def test_a_hub_and_three_leaves_take_turns() -> None:
+    hub, *leaves = star()
     turns = 300
 
     def run_hub() -> list[list[int]]:
