@@ -19,7 +19,7 @@ from tidegauge.simulation.frames import (
     Owner,
     Word,
 )
-from tidegauge.simulation.kernel import Kernel, MetadataChange, OffsetCommit
+from tidegauge.simulation.kernel import HUB, Kernel, MetadataChange, OffsetCommit
 from tidegauge.simulation.lookahead import lookaheads_us
 
 #: Words of all outgoing frames that there is room for at first.
@@ -52,6 +52,7 @@ class FrameExchange:
         self._incoming = np.empty(0, np.int64)
         self._first_words = column(self.tables.groups, "first_word")
         self._words = column(self.tables.groups, "words")
+        self._goes = column(self.tables.groups, "goes")
         column(self.tables.groups, "next_us")[:] = NEVER_US
         for group, hosted in enumerate(grouping):
             column(self.tables.owners, "group")[list(hosted)] = group
@@ -83,6 +84,10 @@ class FrameExchange:
             for group, words in enumerate(self._words.tolist())
             if words
         ]
+
+    def hub_goes(self) -> bool:
+        """Whether the hub itself goes on in this window."""
+        return bool(self._goes[HUB])
 
     def make_room(self, changes: int, commits: int) -> None:
         """Enlarge the tables that are too small for what goes out, or for what comes in."""

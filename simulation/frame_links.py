@@ -23,6 +23,7 @@ import os
 import socket
 import struct
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from zlib import crc32
@@ -109,6 +110,8 @@ class FrameLinks:
         #: array in its place, so look here anew each time.
         self.incoming: NDArray[np.int64] = np.empty(FIRST_PLACE_WORDS, dtype=np.int64)
         self._place = self.incoming.data.cast("B")
+        #: CPU time in which frames were looked for that had not come yet.
+        self.waiting_cpu_ns = 0
 
     def send(self, group: int, frame: memoryview) -> None:
         """Send a group a frame; this may block until the group reads.
@@ -172,14 +175,20 @@ class FrameLinks:
 
     def _look_for(self, link: _Link) -> int | None:
         """Read without sleeping; the number of bytes, or None if nothing comes for a while."""
-        for _ in range(_EAGER_READS):
-            try:
-                return link.receive_into(self._place, 0, socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                # The other side may wait for this CPU.
-                os.sched_yield()
-            except OSError as error:
-                raise self._broken(link, error.strerror or str(error)) from error
+        begun_ns = None
+        try:
+            for _ in range(_EAGER_READS):
+                try:
+                    return link.receive_into(self._place, 0, socket.MSG_DONTWAIT)
+                except BlockingIOError:
+                    begun_ns = begun_ns or time.thread_time_ns()
+                    # The other side may wait for this CPU.
+                    os.sched_yield()
+        except OSError as error:
+            raise self._broken(link, error.strerror or str(error)) from error
+        finally:
+            if begun_ns is not None:
+                self.waiting_cpu_ns += time.thread_time_ns() - begun_ns
         return None
 
     def _receive_rest(self, link: _Link, received: int) -> tuple[int, int]:

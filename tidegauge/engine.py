@@ -46,9 +46,11 @@ class GroupFigures(NamedTuple):
     events: int
     #: In which it took part.
     windows: int
-    #: CPU time of the thread that runs it: in the kernel, and in exchanging frames.
+    #: CPU time of the thread that runs it: in the kernel, in exchanging frames, and in looking for
+    #: frames that have not come yet.
     kernel_cpu_seconds: float
     exchange_cpu_seconds: float
+    waiting_cpu_seconds: float
 
 
 @dataclass
@@ -92,6 +94,7 @@ def _part_of_group(group: GroupFigures) -> dict[str, Any]:
         "kernel_cpu_seconds": round(group.kernel_cpu_seconds, 3),
         "exchange_cpu_seconds": round(group.exchange_cpu_seconds, 3),
         "exchange_cpu_us_per_window": round(per_window_us, 2),
+        "waiting_cpu_seconds": round(group.waiting_cpu_seconds, 3),
     }
 
 

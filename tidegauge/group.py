@@ -300,6 +300,11 @@ class Group:
         return int(self._exchange.state.earliest_us)
 
     @property
+    def goes(self) -> bool:
+        """At the hub: whether it has something to do itself in this window."""
+        return self._exchange.hub_goes()
+
+    @property
     def _exchange(self) -> FrameExchange:
         assert self.exchange is not None, "there is one group alone"
         return self.exchange

@@ -126,7 +126,7 @@ class HostedGroup:
         self._stops = threading.Event()
         self._sampler = LoopSampler([self._group])
         self._exchange_cpu_seconds = 0.0
-        self._kernel_cpu_seconds = 0.0
+        self._other_cpu_seconds = 0.0
         self._cpu_since_ns = 0
         self._trace_bytes = _Bytes()
         self._writer = TraceWriter(self._trace_bytes)
@@ -194,7 +194,8 @@ class HostedGroup:
                 links.send(leaf, frame)
             if said != READY:
                 return said
-            group.run_window(self._take)
+            if group.goes:
+                group.run_window(self._take)
             awaited = [leaf for leaf, _ in frames]
             if self._wanted:
                 self._let_in()
@@ -244,13 +245,11 @@ class HostedGroup:
         self._rows.append(judged_rows(rows))
 
     def _add_up(self) -> None:
-        """How much of the thread's time the exchange has taken: what the kernel has not."""
-        spent_ns = time.thread_time_ns() - self._cpu_since_ns
-        kernel_cpu_seconds = self._group.kernel_cpu_seconds
-        self._exchange_cpu_seconds += spent_ns / 1e9 - (
-            kernel_cpu_seconds - self._kernel_cpu_seconds
-        )
-        self._kernel_cpu_seconds = kernel_cpu_seconds
+        """How much of the thread's time the exchange has taken: neither the kernel nor waiting."""
+        spent = (time.thread_time_ns() - self._cpu_since_ns) / 1e9
+        other = self._group.kernel_cpu_seconds + self._links.waiting_cpu_ns / 1e9
+        self._exchange_cpu_seconds += spent - (other - self._other_cpu_seconds)
+        self._other_cpu_seconds = other
 
     def heal(self, time_us: int) -> None:
         """Begin the liveness phase in all processes of this group."""
@@ -311,6 +310,7 @@ class HostedGroup:
                 self._group.windows,
                 self._group.kernel_cpu_seconds,
                 self._exchange_cpu_seconds,
+                self._links.waiting_cpu_ns / 1e9,
             )
         return Report(
             reached_us,

@@ -67,7 +67,6 @@ class InlineEngine:
         self._sampler = LoopSampler(self._groups)
         self._seconds = 0.0
         self._windows = 0
-        self._exchange_cpu_seconds = [0.0 for _ in self._groups]
 
     def __enter__(self) -> Self:
         return self
@@ -133,7 +132,8 @@ class InlineEngine:
             frames = hub.write_frames()
             for leaf, frame in frames:
                 self._groups[leaf].read_frame(HUB, np.frombuffer(frame, np.int64))
-            hub.run_window(self._sinks[HUB])
+            if hub.goes:
+                hub.run_window(self._sinks[HUB])
             for leaf, _ in frames:
                 self._groups[leaf].run_window(self._sinks[leaf])
                 self._tell_hub(leaf)
@@ -178,12 +178,13 @@ class InlineEngine:
         """What the loop has done until now."""
         groups = [
             GroupFigures(
-                self._names[number],
+                name,
                 group.events,
                 group.windows,
                 group.kernel_cpu_seconds,
-                self._exchange_cpu_seconds[number],
+                exchange_cpu_seconds=0.0,
+                waiting_cpu_seconds=0.0,
             )
-            for number, group in enumerate(self._groups)
+            for name, group in zip(self._names, self._groups, strict=True)
         ]
         return LoopFigures(self._seconds, self._windows, groups, dict(self._sampler.seen))

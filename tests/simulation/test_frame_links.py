@@ -5,39 +5,22 @@ from __future__ import annotations
 import pickle
 import socket
 import struct
-import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 import pytest
 
+from threads import beside
 from tidegauge.simulation.frame_links import FrameError, FrameLinks, LinkBroken
 
 NAMES = ["controller", "brokers 1, 4", "brokers 2, 3", "clients"]
 LEAVES = (1, 2, 3)
 
-Result = TypeVar("Result")
 Two = tuple[FrameLinks, socket.socket, socket.socket]
-
-
-def beside(task: Callable[[], Result]) -> Future[Result]:
-    """What a task comes to in a thread that nobody waits for, should it hang."""
-    future: Future[Result] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(task())
-        except Exception as error:  # noqa: BLE001  # it is raised where the result is asked for
-            future.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return future
 
 
 def frame(*words: int, length_words: int = 0) -> memoryview:

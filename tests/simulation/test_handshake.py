@@ -6,26 +6,22 @@ import os
 import socket
 import struct
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
+from threads import beside
 from tidegauge.simulation.frame_links import LinkError
 from tidegauge.simulation.handshake import Address, Reception, dial
 
 NAMES = ["controller", "brokers 1, 4", "brokers 2, 3"]
 KEY = b"the key of these tests"
 GENERATION = 5
-
-Result = TypeVar("Result")
 
 
 @pytest.fixture(autouse=True)
@@ -53,20 +49,6 @@ def leaf(
     timeout_s: float = 10,
 ) -> socket.socket:
     return dial(address, number, NAMES, key, generation, node=node, timeout_s=timeout_s)
-
-
-def beside(task: Callable[[], Result]) -> Future[Result]:
-    """What a task comes to in a thread that nobody waits for, should it hang."""
-    future: Future[Result] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(task())
-        except Exception as error:  # noqa: BLE001  # it is raised where the result is asked for
-            future.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return future
 
 
 def come_in(address: Address) -> socket.socket:
