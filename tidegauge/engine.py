@@ -44,7 +44,7 @@ class GroupFigures(NamedTuple):
     #: What people call it: which brokers, or the controller.
     name: str
     events: int
-    #: In which it took part.
+    #: In which it took part; the hub does in all.
     windows: int
     #: CPU time of the thread that runs it: in the kernel, in exchanging frames, and in looking for
     #: frames that have not come yet.

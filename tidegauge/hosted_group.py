@@ -125,6 +125,7 @@ class HostedGroup:
         self._pace = Pace(place.speed) if paced and place.speed is not None else None
         self._stops = threading.Event()
         self._sampler = LoopSampler([self._group])
+        self._windows = 0
         self._exchange_cpu_seconds = 0.0
         self._other_cpu_seconds = 0.0
         self._cpu_since_ns = 0
@@ -194,6 +195,7 @@ class HostedGroup:
                 links.send(leaf, frame)
             if said != READY:
                 return said
+            self._windows += 1
             if group.goes:
                 group.run_window(self._take)
             awaited = [leaf for leaf, _ in frames]
@@ -209,6 +211,7 @@ class HostedGroup:
             said = self._receive(HUB)
             if said != READY:
                 return said
+            self._windows += 1
             group.run_window(self._take)
             if self._wanted:
                 self._let_in()
@@ -307,7 +310,7 @@ class HostedGroup:
             figures = GroupFigures(
                 self._place.names[self._place.number],
                 self._group.events,
-                self._group.windows,
+                self._windows,
                 self._group.kernel_cpu_seconds,
                 self._exchange_cpu_seconds,
                 self._links.waiting_cpu_ns / 1e9,

@@ -129,7 +129,10 @@ class RayEngine:
             shell: Any = BrokerActor if number < len(options) - 1 else ControllerActor
             actors.append(shell.options(**of_actor).remote(partial(_host_here, place, across)))
         names = self._grouping.names
-        self._groups = [_Hosted(name, actor, "") for name, actor in zip(names, actors, strict=True)]
+        where = "as it began"
+        self._groups = [
+            _Hosted(name, actor, where) for name, actor in zip(names, actors, strict=True)
+        ]
         self._groups = [
             group._replace(where=where)
             for group, where in zip(self._groups, self._ask("whereabouts"), strict=True)
@@ -209,19 +212,24 @@ class RayEngine:
         reports = [report for report in self._reports if report is not None]
         kinds = reports[0].samples if reports else {}
         samples = {kind: sum(report.samples[kind] for report in reports) for kind in kinds}
-        windows = max((report.figures.windows for report in reports), default=0)
+        windows = reports[HUB].figures.windows if reports else 0
         return LoopFigures(self._seconds, windows, [report.figures for report in reports], samples)
 
     # Looking after the actors.
 
     def _ask(self, step: str, *arguments: Any) -> list[Any]:
         """Have every actor take a step, all at once."""
-        try:
-            return ray.get([group.actor.do.remote(step, *arguments) for group in self._groups])
-        except RayActorError as error:
-            raise ActorError(f"an actor died: {str(error).strip().splitlines()[0]}") from error
-        except RayTaskError as error:
-            raise error.cause from error
+        asked = [group.actor.do.remote(step, *arguments) for group in self._groups]
+        answers = []
+        for group, answer in zip(self._groups, asked, strict=True):
+            try:
+                answers.append(ray.get(answer))
+            except RayActorError as error:
+                raise ActorError(f"the actor of {group.name} died ({group.where})") from error
+            except RayTaskError as error:
+                failed = f"the actor of {group.name} failed: {error.cause} ({group.where})"
+                raise ActorError(failed) from error
+        return answers
 
     def _watch(self, running: dict[Any, int]) -> None:
         """Look after actors until all have come to the end of what they were asked for."""
