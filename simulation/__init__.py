@@ -7,7 +7,8 @@ all state of the kernel        ``kernel.py``: records and tables; ``new_tables.p
                                them out, ``cluster_plan.py`` numbers what a scenario names
 events and their order         ``events.py``; ``kinds.py`` lists the kinds
 messages between processes     ``links.py``; between groups ``frames.py``, over sockets
-                               ``frame_links.py``, which ``handshake.py`` brings to stand
+                               ``frame_links.py``, which ``handshake.py`` brings to stand;
+                               how far a group may go: ``lookahead.py``
 what all brokers are told      ``metadata_log.py``
 what goes wrong, who is alive  ``faults.py``; ``slow_disks.py``, ``timed_stops.py``
 rolling restarts               ``rolling_restarts.py``
