@@ -3,8 +3,8 @@
 ``broker.py`` is the door, and says where everything of Kafka's broker is found; ``state.py``
 is all that a broker remembers, ``new_tables.py`` its beginning. ``lifecycle.py`` says how its
 process begins and ends and what survives, ``forgetting.py`` what does not. ``log_directory.py``
-writes and reads checkpoints as files. ``broker_actor.py`` is a shell without rules or state in which
-Ray hosts brokers and clients.
+writes and reads checkpoints as files. ``broker_actor.py`` is a shell without rules or state in
+which Ray hosts brokers and clients.
 
 One record's way from produce to high watermark: ``request_handlers.take_request`` gives the
 request a thread, ``produce.handle_produce`` checks and appends (``leader.append_to_leader``),

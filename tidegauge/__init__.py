@@ -4,8 +4,8 @@ A scenario says what the cluster is, what it has to do and what goes wrong; a ru
 that tells what was lost, for how long, and why.
 
 ``simulate.py`` is a whole run. A run's processes are cut into groups (``group.py``,
-``grouping.py``), which an engine runs: ``inline_engine.py`` in this interpreter, ``ray_engine.py`` in
-actors of Ray, each of which hosts one (``hosted_group.py``).
+``grouping.py``), which an engine runs: ``inline_engine.py`` in this interpreter, ``ray_engine.py``
+in actors of Ray, each of which hosts one (``hosted_group.py``).
 
 The package is a house of rooms, each built on the ones below it: ``replication`` (the rules
 of one replica), ``controller`` and ``actors`` (the processes that apply them), and this one,
