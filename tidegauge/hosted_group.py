@@ -183,13 +183,15 @@ class HostedGroup:
     def _run_hub(self, end_us: int) -> int:
         """Let groups go until the end, or until somebody wants to stop."""
         group, links = self._group, self._links
+        # The liveness phase is nothing to watch.
+        pace = self._pace if end_us <= self._plan.scenario.duration_us else None
         awaited = list(range(1, len(self._place.names)))
         while True:
             for leaf in awaited:
                 self._receive(leaf)
             said = group.plan_window(end_us)
-            if self._pace is not None and said != STOPPED:
-                self._wait_for(self._pace, min(group.earliest_us, end_us))
+            if pace is not None and said != STOPPED:
+                self._wait_for(pace, min(group.earliest_us, end_us))
             frames = group.write_frames()
             for leaf, frame in frames:
                 links.send(leaf, frame)

@@ -95,13 +95,15 @@ class InlineEngine:
     def run_to(self, end_us: int) -> None:
         """Handle every event earlier than ``end_us``."""
         started = time.perf_counter()
+        # The liveness phase is nothing to watch.
+        pace = self._pace if end_us <= self._plan.scenario.duration_us else None
         with self._sampler:
             if len(self._groups) > 1:
-                self._run_in_windows(end_us)
-            elif self._pace is None:
+                self._run_in_windows(end_us, pace)
+            elif pace is None:
                 self._run_alone(end_us)
             else:
-                self._run_paced(end_us, self._pace)
+                self._run_paced(end_us, pace)
         self._seconds += time.perf_counter() - started
 
     def _run_alone(self, end_us: int) -> None:
@@ -118,7 +120,7 @@ class InlineEngine:
             self._run_alone(min(end_us, self._groups[0].horizon_us + step_us))
         pace.wait_for(end_us)
 
-    def _run_in_windows(self, end_us: int) -> None:
+    def _run_in_windows(self, end_us: int, pace: Pace | None) -> None:
         """Window by window: the hub plans, and who goes on does so."""
         hub = self._groups[HUB]
         for leaf in range(1, len(self._groups)):
@@ -127,8 +129,8 @@ class InlineEngine:
             # Rows of before the earliest event are complete.
             self._stream.settle(hub.earliest_us)
             self._show_progress(hub.earliest_us)
-            if self._pace is not None:
-                self._pace.wait_for(hub.earliest_us)
+            if pace is not None:
+                pace.wait_for(hub.earliest_us)
             frames = hub.write_frames()
             for leaf, frame in frames:
                 self._groups[leaf].read_frame(HUB, np.frombuffer(frame, np.int64))
@@ -138,8 +140,8 @@ class InlineEngine:
                 self._groups[leaf].run_window(self._sinks[leaf])
                 self._tell_hub(leaf)
             self._windows += 1
-        if self._pace is not None:
-            self._pace.wait_for(end_us)
+        if pace is not None:
+            pace.wait_for(end_us)
         for leaf, frame in hub.write_frames():
             self._groups[leaf].read_frame(HUB, np.frombuffer(frame, np.int64))
         for group, sink in zip(self._groups, self._sinks, strict=True):
