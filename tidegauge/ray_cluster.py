@@ -7,7 +7,7 @@ say to each other in the loop does not go through it (``simulation/frame_links.p
 from __future__ import annotations
 
 import os
-import signal
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -23,6 +23,9 @@ _OBJECT_STORE_BYTES = 256 << 20
 
 #: An actor waits for its peers most of the time; more than this it need not reserve.
 _CPUS_PER_ACTOR = 0.25
+
+#: So long a cluster may take to answer.
+_ANSWER_S = 5.0
 
 #: How long it may take until there is room for all actors.
 _PLACED_S = 60
@@ -53,18 +56,29 @@ def ray_cluster(address: str | None) -> Iterator[None]:
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address is None:
         options |= {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
-    interrupted = signal.getsignal(signal.SIGTERM)
+    else:
+        _expect_somebody(address)
     try:
         ray.init(address=address or "local", **options)
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
         where = "Ray does not start here" if address is None else f"{address}: cannot join Ray"
         raise RayUnavailableError(f"{where}: {str(error).splitlines()[0]}") from error
-    # Ray takes SIGTERM for itself.
-    signal.signal(signal.SIGTERM, interrupted)
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _expect_somebody(address: str) -> None:
+    """Make sure that somebody listens at ``host:port``: Ray itself goes on trying for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        # It is one of Ray's own names.
+        return
+    try:
+        socket.create_connection((host, int(port)), _ANSWER_S).close()
+    except (OSError, OverflowError) as error:
+        raise RayUnavailableError(f"{address}: no Ray cluster answers there: {error}") from error
 
 
 def cluster_cpus() -> int:

@@ -199,6 +199,7 @@ def test_a_file_is_no_folder_for_a_run(tiny: Path) -> None:
         (["--inline", "--address", "host:6379"], "--inline does without Ray"),
         (["--inline", "--speed", "0"], "--speed 0: must be more than 0"),
         (["--actors", "3"], "2 brokers can be hosted by 1 to 2 actors, not by 3"),
+        (["--address", "127.0.0.1:1"], "127.0.0.1:1: no Ray cluster answers there: "),
     ],
 )
 def test_how_a_scenario_cannot_be_run_is_said_before_anything_is_written(
