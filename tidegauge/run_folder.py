@@ -117,12 +117,13 @@ class RunFolder:
 
     @cached_property
     def traces(self) -> tuple[Trace, ...]:
-        """The trace files.
+        """The trace files; one that is empty has not been begun yet.
 
         Raises:
             TraceError: one of them is damaged, or from elsewhere.
         """
-        traces = tuple(read_trace(file) for file in sorted((self.path / TRACE).glob("*.msgpack")))
+        files = sorted((self.path / TRACE).glob("*.msgpack"))
+        traces = tuple(read_trace(file) for file in files if file.stat().st_size)
         for trace in traces[1:]:
             if trace.kinds != traces[0].kinds:
                 raise TraceError(f"{trace.path}: has another schema than {traces[0].path}")

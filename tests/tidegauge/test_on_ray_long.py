@@ -139,12 +139,16 @@ class OwnCluster:
         return found
 
     def wait_until_it_runs(self) -> None:
-        """Until there is something in a trace file."""
-        limit = time.monotonic() + 90
-        while not any(file.stat().st_size > 20_000 for file in self.out.glob("trace/*")):
+        """Until the trace says that all brokers are there."""
+        limit = time.monotonic() + 120
+        while not (self.out / "manifest.json").exists() or self.sessions() < 6:
             assert time.monotonic() < limit
-            assert self.driver.poll() is None, self.driver.stderr
-            time.sleep(0.1)
+            assert self.driver.poll() is None, self.driver.communicate()
+            time.sleep(0.5)
+
+    def sessions(self) -> int:
+        """How many sessions of brokers the trace tells of so far."""
+        return len(list(RunFolder(self.out).rows("session_opened")))
 
     def wait_until_gone(self, command: str, limit_s: float) -> float:
         """How long it took until no such process was there any more."""
@@ -176,7 +180,7 @@ def test_a_driver_that_is_killed_leaves_nothing_behind(own_cluster: OwnCluster) 
     own_cluster.wait_until_gone("Actor", 10)
     own_cluster.wait_until_gone("", 120)
     # What it had fetched can be read.
-    assert len(list(RunFolder(own_cluster.out).rows("session_opened"))) == 6
+    assert own_cluster.sessions() == 6
 
 
 def test_an_interrupted_run_ends_cleanly_and_can_be_read(own_cluster: OwnCluster) -> None:
@@ -206,5 +210,5 @@ def test_an_actor_that_is_killed_is_named_and_nothing_is_left(
     assert own_cluster.driver.returncode == 1
     assert f"died (process {killed} on " in complaints.replace("\n", " ")
     assert "Again: tidegauge run quickstart" in complaints
-    assert len(list(RunFolder(own_cluster.out).rows("session_opened"))) == 6
+    assert own_cluster.sessions() == 6
     own_cluster.wait_until_gone("", 120)

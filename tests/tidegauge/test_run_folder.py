@@ -66,6 +66,14 @@ def test_a_run_without_rows_has_none(tmp_path: Path) -> None:
     assert run.canonical_row(0, 0) is None
 
 
+def test_a_file_that_an_actor_has_not_begun_has_no_rows(tmp_path: Path) -> None:
+    """A run that is under way: the driver makes the files, and actors fill them when they can."""
+    folder = tied_rows().run(tmp_path / "run", files=2)
+    whole = list(RunFolder(folder).all_rows())
+    (folder / "trace" / "group-9.msgpack").touch()
+    assert list(RunFolder(folder).all_rows()) == whole
+
+
 def test_files_of_different_schemas_are_no_run(tmp_path: Path) -> None:
     folder = tied_rows().run(tmp_path / "run", files=2)
     file = folder / "trace" / "group-1.msgpack"
