@@ -242,18 +242,15 @@ class Group:
 
     # What crosses to other groups.
 
-    def join(
-        self, grouping: Sequence[Sequence[int]], number: int, generation: int = 0
-    ) -> FrameExchange:
+    def join(self, grouping: Sequence[Sequence[int]], number: int, generation: int = 0) -> None:
         """Be one of several groups, each with the processes that ``grouping`` says.
 
-        Groups of another generation are strangers. What is returned says how far the exchange is.
+        Groups of another generation are strangers.
         """
         self.exchange = FrameExchange(self.plan, grouping, number, generation)
         self.kernel.context[0].group = number
         column(self.kernel.processes, "answer_us")[:] = distances_us(self.plan, self.hosted)
         self.views = self._make_views()
-        return self.exchange
 
     def plan_window(self, end_us: int) -> int:
         """At the hub: choose who goes on, and how far; READY, ENDED or STOPPED."""

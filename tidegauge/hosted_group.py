@@ -73,8 +73,6 @@ class Outcome(NamedTuple):
     stopped: bool
     #: What went wrong between it and another group; "" if nothing did.
     complaint: str = ""
-    #: The number of the group that is to blame; -1 none.
-    blamed: int = -1
 
 
 class Report(NamedTuple):
@@ -171,7 +169,7 @@ class HostedGroup:
                 return Outcome(run(end_us) == STOPPED)
         except LinkError as error:
             self._links.close()
-            return Outcome(False, str(error), getattr(error, "group", -1))
+            return Outcome(False, str(error))
         except BaseException:
             # The others would wait for a frame.
             self._links.close()

@@ -29,13 +29,14 @@ def progress_bar(end_us: int) -> Iterator[Progress | None]:
     far = TextColumn("{task.completed:.0f} of {task.total:.0f} virtual seconds")
     fast = TextColumn("{task.fields[rates]}")
     with Progress(far, BarColumn(), TimeElapsedColumn(), fast, console=out, transient=True) as bar:
-        task = bar.add_task("run", total=end_us / 1e6, rates="")
+        task = bar.add_task("run", total=end_us / 1e6, rates="starting")
         rates = Rates()
 
         def show(passed: Passed) -> None:
-            bar.update(
-                task, completed=passed.time_us / 1e6, rates=rates.of(passed, time.monotonic())
-            )
+            words = rates.of(passed, time.monotonic())
+            if passed.time_us > end_us:
+                words = "over; all faults have ended: waiting until all is well"
+            bar.update(task, completed=min(passed.time_us, end_us) / 1e6, rates=words)
 
         yield show
 
