@@ -21,7 +21,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from tidegauge.group import Group
-from tidegauge.kernel import HORIZON, ROOM, run_until
+from tidegauge.kernel import HORIZON, ROOM, run_windows
 from tidegauge.shipped_scenarios import find_scenario
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kinds import NAMES
@@ -83,7 +83,7 @@ def cost_by_kind(scenario: str) -> dict[str, tuple[int, float]]:
 def _one_call_ns(group: Group, horizon_us: int) -> tuple[int, int]:
     group.kernel.context[0].horizon_us = horizon_us
     started = time.perf_counter_ns()
-    why = run_until(*group.views, 1)
+    why = run_windows(*group.views, group.exchange.view, 1)
     return time.perf_counter_ns() - started, why
 
 

@@ -19,7 +19,6 @@ time: it would go on using a function whose callee, in another file, has changed
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import inspect
 import os
@@ -78,28 +77,6 @@ def rule(function: Function) -> Function:
         )(function)
     RULES.append(dispatcher)
     return cast(Function, dispatcher)
-
-
-def entry_point(function: Function) -> Function:
-    """The same rule, called without Numba's look at the types of its arguments.
-
-    For rules that are called often and do little: with five tables that look is 8 us, the call
-    itself 1 us. Arguments of other types than the rule declares are not noticed.
-    """
-    if not COMPILED:
-        return function
-    entry: Any = None
-
-    @functools.wraps(function)
-    def call(*arguments: Any) -> Any:
-        nonlocal entry
-        if entry is None:
-            signature = signature_of(function)
-            function.compile(signature)  # type: ignore[attr-defined]  # Numba has no stubs
-            entry = function.overloads[signature].entry_point  # type: ignore[attr-defined]
-        return entry(*arguments)
-
-    return cast(Function, call)
 
 
 class Tables:

@@ -6,8 +6,11 @@ what                           where
 all state of the kernel        ``kernel.py``: records and tables; ``new_tables.py`` lays
                                them out, ``cluster_plan.py`` numbers what a scenario names
 events and their order         ``events.py``; ``kinds.py`` lists the kinds
-messages between processes     ``links.py``; between groups ``frames.py``, over sockets
-                               ``frame_links.py``, which ``handshake.py`` brings to stand;
+messages between processes     ``links.py``
+groups of processes            ``windows.py``: when each goes on; ``frames.py``: what they tell
+                               each other, ``exchange_state.py`` and ``frame_exchange.py``
+                               what they keep of it; over sockets (``system_calls.py``,
+                               ``frame_links.py``), which ``handshake.py`` brings to stand;
                                how far a group may go: ``lookahead.py``
 what all brokers are told      ``metadata_log.py``
 what goes wrong, who is alive  ``faults.py``; ``slow_disks.py``, ``timed_stops.py``

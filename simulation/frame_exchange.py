@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -10,19 +10,20 @@ from numpy.typing import NDArray
 
 from tidegauge.replication.records import Records, column, dtype_of, new_records
 from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.frames import (
+from tidegauge.simulation.exchange_state import (
     NEVER_US,
-    WORD_BYTES,
+    RECEIVES,
+    WRITES,
     Exchange,
     ExchangeState,
     OtherGroup,
     Owner,
-    Word,
 )
 from tidegauge.simulation.kernel import HUB, Kernel, MetadataChange, OffsetCommit
 from tidegauge.simulation.lookahead import lookaheads_us
+from tidegauge.simulation.system_calls import WORD_BYTES, ClockReading, Word
 
-#: Words of all outgoing frames that there is room for at first.
+#: Words that there is room for at first: in all outgoing frames, and in one that comes in.
 _FIRST_WORDS = 1 << 14
 
 
@@ -40,19 +41,16 @@ class FrameExchange:
             lookaheads=_as_words(lookaheads_us(plan, grouping).reshape(-1)),
             owners=new_records(Owner, len(plan.processes)),
             outgoing=nothing,
-            incoming=nothing,
+            incoming=new_records(Word, _FIRST_WORDS),
             event_words=nothing,
             item_words=nothing,
             changes=new_records(MetadataChange, 0),
             change_words=nothing,
             commits=new_records(OffsetCommit, 0),
             commit_words=nothing,
+            clock=new_records(ClockReading, 1),
         )
         self.state = self.tables.state[0]
-        self._incoming = np.empty(0, np.int64)
-        self._first_words = column(self.tables.groups, "first_word")
-        self._words = column(self.tables.groups, "words")
-        self._goes = column(self.tables.groups, "goes")
         column(self.tables.groups, "next_us")[:] = NEVER_US
         for group, hosted in enumerate(grouping):
             column(self.tables.owners, "group")[list(hosted)] = group
@@ -60,34 +58,56 @@ class FrameExchange:
         self.state.generation = generation
         self._enlarge_outgoing(_FIRST_WORDS)
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether there are no other groups."""
+        return len(self.tables.groups) == 1
+
     def see(self, kernel: Kernel) -> None:
         """Take note that tables of the kernel were exchanged for larger ones."""
         self.tables.event_words = _as_words(kernel.events)
         self.tables.item_words = _as_words(kernel.items)
         self.view = self.tables.view
 
+    def link(self, descriptors: Mapping[int, int]) -> None:
+        """Exchange frames over these sockets from now on, a group's at each number."""
+        self.state.linked = True
+        self.state.phase = RECEIVES if self.state.group == HUB else WRITES
+        for group, descriptor in descriptors.items():
+            self.tables.groups[group].descriptor = descriptor
+            # The leaves begin.
+            self.tables.groups[group].awaited = self.state.group == HUB
+
+    @property
+    def incoming(self) -> NDArray[np.int64]:
+        """Where a frame comes in."""
+        return np.asarray(self.tables.incoming).view(np.int64)
+
     def look_at(self, incoming: NDArray[np.int64]) -> None:
         """Take note of where a frame has come in."""
-        if incoming is not self._incoming:
-            self._incoming = incoming
+        if incoming.ctypes.data != np.asarray(self.tables.incoming).ctypes.data:
             self.tables.incoming = _as_words(incoming)
             self.view = self.tables.view
 
+    def unsent(self) -> memoryview:
+        """What is left of the frame that did not go as a whole."""
+        state = self.state
+        return self._frame_to(state.peer)[int(state.sent_bytes) :]
+
     def frames(self) -> list[tuple[int, memoryview]]:
         """The frames that were written: the group that each is for, and its bytes."""
-        first_words = self._first_words.tolist()
-        return [
-            (
-                group,
-                self._bytes[first_words[group] * WORD_BYTES :][: words * WORD_BYTES],
-            )
-            for group, words in enumerate(self._words.tolist())
-            if words
-        ]
+        groups = np.flatnonzero(column(self.tables.groups, "words"))
+        return [(int(group), self._frame_to(int(group))) for group in groups]
+
+    def _frame_to(self, group: int) -> memoryview:
+        """The bytes of the frame for a group."""
+        other = self.tables.groups[group]
+        first, words = int(other.first_word), int(other.words)
+        return self._bytes[first * WORD_BYTES :][: words * WORD_BYTES]
 
     def hub_goes(self) -> bool:
         """Whether the hub itself goes on in this window."""
-        return bool(self._goes[HUB])
+        return bool(self.tables.groups[HUB].goes)
 
     def make_room(self, changes: int, commits: int) -> None:
         """Enlarge the tables that are too small for what goes out, or for what comes in."""

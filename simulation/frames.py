@@ -17,7 +17,7 @@ A frame is a list of 64-bit words in the machine's order: a head, then rows as t
 words                      value
 =========================  ====================================================================
 ``LENGTH``                 of the whole frame, in bytes
-``CHECKSUM``               CRC-32 of all that follows (``frame_links.py`` writes and checks it)
+``CHECKSUM``               of all other words (``windows.py`` writes and checks it)
 ``GENERATION``             of the run's actors: a survivor of an earlier one is not listened to
 ``WINDOW``                 how many frames have gone this way before
 ``ORDER``                  of the hub: READY, ENDED or STOPPED
@@ -35,9 +35,18 @@ out and one for each that comes in.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import Tables, code, inner_rule, rule
-from tidegauge.replication.records import Record, Records, dtype_of, flag, i64
+from tidegauge.replication.compiled import code, inner_rule, rule
+from tidegauge.replication.records import Records, dtype_of
 from tidegauge.simulation.events import append_event, free_event, push, take_first
+from tidegauge.simulation.exchange_state import (
+    ENDED,
+    NEVER_US,
+    NO_ROOM,
+    READY,
+    STOPPED,
+    STRANGE,
+    Exchange,
+)
 from tidegauge.simulation.kernel import (
     HUB,
     NONE,
@@ -57,6 +66,7 @@ from tidegauge.simulation.offset_commits import (
     count_unsent_commits,
     take_commits,
 )
+from tidegauge.simulation.system_calls import WORD_BYTES, Word
 
 # The words of a frame's head.
 LENGTH = 0
@@ -71,8 +81,6 @@ CHANGES = 8
 COMMITS = 9
 HEAD = code(10)
 
-WORD_BYTES = 8
-
 # How many words a row has.
 _EVENT = code(dtype_of(Event).itemsize // WORD_BYTES)
 _ITEM = code(dtype_of(PartitionData).itemsize // WORD_BYTES)
@@ -81,90 +89,6 @@ _COMMIT = code(dtype_of(OffsetCommit).itemsize // WORD_BYTES)
 
 #: A typed zero, to begin with.
 NOTHING = code(0)
-
-#: Later than anything that happens.
-NEVER_US = code(2**62)
-
-# What comes next.
-READY = code(0)  #: there are events before the end
-ENDED = code(1)  #: there are none
-STOPPED = code(2)  #: somebody has asked for it
-ROOM = code(3)  #: nothing was done: tables have to be enlarged first
-STRANGE = code(4)  #: nothing was done: the frame is of another generation or window
-
-
-class Word(Record):
-    """64 bits of a frame, or of a row."""
-
-    value: i64
-
-
-class Owner(Record):
-    """The group that hosts a process."""
-
-    group: i64
-
-
-class OtherGroup(Record):
-    """What a group knows of each group, itself among them."""
-
-    #: It is let go in this window, and when its next event was due when it was heard of last.
-    goes: flag
-    next_us: i64
-    #: When its earliest event is due, what is on its way to it included; NEVER_US: there is none.
-    earliest_us: i64
-    #: How far it may go.
-    horizon_us: i64
-    #: How many frames have gone to it, and have come from it.
-    sent: i64
-    received: i64
-    #: The frame to it: where it begins among the words that go out, and how many it has.
-    first_word: i64
-    words: i64
-    #: How many events and items go to it, and the words at which the next of them is written.
-    events: i64
-    items: i64
-    next_event_word: i64
-    next_item_word: i64
-    #: How many changes and commits it has to be told.
-    changes: i64
-    commits: i64
-
-
-class ExchangeState(Record):
-    """How far a group has come in exchanging frames: one record."""
-
-    #: Its own number.
-    group: i64
-    generation: i64
-    #: It has been asked to stop, from outside.
-    asked_to_stop: flag
-    #: What the hub has to tell the leaves of this window.
-    order: i64
-    #: When the earliest event of all groups is due.
-    earliest_us: i64
-    #: How many words all frames that go out need.
-    outgoing_words: i64
-
-
-class Exchange(Tables):
-    """What is exchanged. Tables named ``..._words`` are others seen as words: one memory."""
-
-    state: Records[ExchangeState]
-    groups: Records[OtherGroup]
-    #: The least that it takes from one group to another: at ``from * groups + to``.
-    lookaheads: Records[Word]
-    owners: Records[Owner]
-    outgoing: Records[Word]
-    incoming: Records[Word]
-    event_words: Records[Word]
-    item_words: Records[Word]
-    #: Changes and commits on their way from one table to another.
-    changes: Records[MetadataChange]
-    change_words: Records[Word]
-    commits: Records[OffsetCommit]
-    commit_words: Records[Word]
-
 
 # Planning: the hub alone.
 
@@ -191,8 +115,9 @@ def plan_window(kernel: Kernel, exchange: Exchange, end_us: int) -> int:
             or other.earliest_us < other.horizon_us
             or count_unsent_changes(kernel, group) + count_unsent_commits(kernel, group) > 0
         )
-    own = exchange.groups[HUB]
-    kernel.context[0].horizon_us = own.horizon_us
+    if state.order == READY:
+        state.windows += 1
+    kernel.context[0].horizon_us = exchange.groups[HUB].horizon_us
     return state.order
 
 
@@ -246,11 +171,11 @@ def write_frames(kernel: Kernel, exchange: Exchange) -> int:
     What was to be sent to them is forgotten.
 
     Returns:
-        READY; or ROOM, where there is too little for all of them.
+        READY; or NO_ROOM, where there is too little for all of them.
     """
     _count_outgoing(kernel, exchange)
     if not _lay_out(exchange):
-        return ROOM
+        return NO_ROOM
     for group in range(len(exchange.groups)):
         if exchange.groups[group].words > 0:
             _write_head(kernel, exchange, group)
@@ -325,7 +250,6 @@ def _write_head(kernel: Kernel, exchange: Exchange, group: int) -> None:
     words = exchange.outgoing
     first = other.first_word
     words[first + LENGTH].value = other.words * WORD_BYTES
-    words[first + CHECKSUM].value = 0
     words[first + GENERATION].value = state.generation
     words[first + WINDOW].value = other.sent
     words[first + ORDER].value = state.order
@@ -386,7 +310,7 @@ def read_frame(kernel: Kernel, exchange: Exchange, group: int) -> int:
     """Take over what the frame of a group brings.
 
     Returns:
-        What the hub says (READY, ENDED, STOPPED), of a leaf READY; or ROOM, or STRANGE.
+        What the hub says (READY, ENDED, STOPPED), of a leaf READY; or NO_ROOM, or STRANGE.
     """
     words = exchange.incoming
     other = exchange.groups[group]
@@ -396,11 +320,13 @@ def read_frame(kernel: Kernel, exchange: Exchange, group: int) -> int:
     ):
         return STRANGE
     if _lacks_room(kernel, exchange):
-        return ROOM
+        return NO_ROOM
     other.received += 1
     _take_rows(kernel, exchange)
     if group == HUB:
         kernel.context[0].horizon_us = words[TIME].value
+        if words[ORDER].value == READY:
+            exchange.state[0].windows += 1
         return words[ORDER].value
     other.next_us = words[TIME].value
     return READY

@@ -7,7 +7,6 @@ it theirs.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
@@ -32,14 +31,15 @@ from tidegauge.kernel import (
     close_process,
     end_fault,
     heal_process,
-    run_until,
+    run_windows,
 )
 from tidegauge.log_directories import LogDirectories
-from tidegauge.replication.compiled import COMPILED, entry_point, rule
+from tidegauge.replication.compiled import COMPILED, rule
 from tidegauge.replication.records import Records, column, new_records
 from tidegauge.simulation.client_state import Clients
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.events import new_event, push, set_timer
+from tidegauge.simulation.exchange_state import NO_ROOM, RECEIVES
 from tidegauge.simulation.frame_exchange import FrameExchange
 from tidegauge.simulation.frames import (
     CHANGES,
@@ -50,7 +50,6 @@ from tidegauge.simulation.frames import (
     read_frame,
     write_frames,
 )
-from tidegauge.simulation.frames import ROOM as ROOM_FOR_FRAMES
 from tidegauge.simulation.kernel import (
     BROKER,
     CLIENT,
@@ -95,13 +94,6 @@ RowSink = Callable[[NDArray[np.void]], None]
 Reached = Callable[[int], None]
 
 
-# What is called once a window.
-_run_until = entry_point(run_until)
-_plan_window = entry_point(plan_window)
-_write_frames = entry_point(write_frames)
-_read_frame = entry_point(read_frame)
-
-
 @rule
 def plan_timer(kernel: Kernel, process: int, kind: int, time_us: int) -> None:
     """Have a process handle an event of its own at ``time_us``."""
@@ -133,16 +125,11 @@ class Group:
         self.plan = plan
         self.log_directories = LogDirectories(plan, folder)
         self.hosted = sorted(hosted)
-        #: The kernel runs now, for whoever looks from another thread.
-        self.in_kernel = False
-        self._kernel_cpu_ns = 0
-        #: In which it took part.
-        self.windows = 0
         self.reserve = reserve_of(plan)
         self.topology = new_topology(plan)
         self.item_reserve = item_reserve_of(plan)
         self.kernel = new_kernel(plan, set(hosted), self.reserve, self.item_reserve)
-        self.exchange: FrameExchange | None = None
+        self.exchange = FrameExchange(plan, [self.hosted], 0, 0)
         self.brokers = new_brokers(plan, self.topology, self.reserve)
         self.plane = new_control_plane(plan)
         self.clients = new_clients(plan)
@@ -157,9 +144,19 @@ class Group:
         return int(self.kernel.context[0].handled)
 
     @property
+    def in_kernel(self) -> bool:
+        """Whether events are handled now, for whoever looks from another thread."""
+        return bool(self.exchange.state.in_kernel)
+
+    @property
     def kernel_cpu_seconds(self) -> float:
         """CPU time of the kernel so far."""
-        return self._kernel_cpu_ns / 1e9
+        return int(self.exchange.state.kernel_cpu_ns) / 1e9
+
+    @property
+    def windows(self) -> int:
+        """In how many windows it took part, or at the hub how many there were."""
+        return int(self.exchange.state.windows)
 
     @property
     def horizon_us(self) -> int:
@@ -169,29 +166,31 @@ class Group:
     def run_to(self, horizon_us: int, sink: RowSink, reached: Reached | None = None) -> None:
         """Handle every event earlier than ``horizon_us``: of a group that is alone."""
         self.kernel.context[0].horizon_us = horizon_us
-        self.run_window(sink, reached)
+        self.exchange.state.windows += 1
+        self.run(sink, reached)
         self.drain(sink)
 
-    def run_window(self, sink: RowSink, reached: Reached | None = None) -> None:
+    def run(self, sink: RowSink, reached: Reached | None = None) -> int:
         """Handle every event earlier than the horizon, which is set by the hub.
 
-        Rows are handed on only where room for more is needed.
+        With links this goes on, window by window, until the driver is wanted. Rows are handed on
+        only where room for more is needed.
+
+        Returns:
+            HORIZON; with links the reason why the driver is wanted (``exchange_state.py``).
         """
-        self.windows += 1
         while True:
-            begun = time.thread_time_ns()
-            self.in_kernel = True
-            why = _run_until(*self.views, _BUDGET)
-            self.in_kernel = False
-            self._kernel_cpu_ns += time.thread_time_ns() - begun
+            why = int(run_windows(*self.views, self.exchange.view, _BUDGET))
             if why == ROOM:
                 self.make_room(sink)
             elif why == FILES:
                 self.log_directories.exchange(self.brokers)
                 self.kernel.context[0].files_due = False
                 self.views = self._make_views()
+            elif why == NO_ROOM:
+                self._make_room_for_frames()
             elif why != BUDGET:
-                break
+                return why
             if reached is not None:
                 reached(int(self.kernel.context[0].time_us))
 
@@ -254,17 +253,16 @@ class Group:
 
     def plan_window(self, end_us: int) -> int:
         """At the hub: choose who goes on, and how far; READY, ENDED or STOPPED."""
-        return int(_plan_window(self.views[0], self._exchange.view, end_us))
+        return int(plan_window(self.views[0], self.exchange.view, end_us))
 
     def write_frames(self) -> list[tuple[int, memoryview]]:
         """Frames for those groups that are to have one now, by number.
 
         What was to be sent is forgotten here. They lie where the next ones will be written.
         """
-        exchange = self._exchange
-        while _write_frames(self.views[0], exchange.view) == ROOM_FOR_FRAMES:
-            exchange.make_room(0, 0)
-        return exchange.frames()
+        while write_frames(self.views[0], self.exchange.view) == NO_ROOM:
+            self.exchange.make_room(0, 0)
+        return self.exchange.frames()
 
     def read_frame(self, group: int, incoming: NDArray[np.int64]) -> int:
         """Take over what the frame of a group brings.
@@ -272,45 +270,49 @@ class Group:
         Returns:
             What the hub says: READY, ENDED, STOPPED; of a leaf READY; or STRANGE.
         """
-        exchange = self._exchange
-        exchange.look_at(incoming)
-        while (said := _read_frame(self.views[0], exchange.view, group)) == ROOM_FOR_FRAMES:
-            changes, commits = int(incoming[CHANGES]), int(incoming[COMMITS])
-            enlarge_kernel(
-                self.kernel,
-                self.reserve + int(incoming[EVENTS]),
-                self.item_reserve + int(incoming[ITEMS]),
-            )
-            enlarge_metadata(self.kernel, self.reserve + changes)
-            enlarge_commits(self.kernel, self.reserve + commits)
-            exchange.make_room(changes, commits)
-            self.views = self._make_views()
+        self.exchange.look_at(incoming)
+        while (said := read_frame(self.views[0], self.exchange.view, group)) == NO_ROOM:
+            self._make_room_for_incoming()
         return int(said)
+
+    def _make_room_for_frames(self) -> None:
+        """Enlarge what is too small for the frame that came in, or for those that go out."""
+        if self.exchange.state.phase == RECEIVES:
+            self._make_room_for_incoming()
+        else:
+            self.exchange.make_room(0, 0)
+
+    def _make_room_for_incoming(self) -> None:
+        incoming = self.exchange.incoming
+        changes, commits = int(incoming[CHANGES]), int(incoming[COMMITS])
+        enlarge_kernel(
+            self.kernel,
+            self.reserve + int(incoming[EVENTS]),
+            self.item_reserve + int(incoming[ITEMS]),
+        )
+        enlarge_metadata(self.kernel, self.reserve + changes)
+        enlarge_commits(self.kernel, self.reserve + commits)
+        self.exchange.make_room(changes, commits)
+        self.views = self._make_views()
 
     def ask_to_stop(self) -> None:
         """At the hub: have all groups stop; may be called from another thread."""
-        self._exchange.state.asked_to_stop = True
+        self.exchange.state.asked_to_stop = True
 
     @property
     def earliest_us(self) -> int:
         """At the hub: everything has been handled in all groups that is due before this time."""
-        return int(self._exchange.state.earliest_us)
+        return int(self.exchange.state.earliest_us)
 
     @property
     def goes(self) -> bool:
         """At the hub: whether it has something to do itself in this window."""
-        return self._exchange.hub_goes()
-
-    @property
-    def _exchange(self) -> FrameExchange:
-        assert self.exchange is not None, "there is one group alone"
-        return self.exchange
+        return self.exchange.hub_goes()
 
     # Its tables.
 
     def _make_views(self) -> tuple[Kernel, Topology, Brokers, ControlPlane, Clients]:
-        if self.exchange is not None:
-            self.exchange.see(self.kernel)
+        self.exchange.see(self.kernel)
         return (
             self.kernel.view,
             self.topology.view,
@@ -345,7 +347,9 @@ class Group:
         ]
         context = kernel.context[0]
         # What other groups have still to be told is looked at there.
-        is_told = self.exchange is None or context.first_unsent_change == context.metadata_changes
+        is_told = self.exchange.is_alone or (
+            context.first_unsent_change == context.metadata_changes
+        )
         if is_told and all(position.controller_epoch >= 0 for position in known):
             places = [needed_from(position) for position in known]
             compact_changes(kernel.view, *min(places, default=(_LAST_EPOCH, 0)))

@@ -31,8 +31,17 @@ from tidegauge.group_states import new_states
 from tidegauge.liveness import RESTART_US
 from tidegauge.loop_sampler import LoopSampler
 from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.simulation.exchange_state import (
+    AWAITS,
+    DAMAGED,
+    PACED,
+    REPORTS,
+    STOPPED,
+    STRANGE,
+    UNSENT,
+)
 from tidegauge.simulation.frame_links import FrameError, FrameLinks, LinkError
-from tidegauge.simulation.frames import READY, STOPPED, STRANGE
+from tidegauge.simulation.frames import LENGTH
 from tidegauge.simulation.handshake import Address, Reception, dial
 from tidegauge.simulation.judged_rows import judged_rows
 from tidegauge.simulation.kernel import HUB
@@ -42,6 +51,12 @@ from tidegauge.simulation.trace_file import TraceWriter
 
 #: How long the one who runs waits between two looks whether a report is made.
 _LET_IN_S = 0.0002
+
+#: What can be wrong with a frame that came as a whole.
+_WRONG = {
+    int(DAMAGED): "is damaged: it has a checksum that does not match",
+    int(STRANGE): "is of another generation or window",
+}
 
 # How long rows wait at most for a frame of the trace to be full: at first, and later on, when
 # frames that are hardly begun would be many. When an actor dies they are missing.
@@ -123,17 +138,15 @@ class HostedGroup:
         self._pace = Pace(place.speed) if paced and place.speed is not None else None
         self._stops = threading.Event()
         self._sampler = LoopSampler([self._group])
-        self._windows = 0
-        self._exchange_cpu_seconds = 0.0
-        self._other_cpu_seconds = 0.0
+        #: CPU time of this thread when it came to run, and in all that it has run.
         self._cpu_since_ns = 0
+        self._cpu_ns = 0
         self._trace_bytes = _Bytes()
         self._writer = TraceWriter(self._trace_bytes)
         self._flush_period_s = _FIRST_FLUSH_S
         self._next_flush = time.monotonic() + _FIRST_FLUSH_S
-        #: Held by the thread that runs, unless it waits for a frame; and that a report is wanted.
+        #: Held by the thread that runs, unless it waits for a frame.
         self._running = threading.Lock()
-        self._wanted = False
         #: What the next report takes along.
         self._rows: list[NDArray[np.void]] = []
 
@@ -158,15 +171,15 @@ class HostedGroup:
             end = dial(hub, place.number, place.names, place.key, place.generation, node=self._node)
             ends = {int(HUB): end}
         self._links = FrameLinks(ends, place.names)
+        self._group.exchange.link(self._links.descriptors())
 
     def run_to(self, end_us: int) -> Outcome:
         """Handle every event earlier than ``end_us``, in windows with all others."""
-        run = self._run_hub if self._place.number == HUB else self._run_leaf
         self._running.acquire()
         self._cpu_since_ns = time.thread_time_ns()
         try:
             with self._sampler:
-                return Outcome(run(end_us) == STOPPED)
+                return Outcome(self._run(end_us) == STOPPED)
         except LinkError as error:
             self._links.close()
             return Outcome(False, str(error))
@@ -178,67 +191,54 @@ class HostedGroup:
             self._add_up()
             self._running.release()
 
-    def _run_hub(self, end_us: int) -> int:
-        """Let groups go until the end, or until somebody wants to stop."""
-        group, links = self._group, self._links
+    def _run(self, end_us: int) -> int:
+        """Go from window to window, and see to what they cannot do themselves."""
+        state = self._group.exchange.state
+        state.end_us = end_us
         # The liveness phase is nothing to watch.
-        pace = self._pace if end_us <= self._plan.scenario.duration_us else None
-        awaited = list(range(1, len(self._place.names)))
+        state.paced = self._pace is not None and end_us <= self._plan.scenario.duration_us
         while True:
-            for leaf in awaited:
-                self._receive(leaf)
-            said = group.plan_window(end_us)
-            if pace is not None and said != STOPPED:
-                self._wait_for(pace, min(group.earliest_us, end_us))
-            frames = group.write_frames()
-            for leaf, frame in frames:
-                links.send(leaf, frame)
-            if said != READY:
-                return said
-            self._windows += 1
-            if group.goes:
-                group.run_window(self._take)
-            awaited = [leaf for leaf, _ in frames]
-            if self._wanted:
+            why = self._group.run(self._take)
+            if why == AWAITS:
+                self._receive(int(state.peer))
+            elif why == UNSENT:
+                self._links.send_rest(int(state.peer), self._group.exchange.unsent())
+            elif why == PACED:
+                self._wait_for(min(self._group.earliest_us, end_us))
+            elif why == REPORTS:
                 self._let_in()
+            elif why in _WRONG:
+                name = self._place.names[state.peer]
+                raise FrameError(f"a frame of {name} {_WRONG[why]}", int(state.peer))
+            else:
+                return why
 
-    def _run_leaf(self, _end_us: int) -> int:
-        """Go on whenever the hub says so, until it says that this is the end."""
-        group, links = self._group, self._links
-        while True:
-            ((_, frame),) = group.write_frames()
-            links.send(HUB, frame)
-            said = self._receive(HUB)
-            if said != READY:
-                return said
-            self._windows += 1
-            group.run_window(self._take)
-            if self._wanted:
-                self._let_in()
-
-    def _receive(self, sender: int) -> int:
-        """Wait for a frame, and take over what it brings; reports may be made meanwhile."""
+    def _receive(self, sender: int) -> None:
+        """Wait for a frame; reports may be made meanwhile."""
+        exchange = self._group.exchange
+        self._add_up()
         self._running.release()
         try:
-            self._links.receive(sender)
+            place = self._links.receive_rest(
+                sender, exchange.incoming, int(exchange.state.received_bytes)
+            )
         finally:
             self._running.acquire()
-        said = self._group.read_frame(sender, self._links.incoming)
-        if said == STRANGE:
-            name = self._place.names[sender]
-            raise FrameError(f"{name} has sent a frame of another generation or window", sender)
-        return said
+        exchange.look_at(place)
+        exchange.state.received_bytes = place[LENGTH]
 
-    def _wait_for(self, pace: Pace, time_us: int) -> None:
+    def _wait_for(self, time_us: int) -> None:
         """Let real time catch up; reports may be made meanwhile."""
+        assert self._pace is not None
         self._running.release()
-        pace.wait_for(time_us, self._stops)
+        self._pace.wait_for(time_us, self._stops)
         self._running.acquire()
 
     def _let_in(self) -> None:
         """Let whoever makes a report do so between two windows."""
+        self._add_up()
         self._running.release()
-        while self._wanted:
+        while self._group.exchange.state.report_wanted:
             time.sleep(_LET_IN_S)
         self._running.acquire()
 
@@ -248,11 +248,10 @@ class HostedGroup:
         self._rows.append(judged_rows(rows))
 
     def _add_up(self) -> None:
-        """How much of the thread's time the exchange has taken: neither the kernel nor waiting."""
-        spent = (time.thread_time_ns() - self._cpu_since_ns) / 1e9
-        other = self._group.kernel_cpu_seconds + self._links.waiting_cpu_ns / 1e9
-        self._exchange_cpu_seconds += spent - (other - self._other_cpu_seconds)
-        self._other_cpu_seconds = other
+        """Note how much CPU time this thread has taken."""
+        now_ns = time.thread_time_ns()
+        self._cpu_ns += now_ns - self._cpu_since_ns
+        self._cpu_since_ns = now_ns
 
     def heal(self, time_us: int) -> None:
         """Begin the liveness phase in all processes of this group."""
@@ -296,9 +295,10 @@ class HostedGroup:
 
         It is made between two windows, or while the group waits for a frame.
         """
-        self._wanted = True
+        state = self._group.exchange.state
+        state.report_wanted = True
         with self._running:
-            self._wanted = False
+            state.report_wanted = False
             self._group.drain(self._take)
             rows, self._rows = self._rows, []
             if time.monotonic() > self._next_flush:
@@ -307,14 +307,7 @@ class HostedGroup:
                 self._next_flush = time.monotonic() + self._flush_period_s
             is_hub = self._place.number == HUB
             reached_us = self._group.earliest_us if is_hub else 0
-            figures = GroupFigures(
-                self._place.names[self._place.number],
-                self._group.events,
-                self._windows,
-                self._group.kernel_cpu_seconds,
-                self._exchange_cpu_seconds,
-                self._links.waiting_cpu_ns / 1e9,
-            )
+            figures = self._figures()
         return Report(
             reached_us,
             figures,
@@ -322,6 +315,19 @@ class HostedGroup:
             b"".join(part.tobytes() for part in rows),
             self._trace_bytes.take(),
             [] if self._reception is None else list(self._reception.refused),
+        )
+
+    def _figures(self) -> GroupFigures:
+        """What was handled here, and what it took: the exchange is neither kernel nor waiting."""
+        waiting_seconds = int(self._group.exchange.state.waiting_cpu_ns) / 1e9
+        kernel_seconds = self._group.kernel_cpu_seconds
+        return GroupFigures(
+            self._place.names[self._place.number],
+            self._group.events,
+            self._group.windows,
+            kernel_seconds,
+            max(0.0, self._cpu_ns / 1e9 - kernel_seconds - waiting_seconds),
+            waiting_seconds,
         )
 
     def stop(self) -> None:

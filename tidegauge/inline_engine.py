@@ -23,7 +23,7 @@ from tidegauge.grouping import Grouping
 from tidegauge.liveness import RESTART_US
 from tidegauge.loop_sampler import LoopSampler
 from tidegauge.run_folder import new_trace_file
-from tidegauge.simulation.frames import READY
+from tidegauge.simulation.exchange_state import READY
 from tidegauge.simulation.kernel import HUB
 from tidegauge.simulation.pace import Pace
 from tidegauge.simulation.trace_file import TraceWriter
@@ -135,9 +135,9 @@ class InlineEngine:
             for leaf, frame in frames:
                 self._groups[leaf].read_frame(HUB, np.frombuffer(frame, np.int64))
             if hub.goes:
-                hub.run_window(self._sinks[HUB])
+                hub.run(self._sinks[HUB])
             for leaf, _ in frames:
-                self._groups[leaf].run_window(self._sinks[leaf])
+                self._groups[leaf].run(self._sinks[leaf])
                 self._tell_hub(leaf)
             self._windows += 1
         if pace is not None:

@@ -1,7 +1,8 @@
 """The kernel as it runs: the loop, and the one dispatcher that joins all rooms.
 
 An event is taken, brought to its process, handled, and the next one taken, until the horizon
-is reached or the driver is wanted: to drain rows, to enlarge tables, to show progress.
+is reached. Then the group exchanges frames with others, if it has links, and goes on. The driver
+is wanted to drain rows, to enlarge tables, to show progress, to wait for others.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tidegauge.replication.compiled import code, inner_rule, rule
 from tidegauge.simulation.client_state import Clients
 from tidegauge.simulation.clients import close_client, handle_client_event, stop_client
 from tidegauge.simulation.events import free_event, new_event, pop, take_first
+from tidegauge.simulation.exchange_state import READY, REPORTS, RUNS, Exchange
 from tidegauge.simulation.faults import (
     handle_fault,
     handle_known_fault,
@@ -45,17 +47,51 @@ from tidegauge.simulation.links import arrives, handle_process_release, waits_in
 from tidegauge.simulation.rolling_restarts import take_operator_fault
 from tidegauge.simulation.row_kinds import MESSAGE, REASON_END
 from tidegauge.simulation.rows import new_row, traces_all, write_minor
+from tidegauge.simulation.system_calls import thread_cpu_ns
 from tidegauge.simulation.topology import Topology
+from tidegauge.simulation.windows import end_run, go_to_next_run
 
-# Why the loop returns.
-HORIZON = code(0)  #: no event is due before the horizon
-BUDGET = code(1)  #: it has handled as many as it was asked to
-ROOM = code(2)  #: tables have to be enlarged, or rows drained
-FILES = code(3)  #: checkpoints have to be written to files, or read from them
+# Why the loop returns, if it is not for one of the reasons in ``exchange_state.py``.
+HORIZON = code(20)  #: no event is due before the horizon, and the group has no links
+BUDGET = code(21)  #: it has handled as many as it was asked to
+ROOM = code(22)  #: tables have to be enlarged, or rows drained
+FILES = code(23)  #: checkpoints have to be written to files, or read from them
 
 
 @rule
-def run_until(
+def run_windows(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    plane: ControlPlane,
+    clients: Clients,
+    exchange: Exchange,
+    budget: int,
+) -> int:
+    """Handle events, window by window if there are links; why it returns.
+
+    In a window it handles at most ``budget`` events before it returns.
+    """
+    state = exchange.state[0]
+    while True:
+        if state.phase == RUNS:
+            state.in_kernel = True
+            begun_ns = thread_cpu_ns(exchange.clock)
+            why = _run_until(kernel, topology, brokers, plane, clients, budget)
+            state.kernel_cpu_ns += thread_cpu_ns(exchange.clock) - begun_ns
+            state.in_kernel = False
+            if why != HORIZON or not state.linked:
+                return why
+            end_run(exchange)
+            if state.report_wanted:
+                return REPORTS
+        why = go_to_next_run(kernel, exchange)
+        if why != READY:
+            return why
+
+
+@inner_rule
+def _run_until(
     kernel: Kernel,
     topology: Topology,
     brokers: Brokers,

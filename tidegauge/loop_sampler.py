@@ -57,7 +57,9 @@ class LoopSampler:
 
     def _sample(self) -> None:
         while not self._over.wait(_PERIOD_S):
-            running = next((group for group in self._groups if group.in_kernel), None)
+            running = next(
+                (group for group in self._groups if group.exchange.state.in_kernel), None
+            )
             kind = _ELSEWHERE
             if running is not None:
                 kind = KINDS[self._roles[int(running.kernel.context[0].handling)]]

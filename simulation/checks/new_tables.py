@@ -86,11 +86,15 @@ def new_figures(plan: ClusterPlan) -> Figures:
     figures.count[0].ends_us = plan.scenario.duration_us
     figures.count[0].faults = faults
     column(figures.partitions, "leader")[:] = NONE
+    capped = [
+        rules_of(*plan.scenario.release_of(broker)).min_isr_capped_by_replicas
+        for broker in plan.brokers
+    ]
     for number, planned in enumerate(plan.partitions):
         partition = figures.partitions[number]
-        leader = plan.brokers[planned.replicas[0]]
-        capped = rules_of(*plan.scenario.release_of(leader)).min_isr_capped_by_replicas
-        partition.most_insync_replicas = len(planned.replicas) if capped else _NEVER_CAPPED
+        partition.most_insync_replicas = (
+            len(planned.replicas) if capped[planned.replicas[0]] else _NEVER_CAPPED
+        )
         wanted = planned.min_insync_replicas
         partition.min_insync_replicas = min(wanted, partition.most_insync_replicas)
     return figures

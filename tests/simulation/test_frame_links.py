@@ -1,4 +1,4 @@
-"""Frames between a hub and its leaves: of any length, by turns, and what is not a frame."""
+"""What has to wait on a link: frames in pieces, what is not a frame, ends that are gone."""
 
 from __future__ import annotations
 
@@ -6,48 +6,37 @@ import pickle
 import socket
 import struct
 import time
-import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from threads import beside
 from tidegauge.simulation.frame_links import FrameError, FrameLinks, LinkBroken
 
-NAMES = ["controller", "brokers 1, 4", "brokers 2, 3", "clients"]
-LEAVES = (1, 2, 3)
+NAMES = ["controller", "brokers 1, 4", "brokers 2, 3"]
 
 Two = tuple[FrameLinks, socket.socket, socket.socket]
 
 
-def frame(*words: int, length_words: int = 0) -> memoryview:
-    """A frame that is still without length and checksum."""
-    return memoryview(bytearray(np.array([0, 0, *words, *[7] * length_words]).tobytes()))
-
-
 def whole(*words: int, length_words: int = 0) -> bytes:
-    """A frame as it is on its way."""
-    rest = bytes(frame(*words, length_words=length_words)[16:])
-    return struct.pack("<qq", 16 + len(rest), zlib.crc32(rest)) + rest
+    """A frame as it is on its way: ten words of a head, and what follows."""
+    rest = [0] * 9 + list(words) + [7] * length_words
+    return np.array([8 * (1 + len(rest)), *rest], np.int64).tobytes()
 
 
-def words_of(links: FrameLinks) -> list[int]:
-    """What the last frame brought."""
-    words: list[int] = links.incoming[2 : int(links.incoming[0]) // 8].tolist()
+def place_of(words: int = 64) -> NDArray[np.int64]:
+    """Where a frame may come in."""
+    return np.zeros(words, np.int64)
+
+
+def words_of(place: NDArray[np.int64]) -> list[int]:
+    """What the frame there brought behind its head."""
+    words: list[int] = place[10 : int(place[0]) // 8].tolist()
     return words
-
-
-def star() -> list[FrameLinks]:
-    """The hub's links, then those of each leaf."""
-    pairs = {leaf: socket.socketpair() for leaf in LEAVES}
-    hub = FrameLinks({leaf: pairs[leaf][0] for leaf in LEAVES}, NAMES)
-    return [
-        hub,
-        *(FrameLinks({0: pairs[leaf][1]}, NAMES) for leaf in LEAVES),
-    ]
 
 
 @pytest.fixture
@@ -62,122 +51,48 @@ def two() -> Iterator[Two]:
     theirs_2.close()
 
 
-def test_a_hub_and_three_leaves_take_turns() -> None:
-    hub, *leaves = star()
-    turns = 300
-
-    def run_hub() -> list[list[int]]:
-        came = []
-        for turn in range(turns):
-            for leaf in LEAVES:
-                hub.receive(leaf)
-                came.append(words_of(hub))
-            for leaf in LEAVES:
-                hub.send(leaf, frame(leaf, turn, length_words=turn))
-        return came
-
-    def run_leaf(leaf: int) -> list[list[int]]:
-        links = leaves[leaf - 1]
-        came = []
-        for turn in range(turns):
-            links.send(0, frame(-leaf, turn, length_words=leaf * turn))
-            links.receive(0)
-            came.append(words_of(links))
-        return came
-
-    of_hub = beside(run_hub)
-    of_leaves = {leaf: beside(partial(run_leaf, leaf)) for leaf in LEAVES}
-    assert of_hub.result(15) == [
-        [-leaf, turn, *[7] * (leaf * turn)] for turn in range(turns) for leaf in LEAVES
-    ]
-    for leaf, future in of_leaves.items():
-        assert future.result(15) == [[leaf, turn, *[7] * turn] for turn in range(turns)]
-    for links in (hub, *leaves):
-        links.close()
+def test_a_frame_that_has_not_come_is_waited_for(two: Two) -> None:
+    links, _, second = two
+    waiting = beside(partial(links.receive_rest, 2, place_of(), 0))
+    time.sleep(0.05)
+    assert not waiting.done()
+    second.sendall(whole(5, 6))
+    assert words_of(waiting.result(5)) == [5, 6]
 
 
-def test_frames_of_ten_megabytes_go_both_ways() -> None:
-    hub, *leaves = star()
-    length_words = 10_000_000 // 8
-
-    def run_leaf(leaf: int) -> list[int]:
-        links = leaves[leaf - 1]
-        links.send(0, frame(leaf, length_words=length_words))
-        links.receive(0)
-        return words_of(links)
-
-    # All send at once; the hub reads them one by one, and last the one that sent first.
-    running = {leaf: beside(partial(run_leaf, leaf)) for leaf in LEAVES}
-    for leaf in reversed(LEAVES):
-        receiving = beside(partial(hub.receive, leaf))
-        receiving.result(10)
-        assert words_of(hub) == [leaf, *[7] * length_words]
-    for leaf in LEAVES:
-        sending = beside(partial(hub.send, leaf, frame(-leaf, length_words=length_words)))
-        sending.result(10)
-    for leaf, future in running.items():
-        assert future.result(10) == [-leaf, *[7] * length_words]
-    for links in (hub, *leaves):
-        links.close()
-
-
-def test_a_longer_frame_enlarges_the_array(two: Two) -> None:
+def test_a_longer_frame_gets_a_larger_place(two: Two) -> None:
     links, first, second = two
-    assert len(links.incoming) == 8192
-    first.sendall(whole(1, length_words=8192 - 3))
-    links.receive(1)
-    assert len(links.incoming) == 8192
-    sent = beside(partial(second.sendall, whole(2, 20, length_words=20_000)))
-    beside(partial(links.receive, 2)).result(5)
+    place = place_of()
+    second.sendall(whole(length_words=54))
+    assert links.receive_rest(2, place, 0) is place
+    sent = beside(partial(first.sendall, whole(2, 20, length_words=200_000)))
+    larger = beside(partial(links.receive_rest, 1, place, 0)).result(5)
     sent.result(5)
-    assert len(links.incoming) == 32_768
-    assert words_of(links) == [2, 20, *[7] * 20_000]
-    first.sendall(whole(1, 11))
-    links.receive(1)
-    assert words_of(links) == [1, 11]
-    assert len(links.incoming) == 32_768
+    assert words_of(larger) == [2, 20, *[7] * 200_000]
 
 
 def test_a_frame_may_come_in_pieces(two: Two) -> None:
     links, first, _ = two
-    for words in ((1, 10), (2, 20)):
-        done = beside(partial(links.receive, 1))
-        sent = whole(*words)
-        for piece in (sent[:5], sent[5:16], sent[16:20]):
-            first.sendall(piece)
-            time.sleep(0.02)
-        assert not done.done()
-        first.sendall(sent[20:])
-        done.result(5)
-        assert words_of(links) == list(words)
+    sent = whole(1, 10)
+    place = place_of()
+    # The first of them came when nobody had to wait yet.
+    place.view(np.uint8)[:5] = np.frombuffer(sent[:5], np.uint8)
+    done = beside(partial(links.receive_rest, 1, place, 5))
+    for piece in (sent[5:16], sent[16:81]):
+        first.sendall(piece)
+        time.sleep(0.02)
+    assert not done.done()
+    first.sendall(sent[81:])
+    assert words_of(done.result(5)) == [1, 10]
 
 
-def test_a_frame_without_words_is_a_frame(two: Two) -> None:
-    links, first, _ = two
-    links.send(1, frame())
-    assert first.recv(100) == whole()
-    first.sendall(whole())
-    links.receive(1)
-    assert words_of(links) == []
-
-
-@pytest.mark.parametrize(
-    ("damaged", "what"),
-    [
-        (whole(1, 2)[:-1] + b"\xff", "a checksum that does not match"),
-        (struct.pack("<qq", 8, 0), "a length of 8 bytes"),
-        (struct.pack("<qq", 0, 0), "a length of 0 bytes"),
-        (struct.pack("<qq", -8, 0), "a length of -8 bytes"),
-        (struct.pack("<qq", 17, 0) + b"\0", "a length of 17 bytes"),
-        (struct.pack("<qq", (1 << 30) + 8, 0), "a length of 1073741832 bytes"),
-    ],
-    ids=["checksum", "short", "none", "negative", "odd", "long"],
-)
-def test_a_damaged_frame_names_its_sender(two: Two, damaged: bytes, what: str) -> None:
+@pytest.mark.parametrize("length", [0, -8, 72, 81, (1 << 30) + 8])
+def test_what_has_a_strange_length_is_no_frame(two: Two, length: int) -> None:
     links, _, second = two
-    second.sendall(damaged)
-    with pytest.raises(FrameError, match=f"brokers 2, 3 is damaged: it has {what}") as caught:
-        links.receive(2)
+    second.sendall(struct.pack("<q", length) + bytes(72))
+    what = f"brokers 2, 3 is damaged: it has a length of {length} bytes"
+    with pytest.raises(FrameError, match=what) as caught:
+        links.receive_rest(2, place_of(), 0)
     assert caught.value.group == 2
 
 
@@ -186,32 +101,31 @@ def test_what_comes_behind_a_frame_is_an_error(two: Two, behind: bytes) -> None:
     links, first, _ = two
     first.sendall(whole(1) + behind)
     with pytest.raises(FrameError, match=r"brokers 1, 4 sent more than a frame") as caught:
-        links.receive(1)
+        links.receive_rest(1, place_of(), 0)
     assert caught.value.group == 1
 
 
 def test_a_leaf_that_closes_is_named(two: Two) -> None:
     links, first, second = two
-    waiting = beside(partial(links.receive, 2))
+    waiting = beside(partial(links.receive_rest, 2, place_of(), 0))
     time.sleep(0.05)
     second.close()
     with pytest.raises(LinkBroken, match="the link to brokers 2, 3 is broken: the other") as caught:
         waiting.result(1)
     assert caught.value.group == 2
     with pytest.raises(LinkBroken, match="brokers 2, 3 is broken: Broken pipe"):
-        links.send(2, frame(0))
+        links.send_rest(2, memoryview(whole()))
     first.sendall(whole(1, 2)[:20])
     first.close()
     with pytest.raises(LinkBroken, match="the link to brokers 1, 4"):
-        links.receive(1)
+        links.receive_rest(1, place_of(), 0)
 
 
 def test_the_last_frame_of_a_leaf_that_closes_is_not_lost(two: Two) -> None:
     links, first, _ = two
     first.sendall(whole(1, 10))
     first.close()
-    links.receive(1)
-    assert words_of(links) == [1, 10]
+    assert words_of(links.receive_rest(1, place_of(), 0)) == [1, 10]
 
 
 def test_a_reset_breaks_the_link() -> None:
@@ -223,32 +137,21 @@ def test_a_reset_breaks_the_link() -> None:
         theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         theirs.close()  # with a reset
         with pytest.raises(LinkBroken, match="brokers 1, 4 is broken: Connection reset"):
-            links.receive(1)
+            links.receive_rest(1, place_of(), 0)
 
 
-def test_closing_wakes_who_waits(two: Two) -> None:
-    links, _, _ = two
-    waiting = beside(partial(links.receive, 1))
+def test_what_is_left_of_a_frame_is_sent_when_somebody_reads(two: Two) -> None:
+    links, first, _ = two
+    frame = whole(1, length_words=1_000_000)
+    first.setblocking(True)
+    sending = beside(partial(links.send_rest, 1, memoryview(frame)))
     time.sleep(0.05)
-    links.close()
-    with pytest.raises(LinkBroken, match="closed on this side") as caught:
-        waiting.result(1)
-    assert caught.value.group == 1
-    links.close()
-    with pytest.raises(LinkBroken, match="closed on this side"):
-        links.receive(1)
-    with pytest.raises(LinkBroken, match="closed on this side"):
-        links.send(2, frame(0))
-
-
-def test_closing_wakes_who_sends_to_somebody_who_does_not_read(two: Two) -> None:
-    links, _, _ = two
-    waiting = beside(partial(links.send, 1, frame(0, length_words=1_000_000)))
-    time.sleep(0.05)
-    assert not waiting.done()
-    links.close()
-    with pytest.raises(LinkBroken, match="closed on this side"):
-        waiting.result(1)
+    assert not sending.done()
+    received = b""
+    while len(received) < len(frame):
+        received += first.recv(1 << 20)
+    sending.result(5)
+    assert received == frame
 
 
 @pytest.mark.parametrize("kind", [FrameError, LinkBroken])

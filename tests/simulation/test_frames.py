@@ -11,18 +11,8 @@ from tidegauge.group import Group
 from tidegauge.replication.compiled import rule
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.events import add_item, new_event
-from tidegauge.simulation.frames import (
-    ENDED,
-    EVENTS,
-    GENERATION,
-    ITEMS,
-    NEVER_US,
-    READY,
-    STOPPED,
-    STRANGE,
-    TIME,
-    WINDOW,
-)
+from tidegauge.simulation.exchange_state import ENDED, NEVER_US, READY, STOPPED, STRANGE
+from tidegauge.simulation.frames import EVENTS, GENERATION, ITEMS, TIME, WINDOW
 from tidegauge.simulation.kernel import HUB, NONE, Kernel
 from tidegauge.simulation.kinds import FETCH
 from tidegauge.simulation.links import send
@@ -166,7 +156,7 @@ def test_a_group_that_has_nothing_to_do_is_left_alone(hub_and_leaf: tuple[Group,
     hub.plan_window(10_000_000)
     assert hub.horizon_us == 2000, "the leaf gets it at 1 ms, and its answer takes as long"
     assert hub.write_frames() == []
-    hub.run_window(lambda _: None)
+    hub.run(lambda _: None)
     hub.plan_window(10_000_000)
     frame = frame_of(hub)
     assert (frame[EVENTS], leaf.read_frame(HUB, frame)) == (1, READY)
@@ -207,7 +197,7 @@ def test_a_message_between_two_leaves_goes_through_the_hub() -> None:
         hub.read_frame(leaf, idle)
     hub.plan_window(10_000_000)
     assert hub.write_frames() == []
-    hub.run_window(lambda _: None)
+    hub.run(lambda _: None)
     hub.plan_window(10_000_000)
     broker.read_frame(HUB, frame_of(hub))
     assert [(request, offsets) for _, request, offsets in waiting(broker)] == [(102, [3000, 4000])]
