@@ -34,7 +34,8 @@ throttles in /config                        ``replication_throttles.py``
 ==========================================  ================================================
 
 ``state.py`` is all that ZooKeeper and the controllers remember, ``new_tables.py`` its
-beginning. ``controller_actor.py`` is a shell without rules or state in which Ray hosts all of them.
+beginning; ``former_states.py`` has clusters that were there before the run. ``controller_actor.py``
+is a shell without rules or state in which Ray hosts all of them.
 **To add an event of the controller**: its name in ``phases.py``, a file with its
 phases, a branch in ``event_queue.py``.
 

@@ -31,7 +31,7 @@ from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.new_tables import chain_free, empty_lists, new_rules
 from tidegauge.simulation.scenario_settings import THROTTLED_RATES
 from tidegauge.simulation.throttled_replicas import throttled_partitions
-from tidegauge.simulation.topology import FIXED_ZNODES, NOTIFICATIONS_ZNODE
+from tidegauge.simulation.topology import CONTROLLER_ZNODE, FIXED_ZNODES, NOTIFICATIONS_ZNODE
 
 _NOTIFICATION_ROOM = 64
 #: Fewer free watches than this are too few, for each broker: a controller sets seven at most.
@@ -87,7 +87,26 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
         plane.znodes[parent].exists = True
     if plan.log_dir_znodes > 0:
         plane.znodes[log_dir_events].exists = True
+    _set_former_states(plan, plane)
     return plane
+
+
+def _set_former_states(plan: ClusterPlan, plane: ControlPlane) -> None:
+    """Have ready what ZooKeeper holds as the run begins (``former_states.py``)."""
+    first_topic = int(FIXED_ZNODES) + len(plan.brokers)
+    first_state = first_topic + len(plan.scenario.topics)
+    for number, partition in enumerate(plan.partitions):
+        if partition.state is None:
+            continue
+        plane.znodes[first_topic + partition.topic_number].was_there = True
+        slots = {plan.brokers[broker]: slot for slot, broker in enumerate(partition.slots)}
+        node = plane.znodes[first_state + number]
+        node.was_there = True
+        node.leader = NONE if partition.state.leader is None else slots[partition.state.leader]
+        node.leader_epoch = partition.state.leader_epoch
+        node.isr = pack(slots[broker] for broker in partition.state.isr)
+    if plan.was_there_before:
+        plane.znodes[CONTROLLER_ZNODE].was_there = True
 
 
 def new_assignments(plan: ClusterPlan) -> Records[Assignment]:

@@ -18,6 +18,8 @@ class Znode(Record):
     """One znode: what its path holds, who owns it, who watches it."""
 
     exists: flag
+    #: It is there as the run begins, with the data that is here already.
+    was_there: flag
     #: Version of its data.
     version: i64
     #: The transaction that created it (czxid).

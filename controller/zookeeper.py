@@ -11,6 +11,7 @@ writes that follow each other closely are pipelined. Sessions are in ``sessions.
 from __future__ import annotations
 
 from tidegauge.controller.assignments import begin_assignments, list_assignments, store_assignments
+from tidegauge.controller.former_states import end_former_session, restore_former_states
 from tidegauge.controller.replication_throttles import (
     has_throttles,
     tell_throttles,
@@ -163,6 +164,10 @@ def take_zookeeper_fault(
 
 @inner_rule
 def _tick(kernel: Kernel, topology: Topology, plane: ControlPlane, zookeeper: int) -> None:
+    if kernel.context[0].time_us == 0:
+        restore_former_states(kernel, plane, zookeeper)
+    else:
+        end_former_session(kernel, topology, plane, zookeeper)
     check_sessions(kernel, topology, plane, zookeeper)
     tick_us = plane.ensemble[0].tick_us
     due_us = (kernel.context[0].time_us // tick_us + 1) * tick_us

@@ -319,6 +319,8 @@ class BatchPool(Record):
     #: How many clients and steps there are.
     clients: i64
     steps: i64
+    #: So many brokers have to be registered before topics are created.
+    brokers_awaited: i64
 
 
 class Clients(Tables):

@@ -14,10 +14,13 @@ from typing import NamedTuple
 from tidegauge.simulation.java_hash import java_abs, java_hash
 from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, ZOOKEEPER
 from tidegauge.simulation.scenario import Scenario
+from tidegauge.simulation.scenario_cluster import PartitionState
 from tidegauge.simulation.scenario_faults import (
     HOST,
+    CrashFault,
     Endpoint,
     Fault,
+    PowerLossFault,
     RestartFault,
     RollingRestartFault,
     Selector,
@@ -67,6 +70,8 @@ class PlannedPartition(NamedTuple):
     min_insync_replicas: int
     unclean_leader_election: bool
     record_bytes: int
+    #: Leader and ISR as the run begins, if it was there before.
+    state: PartitionState | None
 
 
 class PlannedClient(NamedTuple):
@@ -159,6 +164,7 @@ class ClusterPlan:
                         int(effective["min.insync.replicas"]),
                         bool(effective["unclean.leader.election.enable"]),
                         record_bytes,
+                        topic.state.get(number),
                     )
                 )
         return tuple(planned)
@@ -171,6 +177,21 @@ class ClusterPlan:
             if topic in group.topics
         ]
         return max(sizes, default=_DEFAULT_RECORD_BYTES)
+
+    @cached_property
+    def was_there_before(self) -> bool:
+        """Whether the cluster has states from the beginning, and has had a controller."""
+        return any(partition.state is not None for partition in self.partitions)
+
+    @cached_property
+    def down_at_first(self) -> frozenset[int]:
+        """Ids of the brokers that a fault keeps from starting as the run begins."""
+        return frozenset(
+            broker
+            for fault in self.scenario.faults
+            if fault.at_us == 0 and isinstance(fault, CrashFault | PowerLossFault)
+            for broker in self.scenario.brokers_of(fault.brokers)
+        )
 
     @cached_property
     def has_commits(self) -> bool:

@@ -306,6 +306,7 @@ def new_clients(plan: ClusterPlan) -> Clients:
     clients.pool[0].free_batch = NONE
     clients.pool[0].clients = len(plan.clients)
     clients.pool[0].steps = len(plan.scenario.steps)
+    clients.pool[0].brokers_awaited = len(plan.brokers) - len(plan.down_at_first)
     enlarge_clients(clients)
     first_target = 0
     for number, planned in enumerate(plan.clients):

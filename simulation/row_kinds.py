@@ -138,6 +138,9 @@ CONSUMER_SAMPLED = code(90)
 OFFSET_COMMITTED = code(91)
 BROKER_SAMPLED = code(92)
 
+#: Who wrote a znode that was there before the run.
+FORMER_WRITER = code(-2)
+
 # fmt: off
 _CANONICAL = (
     (FAULT_BEGAN, "fault_began", "fault kind",
@@ -221,7 +224,7 @@ _CANONICAL = (
      "a broker has closed its session"),
     (ZNODE_CREATED, "znode_created",
      "znode writer leader leader_epoch controller_epoch isr sequence_number",
-     "a znode was created"),
+     "a znode was created, by writer; -1 is the operator, -2 whoever was there before the run"),
     (ZNODE_SET, "znode_set", "znode writer leader leader_epoch controller_epoch isr version",
      "a znode was written"),
     (ZNODE_DELETED, "znode_deleted", "znode writer",

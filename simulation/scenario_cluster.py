@@ -45,6 +45,8 @@ DEFAULT_RACK = "default"
 MOST_LOG_DIRECTORIES = 32
 #: Instead of a duration, where something may not happen at all.
 NEVER = "never"
+#: Instead of a broker, where nobody leads a partition (as kafka-topics writes it).
+NOBODY = "none"
 
 
 def _version_text(value: object) -> object:
@@ -225,6 +227,28 @@ class ZooKeeper(Part):
     )
 
 
+def _nobody(leader: object) -> object:
+    return None if leader == NOBODY else leader
+
+
+class PartitionState(Part):
+    """What ZooKeeper holds of a partition as the run begins."""
+
+    leader: Annotated[BrokerId | None, BeforeValidator(_nobody)] = Field(
+        default=None, description="Id of its leader's broker; none: nobody leads it."
+    )
+    isr: Annotated[Listed[BrokerId], AfterValidator(without_repetition)] = Field(
+        description="Its in-sync replicas, in this order."
+    )
+    leader_epoch: int = Field(default=0, ge=0, lt=2**31, description="Its leader epoch.")
+
+    @model_validator(mode="after")
+    def _is_led_by_one_in_sync(self) -> Self:
+        if self.leader is not None and self.leader not in self.isr:
+            raise ProblemsError([Problem(("leader",), f"broker {self.leader} is not in the ISR")])
+        return self
+
+
 class Topic(Part):
     """A topic that the cluster has from the start on."""
 
@@ -246,7 +270,30 @@ class Topic(Part):
         description="Brokers of each partition, the preferred leader first. Default: Kafka's "
         "round robin over racks and brokers.",
     )
+    state: dict[PartitionKey, PartitionState] = Field(
+        default_factory=dict,
+        description="Leader and ISR of each partition of the assignment as the run begins, with "
+        "all records in all its replicas' logs. The cluster has been there before: its brokers "
+        "come back at once, and the session of the former controller ends with ZooKeeper's first "
+        "tick. Default: a topic that is created once all brokers are there.",
+    )
     settings: Settings = Field(default_factory=dict, description="Settings of the topic.")
+
+    @model_validator(mode="after")
+    def _state_is_that_of_its_replicas(self) -> Self:
+        problems = []
+        if self.state and sorted(self.state) != sorted(self.assignment or ()):
+            problems.append(Problem(("state",), "must name the partitions of the assignment"))
+        for number, state in self.state.items():
+            replicas = (self.assignment or {}).get(number, ())
+            problems += [
+                Problem(("state", number, "isr"), f"broker {broker} has no replica of it")
+                for broker in state.isr
+                if broker not in replicas
+            ]
+        if problems:
+            raise ProblemsError(problems)
+        return self
 
     @model_validator(mode="after")
     def _says_how_many_partitions_and_replicas(self) -> Self:

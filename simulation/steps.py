@@ -96,7 +96,7 @@ _LOOK_PERIOD_US = code(100_000)
 
 @inner_rule
 def begin_operating(kernel: Kernel, topology: Topology, process: int) -> None:
-    """Wait until all brokers are registered, to create the topics then."""
+    """Wait until all brokers that are up are registered, to create the topics then."""
     _ask(kernel, topology, process, ZK_CHILDREN, BROKER_IDS_ZNODE, _OF_TOPICS)
 
 
@@ -115,8 +115,8 @@ def _ask(
 def _create_topics(
     kernel: Kernel, topology: Topology, clients: Clients, client: Client, answer: Event
 ) -> None:
-    """Create the topics that no step creates, as soon as all brokers are registered."""
-    if answer.item_count < topology.sizes[0].brokers:
+    """Create the topics that no step creates, as soon as all brokers that are up are registered."""
+    if answer.item_count < clients.pool[0].brokers_awaited:
         return
     client.topics_created = True
     for topic in range(topology.sizes[0].topics):

@@ -15,6 +15,7 @@ from tidegauge import __version__
 from tidegauge.commands.compile_rules import compile_rules
 from tidegauge.commands.conform import conform_schedules
 from tidegauge.commands.demo import demo
+from tidegauge.commands.describe_cluster import describe_cluster
 from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.run_scenario import run_scenario
 from tidegauge.commands.show_releases import show_releases
@@ -32,6 +33,8 @@ Examples:
   tidegauge releases 2.6     show the rules of a release of Kafka
   tidegauge show RUN --partition orders-0
                              tell what happened to a partition, and why
+  tidegauge describe RUN --at 12s
+                             print topics as kafka-topics.sh does
   tidegauge verify RUN       check the trace of a run against its hash
   tidegauge conform FILE     play what real brokers did, and compare
   tidegauge compile --help   explain one command
@@ -78,6 +81,7 @@ def front_door(
 app.command("compile")(compile_rules)
 app.command("conform")(conform_schedules)
 app.command("demo")(demo)
+app.command("describe")(describe_cluster)
 app.command("reconcile")(reconcile_logs)
 app.command("run")(run_scenario)
 app.command("releases")(show_releases)

@@ -379,7 +379,8 @@ class Group:
             if role == BROKER:
                 self._plan_timer(process, BROKER_START, self._start_us(process))
             elif role == ZOOKEEPER:
-                self._plan_timer(zookeeper, ZK_TICK, plan.scenario.zookeeper.tick_ms * 1000)
+                first_us = 0 if plan.was_there_before else plan.scenario.zookeeper.tick_ms * 1000
+                self._plan_timer(zookeeper, ZK_TICK, first_us)
             elif role == CLIENT:
                 group = plan.clients[plan.processes[process].number].group
                 start_us = 0 if group is None else max(0, group.start_us - _METADATA_LEAD_US)

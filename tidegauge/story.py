@@ -19,6 +19,7 @@ from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation import kinds, zookeeper_errors
 from tidegauge.simulation.row_kinds import (
     CHECKPOINTS,
+    FORMER_WRITER,
     MOMENTS,
     REASONS,
     ROLL_STATES,
@@ -296,6 +297,8 @@ def _writer(names: Names, row: TraceRow, index: int) -> str:
     """Who wrote a znode: a broker by its index, or nobody who has one."""
     if index >= 0:
         return _broker(names, row, index)
+    if index == FORMER_WRITER:
+        return "somebody before the run"
     return "the end of its session" if row.kind == "znode_deleted" else "the operator"
 
 

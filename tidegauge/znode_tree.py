@@ -185,9 +185,9 @@ class ZnodeTree:
         return _json(self._state(row, number))
 
     def _id(self, index: int) -> int:
-        """Id of a broker; nobody (-1) stays nobody."""
+        """Id of a broker; nobody (-1), or nobody of this run, stays nobody."""
         broker = self._names.broker_id(index)
-        return index if broker is None else broker
+        return -1 if broker is None else broker
 
     def _of_broker(self, sort: ZnodeSort, row: TraceRow) -> dict[str, object]:
         """Source: ControllerZNode and LogDirEventNotificationSequenceZNode.encode@2.6.0."""

@@ -1,0 +1,54 @@
+"""A cluster that was there before the run: what ZooKeeper holds as it begins.
+
+All its brokers come back at once, as after a loss of power of the whole site. Topics and the states
+of partitions are there, and so is /controller: the session of the former controller ends with the
+first tick, and only then is a controller elected. Until then live brokers have registered, so the
+new controller finds leaders alive and leaves leadership and ISRs as they were.
+"""
+
+from __future__ import annotations
+
+from tidegauge.controller.state import ControlPlane
+from tidegauge.controller.znodes import delete_znode
+from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.row_kinds import FORMER_WRITER, ZNODE_CREATED
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import CONTROLLER_ZNODE, Topology
+
+#: The session of the former controller; those of this run are counted from 1.
+_FORMER_SESSION = code(0)
+
+
+@inner_rule
+def restore_former_states(kernel: Kernel, plane: ControlPlane, zookeeper: int) -> None:
+    """Have the znodes that were there before, by nobody's doing; parents come first."""
+    for znode in range(len(plane.znodes)):
+        node = plane.znodes[znode]
+        if not node.was_there:
+            continue
+        node.exists = True
+        node.broker = NONE
+        if znode == CONTROLLER_ZNODE:
+            node.session = _FORMER_SESSION
+        written = new_row(kernel, zookeeper, ZNODE_CREATED)
+        written.values[0] = znode
+        written.values[1] = FORMER_WRITER
+        written.values[2] = node.leader
+        written.values[3] = node.leader_epoch
+        written.values[4] = node.controller_epoch
+        written.values[5] = node.isr
+        written.values[6] = node.sequence_number
+        write_canonical(kernel, written)
+
+
+@inner_rule
+def end_former_session(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, zookeeper: int
+) -> None:
+    """Delete the former controller's /controller, if that is still there."""
+    node = plane.znodes[CONTROLLER_ZNODE]
+    if node.exists and node.session == _FORMER_SESSION:
+        now_us = kernel.context[0].time_us
+        delete_znode(kernel, topology, plane, zookeeper, CONTROLLER_ZNODE, UNDEFINED, now_us)

@@ -1,0 +1,136 @@
+"""``tidegauge describe``: the cluster at a moment of a run, as ``kafka-topics.sh`` prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidegauge.commands.output import fail
+from tidegauge.commands.story_lines import parse_time
+
+if TYPE_CHECKING:
+    from tidegauge.topic_description import PartitionDescription, TopicDescription
+
+
+def describe_cluster(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder that the run wrote.")],
+    *,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Virtual time: 0s, 12.345s, 4m. Default: the end, when all is healed.",
+        ),
+    ] = None,
+    topic: Annotated[str | None, typer.Option(help="This topic only.")] = None,
+    under_replicated: Annotated[
+        bool,
+        typer.Option("--under-replicated-partitions", help="Those with a replica out of the ISR."),
+    ] = False,
+    unavailable: Annotated[
+        bool,
+        typer.Option("--unavailable-partitions", help="Those whose leader is not there."),
+    ] = False,
+    under_min_isr: Annotated[
+        bool,
+        typer.Option(
+            "--under-min-isr-partitions", help="Those with an ISR below min.insync.replicas."
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="A list of topics as JSON.")] = False,
+) -> None:
+    """Print topics and partitions as they were at a moment, as kafka-topics.sh --describe does.
+
+    The layout is that of the scenario's release, so it can be compared with what a real cluster's
+    tool prints; `tidegauge import` reads it. It is what ZooKeeper held, also of leaders that have
+    just died.
+
+    \b
+    Examples:
+      tidegauge describe runs/rack-outage
+      tidegauge describe runs/rack-outage --at 4m --under-replicated-partitions
+      tidegauge describe runs/rack-outage --at 30s --topic orders > orders.txt
+      tidegauge describe runs/rack-outage --at 30s --json
+    """
+    chosen = [
+        name
+        for name, wanted in (
+            ("--under-replicated-partitions", under_replicated),
+            ("--unavailable-partitions", unavailable),
+            ("--under-min-isr-partitions", under_min_isr),
+        )
+        if wanted
+    ]
+    if len(chosen) > 1:
+        fail(f"{chosen[0]} and {chosen[1]} exclude each other")
+
+    from tidegauge.run_folder import RunFolder
+    from tidegauge.topic_description import describe_topics
+
+    try:
+        folder = RunFolder(run)
+        topics = describe_topics(folder, None if at is None else parse_time("--at", at))
+    except ValueError as error:
+        fail(str(error))
+    if topic is not None:
+        topics = [each for each in topics if each.topic == topic]
+        if not topics:
+            fail(f"--topic {topic}: there is no such topic {'then' if at else 'at the end'}")
+    wanted = _WANTED[chosen[0]] if chosen else None
+    if as_json:
+        _print_json(topics, wanted)
+    else:
+        _print_lines(topics, wanted, folder.manifest["scenario"]["release"])
+
+
+_WANTED: dict[str, Callable[[PartitionDescription], bool]] = {
+    "--under-replicated-partitions": lambda partition: partition.is_under_replicated,
+    "--unavailable-partitions": lambda partition: partition.is_unavailable,
+    "--under-min-isr-partitions": lambda partition: partition.is_under_min_isr,
+}
+
+
+def _print_lines(
+    topics: list[TopicDescription],
+    wanted: Callable[[PartitionDescription], bool] | None,
+    release: str,
+) -> None:
+    from tidegauge.topic_description import partition_line, topic_lines
+
+    if wanted is None:
+        lines = list(topic_lines(topics, release))
+    else:
+        found = [each for topic in topics for each in topic.partitions if wanted(each)]
+        lines = [partition_line(partition, release) for partition in found]
+    if lines:
+        typer.echo("\n".join(lines))
+
+
+def _print_json(
+    topics: list[TopicDescription], wanted: Callable[[PartitionDescription], bool] | None
+) -> None:
+    import json
+
+    said = [
+        {
+            "topic": topic.topic,
+            "settings": dict(topic.settings),
+            "partitions": [
+                {
+                    "partition": each.partition,
+                    "leader": each.leader,
+                    "replicas": list(each.replicas),
+                    "isr": list(each.isr),
+                    "adding": list(each.adding),
+                    "removing": list(each.removing),
+                }
+                for each in topic.partitions
+                if wanted is None or wanted(each)
+            ],
+        }
+        for topic in topics
+    ]
+    typer.echo(json.dumps(said, indent=2))
