@@ -72,7 +72,11 @@ def describe_topics(run: RunFolder, at_us: int | None = None) -> list[TopicDescr
         TraceError: a trace file is damaged.
     """
     nodes = znode_tree(run, at_us)
-    states = {node.path: json.loads(node.data) for node in nodes if node.path.endswith("/state")}
+    states = {
+        node.path: json.loads(node.data)
+        for node in nodes
+        if node.data is not None and node.path.endswith("/state")
+    }
     brokers = {
         int(node.path.removeprefix(_BROKERS)) for node in nodes if node.path.startswith(_BROKERS)
     }
