@@ -34,6 +34,13 @@ def show_run(
         bool,
         typer.Option("--controller", help="Tell who was controller, and what its queue held."),
     ] = False,
+    faults: Annotated[
+        bool,
+        typer.Option(
+            "--faults",
+            help="Tell what each fault has cost: time until somebody led, work, outages.",
+        ),
+    ] = False,
     cause: Annotated[
         str | None,
         typer.Option(
@@ -70,8 +77,8 @@ def show_run(
 ) -> None:
     """Tell what happened in a run, and why.
 
-    The story of a partition, of a broker, or of the controller; what led to one line of it; what
-    ZooKeeper held. With none of these: which partitions are worth a look.
+    The story of a partition, of a broker, or of the controller; what each fault has cost; what led
+    to one line of a story; what ZooKeeper held. With none of these: which partitions are worth a look.
 
     Times are virtual, since the beginning of the run: 10s, 12.345s, 4m.
 
@@ -88,6 +95,8 @@ def show_run(
                                  who it was, how long events waited, what it decided
       tidegauge show runs/rack-outage --controller --at 12s
                                  who it was then, whom it knew as alive, what had no leader
+      tidegauge show runs/rack-outage --faults
+                                 what each fault has cost
       tidegauge show runs/rack-outage --broker 3 --handles
       tidegauge show runs/rack-outage --cause 2:17
                                  what led to the line with this handle
@@ -97,6 +106,7 @@ def show_run(
         "--partition": partition is not None,
         "--broker": broker is not None,
         "--controller": controller,
+        "--faults": faults,
         "--cause": cause is not None,
         "--zookeeper": zookeeper,
     }
@@ -118,6 +128,8 @@ def show_run(
             _show_broker(folder, names, broker, at_us, options)
         elif controller:
             _show_controller(folder, names, at_us, options)
+        elif faults:
+            _show_faults(folder, names)
         elif cause is not None:
             _show_cause(folder, names, cause)
         elif zookeeper:
@@ -175,6 +187,12 @@ def _show_controller(
         show_controller(console(), run, names, options)
     else:
         show_controller_at(console(), run, names, at_us)
+
+
+def _show_faults(run: RunFolder, names: Names) -> None:
+    from tidegauge.commands.fault_view import show_faults
+
+    show_faults(console(), run, names)
 
 
 def _show_cause(run: RunFolder, names: Names, handle: str) -> None:

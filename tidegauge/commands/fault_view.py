@@ -1,0 +1,130 @@
+"""What ``tidegauge show --faults`` prints: a paragraph for each fault, what it has cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tidegauge.commands.story_lines import duration_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tidegauge.fault_costs import Area, FaultCosts, WorkDone
+    from tidegauge.run_folder import RunFolder
+    from tidegauge.story import Names
+
+#: More faults than these are not told one by one.
+_TOLD = 20
+#: How many sessions and errors are named.
+_NAMED = 4
+_WIDTH = 21
+
+
+def show_faults(out: Console, run: RunFolder, names: Names) -> None:
+    """Print what each fault of a run has cost."""
+    from tidegauge.fault_costs import fault_costs
+
+    costs = fault_costs(run)
+    if not costs:
+        out.print("No fault began.")
+    for each in costs[:_TOLD]:
+        out.print(_heading(run, each), style="bold", soft_wrap=True)
+        for label, words in _lines(each, names):
+            out.print(f"  {label:{_WIDTH}}  {words}", soft_wrap=True)
+        out.print()
+    if len(costs) > _TOLD:
+        out.print(f"... and {len(costs) - _TOLD} more")
+
+
+def _heading(run: RunFolder, costs: FaultCosts) -> str:
+    from tidegauge.story import time_text
+
+    fault = run.manifest["faults"][costs.span.fault]
+    begin_us, end_us = costs.span.begin_us, costs.span.end_us
+    end = "the end" if end_us is None else time_text(end_us)
+    return (
+        f"{fault['name']}: {fault['text']}, from {time_text(begin_us)} to {end}; "
+        f"what happened until {time_text(costs.until_us)}"
+    )
+
+
+def _lines(costs: FaultCosts, names: Names) -> Iterator[tuple[str, str]]:
+    from tidegauge.story import time_text
+
+    begin_us = costs.span.begin_us
+    if costs.sessions_ended:
+        named = [
+            f"broker {names.broker_id(broker)} at {time_text(time_us)} "
+            f"({duration_text(time_us - begin_us)} after it began)"
+            for time_us, broker in costs.sessions_ended[:_NAMED]
+        ]
+        more = len(costs.sessions_ended) - _NAMED
+        yield "sessions ended", ", ".join(named) + (f" and {more} more" if more > 0 else "")
+    if costs.failover is not None:
+        yield from _failover_lines(costs)
+    for label, name in (
+        ("offline", "offline"),
+        ("under min ISR", "under_min_isr"),
+        ("under-replicated", "under_replicated"),
+    ):
+        yield label, _area(costs.areas[name], begin_us)
+    yield from _work_lines(costs.work)
+
+
+def _failover_lines(costs: FaultCosts) -> Iterator[tuple[str, str]]:
+    from tidegauge.story import time_text
+
+    failover = costs.failover
+    assert failover is not None
+    moments = [costs.span.begin_us, *failover[:4]]
+    parts = ("session", "controller's queue", "controller and ZooKeeper", "LeaderAndIsr")
+    spent = [
+        f"{part} {duration_text(after - before)}"
+        for part, before, after in zip(parts, moments, moments[1:], strict=False)
+    ]
+    yield (
+        "first new leader",
+        f"at {time_text(failover.led_us)}, {duration_text(failover.led_us - costs.span.begin_us)}"
+        f" after it began = {' + '.join(spent)}",
+    )
+    yield (
+        "last new leader",
+        f"at {time_text(failover.last_led_us)}, "
+        f"{duration_text(failover.last_led_us - failover.led_us)} after the first",
+    )
+
+
+def _area(area: Area, begin_us: int) -> str:
+    if area.over_us == -1:
+        return "never"
+    over = "still so at the end"
+    if area.over_us is not None:
+        over = f"over {duration_text(area.over_us - begin_us)} after it began"
+    return f"{area.partition_seconds:,.1f} partition-seconds, {area.most_at_once:,} at once; {over}"
+
+
+def _work_lines(work: WorkDone) -> Iterator[tuple[str, str]]:
+    yield "leaders elected", f"{work.leaders_elected:,}, {work.unclean_elections} of them uncleanly"
+    yield (
+        "ISRs",
+        f"{work.isr_shrinks:,} shrunk and {work.isr_expands:,} expanded by leaders, "
+        f"{work.isr_removals:,} dead replicas taken out by the controller",
+    )
+    yield (
+        "ZooKeeper",
+        f"{work.states_written:,} states written; {work.notifications:,} "
+        f"isr_change_notifications about {work.notified_partitions:,} partitions",
+    )
+    requests = "not recorded: run with --trace-level all"
+    if work.update_metadata_requests is not None:
+        requests = f"{work.update_metadata_requests:,}"
+    yield "UpdateMetadata", requests
+    yield (
+        "controller",
+        f"{work.controller_events:,} events, busy for {duration_text(work.controller_busy_us)}, "
+        f"longest wait in its queue {duration_text(work.longest_queued_us)}",
+    )
+    refused = work.produce_refused.most_common(_NAMED)
+    named = ", ".join(f"{count:,} {error}" for error, count in refused) or "none"
+    yield "produce refused", f"{named}; producers gave up {work.records_given_up:,} records"

@@ -1,0 +1,232 @@
+"""What each fault of a run has cost: in time until somebody led, in work, in partitions.
+
+A fault is followed from its begin to the begin of the next one, or to the end of the run; what
+happens in between is put down to it. Two faults that overlap cannot be told apart by that: the
+chain of causes (``cause_chain.py``) says of a single row what has led to it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tidegauge.cluster_history import ClusterHistory, cluster_history
+from tidegauge.fault_spans import FaultSpan, fault_spans
+from tidegauge.replication import errors
+from tidegauge.row_selection import Mask
+from tidegauge.run_folder import RunFolder
+from tidegauge.simulation import kinds
+from tidegauge.simulation.durations import parse_duration
+from tidegauge.simulation.trace_file import Table
+from tidegauge.story import Names
+from tidegauge.znode_paths import ZnodeSort
+
+#: Counts of partitions in a :class:`ClusterHistory`.
+COUNTED = ("offline", "under_min_isr", "under_replicated")
+
+
+class Failover(NamedTuple):
+    """Moments of a failover, each behind the one before: until one broker leads for another."""
+
+    #: ZooKeeper ended the session of a broker that the fault had hit.
+    session_ended_us: int
+    #: The controller began with its next event.
+    taken_us: int
+    #: It had written the first new leader, and that took over.
+    elected_us: int
+    led_us: int
+    #: The last new leader took over.
+    last_led_us: int
+
+
+class Area(NamedTuple):
+    """Partitions that were in some bad state for some time."""
+
+    partition_seconds: float
+    most_at_once: int
+    #: From when on there were none any more, None: to the end there were; -1: there never were.
+    over_us: int | None
+
+
+class WorkDone(NamedTuple):
+    """What brokers, the controller and ZooKeeper had to do."""
+
+    leaders_elected: int
+    unclean_elections: int
+    isr_shrinks: int
+    isr_expands: int
+    isr_removals: int
+    states_written: int
+    notifications: int
+    notified_partitions: int
+    #: None: the run did not record requests.
+    update_metadata_requests: int | None
+    controller_events: int
+    controller_busy_us: int
+    longest_queued_us: int
+    #: By the name of the error.
+    produce_refused: Counter[str]
+    records_given_up: int
+
+
+@dataclass(frozen=True, slots=True)
+class FaultCosts:
+    """What one fault has cost."""
+
+    span: FaultSpan
+    #: Up to here it was followed.
+    until_us: int
+    #: Sessions that ended meanwhile: when, and the index of the broker.
+    sessions_ended: list[tuple[int, int]]
+    #: None: nobody who died led anything.
+    failover: Failover | None
+    #: By the names in :data:`COUNTED`.
+    areas: dict[str, Area]
+    work: WorkDone
+
+
+def fault_costs(run: RunFolder) -> list[FaultCosts]:
+    """The costs of all faults of the scenario, in the order in which they began.
+
+    Raises:
+        TraceError: a trace file is damaged.
+        ScenarioError: this Tidegauge cannot read the scenario in the run's manifest.
+    """
+    # Behind the scenario's own come the faults that these consist of: the restarts of a roll.
+    own = len(run.manifest["scenario"].get("faults", ()))
+    end_us = parse_duration(run.manifest["scenario"]["duration"])
+    spans = [span for span in fault_spans(run) if span.fault < own and span.begin_us < end_us]
+    history = cluster_history(run)
+    begins = sorted({span.begin_us for span in spans})
+    costs = []
+    for span in spans:
+        until_us = next((begin for begin in begins if begin > span.begin_us), end_us)
+        costs.append(_costs(run, span, until_us, history))
+    return costs
+
+
+def _costs(run: RunFolder, span: FaultSpan, until_us: int, history: ClusterHistory) -> FaultCosts:
+    period = _Period(run, span.begin_us, until_us)
+    ended = sorted(
+        (row_us, broker)
+        for kind in ("session_expired", "session_closed")
+        for row_us, broker in period.pairs(kind, "time_us", "broker")
+    )
+    return FaultCosts(
+        span,
+        until_us,
+        ended,
+        _failover(period, ended),
+        {name: _area(history, name, span.begin_us, until_us) for name in COUNTED},
+        _work(run, period),
+    )
+
+
+class _Period:
+    """The rows of a part of a run, by kind."""
+
+    def __init__(self, run: RunFolder, begin_us: int, until_us: int) -> None:
+        self._run = run
+        self._begin_us = begin_us
+        self._until_us = until_us
+
+    def table(self, kind: str) -> Table:
+        """The rows of a kind; empty if there is none."""
+        table = self._run.table(kind)
+        if not table:
+            return {}
+        inside: Mask = (table["time_us"] >= self._begin_us) & (table["time_us"] < self._until_us)
+        return {name: values[inside] for name, values in table.items()}
+
+    def pairs(self, kind: str, *columns: str) -> Iterator[tuple[int, ...]]:
+        """Some columns of the rows of a kind."""
+        table = self.table(kind)
+        if table:
+            yield from zip(*(table[column].tolist() for column in columns), strict=True)
+
+    def column(self, kind: str, column: str) -> list[int]:
+        """One column of them."""
+        return [value for (value,) in self.pairs(kind, column)]
+
+    def first_us(self, kind: str, since_us: int) -> int | None:
+        """When the first row of a kind was written from then on."""
+        return next((time for time in self.column(kind, "time_us") if time >= since_us), None)
+
+
+def _failover(period: _Period, ended: list[tuple[int, int]]) -> Failover | None:
+    """The moments from the first session that ended before an election to the last new leader."""
+    elected = period.column("leader_elected", "time_us")
+    led = [
+        time_us
+        for time_us, is_new in period.pairs("became_leader", "time_us", "is_new_leader")
+        if is_new
+    ]
+    if not elected or not led or not ended:
+        return None
+    before = [time_us for time_us, _ in ended if time_us <= elected[0]]
+    if not before:
+        return None
+    # Brokers whose sessions end together are one failover; an earlier one led nothing.
+    session_ended_us = before[-1]
+    taken_us = period.first_us("controller_event", session_ended_us) or elected[0]
+    led_us = next((time_us for time_us in led if time_us >= elected[0]), elected[0])
+    return Failover(session_ended_us, min(taken_us, elected[0]), elected[0], led_us, led[-1])
+
+
+def _area(history: ClusterHistory, name: str, begin_us: int, until_us: int) -> Area:
+    """The area under a count of partitions, and when it was zero for good."""
+    counts = getattr(history, name)
+    first = int(np.searchsorted(history.times_us, begin_us, side="right")) - 1
+    last = int(np.searchsorted(history.times_us, until_us, side="left"))
+    if last <= max(first, 0):
+        return Area(0.0, 0, -1)
+    times_us = np.clip(history.times_us[max(first, 0) : last], begin_us, until_us)
+    inside = counts[max(first, 0) : last]
+    lasted_us = np.diff(np.append(times_us, until_us))
+    over_us: int | None = -1
+    bad = np.flatnonzero(inside)
+    if len(bad):
+        behind = int(bad[-1]) + 1
+        over_us = int(times_us[behind]) if behind < len(times_us) else None
+    return Area(float((inside * lasted_us).sum()) / 1e6, int(inside.max()), over_us)
+
+
+def _work(run: RunFolder, period: _Period) -> WorkDone:
+    znodes = Names(run.manifest).znodes
+    states = sum(
+        znodes.known(znode).sort is ZnodeSort.STATE for znode in period.column("znode_set", "znode")
+    )
+    unclean = period.column("leader_elected", "unclean")
+    notified = period.column("notification_sent", "partition_count")
+    queued = period.column("controller_event", "queued_us")
+    refused = Counter(
+        errors.NAMES.get(error, str(error))
+        for kind, error in period.pairs("request_refused", "request_kind", "error")
+        if kind == int(kinds.PRODUCE)
+    )
+    return WorkDone(
+        leaders_elected=len(unclean),
+        unclean_elections=sum(unclean),
+        isr_shrinks=len(period.column("isr_shrunk", "partition")),
+        isr_expands=len(period.column("isr_expanded", "partition")),
+        isr_removals=len(period.column("removed_from_isr", "partition")),
+        states_written=states,
+        notifications=len(notified),
+        notified_partitions=sum(notified),
+        update_metadata_requests=_update_metadata_requests(run, period),
+        controller_events=len(queued),
+        controller_busy_us=sum(period.column("controller_event_done", "processing_us")),
+        longest_queued_us=max(queued, default=0),
+        produce_refused=refused,
+        records_given_up=sum(period.column("batch_failed", "records")),
+    )
+
+
+def _update_metadata_requests(run: RunFolder, period: _Period) -> int | None:
+    if run.manifest["trace"] != "all":
+        return None
+    return period.column("message", "message_kind").count(int(kinds.UPDATE_METADATA))
