@@ -15,6 +15,7 @@ from tidegauge import __version__
 from tidegauge.commands.compile_rules import compile_rules
 from tidegauge.commands.conform import conform_schedules
 from tidegauge.commands.demo import demo
+from tidegauge.commands.picture import picture
 from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.run_scenario import run_scenario
 from tidegauge.commands.show_releases import show_releases
@@ -32,6 +33,7 @@ Examples:
   tidegauge releases 2.6     show the rules of a release of Kafka
   tidegauge show RUN --partition orders-0
                              tell what happened to a partition, and why
+  tidegauge picture RUN      draw a run over time, on one screen
   tidegauge verify RUN       check the trace of a run against its hash
   tidegauge conform FILE     play what real brokers did, and compare
   tidegauge compile --help   explain one command
@@ -78,6 +80,7 @@ def front_door(
 app.command("compile")(compile_rules)
 app.command("conform")(conform_schedules)
 app.command("demo")(demo)
+app.command("picture")(picture)
 app.command("reconcile")(reconcile_logs)
 app.command("run")(run_scenario)
 app.command("releases")(show_releases)
