@@ -16,6 +16,7 @@ from tidegauge.commands.compile_rules import compile_rules
 from tidegauge.commands.conform import conform_schedules
 from tidegauge.commands.demo import demo
 from tidegauge.commands.describe_cluster import describe_cluster
+from tidegauge.commands.picture import picture
 from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.run_scenario import run_scenario
 from tidegauge.commands.show_releases import show_releases
@@ -35,6 +36,7 @@ Examples:
                              tell what happened to a partition, and why
   tidegauge describe RUN --at 12s
                              print topics as kafka-topics.sh does
+  tidegauge picture RUN      draw a run over time, on one screen
   tidegauge verify RUN       check the trace of a run against its hash
   tidegauge conform FILE     play what real brokers did, and compare
   tidegauge compile --help   explain one command
@@ -82,6 +84,7 @@ app.command("compile")(compile_rules)
 app.command("conform")(conform_schedules)
 app.command("demo")(demo)
 app.command("describe")(describe_cluster)
+app.command("picture")(picture)
 app.command("reconcile")(reconcile_logs)
 app.command("run")(run_scenario)
 app.command("releases")(show_releases)

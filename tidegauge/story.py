@@ -232,6 +232,15 @@ class Names:
         """Index of the broker that a process is; -1 if it is none."""
         return self._broker_of_process.get(process, -1)
 
+    def process_of_broker(self, broker: int) -> int:
+        """The process of the broker with this id; -1 if there is none."""
+        processes = (
+            process
+            for process, index in self._broker_of_process.items()
+            if self._brokers[index] == broker
+        )
+        return next(processes, -1)
+
     def broker_id(self, index: int) -> int | None:
         """Id of the broker with this index within the cluster; None for no broker."""
         return self._brokers[index] if 0 <= index < len(self._brokers) else None
@@ -267,6 +276,19 @@ class Names:
         if not 0 <= number < len(self._faults):
             return f"fault {number}"
         return "{kind} {name!r}".format_map(self._faults[number])
+
+    def fault_name(self, number: int) -> str:
+        """The name of a fault alone."""
+        return str(self._faults[number]["name"])
+
+    def fault_kind(self, number: int) -> str:
+        """The kind of a fault alone."""
+        return str(self._faults[number]["kind"])
+
+    def fault_short(self, number: int) -> str:
+        """Name of a fault and what it hits, as short as can be: ``cut-1: cut_link 1 <-> 3``."""
+        text = self._faults[number].get("text") or self.fault_kind(number)
+        return f"{self.fault_name(number)}: {text}"
 
     def fault_text(self, number: int) -> str:
         """The same, and what the scenario says of it."""

@@ -1,0 +1,220 @@
+"""``tidegauge picture``: a run on one screen, told by hand and held against its figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from scenario_runs import run_of, shipped
+from tidegauge.cluster_history import cluster_history
+from tidegauge.command_line import app
+from tidegauge.commands.time_axis import TimeAxis
+from tidegauge.run_folder import MANIFEST, RunFolder
+from tidegauge.simulation.row_kinds import STOP_KILLED
+from tidegauge.simulation.topology import FIXED_ZNODES
+from written_rows import MANIFEST_OF_TESTS, S, WrittenRows
+
+BROKER_1, BROKER_2, BROKER_3, CONTROLLER, ZOOKEEPER = range(5)
+CRASH, CUT_LINK = 5, 3
+FIRST_BROKER_ZNODE = int(FIXED_ZNODES)
+FIRST_STATE_ZNODE = FIRST_BROKER_ZNODE + 3 + 1
+ALL, WITHOUT_FIRST, ONLY_SECOND, WITHOUT_THIRD = 0x321, 0x32, 0x2, 0x21
+
+MANIFEST_OF_THE_HOUR: dict[str, Any] = {
+    **MANIFEST_OF_TESTS,
+    "scenario": {
+        "name": "hour",
+        "duration": "60s",
+        "cluster": {"brokers": 3},
+        "topics": [
+            {
+                "name": "orders",
+                "assignment": {0: [1, 2, 3], 1: [1, 2, 3]},
+                "settings": {"min.insync.replicas": 2},
+            }
+        ],
+    },
+    "partitions": [
+        {"topic": "orders", "partition": number, "replicas": [1, 2, 3]} for number in (0, 1)
+    ],
+    "faults": [
+        {"name": "kill", "kind": "crash", "text": "crash of 1"},
+        {"name": "cable", "kind": "cut_link", "text": "cut_link 2 <-> 3"},
+    ],
+}
+
+
+def state(rows: WrittenRows, second: int, partition: int, leader: int, isr: int) -> None:
+    """ZooKeeper has this leader (a slot) and ISR from a second on."""
+    rows.write("znode_set", second * S, ZOOKEEPER, znode=FIRST_STATE_ZNODE + partition,
+               leader=leader, isr=isr)  # fmt: skip
+
+
+def an_hour() -> WrittenRows:
+    """Broker 1, which leads both partitions, dies at 10 s and is back at 40 s.
+
+    Its session ends at 16 s; at 18 s broker 2 leads. At 30 s it has lost broker 3 in partition 0,
+    which therefore is under min ISR until 35 s.
+    """
+    rows = WrittenRows()
+    for broker in (BROKER_1, BROKER_2, BROKER_3):
+        rows.write("broker_started", 0, broker, broker=broker)
+        rows.write("znode_created", 0, ZOOKEEPER, znode=FIRST_BROKER_ZNODE + broker, writer=broker)
+    for partition in (0, 1):
+        rows.write("znode_created", 0, ZOOKEEPER, znode=FIRST_STATE_ZNODE + partition, leader=0,
+                   isr=ALL)  # fmt: skip
+        rows.write("leader_elected", 0, CONTROLLER, partition=partition, leader=0, old_leader=-1)
+    for second, ends in ((9, (90, 95)), (29, (170, 180))):
+        rows.write("sampled", second * S, BROKER_2, partition=0, high_watermark=ends[0],
+                   log_end_offset=ends[1])  # fmt: skip
+    rows.write("fault_began", 10 * S, BROKER_1, fault=0, kind=CRASH)
+    rows.write("broker_stopped", 10 * S, BROKER_1, broker=BROKER_1, stop=int(STOP_KILLED))
+    rows.write("znode_deleted", 16 * S, ZOOKEEPER, znode=FIRST_BROKER_ZNODE, writer=-1)
+    for partition in (0, 1):
+        state(rows, 18, partition, 1, WITHOUT_FIRST)
+        rows.write("leader_elected", 18 * S, CONTROLLER, partition=partition, leader=1,
+                   old_leader=0)  # fmt: skip
+    for process in (BROKER_2, BROKER_3):
+        rows.write("fault_began", 28 * S, process, fault=1, kind=CUT_LINK)
+    rows.write("isr_shrunk", 30 * S, BROKER_2, partition=0)
+    state(rows, 30, 0, 1, ONLY_SECOND)
+    for second, process in ((32, BROKER_2), (33, BROKER_3)):
+        rows.write("fault_ended", second * S, process, fault=1, kind=CUT_LINK)
+    rows.write("isr_expanded", 35 * S, BROKER_2, partition=0)
+    state(rows, 35, 0, 1, WITHOUT_FIRST)
+    rows.write("fault_ended", 40 * S, BROKER_1, fault=0, kind=CRASH)
+    rows.write("broker_started", 40 * S, BROKER_1, broker=BROKER_1)
+    rows.write("znode_created", 40 * S, ZOOKEEPER, znode=FIRST_BROKER_ZNODE, writer=BROKER_1)
+    for partition in (0, 1):
+        rows.write("isr_expanded", 50 * S, BROKER_2, partition=partition)
+        state(rows, 50, partition, 1, ALL)
+    return rows
+
+
+@pytest.fixture
+def hour(tmp_path: Path) -> Path:
+    folder = an_hour().run(tmp_path / "hour")
+    (folder / MANIFEST).write_text(json.dumps(MANIFEST_OF_THE_HOUR))
+    return folder
+
+
+def picture(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["picture", *map(str, arguments)])
+
+
+def drawn(*arguments: str | Path) -> list[str]:
+    result = picture(*arguments)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+# Each character is a second.
+CLUSTER = """\
+3 brokers, 2 partitions; 0s to 60s, 1s a character
+
+                                     0s             15s            30s            45s            60s
+partitions          most    seconds  |--------------|--------------|--------------|--------------
+offline                2        4.0                  ██
+under min ISR          1        5.0                                █████
+under-replicated       2       64.0                    ████████████████████████████████
+changes             most        all  |--------------|--------------|--------------|--------------
+ISR shrinks            1          1                                █
+ISR expands            2          3                                     ▄              █
+ISR removals           0          0
+leaders elected        2          4  █                 █
+faults                               |--------------|--------------|--------------|--------------
+kill: crash of 1                               ##############################
+cable: cut_link 2 <-> 3                                          #####
+"""
+
+PARTITION = """\
+orders-0; 0s to 60s, 1s a character
+
+                                     0s             15s            30s            45s            60s
+replicas                             |--------------|--------------|--------------|--------------
+broker 1                             LLLLLLLLLLxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..........==========
+broker 2                             ==================LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL
+broker 3                             ==============================.....=========================
+no leader that is up                           !!!!!!!!
+kill: crash of 1                               ##############################
+cable: cut_link 2 <-> 3                                          #####
+
+                  10s kill begins      28s cable begins        33s cable ends           60s the end
+                     HW       LEO          HW       LEO          HW       LEO          HW       LEO
+broker 1      x       -         -   x       -         -   x       -         -   =       -         -
+broker 2      =      90        95   L      90        95   L     170       180   L     170       180
+broker 3      =       -         -   =       -         -   .       -         -   =       -         -
+"""
+
+
+def test_a_cluster_is_drawn_over_time(hour: Path) -> None:
+    assert "\n".join(drawn(hour)[:15]) + "\n" == CLUSTER
+
+
+def test_a_partition_is_drawn_replica_by_replica(hour: Path) -> None:
+    assert "\n".join(drawn(hour, "--partition", "orders-0")[:16]) + "\n" == PARTITION
+
+
+def test_a_part_of_the_time_has_its_own_scale(hour: Path) -> None:
+    lines = drawn(hour, "--from", "16s", "--to", "19s")
+    assert lines[0] == "3 brokers, 2 partitions; 16s to 19s, 0.05s a character"
+    (offline,) = [line for line in lines if line.startswith("offline")]
+    assert offline == f"{'offline':<17}{2:>7}{'4.0':>11}  {'█' * 40}"
+
+
+def test_a_picture_fits_on_a_screen_however_many_faults_there_are(tmp_path: Path) -> None:
+    rows = an_hour()
+    faults = [{"name": f"kill-{n}", "kind": "crash", "text": "crash of 3"} for n in range(40)]
+    for number in range(40):
+        for kind, second in (("fault_began", 51), ("fault_ended", 52)):
+            rows.write(kind, second * S, BROKER_3, fault=number, kind=CRASH)
+    folder = rows.run(tmp_path / "many")
+    (folder / MANIFEST).write_text(json.dumps({**MANIFEST_OF_THE_HOUR, "faults": faults}))
+    lines = drawn(folder)
+    assert len(lines) <= 30
+    assert all(len(line) <= 100 for line in lines)
+    assert any(line.startswith("42 x crash") for line in lines)
+
+
+def test_what_is_under_the_lines_are_the_figures_of_the_summary(tmp_path: Path) -> None:
+    crash = {"kind": "crash", "at": "30s", "for": "40s", "brokers": [2]}
+    run = run_of(shipped("quickstart", {"duration": "80s", "faults": [crash]}), tmp_path / "run")
+    assert run.summary is not None
+    history = cluster_history(RunFolder(run.path))
+    axis = TimeAxis(0, 80 * S, 60, "#")
+    for name in ("offline", "under_min_isr"):
+        seconds = axis.area_seconds(history.times_us, getattr(history, name))
+        assert seconds == run.summary[f"partition_seconds_{name}"]
+    assert run.summary["partition_seconds_offline"] > 0
+    (line,) = [each for each in drawn(run.path) if each.startswith("ISR removals")]
+    assert line.split()[3] == str(run.summary["isr_removals"]) == "20"
+
+
+@pytest.mark.parametrize(
+    ("values", "bars"),
+    [([0, 1, 4, 8], " ▁▄█"), ([0, 0], ""), ([1, 10_000], "▁█"), ([3, 0, 3], "█ █")],
+)
+def test_what_is_not_nothing_is_seen_however_small(values: list[int], bars: str) -> None:
+    assert TimeAxis(0, 4, 4, "▁▂▃▄▅▆▇█").bars(values) == bars
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--partition", "orders-7"), "--partition orders-7: no such partition; nearest: orders-"),
+        (("--from", "20s", "--to", "10s"), "--to 10s: is before --from 20s"),
+        (("--from", "60s"), "there is nothing to draw: --from must be before --to"),
+        (("--from", "soon"), "--from: must be a duration"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said_in_one_line(
+    hour: Path, options: tuple[str, ...], said: str
+) -> None:
+    result = picture(hour, *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+    assert len(result.stderr.splitlines()) == 1

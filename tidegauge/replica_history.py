@@ -1,0 +1,186 @@
+"""What each replica of a partition was over time, and where its log and high watermark were.
+
+Who leads and who is in sync is what ZooKeeper holds. Whether a broker is up, its own process says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+
+from tidegauge.replication import replica_list
+from tidegauge.row_selection import Mask, selected
+from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.simulation.faults import PAUSE
+from tidegauge.simulation.trace_file import Table, TraceKind
+from tidegauge.story import Names
+from tidegauge.znode_paths import ZnodeSort
+
+_LIFE = frozenset({"broker_loading", "broker_started", "broker_stopped"})
+_FAULTS = frozenset({"fault_began", "fault_ended"})
+
+
+class Standing(Enum):
+    """What a replica is."""
+
+    ABSENT = "the partition has no replica here"
+    DOWN = "its broker is down, loads its logs, or is paused"
+    OUT = "up, and not in the ISR"
+    IN_SYNC = "in the ISR"
+    LEADER = "leads, as ZooKeeper has it"
+
+
+class ReplicaTimes(NamedTuple):
+    """What one replica was, each from its time until the next one."""
+
+    #: Id of its broker.
+    broker: int
+    times_us: list[int]
+    standings: list[Standing]
+
+    def at(self, time_us: int) -> Standing:
+        """What it was at a time."""
+        place = int(np.searchsorted(self.times_us, time_us, side="right")) - 1
+        return self.standings[place] if place >= 0 else Standing.ABSENT
+
+    def between(self, begin_us: int, end_us: int) -> list[Standing]:
+        """What it became between two times, of which the later one does not belong to it."""
+        first, last = np.searchsorted(self.times_us, [begin_us, end_us]).tolist()
+        return self.standings[first:last]
+
+
+class Ends(NamedTuple):
+    """The last sample of a replica's ends."""
+
+    time_us: int
+    high_watermark: int
+    log_end_offset: int
+
+
+def replica_times(run: RunFolder, names: Names, partition: int) -> list[ReplicaTimes]:
+    """What every replica that a partition ever has was, in the order of the partition's slots.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    state = _State(names, partition)
+    replicas = [ReplicaTimes(broker, [], []) for broker in names.slots(partition)]
+    for row in _rows(run, names, partition):
+        state.take(row)
+        for slot, replica in enumerate(replicas):
+            standing = state.standing(slot)
+            if replica.times_us and replica.times_us[-1] == row["time_us"]:
+                replica.standings[-1] = standing
+            elif not replica.standings or replica.standings[-1] is not standing:
+                replica.times_us.append(row["time_us"])
+                replica.standings.append(standing)
+    return replicas
+
+
+def sampled_ends(
+    run: RunFolder, names: Names, partition: int, times_us: Iterable[int]
+) -> dict[int, list[Ends | None]]:
+    """Of each replica, by its broker's id, the last sample before each of these times.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    table = run.table("sampled")
+    ends: dict[int, list[Ends | None]] = {}
+    for broker in names.slots(partition):
+        rows: list[Ends] = []
+        if table:
+            process = names.process_of_broker(broker)
+            mine = (table["partition"] == partition) & (table["process"] == process)
+            columns = ("time_us", "high_watermark", "log_end_offset")
+            values = [table[name][mine].tolist() for name in columns]
+            rows = [Ends(*row) for row in zip(*values, strict=True)]
+        sampled_us = [row.time_us for row in rows]
+        places = np.searchsorted(sampled_us, list(times_us), side="right").tolist()
+        ends[broker] = [rows[place - 1] if place else None for place in places]
+    return ends
+
+
+def _rows(run: RunFolder, names: Names, partition: int) -> list[TraceRow]:
+    """The rows that change what a replica is."""
+    hosts = [names.process_of_broker(broker) for broker in names.slots(partition)]
+
+    def wanted(kind: TraceKind, table: Table) -> Mask | None:
+        mask: Mask | None = None
+        if kind.name in {"znode_created", "znode_set", "znode_deleted"}:
+            mask = np.isin(table["znode"], _state_znodes(table, names, partition))
+        elif kind.name == "assignment_written":
+            mask = table["partition"] == partition
+        elif kind.name in _FAULTS:
+            mask = np.isin(table["process"], hosts) & (table["kind"] == int(PAUSE))
+        elif kind.name in _LIFE:
+            mask = np.isin(table["process"], hosts)
+        return mask
+
+    return selected(run, wanted)
+
+
+def _state_znodes(table: Table, names: Names, partition: int) -> list[int]:
+    return [
+        znode
+        for znode in np.unique(table["znode"]).tolist()
+        if names.znodes.known(znode) == (ZnodeSort.STATE, partition)
+    ]
+
+
+@dataclass
+class _State:
+    """Leader, ISR and brokers, row by row."""
+
+    names: Names
+    partition: int
+    exists: bool = False
+    #: A slot; -1 for none.
+    leader: int = -1
+    in_sync: frozenset[int] = frozenset()
+    up: set[int] = field(default_factory=set)
+    #: Slot and fault.
+    paused: set[tuple[int, int]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.slots = self.names.slots(self.partition)
+        self.assigned = set(self.names.replicas(self.partition))
+
+    def take(self, row: TraceRow) -> None:
+        """Let one row change it; rows come in their total order."""
+        if row.kind.startswith("znode_"):
+            self.exists = row.kind != "znode_deleted"
+            self.leader = row["leader"] if self.exists else -1
+            self.in_sync = frozenset(replica_list.unpack(row["isr"]) if self.exists else ())
+        elif row.kind == "assignment_written":
+            brokers = self.names.brokers_in(row["replicas"], self.partition)
+            self.assigned = {broker for broker in brokers if broker is not None}
+        else:
+            self._live(row)
+
+    def _live(self, row: TraceRow) -> None:
+        broker = self.names.broker_id(self.names.broker_of_process(row["process"]))
+        assert broker is not None
+        slot = self.slots.index(broker)
+        if row.kind == "fault_began":
+            self.paused.add((slot, row["fault"]))
+        elif row.kind == "fault_ended":
+            self.paused.discard((slot, row["fault"]))
+        elif row.kind == "broker_started":
+            self.up.add(slot)
+        else:
+            self.up.discard(slot)
+
+    def standing(self, slot: int) -> Standing:
+        """What the replica in a slot is now."""
+        if not self.exists or self.slots[slot] not in self.assigned:
+            return Standing.ABSENT
+        if slot not in self.up or any(paused == slot for paused, _ in self.paused):
+            return Standing.DOWN
+        if slot == self.leader:
+            return Standing.LEADER
+        return Standing.IN_SYNC if slot in self.in_sync else Standing.OUT
