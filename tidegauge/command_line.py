@@ -16,6 +16,7 @@ from tidegauge.commands.compile_rules import compile_rules
 from tidegauge.commands.conform import conform_schedules
 from tidegauge.commands.demo import demo
 from tidegauge.commands.reconcile_logs import reconcile_logs
+from tidegauge.commands.replay_run import replay_run
 from tidegauge.commands.run_scenario import run_scenario
 from tidegauge.commands.show_releases import show_releases
 from tidegauge.commands.show_run import show_run
@@ -25,7 +26,7 @@ from tidegauge.commands.verify_run import verify_run
 EXAMPLES = """\b
 Examples:
   tidegauge demo             see it work
-  tidegauge run quickstart --inline --out runs/first
+  tidegauge run quickstart --inline
                              run a scenario
   tidegauge reconcile --leader 0:3,1:2 --follower 0:5
                              what a follower truncates, by release
@@ -33,6 +34,7 @@ Examples:
   tidegauge show RUN --partition orders-0
                              tell what happened to a partition, and why
   tidegauge verify RUN       check the trace of a run against its hash
+  tidegauge replay RUN       run the same again, and compare
   tidegauge conform FILE     play what real brokers did, and compare
   tidegauge compile --help   explain one command
 """
@@ -79,7 +81,8 @@ app.command("compile")(compile_rules)
 app.command("conform")(conform_schedules)
 app.command("demo")(demo)
 app.command("reconcile")(reconcile_logs)
-app.command("run")(run_scenario)
 app.command("releases")(show_releases)
+app.command("replay")(replay_run)
+app.command("run")(run_scenario)
 app.command("show")(show_run)
 app.command("verify")(verify_run)
