@@ -18,10 +18,12 @@ from collections.abc import Callable, Mapping
 from pydantic import ValidationError
 
 from tidegauge.simulation.fault_rates import with_drawn_faults
+from tidegauge.simulation.scenario_changes import with_changes
 from tidegauge.simulation.scenario_coherence import problems_of
 from tidegauge.simulation.scenario_errors import (
     Path,
     Problem,
+    ProblemsError,
     ScenarioError,
     problems_in,
     scenario_error,
@@ -33,17 +35,44 @@ __all__ = ["Scenario", "ScenarioError", "load_scenario", "scenario_from_mapping"
 
 
 def load_scenario(path: pathlib.Path, changes: Mapping[str, object] | None = None) -> Scenario:
-    """The scenario in a YAML file, with some of its top-level fields exchanged."""
+    """The scenario in a YAML file, with other values at some paths (``scenario_changes.py``).
+
+    Raises:
+        ScenarioError: it cannot be read, or cannot be run.
+    """
     file = read_scenario_file(path)
-    data = file.data
-    if isinstance(data, Mapping):
-        data = {**data, **(changes or {})}
-    return _scenario(data, str(path), file.line_of)
+    return _changed_scenario(file.data, changes or {}, str(path), file.line_of)
 
 
-def scenario_from_mapping(data: Mapping[str, object], source: str) -> Scenario:
-    """The scenario that a mapping describes; ``source`` is what errors call it."""
-    return _scenario(data, source, lambda _: None)
+def scenario_from_mapping(
+    data: Mapping[str, object], source: str, changes: Mapping[str, object] | None = None
+) -> Scenario:
+    """The scenario that a mapping describes; ``source`` is what errors call it.
+
+    Raises:
+        ScenarioError: it cannot be run.
+    """
+    return _changed_scenario(data, changes or {}, source, lambda _: None)
+
+
+def _changed_scenario(
+    data: object,
+    changes: Mapping[str, object],
+    source: str,
+    line_of: Callable[[Path], int | None],
+) -> Scenario:
+    if not isinstance(data, Mapping):
+        return _scenario(data, source, line_of)
+    try:
+        changed = with_changes(data, changes)
+    except ProblemsError as error:
+        raise scenario_error(source, error.problems, line_of) from error
+
+    def line_of_own(path: Path) -> int | None:
+        """No line says what was changed."""
+        return None if changed.has(path) else line_of(path)
+
+    return _scenario(changed.data, source, line_of_own)
 
 
 def _scenario(data: object, source: str, line_of: Callable[[Path], int | None]) -> Scenario:

@@ -18,6 +18,7 @@ from tidegauge.commands.demo import demo
 from tidegauge.commands.describe_cluster import describe_cluster
 from tidegauge.commands.picture import picture
 from tidegauge.commands.reconcile_logs import reconcile_logs
+from tidegauge.commands.replay_run import replay_run
 from tidegauge.commands.run_scenario import run_scenario
 from tidegauge.commands.show_releases import show_releases
 from tidegauge.commands.show_run import show_run
@@ -27,7 +28,7 @@ from tidegauge.commands.verify_run import verify_run
 EXAMPLES = """\b
 Examples:
   tidegauge demo             see it work
-  tidegauge run quickstart --inline --out runs/first
+  tidegauge run quickstart --inline
                              run a scenario
   tidegauge reconcile --leader 0:3,1:2 --follower 0:5
                              what a follower truncates, by release
@@ -38,6 +39,7 @@ Examples:
                              print topics as kafka-topics.sh does
   tidegauge picture RUN      draw a run over time, on one screen
   tidegauge verify RUN       check the trace of a run against its hash
+  tidegauge replay RUN       run the same again, and compare
   tidegauge conform FILE     play what real brokers did, and compare
   tidegauge compile --help   explain one command
 """
@@ -86,7 +88,8 @@ app.command("demo")(demo)
 app.command("describe")(describe_cluster)
 app.command("picture")(picture)
 app.command("reconcile")(reconcile_logs)
-app.command("run")(run_scenario)
 app.command("releases")(show_releases)
+app.command("replay")(replay_run)
+app.command("run")(run_scenario)
 app.command("show")(show_run)
 app.command("verify")(verify_run)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import tidegauge.scenarios
 from tidegauge.simulation.scenario import ScenarioError
+from tidegauge.simulation.scenario_errors import did_you_mean
 
 FOLDER = Path(tidegauge.scenarios.__file__).parent
 
@@ -27,5 +28,7 @@ def find_scenario(name: str) -> Path:
     shipped = shipped_scenarios()
     if name in shipped:
         return shipped[name]
-    names = ", ".join(sorted(shipped))
-    raise ScenarioError(f"{name}: no such file, and no scenario of that name comes along: {names}")
+    raise ScenarioError(
+        f"{name}: no such file, and no scenario of that name comes along; "
+        f"{did_you_mean(name, shipped)} (tidegauge scenarios lists them)"
+    )

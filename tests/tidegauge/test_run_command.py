@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,12 @@ def refusal(result: Result) -> str:
     return result.stderr.removeprefix("tidegauge: ").strip()
 
 
+def again_in(result: Result) -> list[str]:
+    """The words of the command that is printed to run the same again, from the scenario on."""
+    (command,) = (line for line in result.output.splitlines() if line.startswith("Again: "))
+    return shlex.split(command.removeprefix("Again: "))[2:]
+
+
 # What it writes and says.
 
 
@@ -101,15 +108,70 @@ def test_settings_that_made_no_difference_are_listed(tiny: Path, tmp_path: Path)
 
 
 def test_the_command_that_is_printed_runs_the_same_again(tiny: Path, tmp_path: Path) -> None:
-    first = run(tiny, "--inline", "--out", tmp_path / "first", "--seed", "9", "--trace", "all")
-    lines = "".join(first.output.splitlines())
-    again = lines[lines.index("Again: ") :].split()
-    arguments = again[again.index("run") + 1 :]
-    arguments[arguments.index("DIR")] = str(tmp_path / "again")
-    assert run(*arguments).exit_code == 0
+    options = ["--seed", "9", "--trace", "all", "--set", "workload.producers.shop.stop=2500 ms"]
+    first = run(tiny, "--inline", "--out", tmp_path / "first", *options)
+    assert run(*again_in(first), "--out", tmp_path / "again").exit_code == 0
     one, other = (RunFolder(tmp_path / name) for name in ("first", "again"))
+    assert one.manifest == other.manifest
     assert sha256_of(one) == sha256_of(other)
     assert list(one.all_rows()) == list(other.all_rows())
+
+
+def test_a_run_without_a_folder_gets_one_of_its_own(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = [run(tiny, "--inline", "--set", "name=nightly/tiny").output for _ in range(2)]
+    assert "into runs/nightly-tiny-5\n" in said[0]
+    assert "Next: tidegauge show runs/nightly-tiny-5-2\n" in said[1]
+    one, other = (RunFolder(Path("runs") / f"nightly-tiny-5{end}") for end in ("", "-2"))
+    assert sha256_of(one) == sha256_of(other)
+
+
+def test_json_is_the_summary_and_nothing_else(tiny: Path, tmp_path: Path) -> None:
+    result = run(tiny, "--inline", "--out", tmp_path / "run", "--json")
+    assert json.loads(result.stdout) == RunFolder(tmp_path / "run").summary
+    assert "check liveness" in result.stderr
+
+
+# What --set changes. (What paths there are is told in tests/simulation/test_scenario_changes.py.)
+
+
+def test_set_changes_what_is_run(tiny: Path, tmp_path: Path) -> None:
+    changes = ["duration=3s", 'release="2.8"', "cluster.settings.num.io.threads=3"]
+    options = [word for change in changes for word in ("--set", change)]
+    folder = run_inline(tiny, tmp_path / "run", *options)
+    scenario = folder.manifest["scenario"]
+    assert scenario["duration"] == "3s"
+    assert scenario["release"] == "2.8.2"
+    assert scenario["cluster"]["settings"]["num.io.threads"] == 3
+    assert scenario["cluster"]["settings"]["replica.fetch.wait.max.ms"] == 5000
+
+
+def test_the_last_of_several_changes_of_one_field_counts_and_an_option_before_it(
+    tiny: Path, tmp_path: Path
+) -> None:
+    options = ["--set", "seed=7", "--set", "duration=1s", "--set", "duration=3s", "--seed", "8"]
+    scenario = run_inline(tiny, tmp_path / "run", *options).manifest["scenario"]
+    assert (scenario["seed"], scenario["duration"]) == (8, "3s")
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ("duration", "--set duration: must be PATH=VALUE"),
+        ("duration=[", "--set duration=[: the value is no YAML"),
+        ("duration=soon", "tiny.yaml: duration: must be a duration"),
+        ("cluster.settings.replica.lag.time.max.ms=soon", "replica.lag.time.max.ms"),
+        ("topics.order.partitions=2", "topics: has no item order"),
+        ("sede=5", "tiny.yaml: sede: unknown name; did you mean seed?"),
+    ],
+)
+def test_a_change_that_no_scenario_can_have_is_refused(
+    change: str, complaint: str, tiny: Path, tmp_path: Path
+) -> None:
+    assert complaint in refusal(run(tiny, "--inline", "--out", tmp_path / "run", "--set", change))
+    assert not (tmp_path / "run").exists()
 
 
 def test_another_seed_is_another_run(tiny: Path, tmp_path: Path) -> None:
@@ -159,7 +221,9 @@ def test_a_verdict_that_nobody_expected_is_told_with_its_story(tmp_path: Path) -
     assert "becomes leader in epoch" in result.output
     assert "leader is now broker 1" in result.output
     assert f"Again: tidegauge run {file}" in result.output.replace("\n", " ")
-    assert result.stderr.splitlines()[-1] == "Not as expected, with seed 4."
+    assert again_in(result)[-4:] == ["--seed", "4", "--trace-level", "all"]
+    assert result.stderr.startswith("Not as expected, with seed 4: ")
+    assert "exposed_durable" in result.stderr
 
 
 def test_a_check_that_there_is_not_is_refused(tiny: Path, tmp_path: Path) -> None:
@@ -216,10 +280,12 @@ def test_speed_holds_virtual_time_back(tiny: Path, tmp_path: Path) -> None:
     assert sha256_of(paced) == sha256_of(run_inline(tiny, tmp_path / "at-once"))
 
 
-def test_an_unknown_scenario_lists_those_that_come_along(tmp_path: Path) -> None:
-    said = refusal(run("quickstrat", "--inline", "--out", tmp_path / "run"))
-    assert said.startswith("quickstrat: ")
-    assert all(name in said for name in ["quickstart", *shipped_scenarios()])
+def test_an_unknown_scenario_is_told_from_those_that_come_along(tmp_path: Path) -> None:
+    near = refusal(run("quickstrat", "--inline", "--out", tmp_path / "run"))
+    assert near.startswith("quickstrat: ")
+    assert "did you mean quickstart?" in near
+    far = refusal(run("zzz", "--inline", "--out", tmp_path / "run"))
+    assert all(name in far for name in shipped_scenarios())
 
 
 def test_a_scenario_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -281,8 +347,6 @@ def test_help_has_examples_that_can_be_copied() -> None:
     examples = [line.split() for line in lines if line.startswith("tidegauge run ")]
     assert len(examples) >= 2
     assert any(example[2] in shipped_scenarios() for example in examples)
-    for example in examples:
-        assert "--out" in example
 
 
 def test_every_scenario_that_comes_along_says_what_it_is_about() -> None:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _CAUSES = 8
 
 
-def show_verdicts(out: Console, run: RunFolder) -> bool:
-    """Print a line for each check; whether all of them are as expected."""
+def show_verdicts(out: Console, run: RunFolder) -> list[str]:
+    """Print a line for each check; the names of those that are not as expected."""
     from tidegauge.story import Names
 
     assert run.summary is not None
@@ -32,7 +32,7 @@ def show_verdicts(out: Console, run: RunFolder) -> bool:
     unexpected = [name for name, found in checks.items() if not found["as_expected"]]
     for name in unexpected:
         _tell_first_event(out, run, names, name, checks[name])
-    return not unexpected
+    return unexpected
 
 
 def _verdict_text(found: dict[str, Any], names: Names) -> str:

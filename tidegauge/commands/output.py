@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from typing import TYPE_CHECKING, NoReturn
 
 import typer
@@ -27,3 +30,13 @@ def fail(message: str) -> NoReturn:
     """End the command with one line that says what was wrong with its input."""
     typer.echo(f"tidegauge: {message}", err=True)
     raise typer.Exit(2)
+
+
+def report(*, as_json: bool) -> AbstractContextManager[object]:
+    """Where what people read goes: to standard error if a program reads standard output."""
+    return redirect_stdout(sys.stderr) if as_json else nullcontext()
+
+
+def print_json(content: object) -> None:
+    """Print what a program reads."""
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False))

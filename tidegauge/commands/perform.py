@@ -1,0 +1,104 @@
+"""A run as commands perform it: with a bar, and with one line for whatever ends it early."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from tidegauge.commands.output import fail
+from tidegauge.commands.run_progress import progress_bar
+
+if TYPE_CHECKING:
+    from tidegauge.engine import EngineMaker, Passed, Progress
+    from tidegauge.run_folder import RunFolder
+    from tidegauge.simulation.scenario import Scenario
+
+#: What a shell takes for: it was interrupted.
+INTERRUPTED = 130
+
+
+class _FarEnough(Exception):  # noqa: N818 - it is what was asked for, no error
+    """The run has come to where it was to end."""
+
+
+def perform(
+    scenario: Scenario,
+    out: Path,
+    engine: EngineMaker,
+    again: str,
+    *,
+    speed: float | None = None,
+    switches: Mapping[str, int | bool] | None = None,
+    until_us: int | None = None,
+    is_kept: bool = True,
+) -> RunFolder:
+    """The run, or the end of the command with one line that says why there is none.
+
+    Args:
+        scenario: what is run.
+        out: where to.
+        engine: who runs the processes.
+        again: the command that does the same once more.
+        speed: so many times as fast as real time at most.
+        switches: as ``simulate`` takes them.
+        until_us: what comes after this virtual time is not needed: the run may be unfinished.
+        is_kept: whether the folder is still there when the command has ended.
+    """
+    from tidegauge.engine import ActorError, EngineError
+    from tidegauge.replication.checkpoint_files import CheckpointError
+    from tidegauge.run_folder import RunFolder
+    from tidegauge.simulate import simulate
+    from tidegauge.simulation.scenario import ScenarioError
+
+    so_far = f"{out} can be read as far as it is. Again" if is_kept else "Again"
+    try:
+        with progress_bar(scenario.duration_us) as progress:
+            return simulate(
+                scenario,
+                out,
+                make_engine=engine,
+                progress=_stopping_after(until_us, progress),
+                speed=speed,
+                switches=switches,
+            )
+    except _FarEnough:
+        return RunFolder(out)
+    except ActorError as error:
+        typer.echo(f"tidegauge: {error}", err=True)
+        typer.echo(f"{so_far}: {again}", err=True)
+        raise typer.Exit(1) from None
+    except (CheckpointError, EngineError, FileExistsError, ScenarioError) as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{out}: cannot be written to: {error.strerror}")
+    except KeyboardInterrupt:
+        typer.echo(f"\nStopped: {so_far}: {again}")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _stopping_after(until_us: int | None, progress: Progress | None) -> Progress | None:
+    """The same progress, but for the end of the run after this time."""
+    if until_us is None:
+        return progress
+
+    def show(passed: Passed) -> None:
+        if passed.time_us > until_us:
+            raise _FarEnough
+        if progress is not None:
+            progress(passed)
+
+    return show
+
+
+def engine_of(actors: int | None, address: str | None, *, inline: bool) -> EngineMaker:
+    """Who runs the processes: this interpreter, or actors of Ray."""
+    if inline:
+        from tidegauge.inline_engine import inline as all_inline
+
+        return all_inline()
+    from tidegauge.ray_engine import on_ray
+
+    return on_ray(actors, address)

@@ -1,0 +1,210 @@
+"""``tidegauge replay``: does a run come out as it did?"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tidegauge import __version__
+from tidegauge.commands.compile_rules import announce_compilation
+from tidegauge.commands.output import console, fail
+from tidegauge.commands.perform import engine_of, perform
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tidegauge.run_comparison import Difference
+    from tidegauge.run_folder import RunFolder, TraceRow
+    from tidegauge.simulation.scenario import Scenario
+    from tidegauge.story import Names
+
+
+def replay_run(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder that the run wrote.")],
+    *,
+    inline: Annotated[
+        bool,
+        typer.Option("--inline", help="Without Ray, in this interpreter; that is the default."),
+    ] = False,
+    actors: Annotated[
+        int | None,
+        typer.Option("--actors", min=1, help="In so many actors of Ray that host brokers."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Keep the new run in this folder; new or empty."),
+    ] = None,
+) -> None:
+    """Run again what the manifest of a run says, and compare.
+
+    The same scenario and seed give the same rows and the same trace_sha256, however the processes
+    are hosted. If that is not so, the first row that differs is shown, in the order of time.
+
+    A run that was ended early is compared as far as it came.
+
+    It ends with 0 if they are equal, with 1 if not, and with 2 if RUN is no run, its trace is
+    damaged, or its scenario is none for this release.
+
+    \b
+    Examples:
+      tidegauge replay runs/first
+      tidegauge replay runs/first --actors 2
+      tidegauge replay runs/first --out runs/again
+                                 keep it, to look at it with tidegauge show
+    """
+    if inline and actors is not None:
+        fail("--inline does without Ray: leave out --actors")
+    from tidegauge.run_folder import RunError, RunFolder
+    from tidegauge.simulation.trace_file import TraceError
+
+    try:
+        recorded = RunFolder(run)
+        _note_other_release(recorded)
+        scenario, switches = _manifest_parts(recorded)
+        end_us = _recorded_until_us(recorded)
+    except (RunError, TraceError) as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename}: cannot be read: {error.strerror}")
+    announce_compilation()
+    engine = engine_of(actors, None, inline=actors is None)
+    with TemporaryDirectory(prefix="tidegauge-") as temporary:
+        folder = out or Path(temporary) / "run"
+        replayed = perform(
+            scenario,
+            folder,
+            engine,
+            f"tidegauge replay {shlex.quote(str(run))}",
+            switches=switches,
+            until_us=end_us,
+            is_kept=out is not None,
+        )
+        is_equal = _compare(recorded, replayed)
+    if out is not None:
+        typer.echo(f"Next: tidegauge show {out}")
+    if not is_equal:
+        raise typer.Exit(1)
+
+
+def _note_other_release(run: RunFolder) -> None:
+    """Say so if another Tidegauge wrote the run: it may have meant something else by it."""
+    from tidegauge.simulation.row_kinds import SCHEMA_VERSION
+
+    writer, schema_version = run.manifest.get("tidegauge"), run.manifest.get("schema_version")
+    if (writer, schema_version) != (__version__, SCHEMA_VERSION):
+        typer.echo(
+            f"note: {run.path} was written by Tidegauge {writer} with schema version "
+            f"{schema_version}; this is {__version__} with {SCHEMA_VERSION}, which may come to "
+            "something else",
+            err=True,
+        )
+
+
+def _manifest_parts(run: RunFolder) -> tuple[Scenario, dict[str, int | bool]]:
+    """The scenario of a run, and the rules that were switched.
+
+    Raises:
+        RunError: the manifest does not have them, or this release cannot run the scenario.
+    """
+    from tidegauge.replication.releases import RULE_CELLS
+    from tidegauge.run_folder import MANIFEST, RunError
+    from tidegauge.simulation.cluster_plan import UNCONDITIONAL_ISR
+    from tidegauge.simulation.scenario import ScenarioError, scenario_from_mapping
+
+    file = run.path / MANIFEST
+    switches: Any = run.manifest.get("switches", {})
+    known = {*RULE_CELLS, UNCONDITIONAL_ISR}
+    if not isinstance(switches, dict) or not switches.keys() <= known:
+        raise RunError(f"{file}: switches: must name rules of this release, not {switches}")
+    try:
+        return scenario_from_mapping(run.manifest.get("scenario", {}), str(file)), switches
+    except ScenarioError as error:
+        first, *others = str(error).splitlines()
+        more = f", and {len(others)} problems more" if others else ""
+        raise RunError(f"{first}{more}; Tidegauge {__version__} cannot run it") from error
+
+
+def _recorded_until_us(run: RunFolder) -> int | None:
+    """Up to which time an unfinished run came; None for one that came to its end.
+
+    Raises:
+        RunError, TraceError: the trace is damaged, or is not all that the run has written.
+    """
+    from tidegauge.run_comparison import last_time_us
+    from tidegauge.run_folder import TRACE, RunError
+
+    if run.summary is None:
+        return last_time_us(run)
+    if not isinstance(run.summary.get("trace_sha256"), str):
+        raise RunError(f"{run.path}: the summary has no trace_sha256 to compare")
+    if not run.traces:
+        raise RunError(f"{run.path / TRACE}: has no trace of the run")
+    for trace in run.torn:
+        raise RunError(f"{trace.path}: ends within a frame, after byte {trace.torn_at}")
+    return None
+
+
+def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
+    """Tell whether both runs are equal, or where they begin to differ."""
+    from tidegauge.run_comparison import first_difference, last_time_us, row_count
+    from tidegauge.story import Names, time_text
+
+    is_unfinished = recorded.summary is None
+    difference = first_difference(recorded, replayed, one_is_unfinished=is_unfinished)
+    rows = f"{row_count(recorded):,} rows"
+    if is_unfinished:
+        typer.echo(
+            f"note: {recorded.path} is unfinished: compared are the {rows} that it has, up to "
+            f"{time_text(last_time_us(recorded))}",
+            err=True,
+        )
+    hashes = [(run.summary or {}).get("trace_sha256") for run in (recorded, replayed)]
+    if difference is not None:
+        _show_difference(console(), difference, Names(recorded.manifest), Names(replayed.manifest))
+    if is_unfinished:
+        typer.echo("equal as far as it came" if difference is None else "not equal")
+        return difference is None
+    if hashes[0] != hashes[1]:
+        typer.echo(f"not equal: trace_sha256 was {hashes[0]}, is {hashes[1]}")
+    elif difference is not None:
+        typer.echo(
+            f"not equal: trace_sha256 is {hashes[0]} again, but rows of {recorded.path} were "
+            "changed or lost since: tidegauge verify says more"
+        )
+    else:
+        typer.echo(f"equal: {rows}, trace_sha256 {hashes[0]}")
+    return hashes[0] == hashes[1] and difference is None
+
+
+def _show_difference(
+    out: Console, difference: Difference, recorded: Names, replayed: Names
+) -> None:
+    """The first row that differs, as each run has it, and the values that are not the same."""
+    out.print("The first row that differs:", style="bold")
+    for which, row, names in (
+        ("recorded", difference.one, recorded),
+        ("replayed", difference.other, replayed),
+    ):
+        out.print(f"  {which}  {_row_text(row, names)}", soft_wrap=True, markup=False)
+    columns = difference.columns()
+    width = max(map(len, columns), default=0)
+    for name in columns:
+        assert difference.one is not None
+        assert difference.other is not None
+        values = f"recorded {difference.one[name]}, replayed {difference.other[name]}"
+        out.print(f"    {name:{width}}  {values}", soft_wrap=True, markup=False)
+
+
+def _row_text(row: TraceRow | None, names: Names) -> str:
+    """When, who, its number in the trace and what it says."""
+    from tidegauge.story import time_text, told
+
+    if row is None:
+        return "has no more rows"
+    number = f"{row['process']}:{row['sequence']}" + (f".{row['minor']}" if row["minor"] else "")
+    who = names.process(row["process"])
+    return f"{time_text(row['time_us'])}  {number}  {who}  {row.kind}: {told(row, names)}"

@@ -1,0 +1,89 @@
+"""What somebody asked ``tidegauge run`` for, and the command that asks for the same again."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tidegauge.commands.output import fail
+
+if TYPE_CHECKING:
+    from tidegauge.simulation.scenario import Scenario
+
+#: Where runs go for which no folder is named.
+RUNS = Path("runs")
+
+
+class RunRequest(NamedTuple):
+    """The options of ``tidegauge run`` that say what is run, and how."""
+
+    #: A file, or the name of a scenario that comes along.
+    scenario: str
+    #: What is changed in it, each as ``PATH=VALUE``.
+    changes: tuple[str, ...] = ()
+    #: None: the scenario's.
+    seed: int | None = None
+    trace_level: str | None = None
+    inline: bool = False
+    actors: int | None = None
+    address: str | None = None
+    speed: float | None = None
+
+    def check(self) -> None:
+        """Fail unless the options go together."""
+        if self.inline and (self.actors is not None or self.address is not None):
+            fail("--inline does without Ray: leave out --actors and --address")
+        if self.speed is not None and not self.speed > 0:
+            fail(f"--speed {self.speed:g}: must be more than 0")
+
+    def load(self) -> Scenario:
+        """The scenario with its changes; the command ends if it cannot be run."""
+        from tidegauge.shipped_scenarios import find_scenario
+        from tidegauge.simulation.scenario import ScenarioError, load_scenario
+
+        try:
+            return load_scenario(find_scenario(self.scenario), self._changes())
+        except ScenarioError as error:
+            fail(str(error))
+
+    def _changes(self) -> dict[str, object]:
+        from tidegauge.simulation.scenario import ScenarioError
+        from tidegauge.simulation.scenario_changes import parse_change
+
+        changes: dict[str, object] = {}
+        for text in self.changes:
+            try:
+                path, value = parse_change(text)
+            except ScenarioError as error:
+                fail(f"--set {error}")
+            # A path that is given twice has its last value, after what came between.
+            changes.pop(path, None)
+            changes[path] = value
+        if self.seed is not None:
+            changes["seed"] = self.seed
+        if self.trace_level is not None:
+            changes["trace"] = self.trace_level
+        return changes
+
+    def command(self, loaded: Scenario) -> str:
+        """The command that runs the same again, fit for a shell."""
+        words = ["tidegauge", "run", self.scenario]
+        words += ["--inline"] if self.inline else []
+        words += [] if self.actors is None else ["--actors", str(self.actors)]
+        words += [] if self.address is None else ["--address", self.address]
+        words += [] if self.speed is None else ["--speed", f"{self.speed:g}"]
+        for change in self.changes:
+            words += ["--set", change]
+        words += ["--seed", str(loaded.seed), "--trace-level", loaded.trace]
+        return shlex.join(words)
+
+
+def free_folder(loaded: Scenario) -> Path:
+    """A folder for a run, named after its scenario and seed, that is not there yet."""
+    name = f"{loaded.name.replace('/', '-')}-{loaded.seed}"
+    folder, others = RUNS / name, 1
+    while folder.exists():
+        others += 1
+        folder = RUNS / f"{name}-{others}"
+    return folder

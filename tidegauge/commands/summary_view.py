@@ -1,0 +1,57 @@
+"""What ``tidegauge run`` tells of a run's figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+
+def show_summary(summary: dict[str, Any]) -> None:
+    """Print the figures that people ask for first."""
+    typer.echo(
+        f"{summary['events']:,} events in {summary['loop_seconds']:.2f} s: "
+        f"{summary['times_real_time']:,.4g} times real time"
+    )
+    if len(summary["groups"]) > 1:
+        _show_groups(summary)
+    typer.echo(
+        f"records: {summary['records_acknowledged']:,} acknowledged "
+        f"({summary['records_acknowledged_lost']:,} lost, "
+        f"{summary['records_acknowledged_unavailable']:,} unavailable), "
+        f"{summary['records_failed']:,} failed, {summary['records_duplicated']:,} duplicated, "
+        f"{summary['records_consumed']:,} consumed"
+    )
+    typer.echo(
+        f"ISR: {summary['isr_shrinks']} shrinks and {summary['isr_expands']} expands by leaders, "
+        f"{summary['isr_removals']} removals by controllers, "
+        f"{summary['isr_notifications']} notifications"
+    )
+    typer.echo(
+        f"partition-seconds: {summary['partition_seconds_offline']:,.1f} offline, "
+        f"{summary['partition_seconds_not_accepting']:,.1f} without a leader that accepts writes, "
+        f"{summary['partition_seconds_under_min_isr']:,.1f} under min.insync.replicas"
+    )
+    typer.echo(
+        f"controllers: {summary['failovers']}; leaders elected: {summary['leader_elections']}, "
+        f"{summary['unclean_elections']} of them uncleanly; brokers started: {summary['starts']} "
+        "times"
+    )
+    if summary["settings_not_modelled"]:
+        typer.echo("settings not modelled, which made no difference:")
+        for line in summary["settings_not_modelled"]:
+            typer.echo(f"  {line}")
+    typer.echo(f"trace_sha256 {summary['trace_sha256']}")
+
+
+def _show_groups(summary: dict[str, Any]) -> None:
+    """What several groups, each an actor, have cost."""
+    brokers = summary["groups"][:-1]
+    exchange = max(group["exchange_cpu_us_per_window"] for group in brokers)
+    busiest = max(summary["groups"], key=lambda group: float(group["kernel_cpu_seconds"]))
+    typer.echo(
+        f"{len(brokers)} actor{'s' if len(brokers) > 1 else ''} for brokers, 1 for controllers: "
+        f"{summary['windows_per_virtual_second']:,.0f} windows a virtual second of "
+        f"{summary['events_per_window']:,.1f} events; exchange {exchange:.0f} us of CPU a window "
+        f"at most; busiest: {busiest['name']}, {busiest['kernel_cpu_seconds']:.1f} s"
+    )
