@@ -85,13 +85,18 @@ def _failover_lines(costs: FaultCosts) -> Iterator[tuple[str, str]]:
     ]
     yield (
         "first new leader",
-        f"at {time_text(failover.led_us)}, {duration_text(failover.led_us - costs.span.begin_us)}"
-        f" after it began = {' + '.join(spent)}",
+        (
+            f"at {time_text(failover.led_us)}, "
+            f"{duration_text(failover.led_us - costs.span.begin_us)} after it began = "
+            f"{' + '.join(spent)}"
+        ),
     )
     yield (
         "last new leader",
-        f"at {time_text(failover.last_led_us)}, "
-        f"{duration_text(failover.last_led_us - failover.led_us)} after the first",
+        (
+            f"at {time_text(failover.last_led_us)}, "
+            f"{duration_text(failover.last_led_us - failover.led_us)} after the first"
+        ),
     )
 
 
@@ -108,13 +113,17 @@ def _work_lines(work: WorkDone) -> Iterator[tuple[str, str]]:
     yield "leaders elected", f"{work.leaders_elected:,}, {work.unclean_elections} of them uncleanly"
     yield (
         "ISRs",
-        f"{work.isr_shrinks:,} shrunk and {work.isr_expands:,} expanded by leaders, "
-        f"{work.isr_removals:,} dead replicas taken out by the controller",
+        (
+            f"{work.isr_shrinks:,} shrunk and {work.isr_expands:,} expanded by leaders, "
+            f"{work.isr_removals:,} dead replicas taken out by the controller"
+        ),
     )
     yield (
         "ZooKeeper",
-        f"{work.states_written:,} states written; {work.notifications:,} "
-        f"isr_change_notifications about {work.notified_partitions:,} partitions",
+        (
+            f"{work.states_written:,} states written; {work.notifications:,} "
+            f"isr_change_notifications about {work.notified_partitions:,} partitions"
+        ),
     )
     requests = "not recorded: run with --trace-level all"
     if work.update_metadata_requests is not None:
@@ -122,8 +131,11 @@ def _work_lines(work: WorkDone) -> Iterator[tuple[str, str]]:
     yield "UpdateMetadata", requests
     yield (
         "controller",
-        f"{work.controller_events:,} events, busy for {duration_text(work.controller_busy_us)}, "
-        f"longest wait in its queue {duration_text(work.longest_queued_us)}",
+        (
+            f"{work.controller_events:,} events, "
+            f"busy for {duration_text(work.controller_busy_us)}, "
+            f"longest wait in its queue {duration_text(work.longest_queued_us)}"
+        ),
     )
     refused = work.produce_refused.most_common(_NAMED)
     named = ", ".join(f"{count:,} {error}" for error, count in refused) or "none"

@@ -78,7 +78,8 @@ def show_run(
     """Tell what happened in a run, and why.
 
     The story of a partition, of a broker, or of the controller; what each fault has cost; what led
-    to one line of a story; what ZooKeeper held. With none of these: which partitions are worth a look.
+    to one line of a story; what ZooKeeper held. With none of these: which partitions are worth
+    a look.
 
     Times are virtual, since the beginning of the run: 10s, 12.345s, 4m.
 
