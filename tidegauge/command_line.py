@@ -14,8 +14,8 @@ import typer
 from tidegauge import __version__
 from tidegauge.commands.compile_rules import compile_rules
 from tidegauge.commands.conform import conform_schedules
-from tidegauge.commands.demo import demo
 from tidegauge.commands.describe_cluster import describe_cluster
+from tidegauge.commands.known_divergences import known_divergences
 from tidegauge.commands.picture import picture
 from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.replay_run import replay_run
@@ -84,8 +84,8 @@ def front_door(
 
 app.command("compile")(compile_rules)
 app.command("conform")(conform_schedules)
-app.command("demo")(demo)
 app.command("describe")(describe_cluster)
+app.command("divergences")(known_divergences)
 app.command("picture")(picture)
 app.command("reconcile")(reconcile_logs)
 app.command("releases")(show_releases)

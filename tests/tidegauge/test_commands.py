@@ -137,8 +137,8 @@ def test_what_cannot_be_read_is_one_line_that_names_it(
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_the_demo_shows_divergence_and_its_cure() -> None:
-    result = run("demo")
+def test_known_divergences_are_shown_with_their_cures() -> None:
+    result = run("divergences")
     assert result.exit_code == 0
     assert result.output.count("DIVERGED") == 2
     assert result.output.count("STUCK") == 1

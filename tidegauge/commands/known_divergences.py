@@ -1,4 +1,4 @@
-"""``tidegauge demo``: the best of what exists, in one command."""
+"""``tidegauge divergences``: how replicas came to differ in old releases, and what cured it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,13 @@ class Story(NamedTuple):
     releases: tuple[str, ...]
 
 
-def demo() -> None:
-    """Show how replicas diverged, and the cures."""
+def known_divergences() -> None:
+    """Show how replicas diverged in old releases, and the cures.
+
+    \b
+    Example:
+      tidegauge divergences
+    """
     out = console()
     for number, story in enumerate(_stories(), 1):
         out.rule(f"[bold]{number}. {story.title}", align="left")
