@@ -15,6 +15,7 @@ from tidegauge import __version__
 from tidegauge.commands.compile_rules import compile_rules
 from tidegauge.commands.conform import conform_schedules
 from tidegauge.commands.demo import demo
+from tidegauge.commands.import_cluster import import_cluster
 from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.run_scenario import run_scenario
 from tidegauge.commands.show_releases import show_releases
@@ -27,6 +28,8 @@ Examples:
   tidegauge demo             see it work
   tidegauge run quickstart --inline --out runs/first
                              run a scenario
+  tidegauge import describe.txt -o mine.yaml
+                             make a scenario of a real cluster
   tidegauge reconcile --leader 0:3,1:2 --follower 0:5
                              what a follower truncates, by release
   tidegauge releases 2.6     show the rules of a release of Kafka
@@ -78,6 +81,7 @@ def front_door(
 app.command("compile")(compile_rules)
 app.command("conform")(conform_schedules)
 app.command("demo")(demo)
+app.command("import")(import_cluster)
 app.command("reconcile")(reconcile_logs)
 app.command("run")(run_scenario)
 app.command("releases")(show_releases)
