@@ -15,6 +15,7 @@ from tidegauge import __version__
 from tidegauge.commands.compile_rules import compile_rules
 from tidegauge.commands.conform import conform_schedules
 from tidegauge.commands.describe_cluster import describe_cluster
+from tidegauge.commands.import_cluster import import_cluster
 from tidegauge.commands.known_divergences import known_divergences
 from tidegauge.commands.picture import picture
 from tidegauge.commands.reconcile_logs import reconcile_logs
@@ -30,6 +31,8 @@ Examples:
   tidegauge demo             see it work
   tidegauge run quickstart --inline
                              run a scenario
+  tidegauge import describe.txt -o mine.yaml
+                             make a scenario of a real cluster
   tidegauge reconcile --leader 0:3,1:2 --follower 0:5
                              what a follower truncates, by release
   tidegauge releases 2.6     show the rules of a release of Kafka
@@ -87,6 +90,7 @@ app.command("conform")(conform_schedules)
 app.command("describe")(describe_cluster)
 app.command("divergences")(known_divergences)
 app.command("picture")(picture)
+app.command("import")(import_cluster)
 app.command("reconcile")(reconcile_logs)
 app.command("releases")(show_releases)
 app.command("replay")(replay_run)

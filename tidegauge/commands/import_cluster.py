@@ -1,0 +1,168 @@
+"""``tidegauge import``: what tools print about a real cluster becomes a scenario."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidegauge.commands.output import fail
+
+if TYPE_CHECKING:
+    from tidegauge.real_input.imported_scenario import ImportedScenario, ImportRequest
+
+
+def import_cluster(
+    describe: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DESCRIBE", help="A file with what kafka-topics.sh --describe printed."
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The scenario to write.")
+    ],
+    properties: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="A broker's server.properties; as often as there are files."
+        ),
+    ] = None,
+    reassignment: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The JSON that kafka-reassign-partitions is given."),
+    ] = None,
+    reassign_at: Annotated[
+        str, typer.Option(metavar="TIME", help="When that reassignment begins.")
+    ] = "60s",
+    rates: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="CSV with the columns topic,messages_per_second,bytes_per_second."
+        ),
+    ] = None,
+    up: Annotated[
+        list[int] | None,
+        typer.Option(metavar="ID", help="This broker is up, though it looks as if it were down."),
+    ] = None,
+    down: Annotated[
+        list[int] | None, typer.Option(metavar="ID", help="This broker is down.")
+    ] = None,
+    release: Annotated[
+        str | None,
+        typer.Option(metavar="RELEASE", help="Kafka's. Default: what the files hint at."),
+    ] = None,
+    duration: Annotated[
+        str, typer.Option(metavar="TIME", help="How long the run is, in virtual time.")
+    ] = "5m",
+    name: Annotated[
+        str | None, typer.Option(help="Of the scenario. Default: the name of its file.")
+    ] = None,
+    *,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+) -> None:
+    """Make a scenario of a real cluster.
+
+    Brokers, racks, settings, partitions, who leads them and which replicas are in sync are those
+    of the files, and brokers that were down are down. What the files do not say is assumed, and
+    told. The scenario is YAML: add faults to it, and run it.
+
+    \b
+    Examples:
+      kafka-topics.sh --bootstrap-server kafka:9092 --describe > describe.txt
+      tidegauge import describe.txt -o mine.yaml
+      tidegauge import describe.txt --properties server-1.properties \\
+          --properties server-2.properties --rates rates.csv -o mine.yaml
+      tidegauge import describe.txt --reassignment move.json --reassign-at 90s -o move.yaml
+      tidegauge import describe.txt --up 102 --release 2.4 -o mine.yaml
+    """
+    from tidegauge.real_input.imported_scenario import ImportRequest, import_scenario
+    from tidegauge.real_input.input_file import InputError
+    from tidegauge.real_input.scenario_text import scenario_text
+
+    request = ImportRequest(
+        describe,
+        out.stem if name is None else name,
+        properties or [],
+        reassignment,
+        rates,
+        release,
+        duration,
+        reassign_at,
+        up or [],
+        down or [],
+    )
+    _check_options(request, out, force=force)
+    try:
+        imported = import_scenario(request)
+    except InputError as error:
+        fail(str(error))
+    _write(out, scenario_text(imported))
+    _show(imported, out)
+
+
+def _check_options(request: ImportRequest, out: Path, *, force: bool) -> None:
+    """Fail unless the options are right by themselves."""
+    from tidegauge.real_input.topic_rates import START
+    from tidegauge.simulation.durations import parse_duration
+
+    times_us = {}
+    for option, text in (
+        ("--duration", request.duration),
+        ("--reassign-at", request.reassign_at),
+    ):
+        try:
+            times_us[option] = parse_duration(text)
+        except ValueError as error:
+            fail(f"{option} {text}: {error}")
+    if times_us["--duration"] <= parse_duration(START):
+        fail(f"--duration {request.duration}: must be more than {START}, when producers begin")
+    if request.reassignment and times_us["--reassign-at"] >= times_us["--duration"]:
+        fail(f"--reassign-at {request.reassign_at}: the run ends at {request.duration}")
+    if not request.name or not request.name.isprintable():
+        fail(f"--name {request.name!r}: must have only letters that can be printed")
+    if out.is_dir():
+        fail(f"{out}: is a folder")
+    if out.exists() and not force:
+        fail(f"{out}: exists; --force overwrites it")
+
+
+def _write(out: Path, text: str) -> None:
+    """Write the file so that it is there as a whole or not at all."""
+    draft = out.with_name(f"{out.name}.tmp")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(out)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        fail(f"{out}: cannot be written: {error.strerror}")
+
+
+def _show(imported: ImportedScenario, out: Path) -> None:
+    """What was read, what to know about it, and what comes next."""
+    for line in _figures(imported):
+        typer.echo(line)
+    for subject, notices in itertools.groupby(imported.notices, lambda notice: notice.subject):
+        typer.echo(f"{subject}:")
+        for notice in notices:
+            typer.echo(f"  {notice.text}")
+    typer.echo(f"Next: tidegauge validate {out}")
+    typer.echo(f"      tidegauge run {out} --inline --out DIR")
+
+
+def _figures(imported: ImportedScenario) -> list[str]:
+    cluster = imported.cluster
+    partitions = [partition for _, partition in cluster.partitions()]
+    leaderless = sum(1 for each in partitions if each.leader is None)
+    racks = imported.data["cluster"].get("racks", ())
+    down = f" (down: {', '.join(map(str, cluster.down))})" if cluster.down else ""
+    counts = f"{leaderless} without a leader, {cluster.under_replicated} under-replicated"
+    data = imported.data
+    return [
+        f"{data['name']}: Kafka {data['release']}, {data['duration']} of virtual time",
+        f"brokers: {len(cluster.brokers)}{down}; racks: {', '.join(racks) or 'none'}",
+        f"topics: {len(cluster.topics)}, with {len(partitions)} partitions: {counts}",
+    ]

@@ -1,0 +1,190 @@
+"""The settings of a cluster from the ``server.properties`` of some of its brokers.
+
+What all files say alike is the cluster's, what differs is a broker's own, and a broker of which
+there is no file gets what the others have in common. One file that names no broker is a template
+for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tidegauge.real_input.input_file import input_error
+from tidegauge.real_input.notices import Notice, named
+from tidegauge.real_input.server_properties import Property, ServerProperties
+from tidegauge.real_input.setting_values import broker_settings
+from tidegauge.simulation.scenario_cluster import DEFAULT_RACK, MOST_LOG_DIRECTORIES
+from tidegauge.simulation.scenario_settings import Value
+
+_PROTOCOL = "inter.broker.protocol.version"
+
+
+@dataclass
+class BrokerFiles:
+    """The files of brokers by id, or one that is about all of them."""
+
+    by_broker: dict[int, ServerProperties] = field(default_factory=dict)
+    template: ServerProperties | None = None
+    notices: list[Notice] = field(default_factory=list)
+
+    def all(self) -> list[ServerProperties]:
+        """All files that count."""
+        return [self.template] if self.template else list(self.by_broker.values())
+
+    def protocols(self) -> dict[int | None, Property]:
+        """inter.broker.protocol.version, where it is said, by broker; None: of all."""
+        files: dict[int | None, ServerProperties] = dict(self.by_broker.items())
+        if self.template:
+            files[None] = self.template
+        return {
+            broker: file.properties[_PROTOCOL]
+            for broker, file in files.items()
+            if file.text(_PROTOCOL)
+        }
+
+    def are_of_kraft(self) -> bool:
+        """Whether they are of brokers without ZooKeeper."""
+        return any(
+            file.text("process.roles") or file.text("controller.quorum.voters")
+            for file in self.all()
+        )
+
+
+@dataclass
+class ClusterSettings:
+    """What a scenario says about a cluster's settings."""
+
+    common: dict[str, Value] = field(default_factory=dict)
+    #: By broker, only of those that differ.
+    own: dict[int, dict[str, Value]] = field(default_factory=dict)
+    #: Ids of brokers by rack; empty if no rack is known.
+    racks: dict[str, list[int]] = field(default_factory=dict)
+    log_directories: int = 1
+    notices: list[Notice] = field(default_factory=list)
+
+
+def broker_files(files: Sequence[ServerProperties]) -> BrokerFiles:
+    """Whose files they are.
+
+    Raises:
+        InputError: two are of the same broker, or one of several does not say whose it is.
+    """
+    found = BrokerFiles(notices=[notice for file in files for notice in file.notices])
+    for file in files:
+        if file.text("process.roles") == "controller":
+            text = f"{file.file}: left out: it is of a controller that is no broker"
+            found.notices.append(Notice("brokers", text))
+            continue
+        broker = file.broker_id()
+        if broker is None:
+            if len(files) > 1:
+                message = "names no broker (broker.id or node.id), so nobody knows whose it is"
+                raise input_error(file.file, None, message)
+            found.template = file
+            text = f"{file.file} names no broker, so all brokers are set as it says"
+            found.notices.append(Notice("brokers", text))
+        elif broker in found.by_broker:
+            first = found.by_broker[broker].file
+            raise input_error(file.file, None, f"is of broker {broker}, as {first} is")
+        else:
+            found.by_broker[broker] = file
+    return found
+
+
+def cluster_settings(files: BrokerFiles, brokers: Collection[int], release: str) -> ClusterSettings:
+    """The settings of a cluster of this release with these brokers.
+
+    Raises:
+        InputError: a setting has a value that Kafka would not take.
+    """
+    settings = ClusterSettings()
+    taken = {}
+    for file in files.all():
+        values, notices = broker_settings(file.properties, release)
+        taken[file.file] = values
+        settings.notices += notices
+    _part_common_from_own(settings, files, taken)
+    _place_in_racks(settings, files, brokers)
+    _count_log_directories(settings, files.all())
+    _tell_what_is_not_said(settings, files, brokers)
+    return settings
+
+
+def _part_common_from_own(
+    settings: ClusterSettings, files: BrokerFiles, taken: dict[Path, dict[str, Value]]
+) -> None:
+    first, *others = taken.values() or [{}]
+    settings.common = {
+        name: value
+        for name, value in first.items()
+        if all(name in other and _same(other[name], value) for other in others)
+    }
+    for broker, file in sorted(files.by_broker.items()):
+        values = taken[file.file]
+        own = {name: value for name, value in values.items() if name not in settings.common}
+        if own:
+            settings.own[broker] = own
+
+
+def _same(one: Value, other: Value) -> bool:
+    # In Python 1 is True.
+    return one == other and type(one) is type(other)
+
+
+def _place_in_racks(
+    settings: ClusterSettings, files: BrokerFiles, brokers: Collection[int]
+) -> None:
+    rack_of = {broker: file.text("broker.rack") for broker, file in files.by_broker.items()}
+    if files.template:
+        rack_of = dict.fromkeys(brokers, files.template.text("broker.rack"))
+    known = {broker: rack for broker, rack in rack_of.items() if rack}
+    if not known:
+        text = "no file says broker.rack: all brokers stand in one rack"
+        settings.notices.append(Notice("brokers", text))
+        return
+    for broker in sorted(brokers):
+        settings.racks.setdefault(known.get(broker, DEFAULT_RACK), []).append(broker)
+    unknown = [broker for broker in sorted(brokers) if broker not in known]
+    if unknown:
+        text = (
+            f"no file says in which rack these brokers stand: {named(unknown)}; they are in a "
+            f"rack of their own, {DEFAULT_RACK!r}: change `racks` if you know better"
+        )
+        settings.notices.append(Notice("brokers", text))
+
+
+def _count_log_directories(settings: ClusterSettings, files: Collection[ServerProperties]) -> None:
+    counts = {file.file: _log_directories(file) for file in files}
+    most = max(counts.values(), default=1)
+    settings.log_directories = min(most, MOST_LOG_DIRECTORIES)
+    if len(set(counts.values())) > 1 or most > MOST_LOG_DIRECTORIES:
+        text = (
+            f"log.dirs has {named(sorted(set(counts.values())))} directories; here all brokers "
+            f"have the same number: {settings.log_directories}"
+        )
+        settings.notices.append(Notice("settings", text))
+
+
+def _log_directories(file: ServerProperties) -> int:
+    directories = file.text("log.dirs") or file.text("log.dir") or ""
+    return sum(1 for directory in directories.split(",") if directory.strip()) or 1
+
+
+def _tell_what_is_not_said(
+    settings: ClusterSettings, files: BrokerFiles, brokers: Collection[int]
+) -> None:
+    for text in _not_said(files, brokers):
+        settings.notices.append(Notice("settings", text))
+
+
+def _not_said(files: BrokerFiles, brokers: Collection[int]) -> Iterator[str]:
+    if not files.all():
+        yield "no server.properties was given: brokers have the defaults of their release"
+    elif files.by_broker:
+        others = [broker for broker in sorted(brokers) if broker not in files.by_broker]
+        if others:
+            yield (
+                f"no file is of brokers {named(others)}: they are set as the files have in common"
+            )

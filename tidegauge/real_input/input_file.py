@@ -1,0 +1,53 @@
+"""Input files as tools, editors and shells leave them: their lines, and what is wrong with them."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from pathlib import Path
+
+from tidegauge.simulation.scenario_errors import one_line
+
+_MOST_BYTES = 64 * 2**20
+# Only what ends a line in an editor, so that line numbers are those that people see there.
+_LINE_END = re.compile(r"\r*\n|\r")
+
+
+class InputError(ValueError):
+    """Input that cannot become a scenario; one line that names the place."""
+
+
+def input_error(file: Path, line: int | None, message: str) -> InputError:
+    """The error to raise: the file, the line if there is one, what is wrong."""
+    place = f"{file}" if line is None else f"{file}:{line}"
+    return InputError(one_line(f"{place}: {message}"))
+
+
+def read_bytes(file: Path) -> bytes:
+    """The content of a file; an ``InputError`` if it cannot be read or is far too large."""
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(_MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise input_error(file, None, f"cannot be read: {reason}") from error
+    if len(content) > _MOST_BYTES:
+        raise input_error(file, None, f"is larger than {_MOST_BYTES >> 20} MiB")
+    return content
+
+
+def read_text(file: Path) -> str:
+    """The text of a file in UTF-8, or in UTF-16 as PowerShell writes what a tool prints.
+
+    A byte that is no text becomes a replacement character: most often it is in a line that is
+    skipped anyway, and in any other that line cannot be read.
+    """
+    content = read_bytes(file)
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", errors="replace")
+    return content.decode("utf-8-sig", errors="replace")
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, without what ends them."""
+    return _LINE_END.split(text)

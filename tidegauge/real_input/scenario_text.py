@@ -1,0 +1,167 @@
+"""An imported scenario as YAML that people read and change.
+
+What fits in a line stands in one, so that a topic of thirty partitions is thirty lines that can
+be compared with the dump. At the top it says what the scenario was made from, and all notices.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import yaml
+
+from tidegauge.real_input.imported_scenario import ImportedScenario
+from tidegauge.simulation.durations import parse_duration
+from tidegauge.simulation.scenario_errors import Path, one_line
+
+_WIDTH = 100
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,99}", re.ASCII)
+_TEXT_TAG = "tag:yaml.org,2002:str"
+
+
+def scenario_text(imported: ImportedScenario) -> str:
+    """The whole file."""
+    lines = [*_introduction(imported)]
+    remarks = _Remarks(imported)
+    for name, part in imported.data.items():
+        lines += _about(name, imported)
+        lines += _lines({name: part}, (), remarks)
+    if "faults" not in imported.data:
+        lines += [*_about("faults", imported), "# faults:"]
+    lines += _faults_to_try(imported)
+    return "\n".join(lines) + "\n"
+
+
+def _introduction(imported: ImportedScenario) -> Iterator[str]:
+    files = ", ".join(file.name for file in imported.files)
+    yield from _comment(f"Made by `tidegauge import` from {files}.")
+    if imported.notices:
+        yield "#"
+        yield "# What to know about it:"
+    for notice in imported.notices:
+        yield from _comment(f"- {notice.subject}: {notice.text}", "  ")
+
+
+def _about(name: str, imported: ImportedScenario) -> list[str]:
+    """What is said above a part of the scenario."""
+    if name == "faults":
+        text = "What goes wrong. A broker that is down stays so: add `for: 10m` to have it return."
+        return ["", *_comment(text)]
+    if name == "topics" and any("state" in topic for topic in imported.data["topics"]):
+        text = (
+            "state: who leads, and the ISR, where they are not the preferred leader and all "
+            "replicas."
+        )
+        return ["", *_comment(text)]
+    return [""] if name in {"cluster", "topics", "workload", "steps"} else []
+
+
+def _faults_to_try(imported: ImportedScenario) -> Iterator[str]:
+    up = [each for each in imported.cluster.brokers if each not in imported.cluster.down]
+    broker = (up or imported.cluster.brokers)[0]
+    half_us = parse_duration(imported.data["duration"]) // 2
+    begin = f"{half_us}us" if half_us % 1_000_000 else f"{half_us // 1_000_000}s"
+    yield "# To try another, take the # away:"
+    yield f"#  - {{kind: crash, at: {begin}, for: 2m, brokers: [{broker}]}}"
+    yield f"#  - {{kind: slow_disk, at: {begin}, for: 30s, brokers: [{broker}], delay: 200ms}}"
+    for rack in imported.data["cluster"].get("racks", ()):
+        hit = _in_line([f"rack:{rack}"])
+        yield f"#  - {{kind: power_loss, at: {begin}, for: 2m, brokers: {hit}}}"
+        break
+
+
+class _Remarks:
+    """What stands behind lines, by the path of what a line is about."""
+
+    def __init__(self, imported: ImportedScenario) -> None:
+        places = {topic["name"]: place for place, topic in enumerate(imported.data["topics"])}
+        self._texts: dict[Path, str] = {
+            ("topics", places[topic], "assignment", number): "not in the dump"
+            for topic, numbers in imported.cluster.assumed.items()
+            for number in numbers
+        }
+        #: What such a path leads through, and what therefore cannot be one line.
+        self.above = {path[:-1] for path in self._texts}
+
+    def behind(self, path: Path) -> str:
+        """The end of a line."""
+        return f"  # {self._texts[path]}" if path in self._texts else ""
+
+
+def _comment(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        one_line(text),
+        _WIDTH,
+        initial_indent="# ",
+        subsequent_indent=f"# {indent}",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _lines(part: Mapping[Any, Any], path: Path, remarks: _Remarks) -> Iterator[str]:
+    """The lines of a mapping in block style, without what its own place is indented by."""
+    for key, value in part.items():
+        below = (*path, key)
+        head = f"{_scalar(key)}:"
+        inline = f"{head} {_in_line(value)}{remarks.behind(below)}"
+        if _stays_in_line(value, below, remarks) and len(inline) + 2 * len(path) <= _WIDTH:
+            yield inline
+        elif isinstance(value, dict):
+            yield head
+            yield from (f"  {line}" for line in _lines(value, below, remarks))
+        elif isinstance(value, list):
+            yield head
+            for place, item in enumerate(value):
+                yield from (f"  {line}" for line in _item(item, (*below, place), remarks))
+        else:
+            yield inline
+
+
+def _item(item: Any, path: Path, remarks: _Remarks) -> Iterator[str]:
+    inline = f"- {_in_line(item)}"
+    if not isinstance(item, dict) or len(inline) + 2 * len(path) <= _WIDTH:
+        yield inline
+        return
+    for place, line in enumerate(_lines(item, path, remarks)):
+        yield f"{'  ' if place else '- '}{line}"
+
+
+def _stays_in_line(value: Any, path: Path, remarks: _Remarks) -> bool:
+    """Whether it may stand in one line, if that is long enough."""
+    if not isinstance(value, dict | list) or not value:
+        return True
+    # Of parts that are mappings by kind, such as topics, each has lines of its own.
+    is_of_parts = isinstance(value, list) and isinstance(value[0], dict)
+    return not is_of_parts and path[0] != path[-1] and path not in remarks.above
+
+
+def _in_line(value: Any) -> str:
+    if isinstance(value, dict):
+        pairs = (f"{_scalar(key)}: {_in_line(each)}" for key, each in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_in_line, value))}]"
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return _text(value) if isinstance(value, str) else repr(value)
+
+
+@cache
+def _text(text: str) -> str:
+    """A text, in quotes where YAML would take it for anything else."""
+    resolver = yaml.resolver.Resolver()
+    if _PLAIN.fullmatch(text):
+        tag = resolver.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
+        if tag == _TEXT_TAG:
+            return text
+    quoted: str = yaml.safe_dump(text, default_style='"', allow_unicode=True, width=2**31)
+    return quoted.strip()

@@ -1,0 +1,109 @@
+"""What of a real cluster's settings a scenario takes, and as which values.
+
+A scenario takes nearly all of them, also those that change nothing in it. Left out, and said so,
+are: what would tell secrets, which nobody expects in a file that is passed round; what has
+another place in a scenario; what the release does not have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tidegauge.real_input.notices import Notice, named
+from tidegauge.real_input.server_properties import Property
+from tidegauge.simulation.scenario_settings import (
+    THROTTLED_REPLICAS,
+    TOPIC_SETTINGS,
+    Value,
+    broker_defaults,
+    problems_of_settings,
+)
+
+# As ConfigDef.Type.PASSWORD has it, and what plug-ins call theirs.
+_SECRET = re.compile(
+    r"password|secret|credential|jaas|license|certificate\.chain$|truststore\.certificates$"
+    r"|\.key$|token$",
+    re.IGNORECASE,
+)
+#: Where clients find a broker. Here they know.
+_ADDRESSES = {
+    *("listeners", "advertised.listeners", "host.name", "port", "controller.quorum.voters"),
+    *("advertised.host.name", "advertised.port", "controller.quorum.bootstrap.servers"),
+}
+#: What a scenario says elsewhere, and the import with it.
+_SAID_ELSEWHERE = {
+    *("broker.id", "node.id", "broker.rack", "log.dir", "log.dirs"),
+    "inter.broker.protocol.version",
+}
+_INTEGER = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)
+_DECIMAL = re.compile(r"-?\d{1,9}\.\d{1,9}", re.ASCII)
+_LARGEST = 2**63 - 1
+
+
+class TakenSettings(NamedTuple):
+    """The settings that a scenario takes, and what is to be said of the others."""
+
+    values: dict[str, Value]
+    notices: list[Notice]
+
+
+def broker_settings(properties: Mapping[str, Property], release: str) -> TakenSettings:
+    """The settings of brokers of this release.
+
+    Raises:
+        InputError: a setting that the simulator reads has a value that Kafka would not take.
+    """
+    return _taken(properties, "brokers", dict(broker_defaults(release)))
+
+
+def topic_settings(properties: Mapping[str, Property], release: str) -> TakenSettings:
+    """The settings of a topic in a cluster of this release; errors as for brokers."""
+    defaults = broker_defaults(release)
+    known: dict[str, int | str] = {name: defaults[name] for name in TOPIC_SETTINGS}
+    return _taken(properties, "topics", known | dict.fromkeys(THROTTLED_REPLICAS, ""))
+
+
+def _taken(
+    properties: Mapping[str, Property], kind: str, known: Mapping[str, int | str]
+) -> TakenSettings:
+    values: dict[str, Value] = {}
+    notices: list[Notice] = []
+    left_out: dict[str, list[str]] = {"they could tell secrets": [], "a scenario has no hosts": []}
+    secrets, addresses = left_out.values()
+    for name, written in properties.items():
+        if name in _SAID_ELSEWHERE:
+            continue
+        if _SECRET.search(name):
+            secrets.append(name)
+            continue
+        if name in _ADDRESSES:
+            addresses.append(name)
+            continue
+        value = written.text if name in THROTTLED_REPLICAS else _value(name, written.text)
+        problems = list(problems_of_settings((), {name: value}, kind, known))
+        if problems and name in known:
+            raise written.error(f"{name}: {problems[0].message}")
+        if problems:
+            text = f"left out: {name} on line {written.line} of {written.file.name}: "
+            notices.append(Notice("settings", text + problems[0].message))
+        else:
+            values[name] = value
+    for reason, names in left_out.items():
+        if names:
+            notices.append(Notice("settings", f"left out, as {reason}: {named(sorted(names))}"))
+    return TakenSettings(values, notices)
+
+
+def _value(name: str, text: str) -> Value:
+    """A flag or a number where the text is one and would be written so, else the text."""
+    text = text.strip()
+    if text.lower() in {"true", "false"}:
+        return text.lower() == "true"
+    if _INTEGER.fullmatch(text) and abs(int(text)) <= _LARGEST:
+        return int(text)
+    # 2.10 is a release, and no 2.1.
+    if not name.endswith("version") and _DECIMAL.fullmatch(text) and repr(float(text)) == text:
+        return float(text)
+    return text

@@ -1,0 +1,205 @@
+"""How much goes into each topic: a table of messages and bytes a second, or a default.
+
+The table is a CSV file with a header, as one gets from a broker's MessagesInPerSec and
+BytesInPerSec::
+
+    topic,messages_per_second,bytes_per_second,acks
+    orders,1200,480000,all
+
+``acks`` may be left out. A producer's batch is as large as makes some ten batches a second, but
+never larger than Kafka's batch.size.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tidegauge.real_input.input_file import InputError, input_error, lines_of, read_text
+from tidegauge.real_input.notices import Notice, named
+from tidegauge.simulation.scenario_errors import did_you_mean
+from tidegauge.simulation.scenario_limits import LEAST_PER_SECOND, MOST_PER_SECOND
+from tidegauge.simulation.scenario_references import no_such
+
+#: When producers begin: all brokers are up.
+START = "5s"
+
+#: batch.size of Kafka's producer, in bytes.
+_BATCH_BYTES = 16_384
+_BATCHES_PER_SECOND = 10
+_DEFAULT_BATCHES_PER_SECOND = 10
+_DEFAULT_RECORDS = 10
+_DEFAULT_RECORD_BYTES = 200
+#: With more topics than this one group writes to all.
+_MOST_GROUPS = 200
+
+_NUMBERS = ("messages_per_second", "bytes_per_second")
+_REQUIRED = ("topic", *_NUMBERS)
+_KNOWN = (*_REQUIRED, "acks")
+_ACKS: dict[str, str | int] = {"all": "all", "-1": "all", "1": 1, "0": 0}
+_LARGEST = 1e12
+
+
+class Producers(NamedTuple):
+    """Groups of producers as a scenario has them, and how they came about."""
+
+    groups: list[dict[str, Any]]
+    notices: list[Notice]
+
+
+def default_producers(topics: Sequence[str]) -> Producers:
+    """Producers that write to all topics alike, other than Kafka's own."""
+    names = [topic for topic in topics if not _is_internal(topic)]
+    rate = (
+        f"{_DEFAULT_BATCHES_PER_SECOND} batches a second of {_DEFAULT_RECORDS} records of "
+        f"{_DEFAULT_RECORD_BYTES} bytes with acks=all"
+    )
+    text = f"no --rates: to each topic a producer sends {rate}"
+    if len(names) < len(topics):
+        text += "; to Kafka's own topics (__...) nobody does"
+    notices = [Notice("workload", text)]
+    if len(names) > _MOST_GROUPS:
+        text = f"{len(names)} topics are too many for a producer each: one sends to all of them"
+        notices.append(Notice("workload", text))
+        together = _group("everything", names, _DEFAULT_BATCHES_PER_SECOND * len(names))
+        return Producers([together], notices)
+    return Producers([_group(name, [name], _DEFAULT_BATCHES_PER_SECOND) for name in names], notices)
+
+
+def _is_internal(topic: str) -> bool:
+    return topic.startswith("__")
+
+
+def _group(
+    name: str,
+    topics: list[str],
+    batches_per_second: float,
+    records: int = _DEFAULT_RECORDS,
+    record_bytes: int = _DEFAULT_RECORD_BYTES,
+    acks: str | int = "all",
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "topics": topics,
+        "start": START,
+        "batches_per_second": batches_per_second,
+        "records_per_batch": records,
+        "record_bytes": record_bytes,
+        "settings": {"acks": acks},
+    }
+
+
+def read_topic_rates(file: Path, topics: Collection[str]) -> Producers:
+    """The producers that write to these topics what a CSV file says.
+
+    Raises:
+        InputError: it has no such table, a value in it is no rate, or there is no such topic.
+    """
+    table = _Table(file)
+    groups: dict[str, dict[str, Any]] = {}
+    silent = []
+    for line, row in table.rows():
+        topic = row["topic"]
+        if topic not in topics:
+            raise input_error(file, line, no_such("topic", topic, topics))
+        if topic in groups or topic in silent:
+            raise input_error(file, line, f"{topic} is there twice")
+        messages, size = (table.rate(line, name, row[name]) for name in _NUMBERS)
+        if messages == 0:
+            silent.append(topic)
+        elif size == 0:
+            raise input_error(file, line, "bytes_per_second must be more than 0 if messages are")
+        else:
+            groups[topic] = table.group(line, topic, messages, size, row.get("acks") or "all")
+    notices = [Notice("workload", _how_batches_came_about(file))]
+    others = [name for name in topics if name not in groups]
+    if others:
+        text = f"nobody sends to these topics, by {file}: {named(others)}"
+        notices.append(Notice("workload", text))
+    return Producers(list(groups.values()), notices)
+
+
+def _how_batches_came_about(file: Path) -> str:
+    return (
+        f"rates are those of {file}; batches, which it does not tell, are as large as makes "
+        f"{_BATCHES_PER_SECOND} a second, but have {_BATCH_BYTES} bytes (batch.size) at most"
+    )
+
+
+class _Table:
+    """The rows of a CSV file, and what they mean."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._lines = lines_of(read_text(file))
+
+    def rows(self) -> list[tuple[int, dict[str, str]]]:
+        """Each row by column, with its line."""
+        read = []
+        header: list[str] = []
+        for line, text in enumerate(self._lines, start=1):
+            if not text.strip():
+                continue
+            cells = self._cells(line, text)
+            if not header:
+                header = self._header(line, cells)
+            elif len(cells) != len(header):
+                message = f"has {len(cells)} columns, and the header has {len(header)}"
+                raise input_error(self.file, line, message)
+            else:
+                read.append((line, dict(zip(header, cells, strict=True))))
+        if not read:
+            raise input_error(self.file, None, f"has no rows below a header {','.join(_REQUIRED)}")
+        return read
+
+    def rate(self, line: int, column: str, text: str) -> float:
+        """A rate, a second."""
+        try:
+            rate = float(text)
+        except ValueError:
+            rate = math.nan
+        if not 0 <= rate <= _LARGEST:
+            message = f"{column} must be a number from 0 to {_LARGEST:.0e}, not {text!r}"
+            raise input_error(self.file, line, message)
+        return rate
+
+    def group(
+        self, line: int, topic: str, messages: float, size: float, acks: str
+    ) -> dict[str, Any]:
+        """The producers that send so many messages and bytes a second to a topic."""
+        if acks not in _ACKS:
+            raise input_error(self.file, line, f"acks must be all, 0 or 1, not {acks!r}")
+        record_bytes = max(1, round(size / messages))
+        records = min(round(messages / _BATCHES_PER_SECOND), _BATCH_BYTES // record_bytes)
+        records = max(1, records)
+        batches = float(f"{messages / records:.6g}")
+        if not LEAST_PER_SECOND <= batches <= MOST_PER_SECOND or record_bytes > _LARGEST:
+            raise self._too_much(line, batches, records)
+        return _group(topic, [topic], batches, records, record_bytes, _ACKS[acks])
+
+    def _too_much(self, line: int, batches: float, records: int) -> InputError:
+        message = (
+            f"would need {batches:g} batches a second of {records} records; from "
+            f"{LEAST_PER_SECOND:.1e} to {MOST_PER_SECOND:,} are possible"
+        )
+        return input_error(self.file, line, message)
+
+    def _cells(self, line: int, text: str) -> list[str]:
+        try:
+            return [cell.strip() for cell in next(csv.reader([text], strict=True))]
+        except csv.Error as error:
+            raise input_error(self.file, line, f"is no CSV: {error}") from error
+
+    def _header(self, line: int, cells: list[str]) -> list[str]:
+        for name in cells:
+            if name not in _KNOWN:
+                message = f"column {name!r} is unknown; {did_you_mean(name, _KNOWN)}"
+                raise input_error(self.file, line, message)
+        missing = [name for name in _REQUIRED if name not in cells]
+        if missing or len(set(cells)) < len(cells):
+            message = f"the header must be {','.join(_REQUIRED)}, and ,acks if you like"
+            raise input_error(self.file, line, message)
+        return cells
