@@ -4,6 +4,9 @@ All its brokers come back at once, as after a loss of power of the whole site. T
 of partitions are there, and so is /controller: the session of the former controller ends with the
 first tick, and only then is a controller elected. Until then live brokers have registered, so the
 new controller finds leaders alive and leaves leadership and ISRs as they were.
+
+KRaft keeps eligible leader replicas beside an ISR that may be empty (KIP-966). Here they are taken
+for the ISR before a controller is elected: else nobody could lead such a partition again.
 """
 
 from __future__ import annotations
@@ -12,8 +15,9 @@ from tidegauge.controller.state import ControlPlane
 from tidegauge.controller.znodes import delete_znode
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.kernel import NONE, Kernel
-from tidegauge.simulation.row_kinds import FORMER_WRITER, ZNODE_CREATED
+from tidegauge.simulation.row_kinds import FORMER_WRITER, ZNODE_CREATED, ZNODE_SET
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import CONTROLLER_ZNODE, Topology
 
@@ -32,23 +36,37 @@ def restore_former_states(kernel: Kernel, plane: ControlPlane, zookeeper: int) -
         node.broker = NONE
         if znode == CONTROLLER_ZNODE:
             node.session = _FORMER_SESSION
-        written = new_row(kernel, zookeeper, ZNODE_CREATED)
-        written.values[0] = znode
-        written.values[1] = FORMER_WRITER
-        written.values[2] = node.leader
-        written.values[3] = node.leader_epoch
-        written.values[4] = node.controller_epoch
-        written.values[5] = node.isr
-        written.values[6] = node.sequence_number
-        write_canonical(kernel, written)
+        _write_row(kernel, plane, zookeeper, znode, ZNODE_CREATED)
 
 
 @inner_rule
 def end_former_session(
     kernel: Kernel, topology: Topology, plane: ControlPlane, zookeeper: int
 ) -> None:
-    """Delete the former controller's /controller, if that is still there."""
+    """Delete the former controller's /controller, if that is still there; ISRs are made sound."""
     node = plane.znodes[CONTROLLER_ZNODE]
-    if node.exists and node.session == _FORMER_SESSION:
-        now_us = kernel.context[0].time_us
-        delete_znode(kernel, topology, plane, zookeeper, CONTROLLER_ZNODE, UNDEFINED, now_us)
+    if not node.exists or node.session != _FORMER_SESSION:
+        return
+    for znode in range(len(plane.znodes)):
+        state = plane.znodes[znode]
+        if state.was_there and state.isr == EMPTY and state.elr != EMPTY:
+            state.isr = state.elr
+            state.version += 1
+            _write_row(kernel, plane, zookeeper, znode, ZNODE_SET)
+    now_us = kernel.context[0].time_us
+    delete_znode(kernel, topology, plane, zookeeper, CONTROLLER_ZNODE, UNDEFINED, now_us)
+
+
+@inner_rule
+def _write_row(kernel: Kernel, plane: ControlPlane, zookeeper: int, znode: int, kind: int) -> None:
+    """Write down what a znode holds; the last value is of its kind of row."""
+    node = plane.znodes[znode]
+    written = new_row(kernel, zookeeper, kind)
+    written.values[0] = znode
+    written.values[1] = FORMER_WRITER
+    written.values[2] = node.leader
+    written.values[3] = node.leader_epoch
+    written.values[4] = node.controller_epoch
+    written.values[5] = node.isr
+    written.values[6] = node.sequence_number if kind == ZNODE_CREATED else node.version
+    write_canonical(kernel, written)

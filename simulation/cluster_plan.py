@@ -164,7 +164,7 @@ class ClusterPlan:
                         int(effective["min.insync.replicas"]),
                         bool(effective["unclean.leader.election.enable"]),
                         record_bytes,
-                        topic.state.get(number),
+                        topic.state_of(number, replicas),
                     )
                 )
         return tuple(planned)

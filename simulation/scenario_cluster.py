@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -240,6 +240,11 @@ class PartitionState(Part):
     isr: Annotated[Listed[BrokerId], AfterValidator(without_repetition)] = Field(
         description="Its in-sync replicas, in this order."
     )
+    elr: Annotated[Listed[BrokerId], AfterValidator(without_repetition)] = Field(
+        default=(),
+        description="Eligible leader replicas of KRaft (KIP-966), who stand in for an empty ISR as "
+        "soon as a controller is elected: with ZooKeeper only the ISR says who may lead.",
+    )
     leader_epoch: int = Field(default=0, ge=0, lt=2**31, description="Its leader epoch.")
 
     @model_validator(mode="after")
@@ -270,25 +275,27 @@ class Topic(Part):
         description="Brokers of each partition, the preferred leader first. Default: Kafka's "
         "round robin over racks and brokers.",
     )
-    state: dict[PartitionKey, PartitionState] = Field(
-        default_factory=dict,
-        description="Leader and ISR of each partition of the assignment as the run begins, with "
-        "all records in all its replicas' logs. The cluster has been there before: its brokers "
-        "come back at once, and the session of the former controller ends with ZooKeeper's first "
-        "tick. Default: a topic that is created once all brokers are there.",
+    state: dict[PartitionKey, PartitionState] | None = Field(
+        default=None,
+        description="Leader and ISR of partitions as the run begins; those that are not named are "
+        "led by their preferred replica, with all replicas in sync. The cluster has been there "
+        "before: its brokers come back at once, and the session of the former controller ends "
+        "with ZooKeeper's first tick. Default: a topic that is created once all brokers are there.",
     )
     settings: Settings = Field(default_factory=dict, description="Settings of the topic.")
 
     @model_validator(mode="after")
     def _state_is_that_of_its_replicas(self) -> Self:
         problems = []
-        if self.state and sorted(self.state) != sorted(self.assignment or ()):
-            problems.append(Problem(("state",), "must name the partitions of the assignment"))
-        for number, state in self.state.items():
-            replicas = (self.assignment or {}).get(number, ())
+        for number, state in (self.state or {}).items():
+            if number not in (self.assignment or {}):
+                problems.append(Problem(("state", number), "the assignment has no such partition"))
+                continue
+            replicas = (self.assignment or {})[number]
             problems += [
-                Problem(("state", number, "isr"), f"broker {broker} has no replica of it")
-                for broker in state.isr
+                Problem(("state", number, field), f"broker {broker} has no replica of it")
+                for field, brokers in (("isr", state.isr), ("elr", state.elr))
+                for broker in brokers
                 if broker not in replicas
             ]
         if problems:
@@ -322,6 +329,13 @@ class Topic(Part):
                     ]
                 )
         return self
+
+    def state_of(self, partition: int, replicas: Sequence[int]) -> PartitionState | None:
+        """What ZooKeeper holds of a partition as the run begins; None if it is created later."""
+        if self.state is None:
+            return None
+        well = PartitionState(leader=replicas[0], isr=tuple(replicas))
+        return self.state.get(partition, well)
 
     @property
     def partition_count(self) -> int:

@@ -145,13 +145,14 @@ def test_what_is_resolved_begins_alike() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"state": {0: {"leader": 3, "isr": [3]}}}, "state: must name the partitions of the"),
+        ({"state": {4: {"leader": 3, "isr": [3]}}}, r"state\[4\]: the assignment has no such"),
+        ({"state": {0: {"isr": [], "elr": [4]}}}, r"state\[0\]\.elr: broker 4 has no replica"),
         ({"state": STORY["state"] | {1: {"leader": 4, "isr": [4]}}}, "broker 4 has no replica"),
         ({"state": STORY["state"] | {2: {"leader": 1, "isr": [2]}}}, "broker 1 is not in the ISR"),
         ({"state": STORY["state"] | {2: {"leader": 2, "isr": [2, 2]}}}, "2 is there twice"),
         ({"state": STORY["state"] | {2: {"leader": 2}}}, "isr"),
     ],
-    ids=["partitions", "replica", "leader", "twice", "no-isr"],
+    ids=["partition", "elr", "replica", "leader", "twice", "no-isr"],
 )
 def test_a_state_that_cannot_be_is_refused(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ScenarioError, match=said):
@@ -174,3 +175,24 @@ def test_what_cannot_be_described_is_said(run: RunFolder, options: list[str], sa
     assert result.exit_code == 2
     assert said in result.stderr
     assert result.stdout == ""
+
+
+def test_partitions_that_are_not_named_are_well(tmp_path: Path) -> None:
+    """Of a healthy topic nothing but `state: {}` has to be written."""
+    run = simulate(described(topics=[STORY | {"state": {}}], duration="3s"), tmp_path / "run")
+    states = [(each.leader, each.isr) for each in describe_topics(run, 0)[0].partitions]
+    assert states == [(1, [1, 2, 3]), (2, [2, 3, 1]), (2, [2, 1]), (1, [1, 3])]
+
+
+def test_eligible_leader_replicas_stand_in_for_an_empty_isr(tmp_path: Path) -> None:
+    """KIP-966: with KRaft broker 1 could be elected, and so it can here; the others cannot."""
+    state = {0: {"isr": [], "elr": [1]}, 1: {"isr": []}}
+    run = simulate(described(topics=[STORY | {"state": state}], duration="9s"), tmp_path / "run")
+
+    def leader_and_isr(at_us: int, partition: int) -> tuple[int | None, list[int]]:
+        described = describe_topics(run, at_us)[0].partitions[partition]
+        return described.leader, list(described.isr)
+
+    assert [leader_and_isr(0, partition) for partition in (0, 1)] == [(None, []), (None, [])]
+    assert leader_and_isr(8 * SECOND, 0) == (1, [1, 3])
+    assert leader_and_isr(8 * SECOND, 1) == (None, [])
