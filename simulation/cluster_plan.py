@@ -184,6 +184,16 @@ class ClusterPlan:
         return any(partition.state is not None for partition in self.partitions)
 
     @cached_property
+    def registered_before(self) -> tuple[bool, ...]:
+        """Of each broker whether it counts as registered until ZooKeeper says otherwise.
+
+        Brokers of a cluster that was there before come back at once: within milliseconds.
+        """
+        return tuple(
+            self.was_there_before and broker not in self.down_at_first for broker in self.brokers
+        )
+
+    @cached_property
     def down_at_first(self) -> frozenset[int]:
         """Ids of the brokers that a fault keeps from starting as the run begins."""
         return frozenset(

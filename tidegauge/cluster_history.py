@@ -85,8 +85,9 @@ class _Cluster:
 
     def __init__(self, run: RunFolder) -> None:
         self._znodes = Names(run.manifest).znodes
-        self._registered = [False] * len(run.manifest["brokers"])
-        self._partitions = _planned(run)
+        plan = ClusterPlan(scenario_from_mapping(run.manifest["scenario"], str(run.path)))
+        self._registered = list(plan.registered_before)
+        self._partitions = _planned(plan)
         #: Partitions that are offline, under min ISR, under-replicated.
         self.counts = [0, 0, 0]
 
@@ -141,9 +142,8 @@ class _Cluster:
             self.counts[2] += by
 
 
-def _planned(run: RunFolder) -> list[_Partition]:
+def _planned(plan: ClusterPlan) -> list[_Partition]:
     """The partitions of a run before anything has happened."""
-    plan = ClusterPlan(scenario_from_mapping(run.manifest["scenario"], str(run.path)))
     # Looked up once for each broker: it takes longer than all else here.
     capped = [
         rules_of(*plan.scenario.release_of(broker)).min_isr_capped_by_replicas

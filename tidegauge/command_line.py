@@ -14,6 +14,7 @@ import typer
 from tidegauge import __version__
 from tidegauge.commands.compile_rules import compile_rules
 from tidegauge.commands.conform import conform_schedules
+from tidegauge.commands.demo import demo
 from tidegauge.commands.describe_cluster import describe_cluster
 from tidegauge.commands.import_cluster import import_cluster
 from tidegauge.commands.known_divergences import known_divergences
@@ -87,6 +88,7 @@ def front_door(
 
 app.command("compile")(compile_rules)
 app.command("conform")(conform_schedules)
+app.command("demo")(demo)
 app.command("describe")(describe_cluster)
 app.command("divergences")(known_divergences)
 app.command("picture")(picture)

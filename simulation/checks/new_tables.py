@@ -59,6 +59,7 @@ def new_history(plan: ClusterPlan) -> History:
     facts.partitions = len(plan.partitions)
     facts.first_state_znode = int(FIXED_ZNODES) + facts.brokers + facts.topics
     column(history.slots, "broker")[:] = slots
+    column(history.brokers, "registered")[:] = plan.registered_before
     first_slot = 0
     for place, planned in zip(history.places, plan.partitions, strict=True):  # type: ignore[call-overload]  # an array is iterable
         place.topic = planned.topic_number

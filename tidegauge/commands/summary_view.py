@@ -6,6 +6,9 @@ from typing import Any
 
 import typer
 
+#: So many settings are listed that make no difference.
+_LISTED = 5
+
 
 def show_summary(summary: dict[str, Any]) -> None:
     """Print the figures that people ask for first."""
@@ -37,10 +40,13 @@ def show_summary(summary: dict[str, Any]) -> None:
         f"{summary['unclean_elections']} of them uncleanly; brokers started: {summary['starts']} "
         "times"
     )
-    if summary["settings_not_modelled"]:
+    not_modelled = summary["settings_not_modelled"]
+    if not_modelled:
         typer.echo("settings not modelled, which made no difference:")
-        for line in summary["settings_not_modelled"]:
+        for line in not_modelled[:_LISTED]:
             typer.echo(f"  {line}")
+        if len(not_modelled) > _LISTED:
+            typer.echo(f"  ... and {len(not_modelled) - _LISTED} more: see summary.json")
     typer.echo(f"trace_sha256 {summary['trace_sha256']}")
 
 

@@ -1,0 +1,115 @@
+"""``tidegauge demo``: what Tidegauge is for, in ten commands that anybody can type."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from tidegauge.commands.output import console, fail
+from tidegauge.commands.run_request import RUNS
+
+_CRASH = "[{name: crash, kind: crash, at: 20s, for: 20s, brokers: [2]}]"
+_RACK = (
+    "[{name: roll, kind: rolling_restart, at: 30s, stopped_for: 15s}, "
+    '{name: power, kind: power_loss, at: 100s, for: 2m, brokers: ["rack:use1-az2"]}]'
+)
+
+
+class Scene(NamedTuple):
+    """A command, and why one would type it."""
+
+    why: str
+    words: tuple[str, ...]
+
+
+def demo(
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder for the runs. Default: runs/demo."),
+    ] = None,
+) -> None:
+    """See it work: a crash on Ray, then a real cluster that loses a rack; takes a minute or two.
+
+    Each step is a command that is shown, and run as if it had been typed.
+
+    \b
+    Examples:
+      tidegauge demo
+      tidegauge demo --out /tmp/seen
+    """
+    folder = _folder() if out is None else out
+    if folder.exists() and any(folder.iterdir()):
+        fail(f"{folder}: is not empty, and a run never overwrites another")
+    folder.mkdir(parents=True, exist_ok=True)
+    screen = console()
+    for scene in _scenes(folder):
+        screen.rule(style="dim")
+        screen.print(scene.why, style="bold")
+        screen.print(f"$ tidegauge {shlex.join(scene.words)}\n", style="cyan", soft_wrap=True)
+        _perform(scene.words)
+        screen.print()
+    screen.rule(style="dim")
+    screen.print("Written:", style="bold")
+    for path in sorted(folder.iterdir()):
+        holds = " (manifest.json, summary.json, trace/)" if path.is_dir() else ""
+        screen.print(f"  {path}{holds}", soft_wrap=True)
+
+
+def _scenes(folder: Path) -> Iterator[Scene]:
+    import tidegauge.scenarios
+
+    crash, rack, scenario = (str(folder / name) for name in ("crash", "rack", "real-cluster.yaml"))
+    real = Path(tidegauge.scenarios.__file__).parent / "real-cluster"
+    properties = [
+        word for file in sorted(real.glob("*.properties")) for word in ("--properties", str(file))
+    ]
+    yield Scene(
+        "1. Six brokers, each an actor of Ray. After 20 s broker 2 is killed, for 20 s.",
+        ("run", "quickstart", "--set", "duration=60s", "--set", f"faults={_CRASH}", "--out", crash),
+    )
+    yield Scene("What the cluster looked like meanwhile:", ("picture", crash))
+    yield Scene(
+        "One of its partitions, and why each of its changes happened:",
+        ("show", crash, "--partition", "orders-0", "--to", "60s"),
+    )
+    yield Scene("What the crash has cost:", ("show", crash, "--faults"))
+    yield Scene(
+        "2. A real cluster, from what kafka-topics.sh and its brokers' files say:",
+        ("import", str(real / "topics.txt"), *properties, "-o", scenario),
+    )
+    yield Scene(
+        "Half of a rolling restart is done when a rack loses power, for two minutes.",
+        ("run", scenario, "--inline", "--set", f"faults={_RACK}", "--out", rack),
+    )
+    yield Scene("How many partitions refuse writes or are offline, and when:", ("picture", rack))
+    yield Scene(
+        "One partition of it, replica by replica:",
+        ("picture", rack, "--partition", "payments-1"),
+    )
+    yield Scene("What each fault has cost:", ("show", rack, "--faults"))
+    yield Scene(
+        "The cluster in the middle of it, as kafka-topics.sh would print it:",
+        ("describe", rack, "--at", "150s", "--topic", "payments", "--under-replicated-partitions"),
+    )
+
+
+def _perform(words: tuple[str, ...]) -> None:
+    """Run a command as if it had been typed; the demonstration ends with one that fails."""
+    from tidegauge.command_line import app
+
+    command = typer.main.get_command(app)
+    status = command.main(list(words), prog_name="tidegauge", standalone_mode=False)
+    if status:
+        raise typer.Exit(status)
+
+
+def _folder() -> Path:
+    folder, number = RUNS / "demo", 1
+    while folder.exists():
+        number += 1
+        folder = RUNS / f"demo-{number}"
+    return folder
