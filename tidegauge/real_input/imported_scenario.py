@@ -85,8 +85,8 @@ def import_scenario(request: ImportRequest) -> ImportedScenario:
         "cluster": _cluster(cluster, settings, release),
         "topics": _topics(request.dump, imported, release.release),
         "workload": {"producers": _producers(request, imported)},
-        "faults": _faults(cluster),
         "steps": _steps(request, imported),
+        "faults": _faults(cluster),
     }
     imported.data = {name: part for name, part in imported.data.items() if part != []}
     _check(request, imported)
