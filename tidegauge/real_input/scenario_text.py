@@ -23,8 +23,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,99}", re.ASCII)
 #: What stands above a part, if it has a place of its own.
 _ABOUT = {
     "cluster": "",
-    "topics": "state: who leads, and the ISR, where that is not the preferred leader and all "
-    "replicas.",
+    "topics": "state: who leads, and the ISR, as the run begins. Partitions that it does not name "
+    "are led by the first of their replicas, and all of these are in sync.",
     "workload": "",
     "steps": "What is done. Beside `do`, `throttle: 10000000` is the tool's --throttle.",
     "faults": "What goes wrong. A broker that is down stays so: add `for: 10m` to have it return.",
@@ -37,7 +37,7 @@ def scenario_text(imported: ImportedScenario) -> str:
     lines = [*_introduction(imported)]
     remarks = _Remarks(imported)
     for name, part in imported.data.items():
-        lines += _about(name, imported)
+        lines += _about(name)
         lines += _lines({name: part}, (), remarks)
     lines += _faults_to_try(imported)
     return "\n".join(lines) + "\n"
@@ -53,13 +53,9 @@ def _introduction(imported: ImportedScenario) -> Iterator[str]:
         yield from _comment(f"- {notice.subject}: {notice.text}", "  ")
 
 
-def _about(name: str, imported: ImportedScenario) -> list[str]:
+def _about(name: str) -> list[str]:
     """What stands above a part of the scenario."""
-    if name not in _ABOUT:
-        return []
-    has_states = any("state" in topic for topic in imported.data["topics"])
-    is_in_place = name != "topics" or has_states
-    return ["", *(_comment(_ABOUT[name]) if is_in_place else [])]
+    return ["", *_comment(_ABOUT[name])] if name in _ABOUT else []
 
 
 def _faults_to_try(imported: ImportedScenario) -> Iterator[str]:
