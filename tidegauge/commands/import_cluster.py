@@ -156,10 +156,11 @@ def _show(imported: ImportedScenario, out: Path) -> None:
 def _figures(imported: ImportedScenario) -> list[str]:
     cluster = imported.cluster
     partitions = [partition for _, partition in cluster.partitions()]
-    leaderless = sum(1 for each in partitions if each.leader is None)
+    leaderless = sum(each.leader is None for each in partitions)
+    short = sum(len(each.isr) < len(each.replicas) for each in partitions)
     racks = imported.data["cluster"].get("racks", ())
     down = f" (down: {', '.join(map(str, cluster.down))})" if cluster.down else ""
-    counts = f"{leaderless} without a leader, {cluster.under_replicated} under-replicated"
+    counts = f"{leaderless} without a leader, {short} under-replicated"
     data = imported.data
     return [
         f"{data['name']}: Kafka {data['release']}, {data['duration']} of virtual time",

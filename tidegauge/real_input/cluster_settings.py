@@ -74,7 +74,7 @@ def broker_files(files: Sequence[ServerProperties]) -> BrokerFiles:
     found = BrokerFiles(notices=[notice for file in files for notice in file.notices])
     for file in files:
         if file.text("process.roles") == "controller":
-            text = f"{file.file}: left out: it is of a controller that is no broker"
+            text = f"{file.file.name}: left out: it is of a controller that is no broker"
             found.notices.append(Notice("brokers", text))
             continue
         broker = file.broker_id()
@@ -83,7 +83,7 @@ def broker_files(files: Sequence[ServerProperties]) -> BrokerFiles:
                 message = "names no broker (broker.id or node.id), so nobody knows whose it is"
                 raise input_error(file.file, None, message)
             found.template = file
-            text = f"{file.file} names no broker, so all brokers are set as it says"
+            text = f"{file.file.name} names no broker, so all brokers are set as it says"
             found.notices.append(Notice("brokers", text))
         elif broker in found.by_broker:
             first = found.by_broker[broker].file

@@ -56,9 +56,8 @@ class DescribedPartition:
     #: The replicas of which a reassignment under way makes the partition get rid.
     removing: tuple[int, ...] = ()
     is_reassigning: bool = False
-    #: KRaft's eligible leader replicas (KIP-966), and who led last.
+    #: KRaft's eligible leader replicas (KIP-966): outside the ISR, and yet they may lead.
     eligible: tuple[int, ...] = ()
-    last_known_eligible: tuple[int, ...] = ()
     line: int = field(default=0, compare=False)
 
 
@@ -221,7 +220,6 @@ class _Line:
             removing,
             bool(adding or removing),
             self._ids("Elr"),
-            self._ids("LastKnownElr"),
             self.number,
         )
         self._refuse_strangers(partition)

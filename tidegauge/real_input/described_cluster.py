@@ -24,8 +24,6 @@ class DescribedCluster:
     #: ... of those that were down when the dump was made.
     down: tuple[int, ...]
     topics: list[DescribedTopic]
-    #: How many partitions of the dump have fewer replicas in the ISR than they have.
-    under_replicated: int = 0
     #: By topic: the partitions that the dump does not have.
     assumed: dict[str, list[int]] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
@@ -64,9 +62,6 @@ def described_cluster(
     gone = tuple(sorted((seen - set(up)) | set(down)))
     cluster = DescribedCluster(brokers, gone, list(dump.topics.values()))
     _tell_who_is_down(cluster, dump, seen, up, down)
-    cluster.under_replicated = sum(
-        len(partition.isr) < len(partition.replicas) for _, partition in cluster.partitions()
-    )
     _mend_isrs(cluster)
     _assume_missing_partitions(cluster)
     return cluster
@@ -116,38 +111,22 @@ def _tell_who_is_down(
 
 
 def _mend_isrs(cluster: DescribedCluster) -> None:
-    """What KRaft can have and ZooKeeper cannot: an ISR without its leader, or without anybody."""
-    from_eligible = []
+    """Old tools read a leader and its ISR one after the other: both need not be of one moment."""
     empty = []
     for topic in cluster.topics:
         for number, partition in topic.partitions.items():
             name = f"{topic.name}-{number}"
-            if partition.leader is not None and partition.leader not in partition.isr:
-                topic.partitions[number] = replace(
-                    partition, isr=(partition.leader, *partition.isr)
-                )
-                text = (
-                    f"{name} is led by {partition.leader}, which is not in the ISR that is "
-                    "printed: added, since leaders always are"
-                )
+            leader = partition.leader
+            if leader is not None and leader not in partition.isr:
+                topic.partitions[number] = replace(partition, isr=(leader, *partition.isr))
+                text = f"{name}: its leader {leader} is not in the ISR that is printed: added"
                 cluster.notices.append(Notice("partitions", text))
-            elif not partition.isr and partition.eligible:
-                topic.partitions[number] = replace(partition, isr=partition.eligible)
-                from_eligible.append(name)
             elif not partition.isr:
-                last = partition.last_known_eligible or partition.replicas
-                topic.partitions[number] = replace(partition, isr=last)
                 empty.append(name)
-    if from_eligible:
-        text = (
-            f"the ISR is empty, and its eligible leader replicas (Elr) stand in for it, since "
-            f"they are who may lead without loss: {named(from_eligible)}"
-        )
-        cluster.notices.append(Notice("partitions", text))
     if empty:
         text = (
-            "the ISR is empty, and who led last (LastKnownElr), else all replicas, is taken for "
-            f"it: {named(empty)}"
+            "the ISR is empty, and the eligible leader replicas (Elr), if there are any, stand in "
+            f"for it, since with ZooKeeper only the ISR says who may lead: {named(empty)}"
         )
         cluster.notices.append(Notice("partitions", text))
 

@@ -85,8 +85,8 @@ def import_scenario(request: ImportRequest) -> ImportedScenario:
         "cluster": _cluster(cluster, settings, release),
         "topics": _topics(request.dump, imported, release.release),
         "workload": {"producers": _producers(request, imported)},
-        "faults": _faults(cluster),
         "steps": _steps(request, imported),
+        "faults": _faults(cluster),
     }
     imported.data = {name: part for name, part in imported.data.items() if part != []}
     _check(request, imported)
@@ -131,20 +131,22 @@ def _topic(
     if settings:
         said["settings"] = settings
     said["assignment"] = {each.number: list(each.replicas) for each in partitions}
-    state = {each.number: _state(each) for each in partitions if not _is_as_it_begins(each)}
-    if state:
-        said["state"] = state
+    # Also of a topic that is all well: without a state it would be created after the start.
+    said["state"] = {each.number: _state(each) for each in partitions if not _is_well(each)}
     return said
 
 
-def _is_as_it_begins(partition: DescribedPartition) -> bool:
+def _is_well(partition: DescribedPartition) -> bool:
     """Whether its preferred leader leads it, and all replicas are in the ISR."""
     return partition.leader == partition.replicas[0] and partition.isr == partition.replicas
 
 
 def _state(partition: DescribedPartition) -> dict[str, Any]:
     leader = "none" if partition.leader is None else partition.leader
-    return {"leader": leader, "isr": list(partition.isr)}
+    state = {"leader": leader, "isr": list(partition.isr)}
+    # Where there is an ISR, ZooKeeper's control plane asks for nobody else.
+    needs_eligible = partition.eligible and not partition.isr
+    return state | {"elr": list(partition.eligible)} if needs_eligible else state
 
 
 def _tell_of_brokers_without_replicas(imported: ImportedScenario, files: BrokerFiles) -> None:
@@ -201,18 +203,11 @@ def _steps(request: ImportRequest, imported: ImportedScenario) -> list[dict[str,
 def _check(request: ImportRequest, imported: ImportedScenario) -> None:
     """Read the scenario as a run does, and tell what of it a run would not heed."""
     try:
-        scenario = scenario_from_mapping(_without_state(imported.data), str(request.dump))
+        scenario = scenario_from_mapping(imported.data, str(request.dump))
     except ScenarioError as error:
         raise InputError(str(error).splitlines()[0]) from error
     _tell_of_settings(imported, scenario)
     _tell_of_refused_writes(imported, scenario)
-
-
-def _without_state(data: dict[str, Any]) -> dict[str, Any]:
-    topics = [
-        {name: part for name, part in topic.items() if name != "state"} for topic in data["topics"]
-    ]
-    return data | {"topics": topics}
 
 
 def _tell_of_settings(imported: ImportedScenario, scenario: Scenario) -> None:

@@ -37,14 +37,14 @@ def read_reassignment_plan(
     data = _json(file)
     notices = []
     if _without_log_directories(data):
-        text = f"{file}: log_dirs are not read: a broker puts a new replica where it likes"
+        text = f"{file.name}: log_dirs are not read: a broker puts a new replica where it likes"
         notices.append(Notice("steps", text))
     try:
         step = ReassignStep.model_validate({**data, "do": "reassign", "at": "0s"})
     except ValidationError as error:
         problem = problems_in(error, data)[0]
-        place = f"{path_text(problem.path)}: " if problem.path else ""
-        raise input_error(file, None, f"{place}{problem.message}") from error
+        where = f"{path_text(problem.path)}: " if problem.path else ""
+        raise input_error(file, None, f"{where}{problem.message}") from error
     moves = []
     for place, move in enumerate(step.partitions):
         for message in _strangers(move, partition_counts, brokers):

@@ -15,11 +15,20 @@ from typing import Any
 import yaml
 
 from tidegauge.real_input.imported_scenario import ImportedScenario
-from tidegauge.simulation.durations import parse_duration
+from tidegauge.simulation.durations import format_duration, parse_duration
 from tidegauge.simulation.scenario_errors import Path, one_line
 
 _WIDTH = 100
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,99}", re.ASCII)
+#: What stands above a part, if it has a place of its own.
+_ABOUT = {
+    "cluster": "",
+    "topics": "state: who leads, and the ISR, as the run begins. Partitions that it does not name "
+    "are led by the first of their replicas, and all of these are in sync.",
+    "workload": "",
+    "steps": "What is done. Beside `do`, `throttle: 10000000` is the tool's --throttle.",
+    "faults": "What goes wrong. A broker that is down stays so: add `for: 10m` to have it return.",
+}
 _TEXT_TAG = "tag:yaml.org,2002:str"
 
 
@@ -28,10 +37,8 @@ def scenario_text(imported: ImportedScenario) -> str:
     lines = [*_introduction(imported)]
     remarks = _Remarks(imported)
     for name, part in imported.data.items():
-        lines += _about(name, imported)
+        lines += _about(name)
         lines += _lines({name: part}, (), remarks)
-    if "faults" not in imported.data:
-        lines += [*_about("faults", imported), "# faults:"]
     lines += _faults_to_try(imported)
     return "\n".join(lines) + "\n"
 
@@ -46,32 +53,28 @@ def _introduction(imported: ImportedScenario) -> Iterator[str]:
         yield from _comment(f"- {notice.subject}: {notice.text}", "  ")
 
 
-def _about(name: str, imported: ImportedScenario) -> list[str]:
-    """What is said above a part of the scenario."""
-    if name == "faults":
-        text = "What goes wrong. A broker that is down stays so: add `for: 10m` to have it return."
-        return ["", *_comment(text)]
-    if name == "topics" and any("state" in topic for topic in imported.data["topics"]):
-        text = (
-            "state: who leads, and the ISR, where they are not the preferred leader and all "
-            "replicas."
-        )
-        return ["", *_comment(text)]
-    return [""] if name in {"cluster", "topics", "workload", "steps"} else []
+def _about(name: str) -> list[str]:
+    """What stands above a part of the scenario."""
+    return ["", *_comment(_ABOUT[name])] if name in _ABOUT else []
 
 
 def _faults_to_try(imported: ImportedScenario) -> Iterator[str]:
+    """Faults that only have to lose their number sign, so that people see how one is written."""
+    if imported.cluster.down:
+        yield "# To try more, take the # away:"
+    else:
+        yield ""
+        yield "# What goes wrong: nothing yet. Take the # away from `faults` and what is to happen."
+        yield "#faults:"
     up = [each for each in imported.cluster.brokers if each not in imported.cluster.down]
     broker = (up or imported.cluster.brokers)[0]
-    half_us = parse_duration(imported.data["duration"]) // 2
-    begin = f"{half_us}us" if half_us % 1_000_000 else f"{half_us // 1_000_000}s"
-    yield "# To try another, take the # away:"
+    begin = format_duration(parse_duration(imported.data["duration"]) // 2)
     yield f"#  - {{kind: crash, at: {begin}, for: 2m, brokers: [{broker}]}}"
     yield f"#  - {{kind: slow_disk, at: {begin}, for: 30s, brokers: [{broker}], delay: 200ms}}"
-    for rack in imported.data["cluster"].get("racks", ()):
+    rack = next(iter(imported.data["cluster"].get("racks", ())), None)
+    if rack is not None:
         hit = _in_line([f"rack:{rack}"])
         yield f"#  - {{kind: power_loss, at: {begin}, for: 2m, brokers: {hit}}}"
-        break
 
 
 class _Remarks:

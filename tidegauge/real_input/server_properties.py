@@ -92,7 +92,7 @@ def read_server_properties(file: Path) -> ServerProperties:
             raise input_error(file, line, f"a name has more than {_LONGEST_NAME} letters")
         before = read.properties.get(name)
         if before is not None and before.text != value:
-            text = f"{file}: {name} is there twice: line {line} counts, not line {before.line}"
+            text = f"{file.name}: {name} is there twice: line {line} counts, not line {before.line}"
             read.notices.append(Notice("settings", text))
         read.properties[name] = Property(value, file, line)
     if not read.properties:

@@ -117,14 +117,14 @@ def read_topic_rates(file: Path, topics: Collection[str]) -> Producers:
     notices = [Notice("workload", _how_batches_came_about(file))]
     others = [name for name in topics if name not in groups]
     if others:
-        text = f"nobody sends to these topics, by {file}: {named(others)}"
+        text = f"nobody sends to these topics, by {file.name}: {named(others)}"
         notices.append(Notice("workload", text))
     return Producers(list(groups.values()), notices)
 
 
 def _how_batches_came_about(file: Path) -> str:
     return (
-        f"rates are those of {file}; batches, which it does not tell, are as large as makes "
+        f"rates are those of {file.name}; batches, which it does not tell, are as large as makes "
         f"{_BATCHES_PER_SECOND} a second, but have {_BATCH_BYTES} bytes (batch.size) at most"
     )
 

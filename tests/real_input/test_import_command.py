@@ -1,0 +1,375 @@
+"""``tidegauge import``, as a person at a shell meets it."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from tidegauge.command_line import app
+from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
+
+REAL_INPUT = Path(__file__).parents[1] / "data" / "real_input"
+DUMPS = sorted(REAL_INPUT.glob("*.txt"))
+DOWN = REAL_INPUT / "kafka-2.6.3-two-brokers-down-describe.txt"
+HEALTHY = REAL_INPUT / "kafka-2.6.3-healthy-describe.txt"
+UNDER_REPLICATED = REAL_INPUT / "kafka-2.6.3-two-brokers-down-under-replicated.txt"
+KRAFT = REAL_INPUT / "kafka-4.1.0-two-brokers-down-describe.txt"
+SERVERS = [REAL_INPUT / f"kafka-2.6.3-server-{broker}.properties" for broker in (101, 103)]
+
+RATES = "topic,messages_per_second,bytes_per_second,acks\n"
+SMALL = (
+    "Topic: orders\tPartitionCount: 3\tReplicationFactor: 2\tConfigs: \n"
+    "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1\n"
+    "\tTopic: orders\tPartition: 1\tLeader: none\tReplicas: 2\tIsr: 2\n"
+    "\tTopic: orders\tPartition: 2\tLeader: 3\tReplicas: 3,1\tIsr: 1,3\n"
+)
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["import", *map(str, arguments)])
+
+
+def imported(out: Path, *arguments: str | Path) -> dict[str, Any]:
+    """What the scenario says that an import has written."""
+    result = run(*arguments, "--out", out)
+    assert result.exit_code == 0, result.output
+    return data_in(out)
+
+
+def data_in(out: Path) -> dict[str, Any]:
+    data: dict[str, Any] = yaml.safe_load(out.read_text())
+    return data
+
+
+def scenario_of(data: dict[str, Any]) -> Scenario:
+    return scenario_from_mapping(data, "imported.yaml")
+
+
+def refusal(result: Result) -> str:
+    """The one line in which the command says what was wrong with its input."""
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("tidegauge: ")
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    return result.stderr.removeprefix("tidegauge: ").strip()
+
+
+def in_words(result: Result) -> str:
+    return " ".join(result.output.split())
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "mine.yaml"
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    file = tmp_path / "describe.txt"
+    file.write_text(SMALL)
+    return file
+
+
+# The cluster as it was.
+
+
+@pytest.mark.parametrize("file", DUMPS, ids=lambda file: file.stem)
+def test_every_line_of_a_real_dump_stands_in_the_scenario(file: Path, out: Path) -> None:
+    data = imported(out, file)
+    scenario_of(data)
+    topics = {topic["name"]: topic for topic in data["topics"]}
+    for line in file.read_text().splitlines():
+        found = re.match(
+            r"\tTopic: (\S+)\tPartition: (\d+)\tLeader: (\S+)\tReplicas: (\S*)\tIsr: ?([\d,]*)",
+            line,
+        )
+        if not found:
+            continue
+        topic, number = topics[found[1]], int(found[2])
+        assert topic["assignment"][number] == [int(broker) for broker in found[4].split(",")]
+        replicas = topic["assignment"][number]
+        state = topic["state"].get(number, {"leader": replicas[0], "isr": replicas})
+        assert state["leader"] == ("none" if found[3] in {"none", "-1"} else int(found[3]))
+        assert ",".join(map(str, state["isr"])) == found[5]
+
+
+def test_brokers_that_were_down_are_down_and_it_is_told_why(out: Path) -> None:
+    result = run(DOWN, "--properties", SERVERS[0], "--properties", SERVERS[1], "-o", out)
+    assert result.exit_code == 0
+    data = data_in(out)
+    assert data["faults"] == [{"name": "down", "kind": "crash", "at": "0s", "brokers": [102, 103]}]
+    assert data["cluster"]["start_spread"] == "0s"
+    assert data["cluster"]["settings"]["zookeeper.session.timeout.ms"] == 18_000
+    assert "brokers: 6 (down: 102, 103); racks: use1-az1, default, use1-az4" in result.output
+    assert "5, with 80 partitions: 4 without a leader, 49 under-replicated" in result.output
+    assert "broker 102 is down: it has 32 replicas, leads nothing" in result.output
+    assert f"Next: tidegauge validate {out}" in result.output
+    assert "(--up 103 if it is not)" in " ".join(out.read_text().replace("#", "").split())
+
+
+def test_who_knows_better_says_who_is_up_and_down(out: Path) -> None:
+    data = imported(out, DOWN, "--up", "102", "--down", "106")
+    assert data["faults"][0]["brokers"] == [103, 106]
+    assert "faults" not in imported(out, HEALTHY, "--force")
+
+
+def test_only_what_is_not_as_it_begins_has_a_state(small: Path, out: Path) -> None:
+    (topic,) = imported(out, small)["topics"]
+    assert topic["assignment"] == {0: [1, 2], 1: [2], 2: [3, 1]}
+    assert topic["state"] == {
+        0: {"leader": 1, "isr": [1]},
+        1: {"leader": "none", "isr": [2]},
+        2: {"leader": 3, "isr": [1, 3]},
+    }
+
+
+def test_partitions_that_are_not_in_a_dump_are_assumed_and_marked(out: Path) -> None:
+    result = run(UNDER_REPLICATED, "-o", out)
+    assert result.exit_code == 0
+    (topic,) = [topic for topic in data_in(out)["topics"] if topic["name"] == "users.compacted"]
+    assert {3, 4}.isdisjoint(topic["state"])
+    assert not {102, 103} & {*topic["assignment"][3], *topic["assignment"][4]}
+    assert "users.compacted: not in the dump: 3 to 4; assumed to be well" in in_words(result)
+    marked = [line for line in out.read_text().splitlines() if line.endswith("# not in the dump")]
+    assert len(marked) == 73 - len(UNDER_REPLICATED.read_text().splitlines())
+
+
+def test_of_kraft_the_assignment_carries_over_and_the_control_plane_does_not(out: Path) -> None:
+    result = run(KRAFT, "-o", out)
+    data = data_in(out)
+    assert data["release"] == "3.9.2"
+    assert "the control plane that is simulated is ZooKeeper's" in in_words(result)
+    (topic,) = [topic for topic in data["topics"] if topic["name"] == "clickstream-raw"]
+    assert topic["state"][18] == {"leader": "none", "isr": [], "elr": [104, 105]}
+    assert "eligible leader replicas (Elr), if there are any, stand in for it" in in_words(result)
+
+
+def test_the_release_follows_from_the_protocol_unless_it_is_chosen(
+    small: Path, tmp_path: Path, out: Path
+) -> None:
+    server = tmp_path / "server.properties"
+    server.write_text("broker.id=1\ninter.broker.protocol.version=2.4\n")
+    data = imported(out, small, "--properties", server)
+    assert (data["release"], data["protocol"]) == ("2.4.1", "2.4-IV1")
+    data = imported(out, small, "--properties", server, "--release", "2.8", "--force")
+    assert (data["release"], data["protocol"]) == ("2.8.2", "2.4-IV1")
+    refused = run(small, "--properties", server, "--release", "2.0", "-o", out, "--force")
+    assert refusal(refused).startswith(
+        f"{server}:2: inter.broker.protocol.version 2.4-IV1 is newer"
+    )
+
+
+def test_in_the_middle_of_an_upgrade_brokers_speak_different_protocols(
+    small: Path, tmp_path: Path, out: Path
+) -> None:
+    files = []
+    for broker, protocol in ((1, "2.4"), (2, "2.6")):
+        file = tmp_path / f"{broker}.properties"
+        file.write_text(f"broker.id={broker}\ninter.broker.protocol.version={protocol}\n")
+        files += ["--properties", file]
+    data = imported(out, small, *files)
+    assert data["release"] == "2.6.3"
+    assert data["cluster"]["broker_releases"] == {
+        1: {"protocol": "2.4-IV1"},
+        2: {"protocol": "2.6-IV0"},
+    }
+
+
+# Work to do.
+
+
+def test_rates_become_producers(small: Path, tmp_path: Path, out: Path) -> None:
+    rates = tmp_path / "rates.csv"
+    rates.write_text(f"{RATES}orders,5000,2500000,1\n")
+    (group,) = imported(out, small, "--rates", rates)["workload"]["producers"]
+    assert group["batches_per_second"] * group["records_per_batch"] == 5000
+    assert group["record_bytes"] == 500
+    assert group["records_per_batch"] * group["record_bytes"] <= 16_384
+    assert group["settings"] == {"acks": 1}
+
+
+def test_without_rates_each_topic_but_kafkas_own_gets_some_work(small: Path, out: Path) -> None:
+    small.write_text(SMALL + SMALL.replace("orders", "__consumer_offsets"))
+    result = run(small, "-o", out)
+    (group,) = data_in(out)["workload"]["producers"]
+    assert (group["topics"], group["start"]) == (["orders"], "5s")
+    assert "10 batches a second of 10 records of 200 bytes with acks=all" in in_words(result)
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("", " has no rows below a header"),
+        ("order,1,1,all\n", "2: there is no topic order; did you mean orders?"),
+        ("orders,1,1,all\norders,1,1,all\n", "3: orders is there twice"),
+        ("orders,many,1,all\n", "2: messages_per_second must be a number"),
+        ("orders,1,0,all\n", "2: bytes_per_second must be more than 0"),
+        ("orders,1,1,most\n", "2: acks must be all, 0 or 1"),
+        ("orders,1\n", "2: has 2 columns, and the header has 4"),
+        ('orders,"1,1,all\n', "2: is no CSV"),
+        ("orders,1e12,1e12,all\n", "2: would need"),
+    ],
+)
+def test_rates_that_are_none_are_refused(
+    small: Path, tmp_path: Path, out: Path, rows: str, expected: str
+) -> None:
+    rates = tmp_path / "rates.csv"
+    rates.write_text(RATES + rows)
+    refused = refusal(run(small, "--rates", rates, "-o", out))
+    assert refused.startswith(f"{rates}:{expected}")
+    assert not out.exists()
+
+
+def test_a_reassignment_becomes_a_step(small: Path, tmp_path: Path, out: Path) -> None:
+    plan = tmp_path / "move.json"
+    plan.write_text(
+        '{"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [3, 2],'
+        ' "log_dirs": ["any", "any"]}]}'
+    )
+    data = imported(out, small, "--reassignment", plan, "--reassign-at", "30s")
+    move = {"topic": "orders", "partition": 0, "replicas": [3, 2]}
+    assert data["steps"] == [{"at": "30s", "do": "reassign", "partitions": [move]}]
+    scenario_of(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"version": 1,\n "partitions": [}', "2: is no JSON"),
+        ("[]", " must be a JSON object"),
+        ('{"version": 1}', " partitions: is missing"),
+        (
+            '{"partitions": [{"topic": "orders", "partition": 0}]}',
+            " partitions[0].replicas: is mis",
+        ),
+        (
+            '{"partitions": [{"topic": "order", "partition": 0, "replicas": [1]}]}',
+            " partitions[0].topic: there is no topic order; did you mean orders?",
+        ),
+        (
+            '{"partitions": [{"topic": "orders", "partition": 3, "replicas": [1]}]}',
+            " partitions[0].partition: the last partition of orders is 2",
+        ),
+        (
+            '{"partitions": [{"topic": "orders", "partition": 0, "replicas": [7]}]}',
+            " partitions[0].replicas: broker 7 is not in the dump",
+        ),
+    ],
+)
+def test_a_reassignment_of_what_there_is_not_is_refused(
+    small: Path, tmp_path: Path, out: Path, text: str, expected: str
+) -> None:
+    plan = tmp_path / "move.json"
+    plan.write_text(text)
+    assert refusal(run(small, "--reassignment", plan, "-o", out)).startswith(f"{plan}:{expected}")
+
+
+def test_what_was_being_moved_goes_on_moving(small: Path, out: Path) -> None:
+    small.write_text(
+        SMALL.replace("1,2\tIsr: 1", "1,2,3\tIsr: 1\tAdding Replicas: 3\tRemoving Replicas: 1")
+    )
+    data = imported(out, small)
+    assert data["topics"][0]["assignment"][0] == [1, 2, 3]
+    move = {"topic": "orders", "partition": 0, "replicas": [2, 3]}
+    assert data["steps"] == [{"at": "5s", "do": "reassign", "partitions": [move]}]
+
+
+# The file.
+
+
+def test_the_faults_that_are_proposed_can_be_had_by_taking_a_sign_away(out: Path) -> None:
+    for dump in (HEALTHY, DOWN):
+        run(dump, "--properties", SERVERS[0], "-o", out, "--force")
+        text = re.sub(r"^#(faults:|  - )", r"\1", out.read_text(), flags=re.MULTILINE)
+        proposed = scenario_of(yaml.safe_load(text)).faults
+        kinds = [fault.kind for fault in proposed if fault.name != "down"]
+        assert kinds == ["crash", "slow_disk", "power_loss"]
+
+
+def test_a_file_that_is_there_is_overwritten_only_if_asked(small: Path, out: Path) -> None:
+    out.write_text("mine")
+    assert refusal(run(small, "-o", out)) == f"{out}: exists; --force overwrites it"
+    assert out.read_text() == "mine"
+    assert imported(out, small, "--force")["name"] == "mine"
+    assert sorted(file.name for file in out.parent.iterdir()) == ["describe.txt", "mine.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--duration", "5"], "--duration 5: must be a duration"),
+        (["--duration", "5s"], "--duration 5s: must be more than 5s"),
+        (["--release", "4.1"], "--release 4.1: no release '4.1' (from 4.0 on Kafka has no Zoo"),
+        (["--up", "9"], "describe.txt: --up 9: only has brokers 1, 2, 3"),
+        (["--up", "1", "--down", "1"], "describe.txt: --up 1 and --down 1 exclude each other"),
+        (["--properties", "missing"], "missing: cannot be read: No such file or directory"),
+        (["--name", ""], "--name '': must have"),
+    ],
+)
+def test_wrong_options_are_named(small: Path, out: Path, options: list[str], expected: str) -> None:
+    assert expected in refusal(run(small, "-o", out, *options))
+    assert not out.exists()
+
+
+def test_odd_texts_are_read_back_as_they_were(small: Path, tmp_path: Path, out: Path) -> None:
+    values = [
+        "yes",
+        "null",
+        "1e3",
+        "2.60",
+        "a: b",
+        "- x",
+        "12:30:45",
+        "#no",
+        "ü\u2028b",
+        "'\"\\",
+        "",
+    ]
+    server = tmp_path / "server.properties"
+    escapes = ["".join(rf"\u{ord(letter):04x}" for letter in value) for value in values]
+    lines = [f"odd.{place}={escape}" for place, escape in enumerate(escapes)]
+    server.write_text("\n".join(["broker.id=1", "broker.rack=a, \\u007b b", *lines]))
+    cluster = imported(out, small, "--properties", server)["cluster"]
+    assert [cluster["settings"][f"odd.{place}"] for place in range(len(values))] == values
+    assert "a, { b" in cluster["racks"]
+
+
+# Whatever it is given.
+
+
+def mutant_of(text: str, draw: random.Random) -> str:
+    """A dump with one to three accidents."""
+    for _ in range(draw.randint(1, 3)):
+        begin = draw.randrange(len(text) + 1)
+        end = min(len(text), begin + draw.choice([0, 1, 1, 2, 9, 80]))
+        put = draw.choice(
+            ["", "", "7", "-", ",", ":", "=", "\t", "\n", "\0", "é", text[begin:end] * 2]
+        )
+        text = text[:begin] + put + text[end:]
+    return text
+
+
+@pytest.mark.parametrize("dump", [SMALL, HEALTHY.read_text(), KRAFT.read_text()], ids=len)
+def test_a_dump_with_accidents_is_imported_or_refused_in_one_line(
+    dump: str, tmp_path: Path
+) -> None:
+    draw = random.Random(len(dump))  # noqa: S311 - the same accidents each time
+    file, out = tmp_path / "describe.txt", tmp_path / "mine.yaml"
+    statuses = set()
+    for _ in range(60):
+        file.write_text(mutant_of(dump, draw))
+        result = run(file, "-o", out, "--force")
+        statuses.add(result.exit_code)
+        assert result.exit_code in {0, 2}, (file.read_text(), result.exception)
+        if result.exit_code == 0:
+            scenario_of(data_in(out))
+            out.unlink()
+        else:
+            assert re.match(rf"{re.escape(str(file))}(:\d+)?: ", refusal(result))
+        assert not out.exists()
+    assert statuses == {0, 2}
