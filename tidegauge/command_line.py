@@ -15,6 +15,7 @@ from tidegauge import __version__
 from tidegauge.commands.compile_rules import compile_rules
 from tidegauge.commands.conform import conform_schedules
 from tidegauge.commands.demo import demo
+from tidegauge.commands.list_scenarios import list_scenarios
 from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.replay_run import replay_run
 from tidegauge.commands.run_scenario import run_scenario
@@ -28,6 +29,7 @@ Examples:
   tidegauge demo             see it work
   tidegauge run quickstart --inline
                              run a scenario
+  tidegauge scenarios        list those that come along, and what they ask
   tidegauge reconcile --leader 0:3,1:2 --follower 0:5
                              what a follower truncates, by release
   tidegauge releases 2.6     show the rules of a release of Kafka
@@ -84,5 +86,6 @@ app.command("reconcile")(reconcile_logs)
 app.command("releases")(show_releases)
 app.command("replay")(replay_run)
 app.command("run")(run_scenario)
+app.command("scenarios")(list_scenarios)
 app.command("show")(show_run)
 app.command("verify")(verify_run)
