@@ -18,6 +18,7 @@ from tidegauge.commands.demo import demo
 from tidegauge.commands.describe_cluster import describe_cluster
 from tidegauge.commands.import_cluster import import_cluster
 from tidegauge.commands.known_divergences import known_divergences
+from tidegauge.commands.list_scenarios import list_scenarios
 from tidegauge.commands.picture import picture
 from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.replay_run import replay_run
@@ -34,6 +35,7 @@ Examples:
                              run a scenario
   tidegauge import describe.txt -o mine.yaml
                              make a scenario of a real cluster
+  tidegauge scenarios        list those that come along, and what they ask
   tidegauge reconcile --leader 0:3,1:2 --follower 0:5
                              what a follower truncates, by release
   tidegauge releases 2.6     show the rules of a release of Kafka
@@ -97,5 +99,6 @@ app.command("reconcile")(reconcile_logs)
 app.command("releases")(show_releases)
 app.command("replay")(replay_run)
 app.command("run")(run_scenario)
+app.command("scenarios")(list_scenarios)
 app.command("show")(show_run)
 app.command("verify")(verify_run)

@@ -18,6 +18,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,6 +41,21 @@ FORMAT = "tidegauge-run"
 MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
 TRACE = "trace"
+
+
+#: Where runs go for which nobody names a folder.
+RUNS = Path("runs")
+
+
+def new_run_folder(scenario: str, seed: int) -> Path:
+    """A folder for a run, named after its scenario and seed, that is not there yet."""
+    name = f"{scenario.replace('/', '-')}-{seed}"
+    folder = RUNS / name
+    for number in count(2):
+        if not folder.exists():
+            break
+        folder = RUNS / f"{name}-{number}"
+    return folder
 
 
 def new_trace_file(folder: Path, group: int) -> Path:

@@ -3,17 +3,54 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import tidegauge.scenarios
-from tidegauge.simulation.scenario import ScenarioError
+from tidegauge.simulation.scenario import ScenarioError, load_scenario
 from tidegauge.simulation.scenario_errors import did_you_mean
 
 FOLDER = Path(tidegauge.scenarios.__file__).parent
+#: Of scenarios that each show one mechanism of replication; its row's number begins their names.
+MECHANISMS = FOLDER / "mechanisms"
+
+
+class ShippedScenario(NamedTuple):
+    """What a scenario that comes along is about."""
+
+    name: str
+    file: Path
+    #: Whether it shows one mechanism; others answer a question about a cluster.
+    is_mechanism: bool
+    brokers: int
+    #: At the start; steps may create more.
+    partitions: int
+    virtual_seconds: float
+    #: The first paragraph of its description.
+    question: str
 
 
 def shipped_scenarios() -> dict[str, Path]:
     """Every scenario that comes along, by its name."""
     return {file.stem: file for file in sorted(FOLDER.rglob("*.yaml"))}
+
+
+def described_scenarios() -> list[ShippedScenario]:
+    """What each scenario that comes along is about, by name; mechanisms come last."""
+    described = [_described(name, file) for name, file in shipped_scenarios().items()]
+    return sorted(described, key=lambda each: (each.is_mechanism, each.name))
+
+
+def _described(name: str, file: Path) -> ShippedScenario:
+    scenario = load_scenario(file)
+    return ShippedScenario(
+        name,
+        file,
+        is_mechanism=file.parent == MECHANISMS,
+        brokers=len(scenario.broker_ids()),
+        partitions=sum(len(scenario.assignments(topic)) for topic in scenario.topics),
+        virtual_seconds=scenario.duration_us / 1e6,
+        question=" ".join(scenario.description.strip().split("\n\n")[0].split()),
+    )
 
 
 def find_scenario(name: str) -> Path:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidegauge.commands.output import fail
 
 if TYPE_CHECKING:
     from tidegauge.simulation.scenario import Scenario
-
-#: Where runs go for which no folder is named.
-RUNS = Path("runs")
 
 
 class RunRequest(NamedTuple):
@@ -77,13 +73,3 @@ class RunRequest(NamedTuple):
             words += ["--set", change]
         words += ["--seed", str(loaded.seed), "--trace-level", loaded.trace]
         return shlex.join(words)
-
-
-def free_folder(loaded: Scenario) -> Path:
-    """A folder for a run, named after its scenario and seed, that is not there yet."""
-    name = f"{loaded.name.replace('/', '-')}-{loaded.seed}"
-    folder, others = RUNS / name, 1
-    while folder.exists():
-        others += 1
-        folder = RUNS / f"{name}-{others}"
-    return folder

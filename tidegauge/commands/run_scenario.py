@@ -11,7 +11,7 @@ from tidegauge.commands.check_view import show_verdicts
 from tidegauge.commands.compile_rules import announce_compilation
 from tidegauge.commands.output import console, print_json, report
 from tidegauge.commands.perform import engine_of, perform
-from tidegauge.commands.run_request import RunRequest, free_folder
+from tidegauge.commands.run_request import RunRequest
 from tidegauge.commands.summary_view import show_summary
 
 if TYPE_CHECKING:
@@ -108,8 +108,10 @@ def run_scenario(
 
 def _run(request: RunRequest, out: Path | None) -> tuple[RunFolder, bool]:
     """Run it and tell what came of it; the run, and whether that is as it should be."""
+    from tidegauge.run_folder import new_run_folder
+
     loaded = request.load()
-    out = out or free_folder(loaded)
+    out = out or new_run_folder(loaded.name, loaded.seed)
     announce_compilation()
     typer.echo(
         f"{loaded.name}: {len(loaded.broker_ids())} brokers of Kafka "

@@ -1,0 +1,141 @@
+"""Tidegauge from Python: a run is one call, and its rows can be read."""
+
+from __future__ import annotations
+
+import doctest
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+import tidegauge
+import tidegauge.api
+from small_clusters import cluster_of, producers_of
+from tidegauge.simulation.scenario import Scenario
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+
+STORY: dict[str, Any] = {
+    "duration": "5s",
+    "liveness": False,
+    "cluster": {"brokers": 3, "start": {3: "0s", 1: "500ms", 2: "500ms"}},
+    "topics": [{"name": "story", "assignment": {0: [1, 2, 3]}}],
+}
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def a_crash() -> Scenario:
+    crash = {"name": "crash", "kind": "crash", "brokers": [2], "at": "3s"}
+    producers = {"producers": [producers_of(20, "2s", "4s")]}
+    return cluster_of(workload=producers, faults=[crash])
+
+
+def test_the_example_of_the_docstring_is_true_and_is_that_of_the_readme() -> None:
+    assert doctest.testmod(tidegauge.api) == (0, 5)
+    lines = dedent(f"    {tidegauge.api.run.__doc__}").splitlines()
+    example = lines[lines.index(">>> import tidegauge") :]
+    assert "\n".join(example[: example.index("")]) in README.read_text()
+
+
+def test_the_package_is_quick_to_import() -> None:
+    """The command line answers at once: nothing is imported that only a run needs."""
+    program = "import sys, tidegauge; print({'numba', 'numpy', 'pydantic'} & sys.modules.keys())"
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert said.stdout == b"set()\n"
+
+
+def test_a_scenario_comes_as_a_mapping_a_file_or_itself() -> None:
+    file = Path("story.yaml")
+    file.write_text(str({"name": "scenario", **STORY}))
+    one = tidegauge.run(STORY, seed=3)
+    assert one.path == Path("runs/scenario-3")
+    read = tidegauge.run(file, changes={"seed": 3}, out="elsewhere")
+    again = tidegauge.run(a_crash(), changes={"faults.crash.at": "2 s"}, trace="transitions")
+    assert one.manifest == read.manifest
+    assert one.trace_sha256 == read.trace_sha256 != again.trace_sha256
+    assert again.manifest["scenario"]["faults"][0]["at"] == "2s"
+    assert again.manifest["trace"] == "transitions"
+
+
+def test_events_are_all_rows_in_their_total_order_and_can_be_narrowed() -> None:
+    result = tidegauge.run(a_crash())
+    events = list(result.events())
+    places = [event.row.place for event in events]
+    assert places == sorted(places)
+    assert {"broker_started", "fault_began", "produce_answered"} <= {each.kind for each in events}
+    of_broker = list(result.events(process="broker 1", begin="2s", end="3s"))
+    assert [each.row for each in of_broker] == [
+        each.row
+        for each in events
+        if each.process == "broker 1" and 2_000_000 <= each.time_us <= 3_000_000
+    ]
+    assert {each.partition for each in result.events(partition="story-0")} == {"story-0"}
+
+
+def test_an_event_has_the_values_that_people_would_write() -> None:
+    result = tidegauge.run(a_crash())
+    (led,) = result.events("became_leader")
+    assert (led.process, led.partition) == ("broker 1", "story-0")
+    assert led["isr"] == [1, 2, 3]
+    assert led["is_new_leader"] is True
+    assert led.columns["leader_epoch"] == 0
+    assert str(led).endswith(led.words)
+    assert "becomes leader in epoch 0: ISR [1,2,3]" in led.words
+    written = [each for each in result.events("znode_created") if each.partition == "story-0"]
+    assert [(each["leader"], each["isr"], each["writer"]) for each in written] == [
+        (1, [1, 2, 3], 3)
+    ]
+    (stopped, *_) = result.events("broker_stopped")
+    assert (stopped["broker"], stopped["stop"]) == (2, "killed")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "complaint"),
+    [
+        ({"kind": "isr_shrink"}, "kind isr_shrink: there is none; did you mean isr_shrunk?"),
+        ({"partition": "story-1"}, "did you mean story-0?"),
+        ({"process": "broker 9"}, "did you mean broker "),
+        ({"begin": "5"}, "must be a duration"),
+    ],
+)
+def test_what_no_event_can_have_is_said_at_once(wanted: Any, complaint: str) -> None:
+    result = tidegauge.run(STORY)
+    with pytest.raises(ValueError, match=complaint.replace("?", r"\?")):
+        result.events(**wanted)
+
+
+def test_a_run_that_surprises_is_not_as_expected() -> None:
+    surprised = tidegauge.run(STORY, changes={"checks": {"strong_isr": False}})
+    assert surprised.checks["strong_isr"] is True
+    assert surprised.checks["liveness"] == "unknown"
+    assert not surprised.is_as_expected
+    waiting = {"do": "wait", "within": "1s", "when": {"controller": 1}}
+    assert not tidegauge.run(STORY, changes={"steps": [waiting]}).is_as_expected
+
+
+def test_what_cannot_be_run_is_told_before_anything_is_written() -> None:
+    with pytest.raises(tidegauge.ScenarioError, match="scenario: duration: must be a duration"):
+        tidegauge.run({**STORY, "duration": "soon"})
+    with pytest.raises(tidegauge.ScenarioError, match="did you mean quickstart"):
+        tidegauge.run("quickstrat")
+    with pytest.raises(ValueError, match="speed 0: must be more than 0"):
+        tidegauge.run(STORY, speed=0)
+    with pytest.raises(tidegauge.RunError, match="not the folder of a run"):
+        tidegauge.Result("runs/none")
+    assert list(Path().iterdir()) == []
+
+
+def test_an_unfinished_run_has_events_and_no_summary() -> None:
+    result = tidegauge.run(STORY)
+    (result.path / "summary.json").unlink()
+    unfinished = tidegauge.Result(result.path)
+    assert [str(each) for each in unfinished.events()] == [str(each) for each in result.events()]
+    with pytest.raises(tidegauge.RunError, match="is unfinished"):
+        _ = unfinished.is_as_expected

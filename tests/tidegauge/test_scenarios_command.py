@@ -1,0 +1,44 @@
+"""``tidegauge scenarios``: what comes along, and what it is about."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from tidegauge.command_line import app
+from tidegauge.shipped_scenarios import shipped_scenarios
+
+
+def listed(*options: str) -> str:
+    result = CliRunner().invoke(app, ["scenarios", *options])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_each_scenario_is_listed_once_and_mechanisms_come_last() -> None:
+    lines = listed().splitlines()
+    heading = lines.index("Mechanisms of replication, one by one")
+    for name, file in shipped_scenarios().items():
+        (place,) = (place for place, line in enumerate(lines) if line.startswith(f"{name}   "))
+        assert (place > heading) == (file.parent.name == "mechanisms")
+        assert lines[place + 1].startswith("    ")
+
+
+def test_what_a_scenario_is_stands_beside_its_name_and_what_it_asks_below() -> None:
+    lines = listed().splitlines()
+    place = lines.index("rolling-restart   6 brokers, 300 partitions, 5m")
+    assert lines[place + 1].startswith("    Does my rolling restart ever land on min ISR?")
+
+
+def test_json_says_the_same_of_each_and_where_its_file_is() -> None:
+    found = {each["name"]: each for each in json.loads(listed("--json"))}
+    assert found.keys() == shipped_scenarios().keys()
+    storm = found["isr-storm"]
+    assert (storm["brokers"], storm["partitions"], storm["virtual_seconds"]) == (6, 3000, 60)
+    assert storm["question"].endswith("with AlterPartition?")
+    assert "\n" not in storm["question"]
+    for each in found.values():
+        assert Path(each["file"]).is_file()
+        assert each["is_mechanism"] == (each["name"][:2].isdigit())

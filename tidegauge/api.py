@@ -1,0 +1,213 @@
+"""Tidegauge from Python: :func:`run` is a whole run, and :class:`Result` what came of it.
+
+``tidegauge.run`` and ``tidegauge.Result`` are these; they are imported when they are asked for, so
+that ``import tidegauge`` is quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tidegauge.engine import EngineMaker, Progress
+from tidegauge.events import Event
+from tidegauge.inline_engine import inline as all_inline
+from tidegauge.run_folder import RunError, RunFolder, TraceRow, new_run_folder
+from tidegauge.shipped_scenarios import find_scenario
+from tidegauge.simulate import simulate
+from tidegauge.simulation.durations import parse_duration
+from tidegauge.simulation.scenario import (
+    Scenario,
+    ScenarioError,
+    load_scenario,
+    scenario_from_mapping,
+)
+from tidegauge.simulation.scenario_errors import did_you_mean, one_line
+from tidegauge.story import Names
+
+__all__ = ["Event", "Result", "RunError", "ScenarioError", "run"]
+
+
+def run(
+    scenario: str | Path | Mapping[str, object] | Scenario,
+    *,
+    seed: int | None = None,
+    changes: Mapping[str, object] | None = None,
+    out: str | Path | None = None,
+    inline: bool = True,
+    actors: int | None = None,
+    trace: str | None = None,
+    speed: float | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Run a scenario in virtual time, and have what came of it.
+
+    >>> import tidegauge
+    >>> result = tidegauge.run("cut-and-pause", seed=7, changes={"faults.cut.for": "40s"})
+    >>> result.is_as_expected
+    True
+    >>> result.checks["acknowledged_records_lost"], result.summary["isr_shrinks"]
+    (True, 7)
+    >>> for event in result.events("isr_shrunk", partition="orders-0"):
+    ...     print(event.time_us, event.process, event["old_isr"], event["isr"], event["lag_ms"])
+    30974829 broker 1 [1, 2, 3] [1, 3] 11170
+    80973112 broker 1 [1, 3, 2] [1, 2] 11370
+
+    Args:
+        scenario: a file, the name of one that comes along (``tidegauge scenarios``), what a file
+            would say as a mapping, or a scenario that was read. In the last one faults that rates
+            draw are drawn already: another seed does not draw them anew.
+        seed: another seed than the scenario's.
+        changes: other values in the scenario, by their paths (``simulation/scenario_changes.py``).
+        out: the folder of the run, new or empty; by default ``runs/NAME-SEED``, with a number
+            behind it if there is one of that name.
+        inline: all processes in this interpreter; if not, in actors of Ray.
+        actors: so many actors of Ray that host brokers: with it, ``inline`` does not matter.
+        trace: ``transitions``, or ``all`` for single requests, too; by default the scenario's.
+        speed: so many times as fast as real time at most.
+        progress: is called now and then with how far the run is.
+
+    Raises:
+        ScenarioError: the scenario cannot be run; one line for each problem.
+        FileExistsError: there is something in the folder.
+        ValueError: the speed is none.
+        EngineError: it cannot be run on Ray as it was asked for, or an actor died.
+        OSError: the folder cannot be written.
+    """
+    if speed is not None and not speed > 0:
+        raise ValueError(f"speed {speed:g}: must be more than 0")
+    changes = dict(changes or {})
+    if seed is not None:
+        changes["seed"] = seed
+    if trace is not None:
+        changes["trace"] = trace
+    loaded = _loaded(scenario, changes)
+    folder = new_run_folder(loaded.name, loaded.seed) if out is None else Path(out)
+    engine = all_inline() if inline and actors is None else _on_ray(actors)
+    simulate(loaded, folder, make_engine=engine, progress=progress, speed=speed)
+    return Result(folder)
+
+
+def _loaded(
+    scenario: str | Path | Mapping[str, object] | Scenario, changes: Mapping[str, object]
+) -> Scenario:
+    if isinstance(scenario, Scenario):
+        if not changes:
+            return scenario
+        return scenario_from_mapping(scenario.resolved(), scenario.name, changes)
+    if isinstance(scenario, Mapping):
+        return scenario_from_mapping(scenario, "scenario", changes)
+    return load_scenario(find_scenario(str(scenario)), changes)
+
+
+def _on_ray(actors: int | None) -> EngineMaker:
+    # It takes a second to import, and most runs do without.
+    from tidegauge.ray_engine import on_ray  # noqa: PLC0415
+
+    return on_ray(actors)
+
+
+class Result:
+    """What came of a run, read from its folder; the folder of any run will do."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Open the folder of a run.
+
+        Raises:
+            RunError: there is no run in it that this Tidegauge can read.
+        """
+        self._run = RunFolder(Path(path))
+
+    def __repr__(self) -> str:
+        return f"Result({str(self.path)!r})"
+
+    @property
+    def path(self) -> Path:
+        """The folder of the run."""
+        return self._run.path
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What was run: the scenario with all defaults and drawn faults, and what has a number."""
+        return self._run.manifest
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """All figures; ``summary.py`` says what each means.
+
+        Raises:
+            RunError: the run did not come to its end, so there are none.
+        """
+        if self._run.summary is None:
+            raise RunError(f"{self.path}: the run is unfinished, it has no summary")
+        return self._run.summary
+
+    @property
+    def trace_sha256(self) -> str:
+        """The hash of all that happened: the same for the same scenario and seed."""
+        return str(self.summary["trace_sha256"])
+
+    @property
+    def checks(self) -> dict[str, bool | str]:
+        """The verdict of each check: True, False or ``"unknown"``."""
+        return {name: found["verdict"] for name, found in self.summary["checks"].items()}
+
+    @property
+    def is_as_expected(self) -> bool:
+        """Whether each check has the verdict that was expected, and no step waited in vain."""
+        found = self.summary["checks"].values()
+        return all(each["as_expected"] for each in found) and not self.summary["steps_timed_out"]
+
+    @cached_property
+    def _names(self) -> Names:
+        return Names(self._run.manifest)
+
+    def events(
+        self,
+        kind: str | None = None,
+        *,
+        partition: str | None = None,
+        process: str | None = None,
+        begin: str = "0s",
+        end: str | None = None,
+    ) -> Iterator[Event]:
+        """The rows of the trace in their total order; with no arguments all of them.
+
+        Args:
+            kind: only rows of this kind, such as ``isr_shrunk``.
+            partition: only rows about this partition, such as ``orders-0``.
+            process: only rows of this one, such as ``broker 2`` or ``zookeeper``.
+            begin: only rows from this time on, such as ``10s``.
+            end: only rows up to this time.
+
+        Raises:
+            ValueError: there is nothing of this name, or a time is none.
+            TraceError: a trace file is damaged.
+        """
+        number = None
+        if kind is not None:
+            _check_known("kind", kind, self._run.kinds)
+        if partition is not None:
+            _check_known("partition", partition, self._names.partitions)
+            number = self._names.partitions[partition]
+        if process is not None:
+            _check_known("process", process, {each["name"] for each in self.manifest["processes"]})
+        begin_us = parse_duration(begin)
+        end_us = None if end is None else parse_duration(end)
+        rows = self._run.all_rows(number, wanted=lambda each: kind in {None, each.name})
+
+        def is_wanted(row: TraceRow) -> bool:
+            return (
+                begin_us <= row["time_us"]
+                and (end_us is None or row["time_us"] <= end_us)
+                and (process is None or self._names.process(row["process"]) == process)
+            )
+
+        return (Event(row, self._names) for row in rows if is_wanted(row))
+
+
+def _check_known(what: str, name: str, known: Mapping[str, object] | set[str]) -> None:
+    if name not in known:
+        raise ValueError(one_line(f"{what} {name}: there is none; {did_you_mean(name, known)}"))

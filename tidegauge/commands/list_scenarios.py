@@ -1,0 +1,74 @@
+"""``tidegauge scenarios``: what comes along to be run, and to be copied."""
+
+from __future__ import annotations
+
+from textwrap import fill
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidegauge.commands.output import console, print_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tidegauge.shipped_scenarios import ShippedScenario
+
+_INDENT = 4 * " "
+
+
+def list_scenarios(
+    *,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the list as JSON, with the files' paths.")
+    ] = False,
+) -> None:
+    """List the scenarios that come along, and the question that each answers.
+
+    Partitions are those that there are from the start on, durations those of virtual time. Any of
+    them is run by its name; its file can be copied and changed.
+
+    \b
+    Examples:
+      tidegauge scenarios
+      tidegauge scenarios --json
+      tidegauge run isr-storm --inline
+                                 run one of them
+    """
+    from tidegauge.shipped_scenarios import FOLDER, described_scenarios
+
+    described = described_scenarios()
+    if as_json:
+        print_json([{**each._asdict(), "file": str(each.file)} for each in described])
+        return
+    out = console()
+    for title, are_mechanisms in (
+        ("Questions about a cluster", False),
+        ("Mechanisms of replication, one by one", True),
+    ):
+        out.print(title, style="bold")
+        for each in described:
+            if each.is_mechanism == are_mechanisms:
+                _print(out, each)
+        out.print()
+    out.print(f"The files are in {FOLDER}", soft_wrap=True)
+
+
+def _print(out: Console, scenario: ShippedScenario) -> None:
+    from rich.text import Text
+
+    from tidegauge.simulation.durations import format_duration
+
+    line = Text("\n").append(scenario.name, style="bold cyan")
+    line.append(
+        f"   {_counted(scenario.brokers, 'broker')}, {_counted(scenario.partitions, 'partition')}, "
+        f"{format_duration(round(scenario.virtual_seconds * 1e6))}"
+    )
+    out.print(line)
+    out.print(
+        Text(fill(scenario.question, out.width, initial_indent=_INDENT, subsequent_indent=_INDENT))
+    )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

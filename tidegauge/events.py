@@ -1,0 +1,149 @@
+"""The rows of a trace as a program reads them: brokers by their ids, ISRs as lists, errors by name.
+
+``run_folder.py`` reads rows as they were written: integers, many of which are the number of
+something. Here each column has the value that people would write, and the rest stays as it was:
+times in microseconds or milliseconds, offsets, epochs, counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tidegauge.cause_chain import handle_of
+from tidegauge.run_folder import TraceRow
+from tidegauge.simulation.trace_file import ROW_COLUMNS
+from tidegauge.story import SPOKEN, Names, time_text, told
+from tidegauge.znode_paths import ZnodeSort
+
+
+class Event:
+    """One row of a run: when, who, what, about which partition, and its own columns.
+
+    ``event["isr"]`` is the value of a column, and ``str(event)`` the line that tells it.
+    """
+
+    __slots__ = ("names", "row")
+
+    def __init__(self, row: TraceRow, names: Names) -> None:
+        """Read a row with the names of its run."""
+        #: As it was written.
+        self.row = row
+        #: Of its run.
+        self.names = names
+
+    @property
+    def time_us(self) -> int:
+        """Virtual time since the beginning of the run, in microseconds."""
+        return self.row["time_us"]
+
+    @property
+    def kind(self) -> str:
+        """What sort of row it is, such as ``isr_shrunk``."""
+        return self.row.kind
+
+    @property
+    def process(self) -> str:
+        """Who wrote it, such as ``broker 2``, ``controller of broker 2`` or ``zookeeper``."""
+        return self.names.process(self.row["process"])
+
+    @property
+    def partition(self) -> str | None:
+        """The partition that it is about, such as ``orders-0``; None if it is about none."""
+        number = self.partition_number
+        return None if number is None else self.names.partition(number)
+
+    @property
+    def partition_number(self) -> int | None:
+        """The partition's number within the cluster; None if it is about none."""
+        columns: Mapping[str, int] = self.row.columns
+        if "znode" in columns:
+            sort, number = self.names.znodes.known(columns["znode"])
+            return number if sort is ZnodeSort.STATE else None
+        number = columns.get("partition", -1)
+        return number if number >= 0 else None
+
+    @property
+    def words(self) -> str:
+        """What happened, as ``tidegauge show`` tells it."""
+        return told(self.row, self.names)
+
+    @property
+    def handle(self) -> str:
+        """What ``tidegauge show --cause`` takes for it; empty for a sample or a single request."""
+        return handle_of(self.row)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of its kind, by name."""
+        return {name: self[name] for name in self.row.columns if name not in ROW_COLUMNS}
+
+    def __getitem__(self, column: str) -> Any:
+        value = self.row[column]
+        return _READ[column](self, value) if column in _READ else value
+
+    def __str__(self) -> str:
+        return f"{time_text(self.time_us)}  {self.process}  {self.words}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+def _partition(event: Event, _number: int) -> str | None:
+    return event.partition
+
+
+def _broker(event: Event, index: int) -> int | None:
+    return event.names.broker_id(index)
+
+
+def _leader(event: Event, leader: int) -> int | None:
+    """A broker by its index; where a znode names it, by its slot in a replica list."""
+    if "znode" not in event.row.columns:
+        return _broker(event, leader)
+    partition = event.partition_number
+    slots = [] if partition is None else event.names.slots(partition)
+    return dict(enumerate(slots)).get(leader)
+
+
+def _brokers(event: Event, replicas: int) -> list[int | None] | None:
+    partition = event.partition_number
+    # A znode that is not about a partition holds none.
+    return None if partition is None else event.names.brokers_in(replicas, partition)
+
+
+def _process(event: Event, number: int) -> str | None:
+    return None if number < 0 else event.names.process(number)
+
+
+def _topic(event: Event, number: int) -> str:
+    return event.names.znodes.topics[number]
+
+
+def _flag(_event: Event, value: int) -> bool:
+    return bool(value)
+
+
+def _in_words(column: str) -> Callable[[Event, int], str]:
+    return lambda event, value: SPOKEN[column](event.names, event.row, value)
+
+
+#: How a column is read, by its name; others are times, by their unit, or plain numbers.
+_READ: dict[str, Callable[[Event, int], Any]] = {
+    "partition": _partition,
+    "leader": _leader,
+    "topic": _topic,
+    **dict.fromkeys(("broker", "old_leader", "replica", "writer"), _broker),
+    **dict.fromkeys(("isr", "old_isr", "replicas", "adding", "removing"), _brokers),
+    **dict.fromkeys(("from_process", "to_process"), _process),
+    **dict.fromkeys(("clean", "is_new_leader", "leads"), _flag),
+    **dict.fromkeys(("unclean", "unclean_enabled", "waited"), _flag),
+    **{
+        name: _in_words(name)
+        for names in (
+            ("checkpoint", "error", "event_kind", "fault", "message_kind", "moment"),
+            ("progress", "reason", "request_kind", "stop", "znode"),
+        )
+        for name in names
+    },
+}
