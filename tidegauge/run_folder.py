@@ -49,7 +49,11 @@ RUNS = Path("runs")
 
 def new_run_folder(scenario: str, seed: int) -> Path:
     """A folder for a run, named after its scenario and seed, that is not there yet."""
-    name = f"{scenario.replace('/', '-')}-{seed}"
+    return free_folder(f"{scenario.replace('/', '-')}-{seed}")
+
+
+def free_folder(name: str) -> Path:
+    """A folder among the runs that is not there yet: of this name, or with a number behind it."""
     folder = RUNS / name
     for number in count(2):
         if not folder.exists():

@@ -10,7 +10,6 @@ from typing import Annotated, NamedTuple
 import typer
 
 from tidegauge.commands.output import console, fail
-from tidegauge.commands.run_request import RUNS
 
 _CRASH = "[{name: crash, kind: crash, at: 20s, for: 20s, brokers: [2]}]"
 _RACK = (
@@ -41,7 +40,9 @@ def demo(
       tidegauge demo
       tidegauge demo --out /tmp/seen
     """
-    folder = _folder() if out is None else out
+    from tidegauge.run_folder import free_folder
+
+    folder = free_folder("demo") if out is None else out
     if folder.exists() and any(folder.iterdir()):
         fail(f"{folder}: is not empty, and a run never overwrites another")
     folder.mkdir(parents=True, exist_ok=True)
@@ -105,11 +106,3 @@ def _perform(words: tuple[str, ...]) -> None:
     status = command.main(list(words), prog_name="tidegauge", standalone_mode=False)
     if status:
         raise typer.Exit(status)
-
-
-def _folder() -> Path:
-    folder, number = RUNS / "demo", 1
-    while folder.exists():
-        number += 1
-        folder = RUNS / f"demo-{number}"
-    return folder
