@@ -25,6 +25,9 @@ from tidegauge.simulation.scenario_errors import (
 
 _MOST_LEVELS = 100
 
+#: Fields that hold a version.
+_VERSIONS = ("release", "protocol")
+
 #: What PyYAML raises of a text that is no YAML, or of a value that is not what its tag says.
 _NO_YAML = (
     yaml.YAMLError,
@@ -59,10 +62,13 @@ def parse_change(text: str) -> tuple[str, object]:
     if not equals or not path:
         raise ScenarioError(f"{one_line(text)}: must be PATH=VALUE, such as cluster.brokers=3")
     try:
-        return path, yaml.safe_load(value)
+        loaded = yaml.safe_load(value)
     except _NO_YAML as error:
         said = getattr(error, "problem", None) or error
         raise ScenarioError(one_line(f"{text}: the value is no YAML: {said}")) from error
+    # In a file versions stand in quotes, which a shell takes away: 2.10 is not 2.1.
+    is_version = path.rpartition(".")[2] in _VERSIONS and isinstance(loaded, int | float)
+    return path, value.strip() if is_version else loaded
 
 
 def with_changes(data: object, changes: Mapping[str, object]) -> Changed:
