@@ -12,7 +12,9 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
-from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
+from tidegauge.inline_engine import inline
+from tidegauge.simulate import simulate
+from tidegauge.simulation.scenario import Scenario, load_scenario, scenario_from_mapping
 
 REAL_INPUT = Path(__file__).parents[1] / "data" / "real_input"
 DUMPS = sorted(REAL_INPUT.glob("*.txt"))
@@ -180,6 +182,18 @@ def test_in_the_middle_of_an_upgrade_brokers_speak_different_protocols(
     }
 
 
+@pytest.mark.parametrize("file", [HEALTHY, DOWN], ids=lambda file: file.stem)
+def test_a_run_begins_with_what_the_tool_printed(file: Path, tmp_path: Path, out: Path) -> None:
+    imported(out, file, "--duration", "6s")
+    folder = tmp_path / "run"
+    simulate(load_scenario(out, {"liveness": False}), folder, make_engine=inline())
+    result = CliRunner().invoke(app, ["describe", str(folder), "--at", "0s"])
+    assert result.exit_code == 0, result.output
+    printed = [line for line in file.read_text().splitlines() if "\tPartition: " in line]
+    begun = [line for line in result.stdout.splitlines() if "\tPartition: " in line]
+    assert sorted(begun) == sorted(printed)
+
+
 # Work to do.
 
 
@@ -198,7 +212,7 @@ def test_without_rates_each_topic_but_kafkas_own_gets_some_work(small: Path, out
     result = run(small, "-o", out)
     (group,) = data_in(out)["workload"]["producers"]
     assert (group["topics"], group["start"]) == (["orders"], "5s")
-    assert "10 batches a second of 10 records of 200 bytes with acks=all" in in_words(result)
+    assert "2 batches a second of 50 records of 200 bytes with acks=all" in in_words(result)
 
 
 @pytest.mark.parametrize(
