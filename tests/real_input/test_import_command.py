@@ -169,7 +169,7 @@ def test_the_release_follows_from_the_protocol_unless_it_is_chosen(
 def test_in_the_middle_of_an_upgrade_brokers_speak_different_protocols(
     small: Path, tmp_path: Path, out: Path
 ) -> None:
-    files = []
+    files: list[str | Path] = []
     for broker, protocol in ((1, "2.4"), (2, "2.6")):
         file = tmp_path / f"{broker}.properties"
         file.write_text(f"broker.id={broker}\ninter.broker.protocol.version={protocol}\n")
