@@ -110,6 +110,14 @@ def test_brokers_that_were_down_are_down_and_it_is_told_why(out: Path) -> None:
     assert "brokers: 6 (down: 102, 103); racks: use1-az1, default, use1-az4" in result.output
     assert "5, with 80 partitions: 4 without a leader, 49 under-replicated" in result.output
     assert "broker 102 is down: it has 32 replicas, leads nothing" in result.output
+    assert "writes with acks=all are refused: audit_log" in result.output
+    alone = [
+        (topic["name"], number)
+        for topic in data["topics"]
+        for number, state in topic["state"].items()
+        if state["leader"] != "none" and len(state["isr"]) == 1
+    ]
+    assert f"{len(alone)} partitions have a leader, but fewer in sync than min" in result.output
     assert f"Next: tidegauge validate {out}" in result.output
     assert "(--up 103 if it is not)" in " ".join(out.read_text().replace("#", "").split())
 
