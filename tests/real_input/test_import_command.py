@@ -12,7 +12,9 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
-from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
+from tidegauge.inline_engine import inline
+from tidegauge.simulate import simulate
+from tidegauge.simulation.scenario import Scenario, load_scenario, scenario_from_mapping
 
 REAL_INPUT = Path(__file__).parents[1] / "data" / "real_input"
 DUMPS = sorted(REAL_INPUT.glob("*.txt"))
@@ -108,6 +110,14 @@ def test_brokers_that_were_down_are_down_and_it_is_told_why(out: Path) -> None:
     assert "brokers: 6 (down: 102, 103); racks: use1-az1, default, use1-az4" in result.output
     assert "5, with 80 partitions: 4 without a leader, 49 under-replicated" in result.output
     assert "broker 102 is down: it has 32 replicas, leads nothing" in result.output
+    assert "writes with acks=all are refused: audit_log" in result.output
+    alone = [
+        (topic["name"], number)
+        for topic in data["topics"]
+        for number, state in topic["state"].items()
+        if state["leader"] != "none" and len(state["isr"]) == 1
+    ]
+    assert f"{len(alone)} partitions have a leader, but fewer in sync than min" in result.output
     assert f"Next: tidegauge validate {out}" in result.output
     assert "(--up 103 if it is not)" in " ".join(out.read_text().replace("#", "").split())
 
@@ -167,7 +177,7 @@ def test_the_release_follows_from_the_protocol_unless_it_is_chosen(
 def test_in_the_middle_of_an_upgrade_brokers_speak_different_protocols(
     small: Path, tmp_path: Path, out: Path
 ) -> None:
-    files = []
+    files: list[str | Path] = []
     for broker, protocol in ((1, "2.4"), (2, "2.6")):
         file = tmp_path / f"{broker}.properties"
         file.write_text(f"broker.id={broker}\ninter.broker.protocol.version={protocol}\n")
@@ -178,6 +188,18 @@ def test_in_the_middle_of_an_upgrade_brokers_speak_different_protocols(
         1: {"protocol": "2.4-IV1"},
         2: {"protocol": "2.6-IV0"},
     }
+
+
+@pytest.mark.parametrize("file", [HEALTHY, DOWN], ids=lambda file: file.stem)
+def test_a_run_begins_with_what_the_tool_printed(file: Path, tmp_path: Path, out: Path) -> None:
+    imported(out, file, "--duration", "6s")
+    folder = tmp_path / "run"
+    simulate(load_scenario(out, {"liveness": False}), folder, make_engine=inline())
+    result = CliRunner().invoke(app, ["describe", str(folder), "--at", "0s"])
+    assert result.exit_code == 0, result.output
+    printed = [line for line in file.read_text().splitlines() if "\tPartition: " in line]
+    begun = [line for line in result.stdout.splitlines() if "\tPartition: " in line]
+    assert sorted(begun) == sorted(printed)
 
 
 # Work to do.
@@ -198,7 +220,7 @@ def test_without_rates_each_topic_but_kafkas_own_gets_some_work(small: Path, out
     result = run(small, "-o", out)
     (group,) = data_in(out)["workload"]["producers"]
     assert (group["topics"], group["start"]) == (["orders"], "5s")
-    assert "10 batches a second of 10 records of 200 bytes with acks=all" in in_words(result)
+    assert "2 batches a second of 50 records of 200 bytes with acks=all" in in_words(result)
 
 
 @pytest.mark.parametrize(

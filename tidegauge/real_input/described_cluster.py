@@ -21,9 +21,9 @@ class DescribedCluster:
 
     #: Ids of all brokers, in ascending order.
     brokers: tuple[int, ...]
-    #: ... of those that were down when the dump was made.
-    down: tuple[int, ...]
     topics: list[DescribedTopic]
+    #: Ids of the brokers that were down when the dump was made.
+    down: tuple[int, ...] = ()
     #: By topic: the partitions that the dump does not have.
     assumed: dict[str, list[int]] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
@@ -33,6 +33,10 @@ class DescribedCluster:
         for topic in self.topics:
             for partition in topic.partitions.values():
                 yield topic.name, partition
+
+    def up(self) -> list[int]:
+        """The brokers that are not down."""
+        return [broker for broker in self.brokers if broker not in self.down]
 
 
 def described_cluster(
@@ -49,65 +53,50 @@ def described_cluster(
     Raises:
         InputError: ``up`` or ``down`` names a broker that there is not, or both name the same.
     """
-    hosts = {broker for _, partition in _all_of(dump) for broker in partition.replicas}
-    brokers = tuple(sorted(hosts | set(others)))
+    topics = list(dump.topics.values())
+    hosts = {
+        broker
+        for topic in topics
+        for partition in topic.partitions.values()
+        for broker in partition.replicas
+    }
+    cluster = DescribedCluster(tuple(sorted(hosts | set(others))), topics)
     for option, ids in (("--up", up), ("--down", down)):
         for broker in ids:
-            if broker not in brokers:
-                raise dump.error(None, f"{option} {broker}: only has brokers {named(brokers)}")
-    both = sorted(set(up) & set(down))
-    if both:
-        raise dump.error(None, f"--up {both[0]} and --down {both[0]} exclude each other")
-    seen = _brokers_without_a_sign_of_life(dump, hosts)
-    gone = tuple(sorted((seen - set(up)) | set(down)))
-    cluster = DescribedCluster(brokers, gone, list(dump.topics.values()))
-    _tell_who_is_down(cluster, dump, seen, up, down)
+            if broker not in cluster.brokers:
+                known = named(cluster.brokers)
+                raise dump.error(None, f"{option} {broker}: only has brokers {known}")
+    for broker in set(up) & set(down):
+        raise dump.error(None, f"--up {broker} and --down {broker} exclude each other")
+    _see_who_is_down(cluster, hosts, set(up), set(down))
     _mend_isrs(cluster)
     _assume_missing_partitions(cluster)
     return cluster
 
 
-def _all_of(dump: DescribeDump) -> Iterator[tuple[str, DescribedPartition]]:
-    for topic in dump.topics.values():
-        for partition in topic.partitions.values():
-            yield topic.name, partition
-
-
-def _brokers_without_a_sign_of_life(dump: DescribeDump, hosts: Collection[int]) -> set[int]:
-    """Those that lead nothing, and are in no ISR that a leader looks after."""
-    alive: set[int] = set()
-    for _, partition in _all_of(dump):
-        if partition.leader is not None:
-            alive |= {partition.leader, *partition.isr}
-    return set(hosts) - alive
-
-
-def _tell_who_is_down(
-    cluster: DescribedCluster,
-    dump: DescribeDump,
-    seen: Collection[int],
-    up: Collection[int],
-    down: Collection[int],
+def _see_who_is_down(
+    cluster: DescribedCluster, hosts: set[int], up: set[int], down: set[int]
 ) -> None:
-    replicas = Counter(broker for _, each in _all_of(dump) for broker in each.replicas)
-    for broker in cluster.down:
-        if broker in down:
-            text = f"broker {broker} is down: --down says so"
-        else:
-            text = (
-                f"broker {broker} is down: it has {replicas[broker]} replicas, leads nothing and "
-                f"is in no ISR that has a leader (--up {broker} if it is not)"
-            )
-        cluster.notices.append(Notice("brokers", text))
-    for broker in sorted(set(up) & set(seen)):
-        text = f"broker {broker} is up, since --up says so: in the dump it looks as if it were down"
-        cluster.notices.append(Notice("brokers", text))
-    if set(cluster.down) == set(cluster.brokers):
-        text = (
-            "no broker is up: a dump of the partitions that have no leader alone does not show "
-            "the others; import one of all partitions, or say --up ID"
+    """Down is who has replicas, but leads nothing and is in no ISR that a leader looks after."""
+    silent = set(hosts)
+    for _, partition in cluster.partitions():
+        if partition.leader is not None:
+            silent -= {partition.leader, *partition.isr}
+    cluster.down = tuple(sorted((silent - up) | down))
+    replicas = Counter(broker for _, each in cluster.partitions() for broker in each.replicas)
+    texts = [f"broker {broker} is down, as --down says" for broker in sorted(down)]
+    texts += [f"broker {broker} looks as if it were down; --up says no" for broker in up & silent]
+    texts += [
+        f"broker {broker} is down: it has {replicas[broker]} replicas, leads nothing and is in no "
+        f"ISR that has a leader (--up {broker} if it is not)"
+        for broker in sorted(silent - up - down)
+    ]
+    if not cluster.up():
+        texts.append(
+            "no broker is up: a dump of only the partitions that have no leader does not show the "
+            "others; import one of all partitions, or say --up ID"
         )
-        cluster.notices.append(Notice("brokers", text))
+    cluster.notices += [Notice("brokers", text) for text in texts]
 
 
 def _mend_isrs(cluster: DescribedCluster) -> None:
@@ -132,7 +121,7 @@ def _mend_isrs(cluster: DescribedCluster) -> None:
 
 
 def _assume_missing_partitions(cluster: DescribedCluster) -> None:
-    up = [broker for broker in cluster.brokers if broker not in cluster.down]
+    up = cluster.up()
     for topic in cluster.topics:
         count = topic.partition_count or max(topic.partitions) + 1
         missing = sorted(set(range(count)) - topic.partitions.keys())

@@ -102,18 +102,19 @@ def _release(release: ChosenRelease) -> dict[str, Any]:
 def _cluster(
     cluster: DescribedCluster, settings: ClusterSettings, release: ChosenRelease
 ) -> dict[str, Any]:
-    parts = {
-        "brokers": list(cluster.brokers),
-        "racks": settings.racks,
-        "start_spread": "0s",
-        "log_directories": settings.log_directories,
+    said: dict[str, Any] = {"brokers": list(cluster.brokers)}
+    if settings.racks:
+        said["racks"] = settings.racks
+    said["start_spread"] = "0s"
+    if settings.log_directories > 1:
+        said["log_directories"] = settings.log_directories
+    protocols = {broker: {"protocol": text} for broker, text in release.protocols.items()}
+    others = {
         "settings": settings.common,
         "broker_settings": settings.own,
-        "broker_releases": {
-            broker: {"protocol": protocol} for broker, protocol in release.protocols.items()
-        },
+        "broker_releases": protocols,
     }
-    return {name: part for name, part in parts.items() if part not in ({}, 1)}
+    return said | {name: part for name, part in others.items() if part}
 
 
 def _topics(dump: Path, imported: ImportedScenario, release: str) -> list[dict[str, Any]]:
@@ -223,16 +224,25 @@ def _tell_of_settings(imported: ImportedScenario, scenario: Scenario) -> None:
 
 
 def _tell_of_refused_writes(imported: ImportedScenario, scenario: Scenario) -> None:
-    """With fewer replicas than min.insync.replicas, all is well and nobody can write."""
-    least = scenario.settings_of(scenario.broker_ids()[0])
-    refused = [
-        topic.name
-        for topic in scenario.topics
-        if topic.effective(least)["min.insync.replicas"] > scenario.replication_factor(topic)
-    ]
-    if refused:
+    """Where ISRs are below min.insync.replicas nobody can write, though there may be a leader."""
+    settings = scenario.settings_of(scenario.broker_ids()[0])
+    never, not_now = [], 0
+    for topic, described in zip(scenario.topics, imported.cluster.topics, strict=False):
+        least = topic.effective(settings)["min.insync.replicas"]
+        led = [each for each in described.partitions.values() if each.leader is not None]
+        if least > scenario.replication_factor(topic):
+            never.append(topic.name)
+        else:
+            not_now += sum(len(each.isr) < least for each in led)
+    if never:
         text = (
             "min.insync.replicas is more than there are replicas, so writes with acks=all are "
-            f"refused: {named(refused)}"
+            f"refused: {named(never)}"
+        )
+        imported.notices.append(Notice("workload", text))
+    if not_now:
+        text = (
+            f"{not_now} partitions have a leader, but fewer in sync than min.insync.replicas: "
+            "writes with acks=all are refused there until more are"
         )
         imported.notices.append(Notice("workload", text))

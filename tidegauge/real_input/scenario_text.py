@@ -66,8 +66,7 @@ def _faults_to_try(imported: ImportedScenario) -> Iterator[str]:
         yield ""
         yield "# What goes wrong: nothing yet. Take the # away from `faults` and what is to happen."
         yield "#faults:"
-    up = [each for each in imported.cluster.brokers if each not in imported.cluster.down]
-    broker = (up or imported.cluster.brokers)[0]
+    broker = (imported.cluster.up() or imported.cluster.brokers)[0]
     begin = format_duration(parse_duration(imported.data["duration"]) // 2)
     yield f"#  - {{kind: crash, at: {begin}, for: 2m, brokers: [{broker}]}}"
     yield f"#  - {{kind: slow_disk, at: {begin}, for: 30s, brokers: [{broker}], delay: 200ms}}"

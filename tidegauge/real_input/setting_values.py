@@ -70,30 +70,32 @@ def _taken(
 ) -> TakenSettings:
     values: dict[str, Value] = {}
     notices: list[Notice] = []
-    left_out: dict[str, list[str]] = {"they could tell secrets": [], "a scenario has no hosts": []}
-    secrets, addresses = left_out.values()
+    left_out: dict[str, list[str]] = {}
     for name, written in properties.items():
         if name in _SAID_ELSEWHERE:
             continue
-        if _SECRET.search(name):
-            secrets.append(name)
-            continue
-        if name in _ADDRESSES:
-            addresses.append(name)
+        reason = _why_left_out(name)
+        if reason:
+            left_out.setdefault(reason, []).append(name)
             continue
         value = written.text if name in THROTTLED_REPLICAS else _value(name, written.text)
-        problems = list(problems_of_settings((), {name: value}, kind, known))
-        if problems and name in known:
-            raise written.error(f"{name}: {problems[0].message}")
-        if problems:
-            text = f"left out: {name} on line {written.line} of {written.file.name}: "
-            notices.append(Notice("settings", text + problems[0].message))
-        else:
+        problem = next(problems_of_settings((), {name: value}, kind, known), None)
+        if problem is None:
             values[name] = value
+        elif name in known:
+            raise written.error(f"{name}: {problem.message}")
+        else:
+            text = f"left out: {name} on line {written.line} of {written.file.name}: "
+            notices.append(Notice("settings", text + problem.message))
     for reason, names in left_out.items():
-        if names:
-            notices.append(Notice("settings", f"left out, as {reason}: {named(sorted(names))}"))
+        notices.append(Notice("settings", f"left out, as {reason}: {named(sorted(names))}"))
     return TakenSettings(values, notices)
+
+
+def _why_left_out(name: str) -> str | None:
+    if _SECRET.search(name):
+        return "they could tell secrets"
+    return "a scenario has no hosts" if name in _ADDRESSES else None
 
 
 def _value(name: str, text: str) -> Value:

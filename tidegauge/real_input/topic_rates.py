@@ -30,8 +30,9 @@ START = "5s"
 #: batch.size of Kafka's producer, in bytes.
 _BATCH_BYTES = 16_384
 _BATCHES_PER_SECOND = 10
-_DEFAULT_BATCHES_PER_SECOND = 10
-_DEFAULT_RECORDS = 10
+# Few and large ones: while nobody takes them, each is sent again ten times a second.
+_DEFAULT_BATCHES_PER_SECOND = 2
+_DEFAULT_RECORDS = 50
 _DEFAULT_RECORD_BYTES = 200
 #: With more topics than this one group writes to all.
 _MOST_GROUPS = 200
