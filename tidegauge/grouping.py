@@ -16,6 +16,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from tidegauge.engine import EngineError
+from tidegauge.expected_events import batches_per_second, expected_events
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.lookahead import lookaheads_us
 from tidegauge.simulation.scenario_workload import ProducerGroup
@@ -25,9 +26,6 @@ ONE_EACH = 8
 
 #: With fewer events in a window and group, frames cost more than a further actor gains.
 WORTH_EVENTS = 200
-
-#: Events for each batch of records, in a cluster that has enough to do (measured: 5.7).
-_EVENTS_PER_BATCH = 6
 
 # What work there is for a batch: for the leader, for a follower, for its producer.
 _LEADS = 4
@@ -55,7 +53,7 @@ def grouping_of(plan: ClusterPlan, broker_groups: int) -> Grouping:
         raise EngineError(
             f"{brokers} brokers can be hosted by 1 to {brokers} actors, not by {broker_groups}"
         )
-    batches = _batches_per_second(plan)
+    batches = batches_per_second(plan)
     weights = _broker_weights(plan, batches)
     hosted = _groups_of_brokers(plan, broker_groups, weights)
     names = [_name(plan, group) for group in hosted]
@@ -81,7 +79,7 @@ def usual_broker_groups(plan: ClusterPlan, cpus: int) -> int:
         return 1
     grouping = grouping_of(plan, most)
     lookahead_us = int(lookaheads_us(plan, grouping.hosted)[:-1, :-1].max())
-    events = sum(_batches_per_second(plan)) * _EVENTS_PER_BATCH * lookahead_us / 1e6
+    events = expected_events(plan).total * lookahead_us / plan.scenario.duration_us
     return max(1, min(most, int(events / WORTH_EVENTS)))
 
 
@@ -113,18 +111,6 @@ def _joined(racks: Sequence[list[int]], count: int, weights: Sequence[float]) ->
         groups[lightest] += rack
         load[lightest] += sum(weights[broker] for broker in rack)
     return [sorted(group) for group in groups]
-
-
-def _batches_per_second(plan: ClusterPlan) -> list[float]:
-    """How many batches producers write to each partition."""
-    batches = [0.0] * len(plan.partitions)
-    for client in plan.clients:
-        if isinstance(client.group, ProducerGroup):
-            partitions = plan.partitions_of(client)
-            share = client.group.batches_per_second / client.group.clients / len(partitions)
-            for partition in partitions:
-                batches[partition] += share
-    return batches
 
 
 def _broker_weights(plan: ClusterPlan, batches: Sequence[float]) -> list[float]:

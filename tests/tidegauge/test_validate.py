@@ -1,0 +1,190 @@
+"""``tidegauge validate``: what a scenario would run, held against what it then does."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from scenario_runs import run_of, shipped
+from tidegauge.command_line import app
+from tidegauge.run_folder import RunFolder
+from tidegauge.shipped_scenarios import FOLDER
+
+#: Of a crash beside a cut it is not seen beforehand that nobody is left who may lead.
+FAULTS_THAT_DO_MORE_TOGETHER = {"lag-and-session"}
+
+BUSY = """\
+duration: 20s
+cluster: {brokers: 5, racks: [a, b]}
+topics:
+  - {name: orders, partitions: 40, replication_factor: 3, settings: {retention.ms: 1000}}
+  - {name: logs, partitions: 10, replication_factor: 2}
+workload:
+  producers:
+    - {name: shop, clients: 3, topics: [orders, logs], batches_per_second: 700}
+  consumers:
+    - {name: billing, clients: 2, topics: [orders]}
+"""
+IDLE = """\
+duration: 2m
+cluster: {brokers: 8, log_directories: 2}
+topics: [{name: orders, partitions: 30, replication_factor: 3}]
+costs: {request: 50us}
+faults:
+  - {name: bounce, kind: restart, at: 90s, for: 10s, brokers: [2, 3]}
+  - {name: later, kind: pause, for: 5s, brokers: ["rack:default"]}
+steps:
+  - {at: 30s, do: produce, topic: orders, partition: 0, records: 5}
+  - {when: {quiescent: true}, within: 1m, do: observe}
+  - {after: 1s, do: begin_fault, fault: later}
+"""
+
+
+def validate(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["validate", *map(str, arguments)])
+
+
+def foretold(scenario: str | Path) -> dict[str, Any]:
+    result = validate(scenario, "--json")
+    assert result.exit_code == 0, result.stderr
+    said: dict[str, Any] = json.loads(result.stdout)
+    return said
+
+
+def file_of(text: str, path: Path) -> Path:
+    path.write_text(text)
+    return path
+
+
+def measured(scenario: str | Path, out: Path) -> tuple[float, float, dict[str, Any]]:
+    """Run inline as a person does: seconds of work, peak memory in bytes, summary."""
+    code = (
+        "import resource, subprocess, sys;"
+        "subprocess.run(sys.argv[1:], check=False, stdout=subprocess.DEVNULL);"
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    command = [sys.executable, "-m", "tidegauge", "run", str(scenario), "--inline"]
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    peak = subprocess.run(
+        [sys.executable, "-c", code, *command, "--out", str(out)],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # What else this machine does is no part of it, unless it is a wait.
+    worked = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    summary = RunFolder(out).summary
+    assert summary is not None
+    return min(worked, time.perf_counter() - started), 1024 * int(peak), summary
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(file.stem for file in FOLDER.glob("*.yaml")))
+def test_time_and_memory_are_foretold_within_a_factor_of_two(name: str, tmp_path: Path) -> None:
+    said = foretold(name)
+    seconds, memory_bytes, summary = measured(name, tmp_path / "run")
+    assert 0.5 < said["expected_seconds"] / seconds < 2
+    assert 0.5 < said["expected_memory_bytes"] / memory_bytes < 2
+    if name not in FAULTS_THAT_DO_MORE_TOGETHER:
+        assert 0.5 < said["expected_events"]["total"] / summary["events"] < 2
+
+
+@pytest.mark.parametrize("text", [BUSY, IDLE], ids=["busy", "idle"])
+def test_events_are_foretold_within_a_factor_of_two(text: str, tmp_path: Path) -> None:
+    file = file_of(text, tmp_path / "mine.yaml")
+    assert CliRunner().invoke(
+        app, ["run", str(file), "--inline", "--out", str(tmp_path / "run")]
+    ).exit_code in {0, 1}
+    summary = RunFolder(tmp_path / "run").summary
+    assert summary is not None
+    assert 0.5 < foretold(file)["expected_events"]["total"] / summary["events"] < 2
+
+
+def test_all_costs_that_a_run_asks_for_were_named_before(tmp_path: Path) -> None:
+    named = {each["name"] for each in foretold("quickstart")["leans_on"]}
+    summary = run_of(shipped("quickstart"), tmp_path / "run").summary
+    assert summary is not None
+    assert set(summary["cost_model"]) <= named
+    assert "costs.offsets_load" not in named
+
+
+def test_a_scenario_is_told_in_the_order_of_time(tmp_path: Path) -> None:
+    said = validate(file_of(IDLE, tmp_path / "idle.yaml")).stdout
+    begin = said.index("What happens:")
+    told = [line.strip() for line in said[begin:].splitlines()[1:7]]
+    assert told == [
+        "30.000s  step: produce topic=orders partition=0 records=5",
+        "from 30.000s  step: observe as soon as quiescent true, within 1m",
+        "from 31.000s  step: begin_fault fault=later",
+        "90.000s  bounce: broker 2, broker 3 shut down cleanly (SIGTERM), for 10s",
+        "when a step says  later: rack default (8 brokers) stopped (SIGSTOP), for 5s",
+        "",
+    ]
+
+
+def test_what_is_no_default_has_no_star(tmp_path: Path) -> None:
+    lines = validate(file_of(IDLE, tmp_path / "idle.yaml")).stdout.splitlines()
+    (request,) = [line for line in lines if "costs.request " in line]
+    (append,) = [line for line in lines if "costs.append " in line]
+    assert request.split() == ["costs.request", "50", "us"]
+    assert append.split() == ["*", "costs.append", "200", "us"]
+
+
+def test_the_cluster_its_clients_and_what_is_not_modelled_are_told(tmp_path: Path) -> None:
+    said = validate(file_of(BUSY, tmp_path / "busy.yaml")).stdout
+    assert "5 brokers of Kafka 2.6.3: 3 in rack a, 2 in rack b" in said
+    assert "2 topic(s), 50 partitions, 140 replicas" in said
+    assert "shop: 3 producer(s), 700 batches/s of 100 bytes to orders, logs, acks=1" in said
+    assert "topics[0].settings.retention.ms" in said
+    assert "Nothing goes wrong" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("--inline",), None),
+        (("--actors", "2"), "actors    3: brokers 1, 3, 5; brokers 2, 4; the controllers"),
+    ],
+)
+def test_who_would_host_what_is_told_for_actors(
+    tmp_path: Path, options: tuple[str, ...], line: str | None
+) -> None:
+    lines = validate(file_of(BUSY, tmp_path / "busy.yaml"), *options).stdout.splitlines()
+    assert [each for each in lines if each.startswith("actors")] == ([line] if line else [])
+
+
+def test_another_seed_draws_other_faults(tmp_path: Path) -> None:
+    rates = "fault_rates: [{kind: crash, brokers: [1, 2], mtbf: 30s, repair_time: 1s}]\n"
+    file = file_of(IDLE + rates, tmp_path / "rates.yaml")
+    drawn = [foretold(file)["timetable"]]
+    drawn.append(json.loads(validate(file, "--seed", "2", "--json").stdout)["timetable"])
+    assert len(drawn[0]) > 4
+    assert drawn[0] != drawn[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (BUSY.replace("brokers: 5", "brokers: no"), "busy.yaml:2: cluster.brokers: "),
+        (BUSY.replace("clients: 3", "client: 3"), "busy.yaml:8: workload.producers[0].client: "),
+    ],
+)
+def test_a_bad_scenario_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+    result = validate(file_of(text, tmp_path / "busy.yaml"))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+def test_more_actors_than_brokers_are_refused() -> None:
+    result = validate("cut-and-pause", "--actors", "9")
+    assert result.exit_code == 2
+    assert "4 brokers can be hosted by 1 to 4 actors, not by 9" in result.stderr

@@ -1,0 +1,255 @@
+"""``tidegauge validate``: what a scenario would run, without running it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tidegauge.commands.output import fail
+
+if TYPE_CHECKING:
+    from tidegauge.leaned_on import LeanedOn
+    from tidegauge.prediction import Prediction
+    from tidegauge.simulation.cluster_plan import ClusterPlan
+
+#: How many faults and steps are listed.
+_LISTED = 40
+#: From here on minutes are easier to read.
+_TOO_MANY_SECONDS = 180
+_GIBIBYTE = 2**30
+
+
+def validate_scenario(
+    scenario: Annotated[
+        str, typer.Argument(help="A scenario file, or the name of one that comes along.")
+    ],
+    *,
+    inline: Annotated[
+        bool, typer.Option("--inline", help="As a run in one interpreter, without Ray.")
+    ] = False,
+    actors: Annotated[
+        int | None,
+        typer.Option(
+            "--actors", min=1, help="As a run in so many actors of Ray that host brokers."
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Another seed, which draws other faults.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, for other programs.")
+    ] = False,
+) -> None:
+    """Check a scenario, and say what it would run, without running it.
+
+    How large the cluster is, what happens when, how long a run inline would take on this machine
+    and how much memory (within a factor of 2, most of the time), which settings make no
+    difference, and on which costs the answer would lean.
+
+    It ends with 0 if the scenario can be run, and with 2 if not; then it says in which line of the
+    file, and why.
+
+    \b
+    Examples:
+      tidegauge validate my-cluster.yaml
+      tidegauge validate rack-power-loss --inline
+      tidegauge validate rack-power-loss --actors 2
+      tidegauge validate my-cluster.yaml --json
+    """
+    if inline and actors is not None:
+        fail("--inline does without Ray: leave out --actors")
+    from tidegauge.engine import EngineError
+    from tidegauge.prediction import predict
+    from tidegauge.shipped_scenarios import find_scenario
+    from tidegauge.simulation.cluster_plan import ClusterPlan
+    from tidegauge.simulation.scenario import ScenarioError, load_scenario
+
+    try:
+        changes = {} if seed is None else {"seed": seed}
+        plan = ClusterPlan(load_scenario(find_scenario(scenario), changes))
+        groups = [] if inline else _groups(plan, actors)
+    except (EngineError, ScenarioError) as error:
+        fail(str(error))
+    prediction = predict(plan)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(_as_json(plan, prediction, groups), indent=2))
+    else:
+        _print(plan, prediction, groups)
+
+
+def _groups(plan: ClusterPlan, actors: int | None) -> list[str]:
+    """What each actor would host; without a number, as many as a run on this machine has."""
+    import os
+
+    from tidegauge.grouping import grouping_of, usual_broker_groups
+
+    return grouping_of(plan, actors or usual_broker_groups(plan, os.cpu_count() or 1)).names
+
+
+def _print(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> None:
+    from tidegauge.leaned_on import leaned_on
+
+    for name, words in _size(plan).items():
+        _entry(name, words)
+    for topic in _topics(plan):
+        _entry("topic", topic)
+    for group in _clients(plan):
+        _entry("clients", group)
+    if groups:
+        _entry("actors", f"{len(groups)}: {'; '.join(groups)}")
+    _print_timetable(plan)
+    _print_prediction(prediction)
+    settings = plan.scenario.settings_not_modelled()
+    if settings:
+        typer.echo("\nSettings that are not modelled, and make no difference:")
+        for setting in settings:
+            typer.echo(f"  {setting}")
+    _print_costs(leaned_on(plan.scenario))
+
+
+def _entry(name: str, words: str) -> None:
+    typer.echo(f"{name:<10}{words}")
+
+
+def _size(plan: ClusterPlan) -> dict[str, str]:
+    """The scenario in a few lines."""
+    from tidegauge.simulation.durations import format_duration
+
+    scenario = plan.scenario
+    replicas = sum(len(partition.replicas) for partition in plan.partitions)
+    racks = {name: len(brokers) for name, brokers in scenario.cluster.racks.items()}
+    placed = ", ".join(f"{count} in rack {name}" for name, count in racks.items())
+    releases = sorted({scenario.release_of(broker)[0] for broker in plan.brokers})
+    return {
+        "scenario": f"{scenario.name}, seed {scenario.seed}: can be run",
+        "lasts": f"{format_duration(scenario.duration_us)} of virtual time"
+        + (", then until all is well again" if scenario.liveness else ""),
+        "cluster": f"{len(plan.brokers)} brokers of Kafka {', '.join(releases)}: {placed}",
+        "holds": f"{len(scenario.topics)} topic(s), {len(plan.partitions):,} partitions, "
+        f"{replicas:,} replicas",
+    }
+
+
+def _topics(plan: ClusterPlan) -> list[str]:
+    """Each topic in a line, the first ones."""
+    lines = []
+    for topic in plan.scenario.topics[:_LISTED]:
+        first = next(each for each in plan.partitions if each.topic == topic.name)
+        lines.append(
+            f"{topic.name}: {topic.partition_count:,} partitions of {len(first.replicas)} replicas,"
+            f" min.insync.replicas {first.min_insync_replicas}"
+        )
+    left = len(plan.scenario.topics) - _LISTED
+    return [*lines, f"... and {left} more"] if left > 0 else lines
+
+
+def _clients(plan: ClusterPlan) -> list[str]:
+    """Each group of clients in a line."""
+    scenario = plan.scenario
+    lines = []
+    for producers in scenario.workload.producers:
+        acks = scenario.producer_settings(producers)["acks"]
+        lines.append(
+            f"{producers.name}: {producers.clients} producer(s), "
+            f"{producers.batches_per_second:,.6g} batches/s of "
+            f"{producers.records_per_batch * producers.record_bytes:,} bytes to "
+            f"{', '.join(producers.topics)}, acks={'all' if acks < 0 else acks}"
+        )
+    for consumers in scenario.workload.consumers:
+        what = ", ".join(consumers.topics)
+        commits = ", commits" if plan.commits(consumers) else ""
+        lines.append(f"{consumers.name}: {consumers.clients} consumer(s) of {what}{commits}")
+    return lines
+
+
+def _print_timetable(plan: ClusterPlan) -> None:
+    from tidegauge.story import time_text
+    from tidegauge.timetable import fault_words, timetable
+
+    scenario = plan.scenario
+    planned = timetable(scenario)
+    typer.echo("\nWhat happens:" if planned else "\nNothing goes wrong, and no step is taken.")
+    for time_us, is_exact, words in planned[:_LISTED]:
+        when = time_text(time_us)
+        typer.echo(f"  {when if is_exact else f'from {when}':>15}  {words}")
+    if len(planned) > _LISTED:
+        typer.echo(f"  ... and {len(planned) - _LISTED} more")
+    for place, fault in enumerate(scenario.faults):
+        if fault.at_us is None:
+            typer.echo(f"  {'when a step says':>15}  {fault_words(scenario, place)}")
+
+
+def _print_prediction(prediction: Prediction) -> None:
+    events = prediction.events
+    parts = ", ".join(
+        f"{_rounded(count)} {name}"
+        for name, count in sorted(events._asdict().items(), key=lambda part: -part[1])
+        if count >= 1
+    )
+    typer.echo("\nA run inline, within a factor of 2 most of the time:")
+    typer.echo(f"  events  {_rounded(events.total)} ({parts})")
+    typer.echo(f"  time    {_time_words(prediction.seconds)}, of which 2 s or so is the start")
+    typer.echo(f"  memory  {_memory_words(prediction.memory_bytes)}")
+    if prediction.events_per_second is None:
+        typer.echo("  Nothing is compiled yet: the first run takes a minute or two more, once.")
+
+
+def _rounded(count: float) -> str:
+    """A rough number: two digits of it."""
+    digits = max(0, len(str(round(count))) - 2)
+    return f"{round(count, -digits):,.0f}"
+
+
+def _time_words(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < _TOO_MANY_SECONDS else f"{seconds / 60:.0f} min"
+
+
+def _memory_words(memory_bytes: float) -> str:
+    if memory_bytes >= _GIBIBYTE:
+        return f"{memory_bytes / _GIBIBYTE:.1f} GiB"
+    return f"{memory_bytes / 2**20:.0f} MiB"
+
+
+def _print_costs(parameters: list[LeanedOn]) -> None:
+    from tidegauge.commands.story_lines import duration_text
+
+    typer.echo("\nThe answer leans on these costs in time (medians; * is at its default,")
+    typer.echo("so it is not of your own brokers):")
+    for occasion in dict.fromkeys(parameter.occasion for parameter in parameters):
+        typer.echo(f"  {occasion}:")
+        for name, _, median_us, is_default in (
+            parameter for parameter in parameters if parameter.occasion == occasion
+        ):
+            typer.echo(f"    {'*' if is_default else ' '} {name:<38}{duration_text(median_us):>12}")
+
+
+def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> dict[str, Any]:
+    """The same for other programs; names end in their unit."""
+    from tidegauge.leaned_on import leaned_on
+    from tidegauge.timetable import timetable
+
+    scenario = plan.scenario
+    return {
+        "name": scenario.name,
+        "seed": scenario.seed,
+        "duration_us": scenario.duration_us,
+        "brokers": len(plan.brokers),
+        "racks": {name: len(brokers) for name, brokers in scenario.cluster.racks.items()},
+        "topics": len(scenario.topics),
+        "partitions": len(plan.partitions),
+        "replicas": sum(len(partition.replicas) for partition in plan.partitions),
+        "clients": len(plan.clients) - 1,
+        "actors": groups,
+        "timetable": [planned._asdict() for planned in timetable(scenario)],
+        "expected_events": {
+            "total": round(prediction.events.total),
+            **{name: round(count) for name, count in prediction.events._asdict().items()},
+        },
+        "expected_seconds": round(prediction.seconds, 1),
+        "expected_memory_bytes": round(prediction.memory_bytes),
+        "settings_not_modelled": scenario.settings_not_modelled(),
+        "leans_on": [parameter._asdict() for parameter in leaned_on(scenario)],
+    }
