@@ -57,12 +57,15 @@ class Count(Record):
     online: i64
     #: ZooKeeper names a leader, and fewer replicas in sync than min.insync.replicas.
     under_min_isr: i64
+    #: ... or as many, so that the next one to go has writes refused.
+    at_min_isr: i64
     #: Somebody leads in the epoch that ZooKeeper names, and runs.
     accepting: i64
-    # ... and how long, in all, they were not online, not accepting, under min.insync.replicas.
+    # ... and how long, in all, they were not online, not accepting, under min.insync.replicas, at it.
     offline_us: i64
     not_accepting_us: i64
     under_min_isr_us: i64
+    at_min_isr_us: i64
 
     isr_shrinks: i64
     isr_expands: i64
@@ -162,6 +165,7 @@ def _go_on_to(figures: Figures, time_us: int) -> None:
     count.offline_us += passed_us * (count.existing - count.online)
     count.not_accepting_us += passed_us * (count.existing - count.accepting)
     count.under_min_isr_us += passed_us * count.under_min_isr
+    count.at_min_isr_us += passed_us * count.at_min_isr
     count.now_us += passed_us
 
 
@@ -205,8 +209,11 @@ def _account(history: History, figures: Figures, partition: int, sign: int) -> N
         figures.brokers[known.leader].named_leader += sign
         if history.brokers[known.leader].registered:
             count.online += sign
-        if size(known.isr) < own.min_insync_replicas:
+        in_sync = size(known.isr)
+        if in_sync < own.min_insync_replicas:
             count.under_min_isr += sign
+        elif in_sync == own.min_insync_replicas:
+            count.at_min_isr += sign
     if own.leader != NONE and own.epoch == known.leader_epoch:
         broker = figures.brokers[own.leader]
         if broker.life == own.life:

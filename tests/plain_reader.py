@@ -74,8 +74,10 @@ class PlainReader:
             leader = self._leader(partition)
             if leader not in self.registered:
                 self.figures["partition_seconds_offline"] += passed_us
-            if leader is not None and len(unpack(state["isr"])) < self.min_isr[partition]:
-                self.figures["partition_seconds_under_min_isr"] += passed_us
+            if leader is not None:
+                margin = len(unpack(state["isr"])) - self.min_isr[partition]
+                self.figures["partition_seconds_under_min_isr"] += passed_us * (margin < 0)
+                self.figures["partition_seconds_at_min_isr"] += passed_us * (margin == 0)
             broker, epoch = self.leaders.get(partition, (-1, -1))
             if broker not in self.alive or self.stopped[broker] or epoch != state["leader_epoch"]:
                 self.figures["partition_seconds_not_accepting"] += passed_us
@@ -175,7 +177,7 @@ class PlainReader:
             *_COUNTED.values(),
             *("leader_elections", "unclean_elections", "records_acknowledged"),
         )
-        seconds = ("offline", "not_accepting", "under_min_isr")
+        seconds = ("offline", "not_accepting", "under_min_isr", "at_min_isr")
         lost, unavailable = self._lost()
         queued = sorted(self.queued_us)
         return {

@@ -35,6 +35,8 @@ class ClusterHistory(NamedTuple):
     offline: NDArray[np.int64]
     #: There is a leader, and the ISR is smaller than the effective min.insync.replicas.
     under_min_isr: NDArray[np.int64]
+    #: ... exactly as large: the next replica to go has writes refused.
+    at_min_isr: NDArray[np.int64]
     #: The ISR lacks replicas of the assignment.
     under_replicated: NDArray[np.int64]
 
@@ -76,8 +78,8 @@ def cluster_history(run: RunFolder) -> ClusterHistory:
     for row in run.all_rows(wanted=lambda kind: kind.name in _ROWS):
         cluster.take(row)
         told[row["time_us"]] = list(cluster.counts)
-    counts = np.array(list(told.values()), np.int64).reshape(-1, 3)
-    return ClusterHistory(np.array(list(told), np.int64), counts[:, 0], counts[:, 1], counts[:, 2])
+    counts = np.array(list(told.values()), np.int64).reshape(-1, len(cluster.counts))
+    return ClusterHistory(np.array(list(told), np.int64), *counts.T)
 
 
 class _Cluster:
@@ -88,8 +90,8 @@ class _Cluster:
         plan = ClusterPlan(scenario_from_mapping(run.manifest["scenario"], str(run.path)))
         self._registered = list(plan.registered_before)
         self._partitions = _planned(plan)
-        #: Partitions that are offline, under min ISR, under-replicated.
-        self.counts = [0, 0, 0]
+        #: Partitions that are offline, under min ISR, at min ISR, under-replicated.
+        self.counts = [0, 0, 0, 0]
 
     def take(self, row: TraceRow) -> None:
         """Let one row change the counts; rows come in their total order."""
@@ -138,8 +140,10 @@ class _Cluster:
             self.counts[0] += by
         if has_leader and partition.in_sync < partition.min_insync_replicas:
             self.counts[1] += by
-        if partition.in_sync < partition.replicas:
+        if has_leader and partition.in_sync == partition.min_insync_replicas:
             self.counts[2] += by
+        if partition.in_sync < partition.replicas:
+            self.counts[3] += by
 
 
 def _planned(plan: ClusterPlan) -> list[_Partition]:

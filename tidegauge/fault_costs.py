@@ -26,7 +26,7 @@ from tidegauge.story import Names
 from tidegauge.znode_paths import ZnodeSort
 
 #: Counts of partitions in a :class:`ClusterHistory`.
-COUNTED = ("offline", "under_min_isr", "under_replicated")
+COUNTED = ("offline", "under_min_isr", "at_min_isr", "under_replicated")
 
 
 class Failover(NamedTuple):

@@ -17,6 +17,7 @@ figure                               meaning
 ``..._not_accepting``                nobody who runs leads in the epoch that ZooKeeper names
 ``partition_seconds_under_min_isr``  ZooKeeper names a leader, and an ISR below the effective
                                      min.insync.replicas
+``partition_seconds_at_min_isr``     ... exactly as many: one less, and writes are refused
 ``isr_shrinks``, ``isr_expands``     made by leaders, as JMX counts them
 ``isr_removals``                     replicas that the controller took out of ISRs
 ``leader_elections``                 per partition: the controller chose another leader
@@ -95,6 +96,7 @@ def figures_of(stream: RowStream) -> dict[str, Any]:
         "partition_seconds_offline": int(count.offline_us) / 1e6,
         "partition_seconds_not_accepting": int(count.not_accepting_us) / 1e6,
         "partition_seconds_under_min_isr": int(count.under_min_isr_us) / 1e6,
+        "partition_seconds_at_min_isr": int(count.at_min_isr_us) / 1e6,
         "isr_shrinks": int(count.isr_shrinks),
         "isr_expands": int(count.isr_expands),
         "isr_removals": int(count.isr_removals),

@@ -120,6 +120,7 @@ CLUSTER = """\
 partitions          most    seconds  |--------------|--------------|--------------|--------------
 offline                2        4.0                  ██
 under min ISR          1        5.0                                █████
+at min ISR             2       59.0                    ████████████▄▄▄▄▄███████████████
 under-replicated       2       64.0                    ████████████████████████████████
 changes             most        all  |--------------|--------------|--------------|--------------
 ISR shrinks            1          1                                █
@@ -152,7 +153,7 @@ broker 3      =       -         -   =       -         -   .       -         -   
 
 
 def test_a_cluster_is_drawn_over_time(hour: Path) -> None:
-    assert "\n".join(drawn(hour)[:15]) + "\n" == CLUSTER
+    assert "\n".join(drawn(hour)[:16]) + "\n" == CLUSTER
 
 
 def test_a_partition_is_drawn_replica_by_replica(hour: Path) -> None:
@@ -186,7 +187,7 @@ def test_what_is_under_the_lines_are_the_figures_of_the_summary(tmp_path: Path) 
     assert run.summary is not None
     history = cluster_history(RunFolder(run.path))
     axis = TimeAxis(0, 80 * S, 60, "#")
-    for name in ("offline", "under_min_isr"):
+    for name in ("offline", "under_min_isr", "at_min_isr"):
         seconds = axis.area_seconds(history.times_us, getattr(history, name))
         assert seconds == run.summary[f"partition_seconds_{name}"]
     assert run.summary["partition_seconds_offline"] > 0

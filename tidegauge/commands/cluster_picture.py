@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: Of the thirty lines of a picture those that are left for faults.
 _MOST_FAULTS = 14
 
+_MILLION = 1_000_000
+
 #: Kinds of rows that are counted, as the line calls them.
 _COUNTED = {
     "isr_shrunk": "ISR shrinks",
@@ -72,11 +74,14 @@ def _gauges(run: RunFolder, axis: TimeAxis) -> Iterator[str]:
     for name, values in (
         ("offline", history.offline),
         ("under min ISR", history.under_min_isr),
+        ("at min ISR", history.at_min_isr),
         ("under-replicated", history.under_replicated),
     ):
         highest = axis.highest(history.times_us, values)
         seconds = axis.area_seconds(history.times_us, values)
-        yield _line(name, max(highest), f"{seconds:,.1f}", axis.bars(highest))
+        # Of millions nobody wants the tenths.
+        total = f"{seconds:,.1f}" if seconds < _MILLION else f"{seconds:,.0f}"
+        yield _line(name, max(highest), total, axis.bars(highest))
 
 
 def _counts(run: RunFolder, axis: TimeAxis) -> Iterator[str]:

@@ -66,6 +66,7 @@ def _lines(costs: FaultCosts, names: Names) -> Iterator[tuple[str, str]]:
     for label, name in (
         ("offline", "offline"),
         ("under min ISR", "under_min_isr"),
+        ("at min ISR", "at_min_isr"),
         ("under-replicated", "under_replicated"),
     ):
         yield label, _area(costs.areas[name], begin_us)

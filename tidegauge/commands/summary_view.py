@@ -33,7 +33,8 @@ def show_summary(summary: dict[str, Any]) -> None:
     typer.echo(
         f"partition-seconds: {summary['partition_seconds_offline']:,.1f} offline, "
         f"{summary['partition_seconds_not_accepting']:,.1f} without a leader that accepts writes, "
-        f"{summary['partition_seconds_under_min_isr']:,.1f} under min.insync.replicas"
+        f"{summary['partition_seconds_under_min_isr']:,.1f} under min.insync.replicas, "
+        f"{summary['partition_seconds_at_min_isr']:,.1f} at it"
     )
     typer.echo(
         f"controllers: {summary['failovers']}; leaders elected: {summary['leader_elections']}, "
