@@ -61,7 +61,8 @@ class Count(Record):
     at_min_isr: i64
     #: Somebody leads in the epoch that ZooKeeper names, and runs.
     accepting: i64
-    # ... and how long, in all, they were not online, not accepting, under min.insync.replicas, at it.
+    # ... and how long, in all, they were not online, not accepting, under min.insync.replicas,
+    # or at it.
     offline_us: i64
     not_accepting_us: i64
     under_min_isr_us: i64
