@@ -321,6 +321,13 @@ def test_a_file_that_is_there_is_overwritten_only_if_asked(small: Path, out: Pat
     assert sorted(file.name for file in out.parent.iterdir()) == ["describe.txt", "mine.yaml"]
 
 
+def test_where_nothing_can_be_written_nothing_is(small: Path, tmp_path: Path) -> None:
+    for place in (small / "mine.yaml", tmp_path / ("a" * 300)):
+        assert refusal(run(small, "-o", place)).startswith(f"{place}: cannot be written: ")
+    assert refusal(run(small, "-o", tmp_path)) == f"{tmp_path}: is a folder"
+    assert list(tmp_path.iterdir()) == [small]
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
