@@ -172,5 +172,5 @@ def _figures(imported: ImportedScenario) -> list[str]:
     return [
         f"{data['name']}: Kafka {data['release']}, {data['duration']} of virtual time",
         f"brokers: {len(cluster.brokers)}{down}; racks: {', '.join(racks) or 'none'}",
-        f"topics: {len(cluster.topics)}, with {len(partitions)} partitions: {counts}",
+        f"topics: {len(cluster.topics)}; partitions: {len(partitions)}, {counts}",
     ]
