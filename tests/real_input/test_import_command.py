@@ -108,7 +108,7 @@ def test_brokers_that_were_down_are_down_and_it_is_told_why(out: Path) -> None:
     assert data["cluster"]["start_spread"] == "0s"
     assert data["cluster"]["settings"]["zookeeper.session.timeout.ms"] == 18_000
     assert "brokers: 6 (down: 102, 103); racks: use1-az1, default, use1-az4" in result.output
-    assert "5, with 80 partitions: 4 without a leader, 49 under-replicated" in result.output
+    assert "topics: 5; partitions: 80, 4 without a leader, 49 under-replicated" in result.output
     assert "broker 102 is down: it has 32 replicas, leads nothing" in result.output
     assert "writes with acks=all are refused: audit_log" in result.output
     alone = [
@@ -117,7 +117,7 @@ def test_brokers_that_were_down_are_down_and_it_is_told_why(out: Path) -> None:
         for number, state in topic["state"].items()
         if state["leader"] != "none" and len(state["isr"]) == 1
     ]
-    assert f"{len(alone)} partitions have a leader, but fewer in sync than min" in result.output
+    assert f"fewer in sync than min.insync.replicas: {len(alone)};" in result.output
     assert f"Next: tidegauge validate {out}" in result.output
     assert "(--up 103 if it is not)" in " ".join(out.read_text().replace("#", "").split())
 
@@ -319,6 +319,13 @@ def test_a_file_that_is_there_is_overwritten_only_if_asked(small: Path, out: Pat
     assert out.read_text() == "mine"
     assert imported(out, small, "--force")["name"] == "mine"
     assert sorted(file.name for file in out.parent.iterdir()) == ["describe.txt", "mine.yaml"]
+
+
+def test_where_nothing_can_be_written_nothing_is(small: Path, tmp_path: Path) -> None:
+    for place in (small / "mine.yaml", tmp_path / ("a" * 300)):
+        assert refusal(run(small, "-o", place)).startswith(f"{place}: cannot be written: ")
+    assert refusal(run(small, "-o", tmp_path)) == f"{tmp_path}: is a folder"
+    assert list(tmp_path.iterdir()) == [small]
 
 
 @pytest.mark.parametrize(

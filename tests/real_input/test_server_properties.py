@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tidegauge.real_input.cluster_settings import (
     BrokerFiles,
@@ -39,8 +41,8 @@ def values_of(properties: ServerProperties) -> dict[str, str]:
     return {name: value.text for name, value in properties.properties.items()}
 
 
-def told(settings: ClusterSettings | BrokerFiles) -> str:
-    return "\n".join(notice.text for notice in settings.notices)
+def told(read: ClusterSettings | BrokerFiles) -> str:
+    return "\n".join(notice.text for notice in read.notices)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +71,28 @@ def test_a_file_is_read_as_java_reads_it(
     assert values_of(properties_of(tmp_path, text)) == expected
 
 
+def escaped(text: str) -> str:
+    """A name or a value with an escape for every letter, as Java's own writer makes them."""
+    units = text.encode("utf-16-be")
+    return "".join(rf"\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    written=st.dictionaries(
+        st.text(min_size=1, max_size=20), st.text(max_size=20), min_size=1, max_size=5
+    ),
+    separator=st.sampled_from(["=", " : ", "\t", " = \\\n  "]),
+    end=st.sampled_from(["\n", "\r\n", "\n\n# and now:\n"]),
+)
+def test_what_was_escaped_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, written: dict[str, str], separator: str, end: str
+) -> None:
+    lines = (f"{escaped(name)}{separator}{escaped(value)}{end}" for name, value in written.items())
+    read = properties_of(tmp_path_factory.getbasetemp(), "".join(lines))
+    assert values_of(read) == written
+
+
 def test_of_two_values_the_last_counts_and_it_is_said(tmp_path: Path) -> None:
     read = properties_of(tmp_path, "a=1\nb=2\na=3\n")
     assert values_of(read) == {"a": "3", "b": "2"}
@@ -91,29 +115,29 @@ def test_what_java_refuses_is_refused(tmp_path: Path, text: str, expected: str) 
 
 
 def test_what_all_files_say_is_the_clusters_and_what_differs_a_brokers_own(tmp_path: Path) -> None:
-    settings = settings_of(
+    read = settings_of(
         tmp_path,
         "broker.id=1\nnum.io.threads=8\nmin.insync.replicas=2\nbroker.rack=a\n",
         "node.id=2\nnum.io.threads=4\nmin.insync.replicas=2\nlog.retention.hours=1\n",
     )
-    assert settings.common == {"min.insync.replicas": 2}
-    assert settings.own == {
+    assert read.common == {"min.insync.replicas": 2}
+    assert read.own == {
         1: {"num.io.threads": 8},
         2: {"num.io.threads": 4, "log.retention.hours": 1},
     }
-    assert settings.racks == {"a": [1], "default": [2, 3]}
-    assert "no file is of brokers 3" in told(settings)
-    assert "in which rack these brokers stand: 2, 3" in told(settings)
+    assert read.racks == {"a": [1], "default": [2, 3]}
+    assert "no file is of brokers 3" in told(read)
+    assert "in which rack these brokers stand: 2, 3" in told(read)
 
 
 def test_values_are_numbers_and_flags_where_that_loses_nothing(tmp_path: Path) -> None:
-    settings = settings_of(
+    read = settings_of(
         tmp_path,
         "broker.id=1\nauto.leader.rebalance.enable=TRUE\nlog.retention.bytes=-1\n"
         "log.cleaner.min.cleanable.ratio=0.5\nlog.message.format.version=2.10\n"
         "queued.max.request.bytes=0001\n",
     )
-    assert settings.common == {
+    assert read.common == {
         "auto.leader.rebalance.enable": True,
         "log.retention.bytes": -1,
         "log.cleaner.min.cleanable.ratio": 0.5,
@@ -123,22 +147,20 @@ def test_values_are_numbers_and_flags_where_that_loses_nothing(tmp_path: Path) -
 
 
 def test_secrets_and_hosts_do_not_get_into_a_scenario(tmp_path: Path) -> None:
-    settings = settings_of(
+    read = settings_of(
         tmp_path,
         "broker.id=1\nssl.keystore.password=hunter2\nlisteners=PLAINTEXT://kafka:9092\n"
         "listener.name.sasl.scram.sasl.jaas.config=hunter2\nssl.keystore.type=JKS\n",
     )
-    assert settings.common == {"ssl.keystore.type": "JKS"}
-    assert "could tell secrets: listener.name.sasl.scram.sasl.jaas.config, ssl.key" in told(
-        settings
-    )
-    assert "hunter2" not in told(settings)
+    assert read.common == {"ssl.keystore.type": "JKS"}
+    assert "could tell secrets: listener.name.sasl.scram.sasl.jaas.config, ssl.key" in told(read)
+    assert "hunter2" not in told(read)
 
 
 def test_a_setting_that_the_release_does_not_have_is_left_out(tmp_path: Path) -> None:
-    settings = settings_of(tmp_path, "broker.id=1\nacks=all\nunheard.of=1\n")
-    assert settings.common == {"unheard.of": 1}
-    assert "left out: acks on line 2 of 0.properties: is a setting of producers" in told(settings)
+    read = settings_of(tmp_path, "broker.id=1\nacks=all\nunheard.of=1\n")
+    assert read.common == {"unheard.of": 1}
+    assert "left out: acks on line 2 of 0.properties: is a setting of producers" in told(read)
 
 
 def test_a_value_that_kafka_would_not_take_is_named_with_its_line(tmp_path: Path) -> None:
@@ -150,10 +172,10 @@ def test_a_value_that_kafka_would_not_take_is_named_with_its_line(tmp_path: Path
 
 
 def test_a_file_that_names_no_broker_is_about_all_of_them(tmp_path: Path) -> None:
-    settings = settings_of(tmp_path, "broker.id=-1\nbroker.rack=a\nlog.dirs=/1,/2\n")
-    assert settings.racks == {"a": [1, 2, 3]}
-    assert settings.log_directories == 2
-    assert settings.own == {}
+    read = settings_of(tmp_path, "broker.id=-1\nbroker.rack=a\nlog.dirs=/1,/2\n")
+    assert read.racks == {"a": [1, 2, 3]}
+    assert read.log_directories == 2
+    assert read.own == {}
     assert "names no broker" in told(files_of(tmp_path, "broker.id=-1"))
 
 
@@ -179,11 +201,11 @@ def test_the_real_files_differ_in_their_racks_alone() -> None:
         read_server_properties(REAL_INPUT / f"kafka-2.6.3-server-{broker}.properties")
         for broker in (101, 103)
     ]
-    settings = cluster_settings(broker_files(files), range(101, 107), RELEASE)
-    assert settings.racks == {
+    read = cluster_settings(broker_files(files), range(101, 107), RELEASE)
+    assert read.racks == {
         "use1-az1": [101],
         "default": [102, 104, 105, 106],
         "use1-az4": [103],
     }
-    assert settings.own == {}
-    assert settings.common["replica.lag.time.max.ms"] == 30_000
+    assert read.own == {}
+    assert read.common["replica.lag.time.max.ms"] == 30_000

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -123,10 +125,13 @@ def _check_options(request: ImportRequest, out: Path, *, force: bool) -> None:
         fail(f"--reassign-at {request.reassign_at}: the run ends at {request.duration}")
     if not request.name or not request.name.isprintable():
         fail(f"--name {request.name!r}: must have only letters that can be printed")
-    if out.is_dir():
-        fail(f"{out}: is a folder")
-    if out.exists() and not force:
-        fail(f"{out}: exists; --force overwrites it")
+    try:
+        if out.is_dir():
+            fail(f"{out}: is a folder")
+        if out.exists() and not force:
+            fail(f"{out}: exists; --force overwrites it")
+    except OSError as error:
+        fail(f"{out}: cannot be written: {error.strerror}")
 
 
 def _write(out: Path, text: str) -> None:
@@ -137,7 +142,8 @@ def _write(out: Path, text: str) -> None:
         draft.write_text(text, encoding="utf-8")
         draft.replace(out)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            draft.unlink()
         fail(f"{out}: cannot be written: {error.strerror}")
 
 
@@ -149,8 +155,9 @@ def _show(imported: ImportedScenario, out: Path) -> None:
         typer.echo(f"{subject}:")
         for notice in notices:
             typer.echo(f"  {notice.text}")
-    typer.echo(f"Next: tidegauge validate {out}")
-    typer.echo(f"      tidegauge run {out} --inline --out DIR")
+    scenario = shlex.quote(str(out))
+    typer.echo(f"Next: tidegauge validate {scenario}")
+    typer.echo(f"      tidegauge run {scenario} --inline --out DIR")
 
 
 def _figures(imported: ImportedScenario) -> list[str]:
@@ -165,5 +172,5 @@ def _figures(imported: ImportedScenario) -> list[str]:
     return [
         f"{data['name']}: Kafka {data['release']}, {data['duration']} of virtual time",
         f"brokers: {len(cluster.brokers)}{down}; racks: {', '.join(racks) or 'none'}",
-        f"topics: {len(cluster.topics)}, with {len(partitions)} partitions: {counts}",
+        f"topics: {len(cluster.topics)}; partitions: {len(partitions)}, {counts}",
     ]

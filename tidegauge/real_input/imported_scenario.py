@@ -189,8 +189,8 @@ def _steps(request: ImportRequest, imported: ImportedScenario) -> list[dict[str,
     if under_way:
         steps.append({"at": START, "do": "reassign", "partitions": under_way})
         text = (
-            f"{len(under_way)} partitions are being reassigned: they begin with all replicas, old "
-            f"and new, and the reassignment goes on at {START}"
+            f"partitions that are being reassigned: {len(under_way)}; they begin with all "
+            f"replicas, old and new, and the reassignment goes on at {START}"
         )
         imported.notices.append(Notice("steps", text))
     if request.reassignment:
@@ -242,7 +242,7 @@ def _tell_of_refused_writes(imported: ImportedScenario, scenario: Scenario) -> N
         imported.notices.append(Notice("workload", text))
     if not_now:
         text = (
-            f"{not_now} partitions have a leader, but fewer in sync than min.insync.replicas: "
+            f"partitions with a leader, but fewer in sync than min.insync.replicas: {not_now}; "
             "writes with acks=all are refused there until more are"
         )
         imported.notices.append(Notice("workload", text))

@@ -139,7 +139,7 @@ def _stays_in_line(value: Any, path: Path, remarks: _Remarks) -> bool:
         return True
     # Of parts that are mappings by kind, such as topics, each has lines of its own.
     is_of_parts = isinstance(value, list) and isinstance(value[0], dict)
-    return not is_of_parts and path[0] != path[-1] and path not in remarks.above
+    return not is_of_parts and len(path) > 1 and path not in remarks.above
 
 
 def _in_line(value: Any) -> str:
