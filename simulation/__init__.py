@@ -20,7 +20,8 @@ random draws, the cost model   ``random_streams.py``, ``costs.py``
 what must hold, what counts    ``checks``: one file for each; ``figures.py``
 rows of the trace, their hash  ``row_kinds.py`` (the schema), ``rows.py`` (written and
                                folded), ``trace_file.py`` (files), ``trace_hash.py``
-producers and consumers        ``producer.py``, ``consumer.py``, ``client_metadata.py``
+producers and consumers        ``producer.py`` (``latency_counts.py``: how long batches took),
+                               ``consumer.py``, ``client_metadata.py``
 the operator, its steps        ``steps.py``, ``step_codes.py``, what they ask:
                                ``step_requests.py``; ``new_steps.py`` reads them from a scenario
 who is who, znodes             ``topology.py``

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tidegauge.replication.compiled import Tables, code
 from tidegauge.replication.records import Record, Records, flag, i64
+from tidegauge.simulation.latency_counts import LatencyCount
 from tidegauge.simulation.metadata_log import MetadataPosition
 
 # Client.kind
@@ -339,3 +340,5 @@ class Clients(Tables):
     rolls: Records[Roll]
     rolled: Records[RolledBroker]
     throttled: Records[Throttled]
+    #: How long batches took to be acknowledged: at ``client * BUCKETS`` (``latency_counts.py``).
+    latencies: Records[LatencyCount]

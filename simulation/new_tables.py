@@ -53,6 +53,7 @@ from tidegauge.simulation.kernel import (
     Row,
 )
 from tidegauge.simulation.kinds import KINDS
+from tidegauge.simulation.latency_counts import BUCKETS, LatencyCount
 from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.new_faults import plan_faults
@@ -290,6 +291,7 @@ def new_clients(plan: ClusterPlan) -> Clients:
         rolls=rolls,
         rolled=rolled,
         throttled=new_records(Throttled, len(throttled)),
+        latencies=new_records(LatencyCount, len(plan.clients) * int(BUCKETS)),
     )
     for place, each in enumerate(throttled):
         row = clients.throttled[place]

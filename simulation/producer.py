@@ -25,6 +25,7 @@ from tidegauge.simulation.kinds import (
     PRODUCER_SENDS,
     REQUEST_TIMES_OUT,
 )
+from tidegauge.simulation.latency_counts import BUCKETS, bucket_of
 from tidegauge.simulation.links import send
 from tidegauge.simulation.row_kinds import BATCH_DUPLICATED, BATCH_FAILED
 from tidegauge.simulation.rows import new_row, write_canonical
@@ -207,10 +208,17 @@ def handle_produce_response(
         _leave_connection(kernel, topology, clients, answer.destination, batch)
         if answer.error == errors.NONE:
             batch.done = True
-            clients.clients[batch.client].records_acknowledged += batch.records
+            _count_acknowledged(kernel, clients, batch)
         else:
             _retry_or_fail(kernel, topology, clients, answer.destination, batch, answer.error)
     _free_if_over(clients, batch)
+
+
+@inner_rule
+def _count_acknowledged(kernel: Kernel, clients: Clients, batch: Batch) -> None:
+    clients.clients[batch.client].records_acknowledged += batch.records
+    bucket = bucket_of(kernel.context[0].time_us - batch.created_us)
+    clients.latencies[batch.client * BUCKETS + bucket].batches += 1
 
 
 @inner_rule

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tidegauge.actors.state import Brokers
 from tidegauge.controller.state import ControlPlane
 from tidegauge.replication.records import column
 from tidegauge.simulation.client_state import Clients
 from tidegauge.simulation.costs import COST_NAMES
 from tidegauge.simulation.kernel import Kernel
+from tidegauge.simulation.latency_counts import BUCKETS
 from tidegauge.simulation.links import NETWORK_TABLES
 
 _OF_BROKERS = ("failed_isr_updates", "starts")
@@ -30,6 +34,8 @@ class GroupCounts(NamedTuple):
     counts: dict[str, int]
     #: Of each parameter of ``costs``: how often it was asked for, and microseconds in all.
     costs: dict[str, tuple[int, int]]
+    #: Of each client, counts of batches by how long they took (``latency_counts.py``).
+    latencies: NDArray[np.int64]
 
 
 def counts_of(
@@ -53,4 +59,5 @@ def counts_of(
     for place, name in enumerate(COST_NAMES, int(NETWORK_TABLES)):
         use = kernel.quantile_uses[place]
         costs[name] = (int(use.times), int(use.total_us))
-    return GroupCounts(hashes, counts, costs)
+    latencies = column(clients.latencies, "batches").reshape(-1, int(BUCKETS)).copy()
+    return GroupCounts(hashes, counts, costs, latencies)

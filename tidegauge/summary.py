@@ -23,6 +23,8 @@ figure                               meaning
 ``leader_elections``                 per partition: the controller chose another leader
 ``controller_queue_ms``              how long events waited in the controller's queue (nearest
                                      rank of all of them)
+``produce_ms``                       of each group of producers, from making a batch to its
+                                     acknowledgement, retries included: exact to an eighth
 ``cost_model``                       parameters that the run leaned on: how often each was
                                      asked for, and what it came to in all
 ===================================  ========================================================
@@ -44,6 +46,8 @@ from tidegauge.simulation.checks import CHECKS, LIVENESS
 from tidegauge.simulation.checks.state import BY_LOSS_OF_POWER, PERMITS, RowPlace
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.costs import COST_NAMES
+from tidegauge.simulation.latency_counts import percentile_us
+from tidegauge.simulation.scenario_workload import ProducerGroup
 from tidegauge.simulation.trace_hash import trace_sha256
 
 
@@ -77,6 +81,7 @@ def summary_of(
         "liveness": _liveness_part(liveness),
         **figures_of(stream),
         **counted_by_processes(counted),
+        "produce_ms": _produce_latencies(plan, counted),
         "settings_not_modelled": plan.scenario.settings_not_modelled(),
     }
 
@@ -190,6 +195,25 @@ def counted_by_processes(groups: Sequence[GroupCounts]) -> dict[str, Any]:
         for name, count in group.counts.items():
             counts[name] += count
     return {**counts, "cost_model": _cost_model(groups)}
+
+
+def _produce_latencies(
+    plan: ClusterPlan, groups: Sequence[GroupCounts]
+) -> dict[str, dict[str, float]]:
+    """Of each group of producers how long batches took, in milliseconds."""
+    latencies = sum(group.latencies for group in groups)
+    by_name: dict[str, Any] = {}
+    for number, client in enumerate(plan.clients):
+        if isinstance(client.group, ProducerGroup):
+            name = client.group.name
+            by_name[name] = by_name.get(name, 0) + latencies[number]
+    return {
+        name: {
+            word: percentile_us(counts.tolist(), percent) / 1000
+            for word, percent in (("p50", 50), ("p99", 99), ("max", 100))
+        }
+        for name, counts in by_name.items()
+    }
 
 
 def _cost_model(groups: Sequence[GroupCounts]) -> dict[str, dict[str, float]]:

@@ -41,6 +41,11 @@ def show_summary(summary: dict[str, Any]) -> None:
         f"{summary['unclean_elections']} of them uncleanly; brokers started: {summary['starts']} "
         "times"
     )
+    for name, latency in summary["produce_ms"].items():
+        typer.echo(
+            f"batches of {name}: acknowledged after {latency['p50']:,.1f} ms (P50), "
+            f"{latency['p99']:,.1f} ms (P99), {latency['max']:,.1f} ms at most"
+        )
     not_modelled = summary["settings_not_modelled"]
     if not_modelled:
         typer.echo("settings not modelled, which made no difference:")
