@@ -102,13 +102,13 @@ def figures_of(stream: RowStream) -> dict[str, Any]:
         "leader_elections": int(count.leader_elections),
         "unclean_elections": int(count.unclean_elections),
         "controller_queue_ms": {
-            name: _nearest_rank(queued_us.tolist(), percent) / 1000
+            name: nearest_rank(queued_us.tolist(), percent) / 1000
             for name, percent in (("p50", 50), ("p99", 99), ("max", 100))
         },
     }
 
 
-def _nearest_rank(values: list[int], percent: int) -> int:
+def nearest_rank(values: Sequence[float], percent: int) -> float:
     """The smallest of sorted values that this many percent do not exceed; 0 of none."""
     if not values:
         return 0
