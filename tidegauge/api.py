@@ -84,7 +84,7 @@ def run(
     if trace is not None:
         changes["trace"] = trace
     loaded = _loaded(scenario, changes)
-    folder = new_run_folder(loaded.name, loaded.seed) if out is None else Path(out)
+    folder = new_run_folder(f"{loaded.name}-{loaded.seed}") if out is None else Path(out)
     engine = all_inline() if inline and actors is None else _on_ray(actors)
     simulate(loaded, folder, make_engine=engine, progress=progress, speed=speed)
     return Result(folder)

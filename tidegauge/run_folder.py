@@ -47,13 +47,9 @@ TRACE = "trace"
 RUNS = Path("runs")
 
 
-def new_run_folder(scenario: str, seed: int) -> Path:
-    """A folder for a run, named after its scenario and seed, that is not there yet."""
-    return free_folder(f"{scenario.replace('/', '-')}-{seed}")
-
-
-def free_folder(name: str) -> Path:
-    """A folder among the runs that is not there yet: of this name, or with a number behind it."""
+def new_run_folder(name: str) -> Path:
+    """A folder below :data:`RUNS` of this name, or with a number behind it, that is not there."""
+    name = name.replace("/", "-")
     folder = RUNS / name
     for number in count(2):
         if not folder.exists():

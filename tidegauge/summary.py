@@ -109,13 +109,13 @@ def figures_of(stream: RowStream) -> dict[str, Any]:
         "leader_elections": int(count.leader_elections),
         "unclean_elections": int(count.unclean_elections),
         "controller_queue_ms": {
-            name: _nearest_rank(queued_us.tolist(), percent) / 1000
+            name: nearest_rank(queued_us.tolist(), percent) / 1000
             for name, percent in (("p50", 50), ("p99", 99), ("max", 100))
         },
     }
 
 
-def _nearest_rank(values: list[int], percent: int) -> int:
+def nearest_rank(values: Sequence[float], percent: int) -> float:
     """The smallest of sorted values that this many percent do not exceed; 0 of none."""
     if not values:
         return 0
@@ -201,7 +201,7 @@ def _produce_latencies(
     plan: ClusterPlan, groups: Sequence[GroupCounts]
 ) -> dict[str, dict[str, float]]:
     """Of each group of producers how long batches took, in milliseconds."""
-    latencies = sum(group.latencies for group in groups)
+    latencies = np.sum([group.latencies for group in groups], axis=0)
     by_name: dict[str, Any] = {}
     for number, client in enumerate(plan.clients):
         if isinstance(client.group, ProducerGroup):

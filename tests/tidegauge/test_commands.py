@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -154,6 +156,21 @@ def test_each_switch_of_a_release_is_explained() -> None:
     output = run("releases", "2.6").output
     assert "A follower joins only from the leader's log end at the start of its epoch on." in output
     assert switch_meanings().keys() == releases.RULE_CELLS.keys()
+
+
+def test_releases_say_the_same_to_a_program() -> None:
+    one = json.loads(run("releases", "2.6", "--json").stdout)
+    assert (one["release"], one["protocol"]) == ("2.6.3", "2.6-IV0")
+    assert one["rules"].keys() == releases.RULE_CELLS.keys()
+    assert one["defaults"]["replica.lag.time.max.ms"]["value"] == 30_000
+    assert "@" in one["defaults"]["replica.lag.time.max.ms"]["source"]
+    every = json.loads(run("releases", "--json").stdout)
+    lag = every["defaults"]["replica.lag.time.max.ms"]
+    assert [(cell["since"], cell["value"]) for cell in lag] == [
+        ("0.10.2.0", 10_000),
+        ("2.5.0", 30_000),
+    ]
+    assert every["rules"].keys() == releases.RULE_CELLS.keys()
 
 
 def test_compile_says_what_it_did() -> None:

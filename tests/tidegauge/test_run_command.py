@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -353,3 +355,23 @@ def test_every_scenario_that_comes_along_says_what_it_is_about() -> None:
     assert shipped_scenarios()
     for file in shipped_scenarios().values():
         assert load_scenario(file).description.strip()
+
+
+# A disk that is full.
+
+
+@pytest.mark.parametrize("most_bytes", [4_096, 16_384])
+def test_a_folder_that_cannot_be_written_is_one_line_and_nothing_looks_complete(
+    most_bytes: int, tmp_path: Path
+) -> None:
+    """No file may be larger: the manifest is too large, or, later, the trace."""
+    program = (
+        f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({most_bytes},) * 2)\n"
+        "from tidegauge.command_line import main; main()"
+    )
+    out = tmp_path / "run"
+    command = [sys.executable, "-c", program, "run", "cut-and-pause", "--inline", "--out", str(out)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 2, result.stderr
+    assert result.stderr == f"tidegauge: {out}: cannot be written to: File too large\n"
+    assert not (out / SUMMARY).exists()

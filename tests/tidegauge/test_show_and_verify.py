@@ -370,3 +370,19 @@ def test_a_trace_sha256_that_does_not_fit_its_processes_is_not_ok(cut: Path) -> 
 def test_a_summary_without_hashes_is_not_ok(cut: Path) -> None:
     (cut / SUMMARY).write_text("{}")
     assert "the summary has no hashes to compare" in not_ok(cut)
+
+
+def test_verify_tells_a_program_what_it_found(cut: Path) -> None:
+    good = run("verify", cut, "--json")
+    found = json.loads(good.stdout)
+    summary = json.loads((cut / SUMMARY).read_text())
+    assert good.exit_code == 0
+    assert found["is_ok"] is True
+    assert found["trace_sha256"] == summary["trace_sha256"]
+    assert found["canonical_rows"] == sum(rows for _, rows, _ in summary["process_hashes"])
+
+    (cut / SUMMARY).unlink()
+    bad = run("verify", cut, "--json")
+    assert bad.exit_code == 1
+    assert "it has no summary" in json.loads(bad.stdout)["error"]
+    assert bad.stderr.startswith("not ok: ")

@@ -40,9 +40,9 @@ def demo(
       tidegauge demo
       tidegauge demo --out /tmp/seen
     """
-    from tidegauge.run_folder import free_folder
+    from tidegauge.run_folder import new_run_folder
 
-    folder = free_folder("demo") if out is None else out
+    folder = new_run_folder("demo") if out is None else out
     if folder.exists() and any(folder.iterdir()):
         fail(f"{folder}: is not empty, and a run never overwrites another")
     folder.mkdir(parents=True, exist_ok=True)

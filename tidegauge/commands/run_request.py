@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidegauge.commands.output import fail
@@ -33,17 +34,30 @@ class RunRequest(NamedTuple):
         if self.speed is not None and not self.speed > 0:
             fail(f"--speed {self.speed:g}: must be more than 0")
 
-    def load(self) -> Scenario:
-        """The scenario with its changes; the command ends if it cannot be run."""
+    def file(self) -> Path:
+        """The file of the scenario; the command ends if there is none."""
         from tidegauge.shipped_scenarios import find_scenario
-        from tidegauge.simulation.scenario import ScenarioError, load_scenario
+        from tidegauge.simulation.scenario import ScenarioError
 
         try:
-            return load_scenario(find_scenario(self.scenario), self._changes())
+            return find_scenario(self.scenario)
         except ScenarioError as error:
             fail(str(error))
 
-    def _changes(self) -> dict[str, object]:
+    def load(self, seed: int | None = None) -> Scenario:
+        """The scenario with its changes, this seed too; the command ends if it cannot be run."""
+        from tidegauge.simulation.scenario import ScenarioError, load_scenario
+
+        file, changes = self.file(), self.scenario_changes()
+        if seed is not None:
+            changes["seed"] = seed
+        try:
+            return load_scenario(file, changes)
+        except ScenarioError as error:
+            fail(str(error))
+
+    def scenario_changes(self) -> dict[str, object]:
+        """What is other than in the file, by its path; the command ends if it cannot be read."""
         from tidegauge.simulation.scenario import ScenarioError
         from tidegauge.simulation.scenario_changes import parse_change
 
@@ -62,8 +76,8 @@ class RunRequest(NamedTuple):
             changes["trace"] = self.trace_level
         return changes
 
-    def command(self, loaded: Scenario) -> str:
-        """The command that runs the same again, fit for a shell."""
+    def command(self, seed: int, trace_level: str) -> str:
+        """The command that runs the same again, with this seed, fit for a shell."""
         words = ["tidegauge", "run", self.scenario]
         words += ["--inline"] if self.inline else []
         words += [] if self.actors is None else ["--actors", str(self.actors)]
@@ -71,5 +85,5 @@ class RunRequest(NamedTuple):
         words += [] if self.speed is None else ["--speed", f"{self.speed:g}"]
         for change in self.changes:
             words += ["--set", change]
-        words += ["--seed", str(loaded.seed), "--trace-level", loaded.trace]
+        words += ["--seed", str(seed), "--trace-level", trace_level]
         return shlex.join(words)

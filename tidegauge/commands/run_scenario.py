@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tidegauge.commands.check_view import show_verdicts
 from tidegauge.commands.compile_rules import announce_compilation
-from tidegauge.commands.output import console, print_json, report
+from tidegauge.commands.output import console, fail, print_json, report
 from tidegauge.commands.perform import engine_of, perform
 from tidegauge.commands.run_request import RunRequest
+from tidegauge.commands.run_seeds import run_seeds_of
 from tidegauge.commands.summary_view import show_summary
 
 if TYPE_CHECKING:
@@ -67,12 +68,27 @@ def run_scenario(
     seed: Annotated[
         int | None, typer.Option("--seed", help="Another seed than the scenario's.")
     ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            "--seeds", metavar="A..B", help="Each of these seeds, inline, and what came of all."
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", metavar="J", help="So many seeds at once. Default: the number of CPUs."
+        ),
+    ] = None,
     trace_level: Annotated[
         str | None,
         typer.Option("--trace-level", "--trace", help="transitions, or all: single requests, too."),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print summary.json; all else goes to standard error.")
+        bool,
+        typer.Option(
+            "--json", help="Print summary.json, or seeds.json; all else goes to standard error."
+        ),
     ] = False,
 ) -> None:
     """Run a scenario in virtual time; write manifest, trace and summary.
@@ -80,6 +96,9 @@ def run_scenario(
     Each broker is an actor of Ray; --inline does without, and is the fast way for a small cluster.
     The same scenario and seed give the same trace, either way and whatever the machine. The exit
     status is 1 if a check has another verdict than the scenario expects.
+
+    --seeds runs each seed of a range into a folder of its own, and writes seeds.json beside them.
+    Partition-seconds and lost records are told with P50, P99 and the worst, by nearest rank.
 
     --set changes a field of the scenario: names with dots between them, an item of a list by its
     index or its name. Below `settings` all the rest is the name of one setting. The value is as it
@@ -91,6 +110,8 @@ def run_scenario(
       tidegauge run quickstart --out runs/first
       tidegauge run rack-power-loss --actors 2 --speed 10 --out runs/rack
       tidegauge run my-cluster.yaml --inline --out runs/mine --seed 7 --trace-level all
+      tidegauge run cut-and-pause --seeds 1..20 --jobs 4
+                                 twenty runs, and how their figures are distributed
       tidegauge run quickstart --inline --set faults.crash.for=2m --set 'release="2.8"'
       tidegauge run quickstart --inline --set cluster.settings.replica.lag.time.max.ms=10000
     """
@@ -98,30 +119,44 @@ def run_scenario(
         scenario, tuple(changes or ()), seed, trace_level, inline, actors, address, speed
     )
     request.check()
+    _check_seeds(request, seeds, jobs)
     with report(as_json=as_json):
-        run, is_well = _run(request, out)
+        if seeds is None:
+            content, is_well = _run(request, out)
+        else:
+            content, is_well = run_seeds_of(request, seeds, jobs, out)
     if as_json:
-        print_json(run.summary)
+        print_json(content)
     if not is_well:
         raise typer.Exit(1)
 
 
-def _run(request: RunRequest, out: Path | None) -> tuple[RunFolder, bool]:
-    """Run it and tell what came of it; the run, and whether that is as it should be."""
+def _check_seeds(request: RunRequest, seeds: str | None, jobs: int | None) -> None:
+    """Fail unless the options go together."""
+    if seeds is None and jobs is not None:
+        fail("--jobs needs --seeds: one run is one job")
+    if seeds is not None and request.seed is not None:
+        fail("--seeds and --seed exclude each other")
+    if seeds is not None and (request.actors, request.address, request.speed) != (None,) * 3:
+        fail("--seeds runs inline, as fast as it can: leave out --actors, --address and --speed")
+
+
+def _run(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] | None, bool]:
+    """Run it and tell what came of it; the summary, and whether that is as it should be."""
     from tidegauge.run_folder import new_run_folder
 
     loaded = request.load()
-    out = out or new_run_folder(loaded.name, loaded.seed)
+    out = out or new_run_folder(f"{loaded.name}-{loaded.seed}")
     announce_compilation()
     typer.echo(
         f"{loaded.name}: {len(loaded.broker_ids())} brokers of Kafka "
         f"{loaded.release}, {loaded.duration_us / 1e6:g} virtual seconds, seed {loaded.seed}, "
         f"into {out}"
     )
-    again = request.command(loaded)
+    again = request.command(loaded.seed, loaded.trace)
     engine = engine_of(request.actors, request.address, inline=request.inline)
     run = perform(loaded, out, engine, again, speed=request.speed)
-    return run, _show(run, request, loaded, again)
+    return run.summary, _show(run, request, loaded, again)
 
 
 def _show(run: RunFolder, request: RunRequest, loaded: Scenario, again: str) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegauge.commands.output import WIDTH, console, fail
+from tidegauge.commands.output import WIDTH, console, fail, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,6 +30,9 @@ def show_releases(
             help="inter.broker.protocol.version of the brokers; by default the release's own.",
         ),
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the same as JSON, with all sources.")
+    ] = False,
 ) -> None:
     """Show the rules and defaults of a release.
 
@@ -44,11 +47,14 @@ def show_releases(
       tidegauge releases 2.6                       rules and defaults of 2.6.3
       tidegauge releases 2.0.0                     ... of 2.0.0
       tidegauge releases 2.6.3 --protocol 0.10.2   ... if it speaks the protocol of 0.10.2
+      tidegauge releases 2.6 --json                the same for a program
     """
     if release is None and protocol is not None:
         fail("--protocol needs a release, as in: tidegauge releases 2.6 --protocol 2.0")
     try:
-        if release is None:
+        if as_json:
+            print_json(_changes() if release is None else _one(release, protocol))
+        elif release is None:
             _show_changes(console())
         else:
             _show_one(console(), release, protocol)
@@ -88,6 +94,49 @@ def _show_one(console: Console, release: str, protocol: str | None) -> None:
     )
     _print_sourced(console, "Rules", rule_cells_of(release, protocol))
     _print_sourced(console, "Defaults", default_cells_of(release))
+
+
+def _changes() -> dict[str, Any]:
+    """Of each rule and default all its values, the first one first."""
+    from tidegauge.replication.release_defaults import DEFAULTS
+    from tidegauge.replication.release_versions import all_releases
+    from tidegauge.replication.releases import DEFAULT_RELEASE, RULE_CELLS
+
+    return {
+        "releases": [str(release) for release in all_releases()],
+        "default_release": DEFAULT_RELEASE,
+        "rules": {name: [_cell(cell) for cell in cells] for name, cells in RULE_CELLS.items()},
+        "defaults": {name: [_cell(cell) for cell in cells] for name, cells in DEFAULTS.items()},
+    }
+
+
+def _one(release: str, protocol: str | None) -> dict[str, Any]:
+    """The rules and defaults of one release, and where each was read."""
+    from tidegauge.replication.release_defaults import default_cells_of
+    from tidegauge.replication.release_versions import Release
+    from tidegauge.replication.releases import checkpoint_format_of, rule_cells_of
+
+    parsed = Release.parse(release)
+    rules, defaults = rule_cells_of(release, protocol), default_cells_of(release)
+    return {
+        "release": str(parsed),
+        "protocol": str(parsed.protocol(protocol)),
+        "checkpoint_format": checkpoint_format_of(release).name,
+        "rules": {
+            name: {**_cell(cell), "meaning": switch_meanings().get(name)}
+            for name, cell in rules.items()
+        },
+        "defaults": {name: _cell(cell) for name, cell in defaults.items()},
+    }
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    """A value as a program reads it: true, -1, or the name of a constant of the rules."""
+    from tidegauge.replication.releases import value_name
+
+    is_constant = type(cell.value) not in {bool, int, str}
+    value = value_name(cell.value) if is_constant else cell.value
+    return {**cell._asdict(), "value": value}
 
 
 def _history(cells: tuple[Cell, ...]) -> Text:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from tidegauge.commands.output import fail
+from tidegauge.commands.output import fail, print_json
 
 if TYPE_CHECKING:
     from tidegauge.run_folder import RunFolder
@@ -21,6 +21,10 @@ class VerificationError(ValueError):
 
 def verify_run(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder that the run wrote.")],
+    *,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what was found as JSON, on standard output.")
+    ] = False,
 ) -> None:
     """Check the trace of a run against its summary.
 
@@ -32,22 +36,43 @@ def verify_run(
     and with 2 if RUN is no run.
 
     \b
-    Example:
+    Examples:
       tidegauge verify runs/rack-outage
+      tidegauge verify runs/rack-outage --json
     """
     from tidegauge.run_folder import RunError, RunFolder
     from tidegauge.simulation.trace_file import TraceError
 
     try:
-        typer.echo(f"ok: {verified(RunFolder(run))}")
+        found = verified(RunFolder(run))
     except RunError as error:
         fail(str(error))
     except (VerificationError, TraceError) as error:
+        if as_json:
+            print_json({"is_ok": False, "error": str(error)})
         typer.echo(f"not ok: {error}", err=True)
         raise typer.Exit(1) from error
+    if as_json:
+        print_json({"is_ok": True, **found._asdict()})
+    else:
+        typer.echo(f"ok: {found}")
 
 
-def verified(run: RunFolder) -> str:
+class Verified(NamedTuple):
+    """What was found to be as the summary says."""
+
+    canonical_rows: int
+    processes: int
+    trace_sha256: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.canonical_rows} canonical rows of {self.processes} processes, "
+            f"trace_sha256 {self.trace_sha256}"
+        )
+
+
+def verified(run: RunFolder) -> Verified:
     """What was found to be as the summary says.
 
     Raises:
@@ -68,7 +93,7 @@ def verified(run: RunFolder) -> str:
             f" {expected_sha256}, and that of the trace is {sha256}"
         )
     rows = sum(count for count, _ in found.values())
-    return f"{rows} canonical rows of {len(found)} processes, trace_sha256 {sha256}"
+    return Verified(rows, len(found), sha256)
 
 
 def _check_that_it_is_whole(run: RunFolder) -> None:
