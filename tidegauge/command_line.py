@@ -20,6 +20,7 @@ from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.run_scenario import run_scenario
 from tidegauge.commands.show_releases import show_releases
 from tidegauge.commands.show_run import show_run
+from tidegauge.commands.show_schema import show_schema
 from tidegauge.commands.validate_scenario import validate_scenario
 from tidegauge.commands.verify_run import verify_run
 
@@ -30,6 +31,7 @@ Examples:
   tidegauge run quickstart --inline --out runs/first
                              run a scenario
   tidegauge validate FILE    check a scenario, and say what it would run
+  tidegauge schema           what can be said in a scenario, for editors
   tidegauge reconcile --leader 0:3,1:2 --follower 0:5
                              what a follower truncates, by release
   tidegauge releases 2.6     show the rules of a release of Kafka
@@ -86,6 +88,7 @@ app.command("picture")(picture)
 app.command("reconcile")(reconcile_logs)
 app.command("run")(run_scenario)
 app.command("releases")(show_releases)
+app.command("schema")(show_schema)
 app.command("show")(show_run)
 app.command("validate")(validate_scenario)
 app.command("verify")(verify_run)
