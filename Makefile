@@ -47,6 +47,11 @@ check: .venv/installed typed-house ## Check style, types and the floors of the h
 	@cd .venv/house && ../bin/mypy --config-file ../../pyproject.toml .
 	@$(BIN)/python -m pytest tests/house
 
+.PHONY: schema
+schema: .venv/installed ## Write the JSON schema of scenario files anew
+	@$(BIN)/tidegauge schema > .venv/scenario.schema.json
+	@mv .venv/scenario.schema.json scenarios/
+
 .PHONY: bench
 bench: env ## Measure how fast rules and kernel run
 	@$(BIN)/python bench/rules.py

@@ -10,13 +10,20 @@ import re
 from fractions import Fraction
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
 
 #: Microseconds in a unit, the smallest first.
 UNITS_US = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
 
 #: More than a year. Interpolation between two latencies multiplies by 2**16 and fits into 64 bits.
 MAX_DURATION_US = 10_000 * UNITS_US["h"]
+
+#: What an editor is told that a duration is.
+DURATION_SCHEMA: dict[str, object] = {
+    "type": "string",
+    "pattern": r"^\s*[0-9]+(\.[0-9]+)? ?(us|ms|s|m|h)\s*$",
+    "examples": ["250ms", "30s", "4m"],
+}
 
 _DURATION = re.compile(r"(?P<number>\d{1,20}(\.\d{1,20})?) ?(?P<unit>us|ms|s|m|h)", re.ASCII)
 
@@ -53,6 +60,9 @@ def _positive(duration_us: int) -> int:
 
 #: A field that is a duration in the file and integer microseconds in the model.
 Duration = Annotated[
-    int, BeforeValidator(parse_duration), PlainSerializer(format_duration, return_type=str)
+    int,
+    BeforeValidator(parse_duration),
+    PlainSerializer(format_duration, return_type=str),
+    WithJsonSchema(DURATION_SCHEMA),
 ]
 PositiveDuration = Annotated[Duration, AfterValidator(_positive)]

@@ -12,6 +12,7 @@ from pydantic import (
     PlainSerializer,
     PlainValidator,
     ValidationInfo,
+    WithJsonSchema,
     field_validator,
     model_validator,
 )
@@ -19,6 +20,7 @@ from pydantic import (
 from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.replication.replica_list import SLOTS
 from tidegauge.simulation.durations import (
+    DURATION_SCHEMA,
     Duration,
     PositiveDuration,
     format_duration,
@@ -69,6 +71,7 @@ DurationOrNever = Annotated[
     int | None,
     PlainValidator(_duration_or_never),
     PlainSerializer(format_duration, when_used="unless-none"),
+    WithJsonSchema({"anyOf": [DURATION_SCHEMA, {"const": NEVER}]}),
 ]
 #: A release in full: 2.6 is 2.6.3.
 ReleaseText = Annotated[
@@ -82,6 +85,22 @@ ProtocolText = Annotated[
     BeforeValidator(_version_text),
     AfterValidator(lambda text: str(ProtocolVersion.parse(text))),
 ]
+
+
+_ID_SCHEMA = {"type": "integer", "minimum": 0}
+#: How brokers and racks can be written; their validators make one form of them.
+_BROKERS_SCHEMA = {
+    "anyOf": [
+        {"type": "integer", "minimum": 1, "maximum": MOST_BROKERS},
+        {"type": "array", "items": _ID_SCHEMA, "minItems": 1, "uniqueItems": True},
+    ]
+}
+_RACKS_SCHEMA = {
+    "anyOf": [
+        {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+        {"type": "object", "additionalProperties": {"type": "array", "items": _ID_SCHEMA}},
+    ]
+}
 
 
 class BrokerRelease(Part):
@@ -98,8 +117,10 @@ class BrokerRelease(Part):
 class Cluster(Part):
     """The brokers: where they stand, what they run, how they are set."""
 
-    brokers: BrokerIds = Field(description="Ids, or how many: then the ids are 1, 2, ...")
-    racks: dict[Name, Listed[BrokerId]] = Field(
+    brokers: Annotated[BrokerIds, WithJsonSchema(_BROKERS_SCHEMA)] = Field(
+        description="Ids, or how many: then the ids are 1, 2, ..."
+    )
+    racks: Annotated[dict[Name, Listed[BrokerId]], WithJsonSchema(_RACKS_SCHEMA)] = Field(
         default_factory=dict,
         validate_default=True,
         description="Ids by rack; or racks only, to which the brokers are dealt in turn.",

@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Self
 
-from pydantic import Field, model_serializer, model_validator
+from pydantic import Field, GetJsonSchemaHandler, model_serializer, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
-from tidegauge.simulation.durations import Duration, format_duration
+from tidegauge.simulation.durations import DURATION_SCHEMA, Duration, format_duration
 from tidegauge.simulation.scenario_parts import Listed, Part
 
 #: A table has the values at 0/16, 1/16, ... 16/16 of probability.
@@ -48,6 +50,19 @@ class Latency(Part):
         if isinstance(data, Mapping | Latency):
             return data
         return {"min": data, "p50": data}
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Quantiles, or a duration that stands for all of them."""
+        reference = handler(core_schema)
+        schema = handler.resolve_ref_schema(reference)
+        quantiles = dict(schema)
+        schema.clear()
+        schema["description"] = quantiles.pop("description")
+        schema["anyOf"] = [DURATION_SCHEMA, quantiles]
+        return reference
 
     @model_validator(mode="after")
     def _does_not_go_down(self) -> Self:

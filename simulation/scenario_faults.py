@@ -27,6 +27,7 @@ from pydantic import (
     Field,
     PlainSerializer,
     PlainValidator,
+    WithJsonSchema,
     field_validator,
 )
 
@@ -126,7 +127,22 @@ def _machines_only(selector: Selector) -> Selector:
     return selector
 
 
-SelectorField = Annotated[Selector, PlainValidator(_selector), PlainSerializer(as_written)]
+_SELECTOR_SCHEMA = {
+    "anyOf": [
+        {"type": "integer", "minimum": 0},
+        {
+            "type": "string",
+            "pattern": "^(zookeeper|clients|(broker|controller):[0-9]+|(rack|client):.+)$",
+        },
+    ],
+    "examples": [2, "rack:b", "broker:2", "controller:2", "zookeeper", "clients", "client:shop"],
+}
+SelectorField = Annotated[
+    Selector,
+    PlainValidator(_selector),
+    PlainSerializer(as_written),
+    WithJsonSchema(_SELECTOR_SCHEMA),
+]
 BrokerSelector = Annotated[SelectorField, AfterValidator(_brokers_only)]
 MachineSelector = Annotated[SelectorField, AfterValidator(_machines_only)]
 #: The two ends of links.

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field, field_validator
+from pydantic import Field, WithJsonSchema, field_validator
 
 from tidegauge.replication.release_versions import Release
 from tidegauge.replication.releases import DEFAULT_RELEASE
@@ -64,6 +64,12 @@ from tidegauge.simulation.scenario_workload import ConsumerGroup, ProducerGroup,
 
 _DELIVERY_TIMEOUT = "delivery.timeout.ms"
 _REQUEST_TIMEOUT = "request.timeout.ms"
+
+_CHECKS_SCHEMA = {
+    "type": "object",
+    "properties": {name: {"enum": [True, False, "unknown"]} for name in CHECK_NAMES},
+    "additionalProperties": False,
+}
 
 
 class Scenario(Part):
@@ -118,7 +124,7 @@ class Scenario(Part):
         description="Once the run is over all faults end, and it is seen whether everything "
         "becomes well again.",
     )
-    checks: dict[str, Any] = Field(
+    checks: Annotated[dict[str, Any], WithJsonSchema(_CHECKS_SCHEMA)] = Field(
         default_factory=dict,
         description="Verdicts that are expected. Where nothing is said, true, or false if a "
         "setting permits it.",

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Annotated
 
-from pydantic import PlainValidator
+from pydantic import PlainValidator, WithJsonSchema
 
 from tidegauge.replication.release_defaults import DEFAULTS, defaults_of
 from tidegauge.replication.release_versions import Cell, Table, cells_that_apply
@@ -139,7 +139,14 @@ def _scalar(value: object) -> Value:
 
 
 #: Settings of brokers, topics, producers or consumers, as a scenario gives them.
-Settings = dict[str, Annotated[Value, PlainValidator(_scalar)]]
+Settings = dict[
+    str,
+    Annotated[
+        Value,
+        PlainValidator(_scalar),
+        WithJsonSchema({"type": ["boolean", "integer", "number", "string"]}),
+    ],
+]
 
 
 def broker_defaults(release: str) -> dict[str, int]:

@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from tidegauge.simulation.durations import Duration, PositiveDuration
 from tidegauge.simulation.scenario_parts import (
@@ -29,8 +36,11 @@ from tidegauge.simulation.scenario_settings import Settings, acks_number
 NO_LEADER = -1
 
 
+_ACKS = ("all", "0", "1", "-1", 0, 1, -1)
+
+
 def _acks(value: object) -> int:
-    if isinstance(value, bool) or value not in ("all", "0", "1", "-1", 0, 1, -1):
+    if isinstance(value, bool) or value not in _ACKS:
         raise ValueError(f"must be all, 0 or 1, not {value!r}")
     return acks_number(value)
 
@@ -128,7 +138,7 @@ class ProduceStep(RequestStep):
 
     do: Literal["produce"]
     records: int = Field(default=1, ge=1, lt=2**31, description="Records in the batch.")
-    acks: Annotated[int, BeforeValidator(_acks)] = Field(
+    acks: Annotated[int, BeforeValidator(_acks), WithJsonSchema({"enum": list(_ACKS)})] = Field(
         default=-1, description="all (-1), 0 or 1."
     )
     timeout_us: PositiveDuration = Field(

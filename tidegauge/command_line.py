@@ -25,6 +25,7 @@ from tidegauge.commands.replay_run import replay_run
 from tidegauge.commands.run_scenario import run_scenario
 from tidegauge.commands.show_releases import show_releases
 from tidegauge.commands.show_run import show_run
+from tidegauge.commands.show_schema import show_schema
 from tidegauge.commands.validate_scenario import validate_scenario
 from tidegauge.commands.verify_run import verify_run
 
@@ -38,6 +39,7 @@ Examples:
                              make a scenario of a real cluster
   tidegauge scenarios        list those that come along, and what they ask
   tidegauge validate FILE    check a scenario, and say what it would run
+  tidegauge schema           what can be said in a scenario, for editors
   tidegauge reconcile --leader 0:3,1:2 --follower 0:5
                              what a follower truncates, by release
   tidegauge releases 2.6     show the rules of a release of Kafka
@@ -102,6 +104,7 @@ app.command("releases")(show_releases)
 app.command("replay")(replay_run)
 app.command("run")(run_scenario)
 app.command("scenarios")(list_scenarios)
+app.command("schema")(show_schema)
 app.command("show")(show_run)
 app.command("validate")(validate_scenario)
 app.command("verify")(verify_run)

@@ -179,6 +179,12 @@ def test_a_picture_fits_on_a_screen_however_many_faults_there_are(tmp_path: Path
     assert len(lines) <= 30
     assert all(len(line) <= 100 for line in lines)
     assert any(line.startswith("42 x crash") for line in lines)
+    kinds = [{**fault, "kind": f"kind-{place}"} for place, fault in enumerate(faults)]
+    (folder / MANIFEST).write_text(json.dumps({**MANIFEST_OF_THE_HOUR, "faults": kinds}))
+    for options in ((), ("--partition", "orders-0")):
+        lines = drawn(folder, *options)
+        assert len(lines) <= 30
+        assert any(line.startswith("... and ") for line in lines)
 
 
 def test_what_is_under_the_lines_are_the_figures_of_the_summary(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 #: Of the thirty lines of a picture those that are left for faults.
 _MOST_FAULTS = 14
-
-_MILLION = 1_000_000
+#: Partition-seconds: beyond, tenths have no room, and nobody asks for them.
+_TENTHS_UP_TO = 100_000
 
 #: Kinds of rows that are counted, as the line calls them.
 _COUNTED = {
@@ -79,8 +79,7 @@ def _gauges(run: RunFolder, axis: TimeAxis) -> Iterator[str]:
     ):
         highest = axis.highest(history.times_us, values)
         seconds = axis.area_seconds(history.times_us, values)
-        # Of millions nobody wants the tenths.
-        total = f"{seconds:,.1f}" if seconds < _MILLION else f"{seconds:,.0f}"
+        total = f"{seconds:,.1f}" if seconds < _TENTHS_UP_TO else f"{seconds:,.0f}"
         yield _line(name, max(highest), total, axis.bars(highest))
 
 
