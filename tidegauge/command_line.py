@@ -26,6 +26,7 @@ from tidegauge.commands.run_scenario import run_scenario
 from tidegauge.commands.show_releases import show_releases
 from tidegauge.commands.show_run import show_run
 from tidegauge.commands.show_schema import show_schema
+from tidegauge.commands.sweep_scenario import sweep_scenario
 from tidegauge.commands.validate_scenario import validate_scenario
 from tidegauge.commands.verify_run import verify_run
 
@@ -38,6 +39,8 @@ Examples:
   tidegauge import describe.txt -o mine.yaml
                              make a scenario of a real cluster
   tidegauge scenarios        list those that come along, and what they ask
+  tidegauge sweep quickstart --over faults.crash.for=10s,20s,40s
+                             run it with other values, side by side
   tidegauge validate FILE    check a scenario, and say what it would run
   tidegauge schema           what can be said in a scenario, for editors
   tidegauge reconcile --leader 0:3,1:2 --follower 0:5
@@ -106,5 +109,6 @@ app.command("run")(run_scenario)
 app.command("scenarios")(list_scenarios)
 app.command("schema")(show_schema)
 app.command("show")(show_run)
+app.command("sweep")(sweep_scenario)
 app.command("validate")(validate_scenario)
 app.command("verify")(verify_run)

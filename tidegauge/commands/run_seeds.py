@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,6 +11,12 @@ import typer
 from tidegauge.commands.compile_rules import announce_compilation
 from tidegauge.commands.output import console, fail
 from tidegauge.commands.perform import INTERRUPTED
+from tidegauge.commands.run_batch import (
+    batch_progress,
+    jobs_of,
+    make_batch_folder,
+    number_text,
+)
 from tidegauge.commands.story_lines import LISTED
 
 if TYPE_CHECKING:
@@ -45,15 +48,13 @@ def run_seeds_of(
         What ``seeds.json`` says, and whether all seeds were as expected.
     """
     seeds = _parse_seeds(span)
-    if jobs is not None and jobs < 1:
-        fail(f"--jobs {jobs}: must be 1 or more")
+    jobs = jobs_of(jobs, len(seeds))
     from tidegauge.run_folder import new_run_folder, write_json_atomically
 
     loaded = request.load(seed=seeds[0])
     out = out or new_run_folder(f"{loaded.name}-seeds-{seeds[0]}-{seeds[-1]}")
-    _make_folder(out)
+    make_batch_folder(out)
     announce_compilation()
-    jobs = min(jobs or os.cpu_count() or 1, len(seeds))
     typer.echo(
         f"{loaded.name}: {len(seeds):,} seeds, {seeds[0]} to {seeds[-1]}, "
         f"{loaded.duration_us / 1e6:g} virtual seconds each, {jobs} at once, into {out}"
@@ -83,15 +84,6 @@ def _parse_seeds(span: str) -> range:
     return range(first, last + 1)
 
 
-def _make_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        if any(out.iterdir()):
-            fail(f"{out}: is not empty, and a run never overwrites another")
-    except OSError as error:
-        fail(f"{out}: cannot be written to: {error.strerror}")
-
-
 def _run_all(request: RunRequest, seeds: range, jobs: int, out: Path) -> list[SeedRun]:
     """What came of each seed, in their order."""
     from tidegauge.seed_runs import SeedsInput, run_seeds
@@ -99,7 +91,7 @@ def _run_all(request: RunRequest, seeds: range, jobs: int, out: Path) -> list[Se
     run = SeedsInput(request.file(), request.scenario_changes(), out)
     runs: list[SeedRun] = []
     try:
-        with _progress_bar(len(seeds)) as advance:
+        with batch_progress(len(seeds), "seeds") as advance:
             for each in run_seeds(run, seeds, jobs):
                 runs.append(each)
                 advance()
@@ -111,21 +103,6 @@ def _run_all(request: RunRequest, seeds: range, jobs: int, out: Path) -> list[Se
 def _stopped(message: str) -> NoReturn:
     typer.echo(message)
     raise typer.Exit(INTERRUPTED) from None
-
-
-@contextmanager
-def _progress_bar(seeds: int) -> Iterator[Callable[[], None]]:
-    """A bar of seeds on a terminal, nothing elsewhere; what moves it."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    out = console()
-    if not out.is_terminal:
-        yield lambda: None
-        return
-    text = TextColumn("{task.completed} of {task.total} seeds")
-    with Progress(text, BarColumn(), TimeElapsedColumn(), console=out, transient=True) as bar:
-        task = bar.add_task("seeds", total=seeds)
-        yield lambda: bar.advance(task)
 
 
 def _content(request: RunRequest, loaded: Scenario, runs: list[SeedRun]) -> dict[str, Any]:
@@ -174,14 +151,14 @@ def _show(out: Console, content: dict[str, Any], runs: list[SeedRun]) -> None:
         grid.add_column(name.replace("_", " "), justify="right")
     grid.add_column("not as expected")
     for run in sorted(runs, key=lambda each: each.badness, reverse=True)[:LISTED]:
-        values = (_number(run.figures.get(name)) for name in distribution)
+        values = (number_text(run.figures.get(name)) for name in distribution)
         surprises = ", ".join(run.unexpected) if run.error is None else f"failed: {run.error}"
         grid.add_row(str(run.seed), *values, surprises)
     if len(runs) > LISTED:
         grid.add_row("...", *("" for _ in distribution), f"{len(runs) - LISTED:,} more seeds")
     grid.add_section()
     for word, title in (("p50", "P50"), ("p99", "P99"), ("worst", "worst")):
-        grid.add_row(title, *(_number(found[word]) for found in distribution.values()))
+        grid.add_row(title, *(number_text(found[word]) for found in distribution.values()))
     out.print("The worst seeds first; percentiles by nearest rank, of all that came to their end")
     out.print("", grid, "", sep="\n")
     out.print(
@@ -189,8 +166,3 @@ def _show(out: Console, content: dict[str, Any], runs: list[SeedRun]) -> None:
         f"{content['seeds_failed']} failed"
     )
     out.print(f"Worst: {content['worst']['command']}", soft_wrap=True, markup=False)
-
-
-def _number(value: float | None) -> str:
-    """Seconds with their milliseconds, records as they are; nothing of a seed that failed."""
-    return "" if value is None else f"{value:,.3f}".removesuffix(".000")
