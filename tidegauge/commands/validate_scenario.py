@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegauge.commands.output import fail
+from tidegauge.commands.output import fail, print_json
+from tidegauge.commands.run_request import RunRequest
 
 if TYPE_CHECKING:
     from tidegauge.leaned_on import LeanedOn
@@ -34,6 +35,10 @@ def validate_scenario(
             "--actors", min=1, help="As a run in so many actors of Ray that host brokers."
         ),
     ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="PATH=VALUE", help="Another value in the scenario."),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", help="Another seed, which draws other faults.")
     ] = None,
@@ -55,27 +60,23 @@ def validate_scenario(
       tidegauge validate my-cluster.yaml
       tidegauge validate rack-power-loss --inline
       tidegauge validate rack-power-loss --actors 2
+      tidegauge validate isr-storm --set topics.orders.partitions=100000
       tidegauge validate my-cluster.yaml --json
     """
-    if inline and actors is not None:
-        fail("--inline does without Ray: leave out --actors")
+    request = RunRequest(scenario, tuple(changes or ()), seed, inline=inline, actors=actors)
+    request.check()
     from tidegauge.engine import EngineError
     from tidegauge.prediction import predict
-    from tidegauge.shipped_scenarios import find_scenario
     from tidegauge.simulation.cluster_plan import ClusterPlan
-    from tidegauge.simulation.scenario import ScenarioError, load_scenario
 
+    plan = ClusterPlan(request.load())
     try:
-        changes = {} if seed is None else {"seed": seed}
-        plan = ClusterPlan(load_scenario(find_scenario(scenario), changes))
         groups = [] if inline else _groups(plan, actors)
-    except (EngineError, ScenarioError) as error:
+    except EngineError as error:
         fail(str(error))
     prediction = predict(plan)
     if as_json:
-        import json
-
-        typer.echo(json.dumps(_as_json(plan, prediction, groups), indent=2))
+        print_json(_as_json(plan, prediction, groups))
     else:
         _print(plan, prediction, groups)
 
@@ -105,8 +106,10 @@ def _print(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> None
     settings = plan.scenario.settings_not_modelled()
     if settings:
         typer.echo("\nSettings that are not modelled, and make no difference:")
-        for setting in settings:
+        for setting in settings[:_LISTED]:
             typer.echo(f"  {setting}")
+        if len(settings) > _LISTED:
+            typer.echo(f"  ... and {len(settings) - _LISTED} more")
     _print_costs(leaned_on(plan.scenario))
 
 
