@@ -402,17 +402,21 @@ class Group:
     def _plan_faults(self) -> None:
         """Faults that have a time begin and end in each hosted process that they hit."""
         count = len(self.plan.processes)
-        for number, fault in enumerate(self.plan.scenario.faults):
-            if fault.at_us is None:
-                continue
-            ends_us = None if fault.for_us is None else fault.at_us + fault.for_us
-            for process in self.hosted:
-                if self.kernel.fault_roles[number * count + process].side == 0:
-                    continue
-                begin, end = FAULT_BEGIN, FAULT_END
-                plan_fault(self.views[0], process, begin, number, fault.at_us, 2 * number)
-                if ends_us is not None:
-                    plan_fault(self.views[0], process, end, number, ends_us, 2 * number + 1)
+        hits = [
+            (process, number, fault.at_us, fault.for_us)
+            for number, fault in enumerate(self.plan.scenario.faults)
+            if fault.at_us is not None
+            for process in self.hosted
+            if self.kernel.fault_roles[number * count + process].side != 0
+        ]
+        # All of them wait from the beginning on, beside what a single event needs.
+        enlarge_kernel(self.kernel, self.reserve + 2 * len(hits), self.item_reserve)
+        self.views = self._make_views()
+        for process, number, at_us, for_us in hits:
+            plan_fault(self.views[0], process, FAULT_BEGIN, number, at_us, 2 * number)
+            if for_us is not None:
+                ends_us = at_us + for_us
+                plan_fault(self.views[0], process, FAULT_END, number, ends_us, 2 * number + 1)
 
 
 def reserve_of(plan: ClusterPlan) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from small_clusters import cluster_of
 from tidegauge.group import Group
 from tidegauge.replication.records import dtype_of
 from tidegauge.simulation.cluster_plan import ClusterPlan
@@ -102,3 +103,17 @@ def test_the_tables_of_the_most_partitions_fit(most: int, replicas: int) -> None
 def test_the_links_of_the_most_processes_fit() -> None:
     processes = 2 * MOST_BROKERS + MOST_CLIENTS + 2
     assert processes**2 * dtype_of(Link).itemsize < ROOM_BYTES / 10
+
+
+def test_many_faults_have_room_to_wait_from_the_beginning_on() -> None:
+    """Compiled code does not look where it writes: a table that is too small is a wrong run."""
+    faults = [
+        {"name": f"pause-{number}", "kind": "pause", "brokers": [2], "at": "2s", "for": "1ms"}
+        for number in range(500)
+    ]
+    plan = ClusterPlan(cluster_of(faults=faults))
+    group = Group(plan, range(len(plan.processes)))
+    context = group.kernel.context[0]
+    assert context.heap_size > 2 * len(faults)
+    assert context.free_events >= group.reserve
+    assert len(group.kernel.heap) >= context.heap_size + group.reserve
