@@ -79,7 +79,7 @@ def _failover_lines(costs: FaultCosts) -> Iterator[tuple[str, str]]:
     failover = costs.failover
     assert failover is not None
     moments = [costs.span.begin_us, *failover[:4]]
-    parts = ("session", "controller's queue", "controller and ZooKeeper", "LeaderAndIsr")
+    parts = ("session", "until a controller begins", "controller and ZooKeeper", "LeaderAndIsr")
     spent = [
         f"{part} {duration_text(after - before)}"
         for part, before, after in zip(parts, moments, moments[1:], strict=False)

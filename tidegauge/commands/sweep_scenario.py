@@ -41,8 +41,9 @@ class Axis(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What a table calls it: the last names of its path."""
-        return self.path.rpartition("settings.")[2]
+        """What a table calls it: a setting by its name, else the last two names of its path."""
+        _, is_setting, setting = self.path.rpartition("settings.")
+        return setting if is_setting else ".".join(self.path.split(".")[-2:])
 
 
 def sweep_scenario(
