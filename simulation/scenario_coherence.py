@@ -143,7 +143,6 @@ def _workload(scenario: Scenario) -> Iterator[Problem]:
             for index, topic in enumerate(group.topics):
                 if topic not in topics:
                     yield Problem((*path, "topics", index), no_such("topic", topic, topics))
-            yield from too_late((*path, "start"), group.start_us, scenario)
     for place, producers in enumerate(workload.producers):
         path = ("workload", "producers", place)
         if producers.stop_us is not None and producers.stop_us <= producers.start_us:

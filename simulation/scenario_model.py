@@ -354,7 +354,8 @@ class Scenario(Part):
         clients = written["workload"]
         for producers, said in zip(self.workload.producers, clients["producers"], strict=True):
             said["settings"] = producers.settings | self.producer_settings(producers)
-            said.setdefault("stop", format_duration(self.duration_us))
+            if producers.start_us < self.duration_us:
+                said.setdefault("stop", format_duration(self.duration_us))
         for consumers, said in zip(self.workload.consumers, clients["consumers"], strict=True):
             said["settings"] = consumers.settings | self.consumer_settings(consumers)
         return written

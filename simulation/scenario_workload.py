@@ -27,7 +27,9 @@ class ClientGroup(Part):
         description="Names of topics."
     )
     start_us: Duration = Field(
-        default=2_000_000, alias="start", description="When it begins. By 2s a small cluster is up."
+        default=2_000_000,
+        alias="start",
+        description="When it begins, if the run lasts so long. By 2s a small cluster is up.",
     )
     settings: Settings = Field(
         default_factory=dict,

@@ -122,7 +122,6 @@ WRONG = [
     ("second: 10,", "second: .inf,", "19: workload.producers[0].batches_per_second", "finite"),
     ("second: 10,", "second: x,", "19: workload.producers[0].batches_per_second", "a number"),
     ("stop: 50s", "stop: 2s", "19: workload.producers[0].stop", "after the start, which is at 2s"),
-    ("stop: 50s", "start: 2m", "19: workload.producers[0].start", "the run ends at 1m"),
     # Latencies.
     ("p50: 200us", "p50: 20us", "23: network.within_rack", "must not go down: 20us after 100us"),
     ("min: 100us, ", "", "23: network.within_rack", "must have min and p50, or a table"),

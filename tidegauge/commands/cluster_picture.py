@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tidegauge.story import Names
 
 #: Of the thirty lines of a picture those that are left for faults.
-_MOST_FAULTS = 14
+_MOST_FAULTS = 13
 #: Partition-seconds: beyond, tenths have no room, and nobody asks for them.
 _TENTHS_UP_TO = 100_000
 

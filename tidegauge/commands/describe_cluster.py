@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegauge.commands.output import fail
-from tidegauge.commands.story_lines import parse_time
+from tidegauge.commands.story_lines import parse_time, print_notes
 
 if TYPE_CHECKING:
     from tidegauge.topic_description import PartitionDescription, TopicDescription
@@ -72,6 +72,7 @@ def describe_cluster(
 
     try:
         folder = RunFolder(run)
+        print_notes(folder)
         topics = describe_topics(folder, None if at is None else parse_time("--at", at))
     except ValueError as error:
         fail(str(error))

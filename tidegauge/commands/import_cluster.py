@@ -15,6 +15,9 @@ from tidegauge.commands.output import fail
 if TYPE_CHECKING:
     from tidegauge.real_input.imported_scenario import ImportedScenario, ImportRequest
 
+#: A shorter run would be over before anybody does anything.
+_LEAST_US = 1_000_000
+
 
 def import_cluster(
     describe: Annotated[
@@ -107,7 +110,6 @@ def import_cluster(
 
 def _check_options(request: ImportRequest, out: Path, *, force: bool) -> None:
     """Fail unless the options are right by themselves."""
-    from tidegauge.real_input.topic_rates import START
     from tidegauge.simulation.durations import parse_duration
 
     times_us = {}
@@ -119,8 +121,8 @@ def _check_options(request: ImportRequest, out: Path, *, force: bool) -> None:
             times_us[option] = parse_duration(text)
         except ValueError as error:
             fail(f"{option} {text}: {error}")
-    if times_us["--duration"] <= parse_duration(START):
-        fail(f"--duration {request.duration}: must be more than {START}, when producers begin")
+    if times_us["--duration"] < _LEAST_US:
+        fail(f"--duration {request.duration}: must be 1s or more")
     if request.reassignment and times_us["--reassign-at"] >= times_us["--duration"]:
         fail(f"--reassign-at {request.reassign_at}: the run ends at {request.duration}")
     if not request.name or not request.name.isprintable():

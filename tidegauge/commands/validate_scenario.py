@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tidegauge.leaned_on import LeanedOn
     from tidegauge.prediction import Prediction
     from tidegauge.simulation.cluster_plan import ClusterPlan
+    from tidegauge.simulation.scenario_workload import ClientGroup
 
 #: How many faults and steps are listed.
 _LISTED = 40
@@ -160,12 +161,21 @@ def _clients(plan: ClusterPlan) -> list[str]:
             f"{producers.batches_per_second:,.6g} batches/s of "
             f"{producers.records_per_batch * producers.record_bytes:,} bytes to "
             f"{', '.join(producers.topics)}, acks={'all' if acks < 0 else acks}"
+            f"{_never(plan, producers)}"
         )
     for consumers in scenario.workload.consumers:
         what = ", ".join(consumers.topics)
         commits = ", commits" if plan.commits(consumers) else ""
-        lines.append(f"{consumers.name}: {consumers.clients} consumer(s) of {what}{commits}")
+        lines.append(
+            f"{consumers.name}: {consumers.clients} consumer(s) of {what}{commits}"
+            f"{_never(plan, consumers)}"
+        )
     return lines
+
+
+def _never(plan: ClusterPlan, group: ClientGroup) -> str:
+    """What is to be said of clients that would begin when the run is over."""
+    return "; NEVER BEGINS in so short a run" if group.start_us >= plan.scenario.duration_us else ""
 
 
 def _print_timetable(plan: ClusterPlan) -> None:

@@ -24,9 +24,6 @@ from tidegauge.simulation.scenario_errors import did_you_mean
 from tidegauge.simulation.scenario_limits import LEAST_PER_SECOND, MOST_PER_SECOND
 from tidegauge.simulation.scenario_references import no_such
 
-#: When producers begin: all brokers are up.
-START = "5s"
-
 #: batch.size of Kafka's producer, in bytes.
 _BATCH_BYTES = 16_384
 _BATCHES_PER_SECOND = 10
@@ -85,7 +82,6 @@ def _group(
     return {
         "name": name,
         "topics": topics,
-        "start": START,
         "batches_per_second": batches_per_second,
         "records_per_batch": records,
         "record_bytes": record_bytes,
