@@ -32,9 +32,9 @@ scenario files                 ``scenario.py`` reads one; a part of it in each
 =============================  ==========================================================
 
 **To add** a kind of event: a line in ``kinds.py`` and a branch where its process handles it. A kind
-of row: a line in ``row_kinds.py``, and its words in ``tidegauge/story.py``. A fault: its model in
-``scenario_faults.py``, its record in ``new_faults.py``, what it does in ``faults.py``, and in the
-process that it hits what follows (``actors/broker.py``). A step: its model in
+of row: a line in ``row_kinds.py``, and its words in ``tidegauge/history/story.py``. A fault: its
+model in ``scenario_faults.py``, its record in ``new_faults.py``, what it does in ``faults.py``, and
+in the process that it hits what follows (``actors/broker.py``). A step: its model in
 ``scenario_steps.py``, its record in ``new_steps.py``, what it does in ``steps.py``. A cost: its
 field in ``scenario_costs.py`` and its place in ``costs.py``.
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from isr_stories import process_named
 from scenario_runs import rows_of
+from tidegauge.history.znode_paths import KnownZnode, ZnodePaths, ZnodeSort
 from tidegauge.replication.replica_list import unpack
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.row_kinds import REASON_END
-from tidegauge.znode_paths import KnownZnode, ZnodePaths, ZnodeSort
 
 NO_LEADER = -1
 

@@ -10,11 +10,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from tidegauge.history.znode_paths import ZnodePaths, ZnodeSort
 from tidegauge.replication.replica_list import unpack
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.faults import PAUSE
 from tidegauge.simulation.row_kinds import REASON_LIVENESS
-from tidegauge.znode_paths import ZnodePaths, ZnodeSort
 
 _COUNTED = {
     "isr_shrunk": "isr_shrinks",

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from tidegauge.history.znode_paths import ZnodePaths
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
-from tidegauge.znode_paths import ZnodePaths
 
 MS, SECOND = 1_000, 1_000_000
 

@@ -6,7 +6,8 @@ that tells what was lost, for how long, and why.
 ``run`` and ``Result`` (``api.py``) are Tidegauge from Python. ``simulate.py`` is a whole run. A
 run's processes are cut into groups (``group.py``, ``grouping.py``), which an engine runs:
 ``inline_engine.py`` in this interpreter, ``ray_engine.py`` in actors of Ray, each of which hosts
-one (``hosted_group.py``).
+one (``hosted_group.py``). ``many_runs.py`` runs seeds and variants, ``real_input`` makes scenarios
+of real clusters, ``prediction.py`` says what a run would cost, ``history`` what happened in one.
 
 The package is a house of rooms, each built on the ones below it: ``replication`` (the rules
 of one replica), ``controller`` and ``actors`` (the processes that apply them), and this one,

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tidegauge.engine import EngineMaker, Progress
-from tidegauge.events import Event
+from tidegauge.history.events import Event
+from tidegauge.history.story import Names
 from tidegauge.inline_engine import inline as all_inline
 from tidegauge.run_folder import RunError, RunFolder, TraceRow, new_run_folder
 from tidegauge.shipped_scenarios import find_scenario
@@ -25,7 +26,6 @@ from tidegauge.simulation.scenario import (
     scenario_from_mapping,
 )
 from tidegauge.simulation.scenario_errors import did_you_mean, one_line
-from tidegauge.story import Names
 
 __all__ = ["Event", "Result", "RunError", "ScenarioError", "run"]
 

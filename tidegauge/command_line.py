@@ -34,26 +34,28 @@ from tidegauge.commands.verify_run import verify_run
 EXAMPLES = """\b
 Examples:
   tidegauge demo             see it work
-  tidegauge run quickstart --inline
-                             run a scenario
+  tidegauge scenarios        list those that come along, and what they ask
   tidegauge import describe.txt -o mine.yaml
                              make a scenario of a real cluster
-  tidegauge scenarios        list those that come along, and what they ask
+  tidegauge validate FILE    check a scenario, and say what it would run
+  tidegauge run quickstart --inline
+                             run a scenario
   tidegauge sweep quickstart --over faults.crash.for=10s,20s,40s
                              run it with other values, side by side
-  tidegauge validate FILE    check a scenario, and say what it would run
+  tidegauge show RUN --faults
+                             tell what each fault has cost
+  tidegauge show RUN --partition orders-0
+                             tell what happened to a partition, and why
+  tidegauge picture RUN      draw a run over time, on one screen
+  tidegauge describe RUN --at 12s
+                             print topics as kafka-topics.sh does
+  tidegauge replay RUN       run the same again, and compare
+  tidegauge verify RUN       check the trace of a run against its hash
   tidegauge schema           what can be said in a scenario, for editors
+  tidegauge conform FILE     play what real brokers did, and compare
   tidegauge reconcile --leader 0:3,1:2 --follower 0:5
                              what a follower truncates, by release
   tidegauge releases 2.6     show the rules of a release of Kafka
-  tidegauge show RUN --partition orders-0
-                             tell what happened to a partition, and why
-  tidegauge describe RUN --at 12s
-                             print topics as kafka-topics.sh does
-  tidegauge picture RUN      draw a run over time, on one screen
-  tidegauge verify RUN       check the trace of a run against its hash
-  tidegauge replay RUN       run the same again, and compare
-  tidegauge conform FILE     play what real brokers did, and compare
   tidegauge compile --help   explain one command
 """
 
@@ -95,20 +97,21 @@ def front_door(
     """
 
 
-app.command("compile")(compile_rules)
-app.command("conform")(conform_schedules)
+# In the order in which one comes to need them.
 app.command("demo")(demo)
-app.command("describe")(describe_cluster)
-app.command("divergences")(known_divergences)
+app.command("scenarios")(list_scenarios)
 app.command("import")(import_cluster)
+app.command("validate")(validate_scenario)
+app.command("run")(run_scenario)
+app.command("sweep")(sweep_scenario)
+app.command("show")(show_run)
 app.command("picture")(picture)
+app.command("describe")(describe_cluster)
+app.command("replay")(replay_run)
+app.command("verify")(verify_run)
+app.command("schema")(show_schema)
+app.command("conform")(conform_schedules)
+app.command("divergences")(known_divergences)
 app.command("reconcile")(reconcile_logs)
 app.command("releases")(show_releases)
-app.command("replay")(replay_run)
-app.command("run")(run_scenario)
-app.command("scenarios")(list_scenarios)
-app.command("schema")(show_schema)
-app.command("show")(show_run)
-app.command("sweep")(sweep_scenario)
-app.command("validate")(validate_scenario)
-app.command("verify")(verify_run)
+app.command("compile")(compile_rules)

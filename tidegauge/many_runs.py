@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from tidegauge.engine import Passed
-from tidegauge.fault_spans import fault_spans
+from tidegauge.history.fault_spans import fault_spans
 from tidegauge.run_folder import RunFolder
 from tidegauge.simulate import simulate
 from tidegauge.simulation.durations import parse_duration

@@ -14,10 +14,10 @@ import pytest
 from life_stories import at, batches, begins, ends, fault, of_broker, once, once_in_sync, story
 from partition_fates import NO_LEADER, Records, answers, log_of, state_writes
 from scenario_runs import rows_of, run_of
+from tidegauge.history.znode_tree import znode_tree
 from tidegauge.replication.errors import KAFKA_STORAGE_ERROR, NONE
 from tidegauge.run_folder import RunFolder
 from tidegauge.simulation.row_kinds import STOP_CLEAN, STOP_KILLED, STOP_LOG_DIRECTORY
-from tidegauge.znode_tree import znode_tree
 from zookeeper_stories import SECOND, writes
 
 FOUR_TOPICS = [[1, 2, 3], [1, 2, 3], [2, 1, 3], [2, 1, 3]]

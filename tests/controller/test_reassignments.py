@@ -26,10 +26,10 @@ from life_stories import (
     story,
 )
 from scenario_runs import rows_of, run_of
+from tidegauge.history.story import Names
 from tidegauge.run_folder import RunFolder
 from tidegauge.simulation.new_steps import in_order_of_hashes
 from tidegauge.simulation.scenario_steps import Move
-from tidegauge.story import Names
 from zookeeper_stories import writes
 
 ADMIN = "/admin/reassign_partitions"

@@ -13,11 +13,11 @@ import pytest
 from life_stories import at, batches, begins, ends, fault, once, once_in_sync, story
 from partition_fates import NO_LEADER, Answer, Records, answers, log_of, state_writes
 from scenario_runs import rows_of, run_of
+from tidegauge.history.story import Names, told
 from tidegauge.replication import errors
 from tidegauge.replication.errors import NONE
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.row_kinds import NOT_HOSTED, NOT_UP, REASON_OBSERVED, WAITS_FOR_LOCK
-from tidegauge.story import Names, told
 from zookeeper_stories import MS, SECOND, writes_by_path
 
 LEADER_NOT_AVAILABLE = errors.CODES["LEADER_NOT_AVAILABLE"]

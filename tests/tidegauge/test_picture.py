@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from scenario_runs import run_of, shipped
-from tidegauge.cluster_history import cluster_history
 from tidegauge.command_line import app
 from tidegauge.commands.time_axis import TimeAxis
+from tidegauge.history.cluster_history import cluster_history
 from tidegauge.run_folder import MANIFEST, RunFolder
 from tidegauge.simulation.row_kinds import STOP_KILLED
 from tidegauge.simulation.topology import FIXED_ZNODES

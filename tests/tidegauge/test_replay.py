@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from small_clusters import cluster_of, producers_of
 from tidegauge import __version__
 from tidegauge.command_line import app
-from tidegauge.run_comparison import first_difference
+from tidegauge.history.run_comparison import first_difference
 from tidegauge.run_folder import MANIFEST, SUMMARY, TRACE, RunFolder
 from tidegauge.simulate import simulate
 from tidegauge.simulation.row_kinds import SCHEMA_VERSION

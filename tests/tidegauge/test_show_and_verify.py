@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
+from tidegauge.history.story import WORDS, Names, columns_in, told
 from tidegauge.run_folder import MANIFEST, SUMMARY, TRACE, TraceRow
 from tidegauge.simulation.kernel import Row
 from tidegauge.simulation.row_kinds import ROW_KINDS, RowKind
 from tidegauge.simulation.trace_file import TraceWriter
-from tidegauge.story import WORDS, Names, columns_in, told
 from written_rows import MANIFEST_OF_TESTS, S, WrittenRows, rows_of
 
 # Processes of MANIFEST_OF_TESTS.

@@ -20,7 +20,7 @@ from night_story import (
     the_stop,
 )
 from tidegauge.commands.story_lines import duration_text
-from tidegauge.controller_history import (
+from tidegauge.history.controller_history import (
     EVENT,
     EVENT_DONE,
     QueueEvent,

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from isr_stories import as_written, retold
 from scenario_runs import rows_of, run_of
 from tidegauge.command_line import app
-from tidegauge.fault_costs import fault_costs
+from tidegauge.history.fault_costs import fault_costs
 from tidegauge.run_folder import RunFolder
 from tidegauge.simulation.kinds import UPDATE_METADATA
 

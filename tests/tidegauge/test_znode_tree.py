@@ -12,7 +12,10 @@ from typer.testing import CliRunner, Result
 
 from scenario_runs import rows_of, run_of
 from tidegauge.command_line import app
-from tidegauge.partition_history import last_states
+from tidegauge.history.partition_history import last_states
+from tidegauge.history.story import Names, told
+from tidegauge.history.znode_paths import ZnodePaths
+from tidegauge.history.znode_tree import Owner, TreeNode, znode_tree
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.new_tables import new_topology
@@ -27,9 +30,6 @@ from tidegauge.simulation.topology import (
     state_znode,
     topic_znode,
 )
-from tidegauge.story import Names, told
-from tidegauge.znode_paths import ZnodePaths
-from tidegauge.znode_tree import Owner, TreeNode, znode_tree
 from written_rows import MANIFEST_OF_TESTS, S, WrittenRows
 from zookeeper_stories import cluster, paused, settings, writes
 

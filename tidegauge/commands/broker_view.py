@@ -11,9 +11,9 @@ from tidegauge.commands.story_lines import StoryOptions, moment_line, print_line
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.broker_history import BrokerState, ReplicaState
+    from tidegauge.history.broker_history import BrokerState, ReplicaState
+    from tidegauge.history.story import Names
     from tidegauge.run_folder import RunFolder, TraceRow
-    from tidegauge.story import Names
 
 #: What stands where no row tells it.
 UNTOLD = "?"
@@ -23,8 +23,8 @@ def show_broker(
     out: Console, run: RunFolder, names: Names, broker: int, options: StoryOptions
 ) -> None:
     """Print a broker's last state in a few lines, then its story."""
-    from tidegauge.broker_history import broker_rows, broker_state
-    from tidegauge.moments import moments, told_moment
+    from tidegauge.history.broker_history import broker_rows, broker_state
+    from tidegauge.history.moments import moments, told_moment
 
     end_us = options.span.end_us
     _print_facts(out, broker_state(run, names, broker, end_us), names, broker, end_us)
@@ -42,7 +42,7 @@ def show_broker(
 
 def show_broker_at(out: Console, run: RunFolder, names: Names, broker: int, at_us: int) -> None:
     """Print a broker's state at a time, with each of its replicas."""
-    from tidegauge.broker_history import broker_state
+    from tidegauge.history.broker_history import broker_state
 
     state = broker_state(run, names, broker, at_us)
     _print_facts(out, state, names, broker, at_us)
@@ -54,7 +54,7 @@ def show_broker_at(out: Console, run: RunFolder, names: Names, broker: int, at_u
 def _print_facts(
     out: Console, state: BrokerState, names: Names, broker: int, at_us: int | None
 ) -> None:
-    from tidegauge.story import time_text
+    from tidegauge.history.story import time_text
 
     out.print(f"Broker {names.broker_id(broker)} {when_text(at_us)}: {_life(state, names)}",
               style="bold", soft_wrap=True)  # fmt: skip
@@ -68,7 +68,7 @@ def _print_facts(
 
 
 def _life(state: BrokerState, names: Names) -> str:
-    from tidegauge.story import time_text, told
+    from tidegauge.history.story import time_text, told
 
     life = state.life
     if life is None:
@@ -80,7 +80,7 @@ def _life(state: BrokerState, names: Names) -> str:
 
 
 def _session(row: TraceRow | None) -> str:
-    from tidegauge.story import time_text
+    from tidegauge.history.story import time_text
 
     if row is None:
         return "none yet"
@@ -92,7 +92,7 @@ def _session(row: TraceRow | None) -> str:
 
 
 def _yes_or_no(row: TraceRow | None, yes_kind: str) -> str:
-    from tidegauge.story import time_text
+    from tidegauge.history.story import time_text
 
     if row is None:
         return "not yet"
@@ -100,7 +100,7 @@ def _yes_or_no(row: TraceRow | None, yes_kind: str) -> str:
 
 
 def _seen(row: TraceRow | None) -> str:
-    from tidegauge.story import time_text
+    from tidegauge.history.story import time_text
 
     if row is None:
         return "no row tells that one saw it come or go"
@@ -124,7 +124,7 @@ def _print_replicas(out: Console, replicas: Sequence[ReplicaState], names: Names
     """All replicas: those with a note first, then those that it leads."""
     from rich.text import Text
 
-    from tidegauge.story import time_text
+    from tidegauge.history.story import time_text
 
     width = max(len("partition"), *(len(names.partition(each.partition)) for each in replicas))
     isrs = [

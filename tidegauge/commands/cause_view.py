@@ -9,9 +9,9 @@ from tidegauge.commands.story_lines import LISTED, moment_line, print_lines
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.cause_chain import Strand
+    from tidegauge.history.cause_chain import Strand
+    from tidegauge.history.story import Names
     from tidegauge.run_folder import RunFolder, TraceRow
-    from tidegauge.story import Names
 
 #: How many rows stand at the beginning of a chain that is too long to list.
 LAST = 10
@@ -19,7 +19,7 @@ LAST = 10
 
 def show_cause(out: Console, run: RunFolder, names: Names, row: TraceRow) -> None:
     """Print a row and its causes, the newest first; then each reason with its causes."""
-    from tidegauge.cause_chain import cause_strands, handle_of
+    from tidegauge.history.cause_chain import cause_strands, handle_of
 
     strands = cause_strands(run, row)
     out.print("What led to it, the newest first", style="bold")
@@ -33,8 +33,8 @@ def show_cause(out: Console, run: RunFolder, names: Names, row: TraceRow) -> Non
 
 
 def _print_strand(out: Console, strand: Strand, run: RunFolder, names: Names) -> None:
-    from tidegauge.cause_chain import handle_of
-    from tidegauge.moments import told_moment
+    from tidegauge.history.cause_chain import handle_of
+    from tidegauge.history.moments import told_moment
 
     lines = [moment_line([row], run, names, told_moment) for row in strand.rows]
     if len(lines) > LISTED:

@@ -9,8 +9,8 @@ from tidegauge.commands.story_lines import moment_line, print_lines
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tidegauge.history.story import Names
     from tidegauge.run_folder import RunFolder
-    from tidegauge.story import Names
 
 #: How many causes of the first event are told.
 _CAUSES = 8
@@ -18,7 +18,7 @@ _CAUSES = 8
 
 def show_verdicts(out: Console, run: RunFolder) -> list[str]:
     """Print a line for each check; the names of those that are not as expected."""
-    from tidegauge.story import Names
+    from tidegauge.history.story import Names
 
     assert run.summary is not None
     checks: dict[str, dict[str, Any]] = run.summary["checks"]
@@ -57,8 +57,8 @@ def _tell_first_event(
     out: Console, run: RunFolder, names: Names, name: str, found: dict[str, Any]
 ) -> None:
     """The row that broke a check, and what had led to it."""
-    from tidegauge.cause_chain import cause_strands
-    from tidegauge.moments import told_moment
+    from tidegauge.history.cause_chain import cause_strands
+    from tidegauge.history.moments import told_moment
     from tidegauge.simulation.checks import CHECKS
 
     first = found["first_event"]

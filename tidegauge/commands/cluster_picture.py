@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from rich.console import Console
 
+    from tidegauge.history.story import Names
     from tidegauge.run_folder import RunFolder
-    from tidegauge.story import Names
 
 #: Of the thirty lines of a picture those that are left for faults.
 _MOST_FAULTS = 13
@@ -35,7 +35,7 @@ def show_cluster(out: Console, run: RunFolder, names: Names, axis: TimeAxis) -> 
     """Print the picture of a whole cluster."""
     from rich.text import Text
 
-    from tidegauge.fault_spans import fault_spans
+    from tidegauge.history.fault_spans import fault_spans
 
     partitions, brokers = len(names.partitions), len(run.manifest["brokers"])
     out.print(f"{brokers} brokers, {partitions} partitions; {scale_text(axis)}\n", style="bold")
@@ -68,7 +68,7 @@ def scale_text(axis: TimeAxis) -> str:
 
 
 def _gauges(run: RunFolder, axis: TimeAxis) -> Iterator[str]:
-    from tidegauge.cluster_history import cluster_history
+    from tidegauge.history.cluster_history import cluster_history
 
     history = cluster_history(run)
     for name, values in (

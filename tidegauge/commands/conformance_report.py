@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tidegauge.conformance.conform import Conformance, Difference
-    from tidegauge.story import Names
+    from tidegauge.history.story import Names
 
 #: How many differing fields of a step, or of what a row explains, are listed.
 FIELDS = 10
@@ -115,7 +115,7 @@ class Report:
     def _show_parting(self, result: Conformance) -> None:
         """The first step that differs, and how many others do."""
         from tidegauge.conformance.comparison import NOT_PLAYED
-        from tidegauge.story import time_text
+        from tidegauge.history.story import time_text
 
         parting = result.parting
         step = parting[0].step
@@ -135,7 +135,7 @@ class Report:
         """What happened around that step to the partitions that differ, and how to see more."""
         from tidegauge.commands.controller_view import controller_story
         from tidegauge.commands.partition_view import partition_story
-        from tidegauge.story import Names
+        from tidegauge.history.story import Names
 
         commands = [again.command]
         if result.run is not None:

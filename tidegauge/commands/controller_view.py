@@ -17,10 +17,10 @@ from tidegauge.commands.story_lines import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.controller_history import QueueEvent, Term
-    from tidegauge.moments import Moment
+    from tidegauge.history.controller_history import QueueEvent, Term
+    from tidegauge.history.moments import Moment
+    from tidegauge.history.story import Names
     from tidegauge.run_folder import RunFolder
-    from tidegauge.story import Names
 
 #: Room for a duration.
 _WIDTH = 10
@@ -28,7 +28,7 @@ _WIDTH = 10
 
 def show_controller(out: Console, run: RunFolder, names: Names, options: StoryOptions) -> None:
     """Print the terms of all controllers, how long events waited, then the story."""
-    from tidegauge.controller_history import queue_events, terms
+    from tidegauge.history.controller_history import queue_events, terms
 
     _print_terms(out, terms(run), names)
     in_span = [event for event in queue_events(run) if event.row["time_us"] in options.span]
@@ -45,8 +45,8 @@ def controller_story(run: RunFolder, names: Names, options: StoryOptions) -> lis
     Raises:
         TraceError: a trace file is damaged.
     """
-    from tidegauge.controller_history import controller_rows, queue_events
-    from tidegauge.moments import moments
+    from tidegauge.history.controller_history import controller_rows, queue_events
+    from tidegauge.history.moments import moments
 
     events = {event.row.place: event for event in queue_events(run)}
     rows = controller_rows(run, details=options.details)
@@ -59,7 +59,7 @@ def controller_story(run: RunFolder, names: Names, options: StoryOptions) -> lis
 def _line(
     moment: Moment, run: RunFolder, names: Names, events: dict[tuple[int, ...], QueueEvent]
 ) -> Line:
-    from tidegauge.moments import told_moment
+    from tidegauge.history.moments import told_moment
 
     event = events.get(moment[0].place)
     if event is None:
@@ -75,7 +75,7 @@ def _told_event(event: QueueEvent) -> str:
 
 
 def _print_terms(out: Console, terms: list[Term], names: Names) -> None:
-    from tidegauge.story import time_text
+    from tidegauge.history.story import time_text
 
     def time_or(time_us: int | None) -> str:
         return "-" if time_us is None else time_text(time_us)
@@ -96,7 +96,7 @@ def _print_terms(out: Console, terms: list[Term], names: Names) -> None:
 
 def _print_durations(out: Console, events: list[QueueEvent]) -> None:
     """For each kind of event, how long it waited in the queue and, if known, how long it took."""
-    from tidegauge.controller_history import by_kind
+    from tidegauge.history.controller_history import by_kind
 
     if not events:
         return
@@ -114,7 +114,7 @@ def _print_durations(out: Console, events: list[QueueEvent]) -> None:
 
 
 def _durations(times_us: list[int]) -> list[str]:
-    from tidegauge.controller_history import durations
+    from tidegauge.history.controller_history import durations
 
     return _cells(*map(duration_text, durations(times_us))) if times_us else []
 
@@ -125,7 +125,7 @@ def _cells(*texts: str) -> list[str]:
 
 def show_controller_at(out: Console, run: RunFolder, names: Names, at_us: int) -> None:
     """Print who is controller at a time, whom it knows as alive, and what nobody leads."""
-    from tidegauge.controller_history import knowledge
+    from tidegauge.history.controller_history import knowledge
 
     known = knowledge(run, names, at_us)
     out.print(f"{_controller(known.terms, names)} {when_text(at_us)}", style="bold")
@@ -148,7 +148,7 @@ def show_controller_at(out: Console, run: RunFolder, names: Names, at_us: int) -
 
 
 def _controller(terms: list[Term], names: Names) -> str:
-    from tidegauge.story import time_text
+    from tidegauge.history.story import time_text
 
     if not terms:
         return "Nobody is controller"

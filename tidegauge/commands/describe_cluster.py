@@ -12,7 +12,7 @@ from tidegauge.commands.output import fail
 from tidegauge.commands.story_lines import parse_time, print_notes
 
 if TYPE_CHECKING:
-    from tidegauge.topic_description import PartitionDescription, TopicDescription
+    from tidegauge.history.topic_description import PartitionDescription, TopicDescription
 
 
 def describe_cluster(
@@ -67,8 +67,8 @@ def describe_cluster(
     if len(chosen) > 1:
         fail(f"{chosen[0]} and {chosen[1]} exclude each other")
 
+    from tidegauge.history.topic_description import describe_topics
     from tidegauge.run_folder import RunFolder
-    from tidegauge.topic_description import describe_topics
 
     try:
         folder = RunFolder(run)
@@ -99,7 +99,7 @@ def _print_lines(
     wanted: Callable[[PartitionDescription], bool] | None,
     release: str,
 ) -> None:
-    from tidegauge.topic_description import partition_line, topic_lines
+    from tidegauge.history.topic_description import partition_line, topic_lines
 
     if wanted is None:
         lines = list(topic_lines(topics, release))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from tidegauge.commands.time_axis import LABEL_WIDTH, TimeAxis
 
 if TYPE_CHECKING:
-    from tidegauge.fault_spans import FaultSpan
-    from tidegauge.story import Names
+    from tidegauge.history.fault_spans import FaultSpan
+    from tidegauge.history.story import Names
 
 #: When a fault was on; None is the end.
 Times: TypeAlias = list[tuple[int, int | None]]

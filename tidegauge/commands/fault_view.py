@@ -10,9 +10,9 @@ from tidegauge.commands.story_lines import duration_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.fault_costs import Area, FaultCosts, WorkDone
+    from tidegauge.history.fault_costs import Area, FaultCosts, WorkDone
+    from tidegauge.history.story import Names
     from tidegauge.run_folder import RunFolder
-    from tidegauge.story import Names
 
 #: More faults than these are not told one by one.
 _TOLD = 20
@@ -23,7 +23,7 @@ _WIDTH = 21
 
 def show_faults(out: Console, run: RunFolder, names: Names) -> None:
     """Print what each fault of a run has cost."""
-    from tidegauge.fault_costs import fault_costs
+    from tidegauge.history.fault_costs import fault_costs
 
     costs = fault_costs(run)
     if not costs:
@@ -38,7 +38,7 @@ def show_faults(out: Console, run: RunFolder, names: Names) -> None:
 
 
 def _heading(run: RunFolder, costs: FaultCosts) -> str:
-    from tidegauge.story import time_text
+    from tidegauge.history.story import time_text
 
     fault = run.manifest["faults"][costs.span.fault]
     begin_us, end_us = costs.span.begin_us, costs.span.end_us
@@ -50,7 +50,7 @@ def _heading(run: RunFolder, costs: FaultCosts) -> str:
 
 
 def _lines(costs: FaultCosts, names: Names) -> Iterator[tuple[str, str]]:
-    from tidegauge.story import time_text
+    from tidegauge.history.story import time_text
 
     begin_us = costs.span.begin_us
     if costs.sessions_ended:
@@ -74,7 +74,7 @@ def _lines(costs: FaultCosts, names: Names) -> Iterator[tuple[str, str]]:
 
 
 def _failover_lines(costs: FaultCosts) -> Iterator[tuple[str, str]]:
-    from tidegauge.story import time_text
+    from tidegauge.history.story import time_text
 
     failover = costs.failover
     assert failover is not None

@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING
 from tidegauge.commands.cluster_picture import scale_text
 from tidegauge.commands.fault_bands import fault_lines
 from tidegauge.commands.time_axis import LABEL_WIDTH, TimeAxis, seconds_text
-from tidegauge.replica_history import Ends, ReplicaTimes, Standing, replica_times, sampled_ends
+from tidegauge.history.replica_history import (
+    Ends,
+    ReplicaTimes,
+    Standing,
+    replica_times,
+    sampled_ends,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.fault_spans import FaultSpan
+    from tidegauge.history.fault_spans import FaultSpan
+    from tidegauge.history.story import Names
     from tidegauge.run_folder import RunFolder
-    from tidegauge.story import Names
 
 #: What a replica is, in one character.
 MARKS = {
@@ -39,7 +45,7 @@ def show_partition(
     """Print the picture of one partition."""
     from rich.text import Text
 
-    from tidegauge.fault_spans import fault_spans
+    from tidegauge.history.fault_spans import fault_spans
 
     spans = fault_spans(run)
     replicas = replica_times(run, names, partition)

@@ -17,8 +17,8 @@ from tidegauge.commands.story_lines import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tidegauge.history.story import Names
     from tidegauge.run_folder import RunFolder
-    from tidegauge.story import Names
 
 #: How many near names are offered.
 NEAREST = 3
@@ -44,7 +44,7 @@ def show_partitions(out: Console, run: RunFolder, names: Names) -> None:
     """Print which partitions are worth a look, and why."""
     from rich.text import Text
 
-    from tidegauge.partition_history import overview
+    from tidegauge.history.partition_history import overview
 
     partitions = overview(run, names)
     striking = [partition for partition in partitions if partition.reasons]
@@ -85,9 +85,9 @@ def partition_story(
     Raises:
         TraceError: a trace file is damaged.
     """
-    from tidegauge.moments import moments
-    from tidegauge.partition_history import history
-    from tidegauge.story import told
+    from tidegauge.history.moments import moments
+    from tidegauge.history.partition_history import history
+    from tidegauge.history.story import told
 
     rows = history(run, partition, details=options.details)
     return [
@@ -100,8 +100,8 @@ def partition_story(
 
 def _show_state(out: Console, run: RunFolder, names: Names, partition: int, span: Span) -> None:
     """The last state, in the manner of ``kafka-topics --describe``."""
-    from tidegauge.partition_history import assignment, last_states
-    from tidegauge.story import time_text
+    from tidegauge.history.partition_history import assignment, last_states
+    from tidegauge.history.story import time_text
 
     topic, number = names.topic_and_partition(partition)
     state = last_states(run, names, span.end_us).get(partition)

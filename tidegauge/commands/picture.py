@@ -47,8 +47,8 @@ def picture(
     from tidegauge.commands.partition_picture import show_partition
     from tidegauge.commands.partition_view import partition_number
     from tidegauge.commands.time_axis import axis_of
+    from tidegauge.history.story import Names
     from tidegauge.run_folder import RunFolder
-    from tidegauge.story import Names
 
     try:
         folder = RunFolder(run)

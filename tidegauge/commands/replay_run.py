@@ -17,10 +17,10 @@ from tidegauge.commands.perform import engine_of, perform
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.run_comparison import Difference
+    from tidegauge.history.run_comparison import Difference
+    from tidegauge.history.story import Names
     from tidegauge.run_folder import RunFolder, TraceRow
     from tidegauge.simulation.scenario import Scenario
-    from tidegauge.story import Names
 
 
 def replay_run(
@@ -134,7 +134,7 @@ def _recorded_until_us(run: RunFolder) -> int | None:
     Raises:
         RunError, TraceError: the trace is damaged, or is not all that the run has written.
     """
-    from tidegauge.run_comparison import last_time_us
+    from tidegauge.history.run_comparison import last_time_us
     from tidegauge.run_folder import TRACE, RunError
 
     if run.summary is None:
@@ -150,8 +150,8 @@ def _recorded_until_us(run: RunFolder) -> int | None:
 
 def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
     """Tell whether both runs are equal, or where they begin to differ."""
-    from tidegauge.run_comparison import first_difference, last_time_us, row_count
-    from tidegauge.story import Names, time_text
+    from tidegauge.history.run_comparison import first_difference, last_time_us, row_count
+    from tidegauge.history.story import Names, time_text
 
     is_unfinished = recorded.summary is None
     difference = first_difference(recorded, replayed, one_is_unfinished=is_unfinished)
@@ -201,7 +201,7 @@ def _show_difference(
 
 def _row_text(row: TraceRow | None, names: Names) -> str:
     """When, who, its number in the trace and what it says."""
-    from tidegauge.story import time_text, told
+    from tidegauge.history.story import time_text, told
 
     if row is None:
         return "has no more rows"

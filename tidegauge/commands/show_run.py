@@ -17,8 +17,8 @@ from tidegauge.commands.story_lines import (
 )
 
 if TYPE_CHECKING:
+    from tidegauge.history.story import Names
     from tidegauge.run_folder import RunFolder
-    from tidegauge.story import Names
 
 
 def show_run(
@@ -114,8 +114,8 @@ def show_run(
     narrowed = details or handles or begin is not None or end is not None
     _check_options([view for view, wanted in views.items() if wanted], at is not None, narrowed)
 
+    from tidegauge.history.story import Names
     from tidegauge.run_folder import RunFolder
-    from tidegauge.story import Names
 
     try:
         folder = RunFolder(run)
@@ -169,8 +169,8 @@ def _show_partition(run: RunFolder, names: Names, name: str, options: StoryOptio
 def _show_broker(
     run: RunFolder, names: Names, name: str, at_us: int | None, options: StoryOptions
 ) -> None:
-    from tidegauge.broker_history import broker_index
     from tidegauge.commands.broker_view import show_broker, show_broker_at
+    from tidegauge.history.broker_history import broker_index
 
     broker = broker_index(name, names)
     if at_us is None:
@@ -197,8 +197,8 @@ def _show_faults(run: RunFolder, names: Names) -> None:
 
 
 def _show_cause(run: RunFolder, names: Names, handle: str) -> None:
-    from tidegauge.cause_chain import row_of_handle
     from tidegauge.commands.cause_view import show_cause
+    from tidegauge.history.cause_chain import row_of_handle
 
     show_cause(console(), run, names, row_of_handle(handle, run, names))
 
@@ -207,7 +207,7 @@ def _show_zookeeper(run: RunFolder, at_us: int | None) -> None:
     """All znodes, in the manner of ``zookeeper-shell``."""
     from rich.text import Text
 
-    from tidegauge.znode_tree import znode_tree
+    from tidegauge.history.znode_tree import znode_tree
 
     out = console()
     znodes = znode_tree(run, at_us)

@@ -10,9 +10,9 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.moments import Moment
+    from tidegauge.history.moments import Moment
+    from tidegauge.history.story import Names
     from tidegauge.run_folder import RunFolder
-    from tidegauge.story import Names
 
 #: How many of anything are listed at most.
 LISTED = 40
@@ -76,8 +76,8 @@ def moment_line(
     Raises:
         TraceError: a trace file is damaged.
     """
-    from tidegauge.cause_chain import handle_of
-    from tidegauge.moments import reasons, speaker
+    from tidegauge.history.cause_chain import handle_of
+    from tidegauge.history.moments import reasons, speaker
 
     first = moment[0]
     return Line(
@@ -94,7 +94,7 @@ def print_lines(out: Console, lines: Iterable[Line], *, handles: bool) -> None:
     """Print lines in columns; handles stand behind the time, where they can be copied."""
     from rich.text import Text
 
-    from tidegauge.story import time_text
+    from tidegauge.history.story import time_text
 
     lines = list(lines)
     speaker_width = max((len(line.speaker) for line in lines), default=0)
@@ -140,7 +140,7 @@ def parse_span(begin: str | None, end: str | None) -> Span:
 
 def when_text(at_us: int | None) -> str:
     """``at 12.345s``, or ``at the end``."""
-    from tidegauge.story import time_text
+    from tidegauge.history.story import time_text
 
     return "at the end" if at_us is None else f"at {time_text(at_us)}"
 

@@ -179,7 +179,7 @@ def _never(plan: ClusterPlan, group: ClientGroup) -> str:
 
 
 def _print_timetable(plan: ClusterPlan) -> None:
-    from tidegauge.story import time_text
+    from tidegauge.history.story import time_text
     from tidegauge.timetable import fault_words, timetable
 
     scenario = plan.scenario

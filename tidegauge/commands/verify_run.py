@@ -137,7 +137,7 @@ def _compare(
     expected: tuple[int, int] | None,
     found: tuple[int, int] | None,
 ) -> None:
-    from tidegauge.story import Names
+    from tidegauge.history.story import Names
 
     if expected == found:
         return

@@ -10,6 +10,9 @@ from typing import Any
 
 from tidegauge.conformance.recorded_schedule import Tree
 from tidegauge.conformance.translation import PlayedStep, Translation
+from tidegauge.history.story import Names
+from tidegauge.history.znode_paths import ZnodeSort
+from tidegauge.history.znode_tree import ZnodeTree
 from tidegauge.replication import errors
 from tidegauge.replication.releases import rules_of
 from tidegauge.run_folder import RunFolder, TraceRow
@@ -20,9 +23,6 @@ from tidegauge.simulation.row_kinds import (
     REASON_OBSERVED,
     WAITS_FOR_LOCK,
 )
-from tidegauge.story import Names
-from tidegauge.znode_paths import ZnodeSort
-from tidegauge.znode_tree import ZnodeTree
 
 _NAMES_OF_ERRORS = {code: name for name, code in errors.CODES.items()}
 #: What clients of the recorded releases called it.

@@ -16,10 +16,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tidegauge.history.story import Names
+from tidegauge.history.znode_paths import FIXED_PATHS, ZnodeSort
 from tidegauge.replication.release_versions import Release
 from tidegauge.run_folder import RunFolder, TraceRow
-from tidegauge.story import Names
-from tidegauge.znode_paths import FIXED_PATHS, ZnodeSort
 
 _ISR_CHANGES = frozenset({"isr_shrunk", "isr_expanded"})
 _ROWS = _ISR_CHANGES | {

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tidegauge.history.story import Names
+from tidegauge.history.znode_paths import ZnodePaths, ZnodeSort
 from tidegauge.replication import replica_list
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.trace_file import Table
-from tidegauge.story import Names
-from tidegauge.znode_paths import ZnodePaths, ZnodeSort
 
 #: Rows without a partition that belong to the history of each.
 AROUND = frozenset(

@@ -12,8 +12,8 @@ import re
 from collections import deque
 from typing import NamedTuple
 
+from tidegauge.history.story import Names
 from tidegauge.run_folder import RunFolder, TraceRow
-from tidegauge.story import Names
 
 #: No more digits than an integer of a trace has room for.
 _HANDLE = re.compile(r"([0-9]{1,18}):([0-9]{1,18})")

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidegauge.partition_history import PartitionState, last_states
-from tidegauge.row_selection import Mask, is_about_broker, selected
+from tidegauge.history.partition_history import PartitionState, last_states
+from tidegauge.history.row_selection import Mask, is_about_broker, selected
+from tidegauge.history.story import Names
+from tidegauge.history.znode_paths import ZnodeSort
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.trace_file import Table, TraceKind
-from tidegauge.story import Names
-from tidegauge.znode_paths import ZnodeSort
 
 #: Rows that are the accounts of a partition rather than what a broker does.
 ACCOUNTS = frozenset(

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from tidegauge.controller import phases
-from tidegauge.partition_history import last_states
-from tidegauge.row_selection import Mask, processes_with_role, selected
+from tidegauge.history.partition_history import last_states
+from tidegauge.history.row_selection import Mask, processes_with_role, selected
+from tidegauge.history.story import Names
+from tidegauge.history.znode_paths import ZnodePaths, ZnodeSort
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.trace_file import Table, TraceKind
-from tidegauge.story import Names
-from tidegauge.znode_paths import ZnodePaths, ZnodeSort
 
 EVENT = "controller_event"
 EVENT_DONE = "controller_event_done"

@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+from tidegauge.history.story import SPOKEN, Names, because, time_text, told
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation import kinds
-from tidegauge.story import SPOKEN, Names, because, time_text, told
 
 #: Rows of one family; at least one.
 Moment: TypeAlias = list[TraceRow]

@@ -14,6 +14,7 @@ from string import Formatter
 from typing import Any
 
 from tidegauge.controller import phases
+from tidegauge.history.znode_paths import ZnodePaths
 from tidegauge.replication import errors, replica_list
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation import kinds, zookeeper_errors
@@ -26,7 +27,6 @@ from tidegauge.simulation.row_kinds import (
     STOPS,
     UNSEEN,
 )
-from tidegauge.znode_paths import ZnodePaths
 
 # fmt: off
 WORDS: dict[str, str] = {

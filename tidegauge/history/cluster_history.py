@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.history.story import Names
+from tidegauge.history.znode_paths import ZnodeSort
 from tidegauge.replication import replica_list
 from tidegauge.replication.releases import rules_of
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.scenario import scenario_from_mapping
-from tidegauge.story import Names
-from tidegauge.znode_paths import ZnodeSort
 
 #: The rows that change a count.
 _ROWS = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tidegauge.moments import FAULTS
+from tidegauge.history.moments import FAULTS
 from tidegauge.run_folder import RunFolder
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tidegauge.cause_chain import handle_of
+from tidegauge.history.cause_chain import handle_of
+from tidegauge.history.story import SPOKEN, Names, time_text, told
+from tidegauge.history.znode_paths import ZnodeSort
 from tidegauge.run_folder import TraceRow
 from tidegauge.simulation.trace_file import ROW_COLUMNS
-from tidegauge.story import SPOKEN, Names, time_text, told
-from tidegauge.znode_paths import ZnodeSort
 
 
 class Event:

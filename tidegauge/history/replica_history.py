@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tidegauge.history.row_selection import Mask, selected
+from tidegauge.history.story import Names
+from tidegauge.history.znode_paths import ZnodeSort
 from tidegauge.replication import replica_list
-from tidegauge.row_selection import Mask, selected
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.faults import PAUSE
 from tidegauge.simulation.trace_file import Table, TraceKind
-from tidegauge.story import Names
-from tidegauge.znode_paths import ZnodeSort
 
 _LIFE = frozenset({"broker_loading", "broker_started", "broker_stopped"})
 _FAULTS = frozenset({"fault_began", "fault_ended"})

@@ -14,16 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidegauge.cluster_history import ClusterHistory, cluster_history
-from tidegauge.fault_spans import FaultSpan, fault_spans
+from tidegauge.history.cluster_history import ClusterHistory, cluster_history
+from tidegauge.history.fault_spans import FaultSpan, fault_spans
+from tidegauge.history.row_selection import Mask
+from tidegauge.history.story import Names
+from tidegauge.history.znode_paths import ZnodeSort
 from tidegauge.replication import errors
-from tidegauge.row_selection import Mask
 from tidegauge.run_folder import RunFolder
 from tidegauge.simulation import kinds
 from tidegauge.simulation.durations import parse_duration
 from tidegauge.simulation.trace_file import Table
-from tidegauge.story import Names
-from tidegauge.znode_paths import ZnodeSort
 
 #: Counts of partitions in a :class:`ClusterHistory`.
 COUNTED = ("offline", "under_min_isr", "at_min_isr", "under_replicated")
