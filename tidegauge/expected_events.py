@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tidegauge.simulation.cluster_plan import ClusterPlan, PlannedClient
+from tidegauge.simulation.cluster_plan import ClusterPlan, PlannedClient, PlannedPartition
 from tidegauge.simulation.scenario_faults import CutLinkFault, Fault, RollingRestartFault
 from tidegauge.simulation.scenario_workload import ConsumerGroup, ProducerGroup
 
@@ -77,7 +77,8 @@ def expected_events(plan: ClusterPlan) -> ExpectedEvents:
         consumers=_PER_CONSUMER_FETCH * sum(each.fetches for each in consumers_fetches(plan)),
         periodic=len(plan.brokers) * (samples + seconds * _PER_BROKER_SECOND),
         control=_PER_PARTITION * len(plan.partitions) + _PER_STOPPED_REPLICA * stopped,
-        retries=sum(_events_of_retries(plan, fault, batches) for fault in scenario.faults),
+        retries=sum(_events_of_retries(plan, fault, batches) for fault in scenario.faults)
+        + _events_of_refusals(plan),
     )
 
 
@@ -223,14 +224,38 @@ def _events_of_retries(plan: ClusterPlan, fault: Fault, batches: Sequence[float]
     seconds = _stuck_seconds(plan, fault)
     if not plan.scenario.workload.producers or seconds <= 0:
         return 0.0
-    settings = plan.scenario.producer_settings(plan.scenario.workload.producers[0])
+    stuck = sum(batches[partition] for partition in _stuck_partitions(plan, fault))
+    events = _PER_RETRY if isinstance(fault, CutLinkFault) else _PER_RETRY_UNHEARD
+    return events * stuck * _retries(plan, plan.scenario.workload.producers[0], seconds)
+
+
+def _events_of_refusals(plan: ClusterPlan) -> float:
+    """The same of partitions that never have as many live replicas as acks=all asks for."""
+    events = 0.0
+    for group in plan.scenario.workload.producers:
+        if plan.scenario.producer_settings(group)["acks"] >= 0:
+            continue
+        partitions = [each for each in plan.partitions if each.topic in group.topics]
+        refused = sum(_live_replicas(plan, each) < each.min_insync_replicas for each in partitions)
+        if refused:
+            seconds = max(0, plan.scenario.duration_us - group.start_us) / 1e6
+            rate = group.batches_per_second * refused / len(partitions)
+            events += _PER_RETRY * rate * _retries(plan, group, seconds)
+    return events
+
+
+def _live_replicas(plan: ClusterPlan, partition: PlannedPartition) -> int:
+    """How many of a partition's replicas are on brokers that are up as the run begins."""
+    return sum(plan.brokers[broker] not in plan.down_at_first for broker in partition.replicas)
+
+
+def _retries(plan: ClusterPlan, group: ProducerGroup, seconds: float) -> float:
+    """How often batches are tried again that nobody takes for so long, for one batch a second."""
+    settings = plan.scenario.producer_settings(group)
     backoff = max(1, settings["retry.backoff.ms"]) / 1e3
     kept = settings.get("delivery.timeout.ms", 2**31) / 1e3
     grows = min(seconds, kept)
-    waiting_seconds = grows * grows / 2 + kept * max(0.0, seconds - kept)
-    stuck = sum(batches[partition] for partition in _stuck_partitions(plan, fault))
-    events = _PER_RETRY if isinstance(fault, CutLinkFault) else _PER_RETRY_UNHEARD
-    return events * stuck * waiting_seconds / backoff
+    return (grows * grows / 2 + kept * max(0.0, seconds - kept)) / backoff
 
 
 def _stuck_seconds(plan: ClusterPlan, fault: Fault) -> float:
