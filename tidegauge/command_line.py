@@ -40,7 +40,7 @@ Examples:
   tidegauge validate FILE    check a scenario, and say what it would run
   tidegauge run quickstart --inline
                              run a scenario
-  tidegauge sweep quickstart --over faults.crash.for=10s,20s,40s
+  tidegauge sweep quickstart --set faults.crash.for=10s,20s,40s
                              run it with other values, side by side
   tidegauge show RUN --faults
                              tell what each fault has cost

@@ -47,8 +47,8 @@ def test_a_grid_says_for_which_pairs_nobody_can_be_elected(fading: Path, tmp_pat
     out = tmp_path / "sweep"
     result = sweep(
         fading,
-        *("--over", f"{LAG}=5000,30000"),
-        *("--over", "cluster.settings.zookeeper.session.timeout.ms=6000,18000"),
+        *("--set", f"{LAG}=5000,30000"),
+        *("--set", "cluster.settings.zookeeper.session.timeout.ms=6000,18000"),
         *("--figure", "partition_seconds_offline", "--jobs", "1", "--out", out),
     )
     assert result.exit_code == 0, result.output
@@ -68,7 +68,7 @@ def test_a_grid_says_for_which_pairs_nobody_can_be_elected(fading: Path, tmp_pat
 def test_a_line_for_each_run_has_all_figures(fading: Path, tmp_path: Path) -> None:
     result = sweep(
         fading,
-        *("--over", "faults.dies.at=30s,60s", "--figure", "dies.seconds"),
+        *("--set", "faults.dies.at=30s,60s", "--figure", "dies.seconds"),
         *("--figure", "isr_shrinks", "--set", f"{LAG}=5000", "--json"),
         *("--jobs", "1", "--out", tmp_path / "sweep"),
     )
@@ -88,7 +88,7 @@ def test_a_run_that_is_not_as_expected_is_named_and_ends_with_1(
 ) -> None:
     text = SCENARIO.replace("liveness: false", "checks: {strong_isr: false}")
     fading.write_text(text)
-    result = sweep(fading, "--over", "seed=1,2", "--jobs", "1", "--out", tmp_path / "sweep")
+    result = sweep(fading, "--set", "seed=1,2", "--jobs", "1", "--out", tmp_path / "sweep")
     assert result.exit_code == 1
     assert "seed=2: not as expected: strong_isr" in result.stdout
 
@@ -96,13 +96,13 @@ def test_a_run_that_is_not_as_expected_is_named_and_ends_with_1(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--over", "seed"], "--over seed: must be PATH=VALUE,VALUE..."),
-        (["--over", "faults=[1]"], "lists and mappings have commas of their own"),
-        (["--over", "seed=1,x"], "seed: must be a whole number"),
-        (["--over", "cluster.brokrs=1"], "cluster.brokrs"),
-        (["--over", "seed=1", "--jobs", "0"], "--jobs 0: must be 1 or more"),
-        (["--over", "seed=1", "--figure", "dies.second"], "did you mean dies.seconds?"),
-        ([f"--over={part}={','.join(map(str, range(40)))}" for part in ("seed", LAG)], "too many"),
+        (["--set", "seed"], "--set seed: must be PATH=VALUE,VALUE..."),
+        (["--set", "faults=[1, 2]"], "no path has several values"),
+        (["--set", "seed=1,x"], "seed: must be a whole number"),
+        (["--set", "cluster.brokrs=1,2"], "cluster.brokrs"),
+        (["--set", "seed=1,2", "--jobs", "0"], "--jobs 0: must be 1 or more"),
+        (["--set", "seed=1,2", "--figure", "dies.second"], "did you mean dies.seconds?"),
+        ([f"--set={part}={','.join(map(str, range(40)))}" for part in ("seed", LAG)], "too many"),
     ],
     ids=["path", "list", "value", "name", "jobs", "figure", "many"],
 )

@@ -51,11 +51,13 @@ def sweep_scenario(
         str, typer.Argument(help="A scenario file, or the name of one that comes along.")
     ],
     *,
-    over: Annotated[
+    changes: Annotated[
         list[str],
         typer.Option(
-            metavar="PATH=VALUE,VALUE...",
-            help="What is exchanged; of several, each value of one meets each of the others.",
+            "--set",
+            metavar="PATH=VALUE[,VALUE...]",
+            help="Another value in all runs; of several values each has its runs, and each value "
+            "of one path meets each of the others.",
         ),
     ],
     figures: Annotated[
@@ -66,10 +68,6 @@ def sweep_scenario(
             help="What is told of each run: a number of summary.json (controller_queue_ms.p99), or "
             "how long a fault was on (roll.seconds).",
         ),
-    ] = None,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Another value in all runs."),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Of all runs.")] = None,
     trace_level: Annotated[str | None, typer.Option("--trace-level", help="Of all runs.")] = None,
@@ -87,29 +85,33 @@ def sweep_scenario(
 ) -> None:
     """Run a scenario with other values in it, and put what came of them side by side.
 
-    One figure over two values is a grid, anything else a line for each run. Every run has its own
+    One figure over two paths is a grid, anything else a line for each run. Every run has its own
     folder, for show, picture and describe. The exit status is 1 if a run failed, or a check of one
     has another verdict than the scenario expects.
 
     \b
     Examples:
-      tidegauge sweep rolling-restart --over faults.roll.batch=1,2,3 --figure roll.seconds \\
+      tidegauge sweep rolling-restart --set faults.roll.batch=1,2,3 --figure roll.seconds \\
           --figure partition_seconds_under_min_isr
       tidegauge sweep lag-and-session --figure partition_seconds_offline \\
-          --over cluster.settings.replica.lag.time.max.ms=5000,10000,30000 \\
-          --over cluster.settings.zookeeper.session.timeout.ms=6000,18000
-      tidegauge sweep isr-storm --over release=2.6,2.8 --figure controller_queue_ms.max
+          --set cluster.settings.replica.lag.time.max.ms=5000,10000,30000 \\
+          --set cluster.settings.zookeeper.session.timeout.ms=6000,18000
+      tidegauge sweep isr-storm --set release=2.6,2.8 --figure controller_queue_ms.max
     """
     from tidegauge.seed_runs import FIGURES
 
-    request = RunRequest(scenario, tuple(changes or ()), seed, trace_level, inline=True)
-    axes = [_axis(text) for text in over]
+    values = [_values(text) for text in changes]
+    fixed = tuple(text for text, each in zip(changes, values, strict=True) if len(each.values) == 1)
+    request = RunRequest(scenario, fixed, seed, trace_level, inline=True)
+    axes = [each for each in values if len(each.values) > 1]
+    if not axes:
+        fail("--set: no path has several values, such as cluster.brokers=3,6")
     chosen = [
-        tuple(f"{axis.path}={value}" for axis, value in zip(axes, values, strict=True))
-        for values in product(*(axis.values for axis in axes))
+        tuple(f"{axis.path}={value}" for axis, value in zip(axes, combination, strict=True))
+        for combination in product(*(axis.values for axis in axes))
     ]
     if len(chosen) > _MOST_RUNS:
-        fail(f"--over: {len(chosen):,} runs are too many; {_MOST_RUNS:,} are the most")
+        fail(f"--set: {len(chosen):,} runs are too many; {_MOST_RUNS:,} are the most")
     with report(as_json=as_json):
         content, ended = _sweep(request, axes, chosen, figures or list(FIGURES), jobs, out)
     if as_json:
@@ -118,12 +120,13 @@ def sweep_scenario(
         raise typer.Exit(1)
 
 
-def _axis(text: str) -> Axis:
+def _values(text: str) -> Axis:
+    """A path and its values; a list or mapping, which has commas of its own, is one."""
     path, equals, values = text.partition("=")
     if not equals or not path or not values:
-        fail(f"--over {text}: must be PATH=VALUE,VALUE..., such as cluster.brokers=3,6")
-    if "[" in values or "{" in values:
-        fail(f"--over {text}: lists and mappings have commas of their own; run them one by one")
+        fail(f"--set {text}: must be PATH=VALUE,VALUE..., such as cluster.brokers=3,6")
+    if any(mark in values for mark in "[{'\""):
+        return Axis(path, (values,))
     return Axis(path, tuple(value.strip() for value in values.split(",")))
 
 
