@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -111,3 +112,17 @@ def test_brokers_of_a_roll_are_one_fault(tmp_path: Path) -> None:
 def test_a_run_without_faults_says_so(tmp_path: Path) -> None:
     run = run_of(retold("isolated-leader", faults=[], duration="10s"), tmp_path / "run")
     assert shown(run) == "No fault began.\n"
+
+
+def test_programs_read_the_same(crash: RunFolder) -> None:
+    result = CliRunner().invoke(app, ["show", str(crash.path), "--faults", "--json"])
+    (found,) = json.loads(result.stdout)
+    (costs,) = fault_costs(crash)
+    assert costs.failover is not None
+    assert (found["fault"], found["begin_us"]) == ("crash", 30_000_000)
+    assert found["failover"]["led_us"] == costs.failover.led_us
+    assert found["sessions_ended"][0]["broker"] == 2
+    assert found["offline"]["partition_seconds"] == costs.areas["offline"].partition_seconds
+    assert found["leaders_elected"] == costs.work.leaders_elected
+    refused = CliRunner().invoke(app, ["show", str(crash.path), "--json"])
+    assert (refused.exit_code, refused.stderr) == (2, "tidegauge: --json needs --faults\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegauge.commands.story_lines import duration_text
 
@@ -35,6 +35,32 @@ def show_faults(out: Console, run: RunFolder, names: Names) -> None:
         out.print()
     if len(costs) > _TOLD:
         out.print(f"... and {len(costs) - _TOLD} more")
+
+
+def faults_for_programs(run: RunFolder, names: Names) -> list[dict[str, Any]]:
+    """The same as JSON has it; times are virtual microseconds, brokers ids."""
+    from tidegauge.history.fault_costs import fault_costs
+
+    return [
+        {
+            "fault": run.manifest["faults"][each.span.fault]["name"],
+            "kind": run.manifest["faults"][each.span.fault]["kind"],
+            "begin_us": each.span.begin_us,
+            "end_us": each.span.end_us,
+            "followed_until_us": each.until_us,
+            "sessions_ended": [
+                {"broker": names.broker_id(broker), "time_us": time_us}
+                for time_us, broker in each.sessions_ended
+            ],
+            "failover": None if each.failover is None else each.failover._asdict(),
+            **{
+                name: area._asdict() | {"over_us": None if area.over_us == -1 else area.over_us}
+                for name, area in each.areas.items()
+            },
+            **each.work._asdict(),
+        }
+        for each in fault_costs(run)
+    ]
 
 
 def _heading(run: RunFolder, costs: FaultCosts) -> str:

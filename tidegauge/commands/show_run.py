@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegauge.commands.output import console, fail
+from tidegauge.commands.output import console, fail, print_json
 from tidegauge.commands.story_lines import (
     StoryOptions,
     parse_span,
@@ -71,6 +71,9 @@ def show_run(
             help="Each row by itself; samples too, and each request if the run recorded them.",
         ),
     ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="What --faults tells, for other programs.")
+    ] = False,
     handles: Annotated[
         bool, typer.Option("--handles", help="In each line of a story, what --cause takes for it.")
     ] = False,
@@ -112,6 +115,8 @@ def show_run(
         "--zookeeper": zookeeper,
     }
     narrowed = details or handles or begin is not None or end is not None
+    if as_json and not faults:
+        fail("--json needs --faults")
     _check_options([view for view, wanted in views.items() if wanted], at is not None, narrowed)
 
     from tidegauge.history.story import Names
@@ -130,7 +135,7 @@ def show_run(
         elif controller:
             _show_controller(folder, names, at_us, options)
         elif faults:
-            _show_faults(folder, names)
+            _show_faults(folder, names, as_json=as_json)
         elif cause is not None:
             _show_cause(folder, names, cause)
         elif zookeeper:
@@ -190,10 +195,13 @@ def _show_controller(
         show_controller_at(console(), run, names, at_us)
 
 
-def _show_faults(run: RunFolder, names: Names) -> None:
-    from tidegauge.commands.fault_view import show_faults
+def _show_faults(run: RunFolder, names: Names, *, as_json: bool) -> None:
+    from tidegauge.commands.fault_view import faults_for_programs, show_faults
 
-    show_faults(console(), run, names)
+    if as_json:
+        print_json(faults_for_programs(run, names))
+    else:
+        show_faults(console(), run, names)
 
 
 def _show_cause(run: RunFolder, names: Names, handle: str) -> None:
