@@ -238,7 +238,6 @@ PLANNED = [
     (_TOPIC.replace("partitions: 2", "partitions: -2"), "topics[0].partitions"),
     (_FAULT % "pause, at: 61s, brokers: [1]", "faults[0].at"),
     (_STEP % "at: 2m, do: wait", "steps[0].at"),
-    (_LOAD % ", start: 1m", "workload.producers[0].start"),
     (_LOAD % ", clients: 1000000000", "workload.producers[0].clients"),
     (_LOAD % ", records_per_batch: 100000000", "workload.producers[0].records_per_batch"),
     (_HUGE_LOAD % "1e12", "workload.producers[0].batches_per_second"),
