@@ -318,6 +318,18 @@ def test_what_was_being_moved_goes_on_moving(small: Path, out: Path) -> None:
     assert data["steps"] == [{"at": "500ms", "do": "reassign", "partitions": [move]}]
 
 
+def test_partitions_are_assumed_to_have_as_many_replicas_as_when_all_have_moved(
+    small: Path, out: Path
+) -> None:
+    moving = "Replicas: 3,2,1\tIsr: 1,2\tAdding Replicas: 3\tRemoving Replicas: 1\n"
+    small.write_text(
+        f"\tTopic: orders\tPartition: 0\tLeader: 1\t{moving}"
+        "\tTopic: orders\tPartition: 2\tLeader: 3\tReplicas: 3,1\tIsr: 3,1\n"
+    )
+    assignment = imported(out, small)["topics"][0]["assignment"]
+    assert [len(replicas) for replicas in assignment.values()] == [3, 2, 2]
+
+
 # The file.
 
 
