@@ -134,6 +134,8 @@ def test_columns_of_kraft_are_read_whether_filled_or_not(tmp_path: Path) -> None
     [
         ("Leader: 1", "Leader: 3", "2: Leader has 3, which is not among the replicas 1,2"),
         ("Leader: 1", "Leader: one", "2: Leader must be a broker id, none or -1, not 'one'"),
+        ("Isr: 2,1", "Isr: 2\n,1", "4: has only numbers: was the line before broken in two?"),
+        ("Isr: 1,2", "Isr: 1\tRemoving Replicas: 1,2", "2: Removing Replicas has all of"),
         ("Isr: 2,1", "Isr: 2,7", "3: Isr has 7, which is not among the replicas 2,1"),
         ("Isr: 2,1", "", "3: cannot be read: it has no Isr"),
         ("Replicas: 2,1", "Replicas: 2,,1", "3: Replicas must be broker ids"),

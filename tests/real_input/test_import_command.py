@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 from pathlib import Path
@@ -174,6 +175,21 @@ def test_the_release_follows_from_the_protocol_unless_it_is_chosen(
     )
 
 
+def test_a_new_tool_prints_elr_of_brokers_with_zookeeper_too(
+    small: Path, tmp_path: Path, out: Path
+) -> None:
+    """From 3.7 on: N/A, if they do not answer DescribeTopicPartitions."""
+    server = tmp_path / "server.properties"
+    server.write_text("broker.id=1\nzookeeper.connect=zk\ninter.broker.protocol.version=2.8\n")
+    small.write_text(re.sub(r"(Isr: .*)", r"\1\tElr: N/A\tLastKnownElr: N/A", SMALL))
+    result = run(small, "--properties", server, "-o", out)
+    assert data_in(out)["release"] == "2.8.2"
+    assert "KRaft" not in result.output
+    result = run(small, "-o", out, "--force")
+    assert data_in(out)["release"] == "3.9.2"
+    assert "the dump has Elr, so the tool is of 3.7 or newer" in in_words(result)
+
+
 def test_in_the_middle_of_an_upgrade_brokers_speak_different_protocols(
     small: Path, tmp_path: Path, out: Path
 ) -> None:
@@ -273,6 +289,7 @@ def test_a_reassignment_becomes_a_step(small: Path, tmp_path: Path, out: Path) -
             '{"partitions": [{"topic": "order", "partition": 0, "replicas": [1]}]}',
             " partitions[0].topic: there is no topic order; did you mean orders?",
         ),
+        ('{"partitions": [], "\\ud800": 1}', " has a name with half of a letter in it"),
         (
             '{"partitions": [{"topic": "orders", "partition": 3, "replicas": [1]}]}',
             " partitions[0].partition: the last partition of orders is 2",
@@ -301,6 +318,18 @@ def test_what_was_being_moved_goes_on_moving(small: Path, out: Path) -> None:
     assert data["steps"] == [{"at": "500ms", "do": "reassign", "partitions": [move]}]
 
 
+def test_partitions_are_assumed_to_have_as_many_replicas_as_when_all_have_moved(
+    small: Path, out: Path
+) -> None:
+    moving = "Replicas: 3,2,1\tIsr: 1,2\tAdding Replicas: 3\tRemoving Replicas: 1\n"
+    small.write_text(
+        f"\tTopic: orders\tPartition: 0\tLeader: 1\t{moving}"
+        "\tTopic: orders\tPartition: 2\tLeader: 3\tReplicas: 3,1\tIsr: 3,1\n"
+    )
+    assignment = imported(out, small)["topics"][0]["assignment"]
+    assert [len(replicas) for replicas in assignment.values()] == [3, 2, 2]
+
+
 # The file.
 
 
@@ -319,6 +348,13 @@ def test_a_file_that_is_there_is_overwritten_only_if_asked(small: Path, out: Pat
     assert out.read_text() == "mine"
     assert imported(out, small, "--force")["name"] == "mine"
     assert sorted(file.name for file in out.parent.iterdir()) == ["describe.txt", "mine.yaml"]
+
+
+def test_a_pipe_or_a_device_is_never_replaced_by_a_file(small: Path, out: Path) -> None:
+    os.mkfifo(out)
+    refused = refusal(run(small, "-o", out, "--force"))
+    assert refused == f"{out}: is no file, but a device or a pipe"
+    assert out.is_fifo()
 
 
 def test_where_nothing_can_be_written_nothing_is(small: Path, tmp_path: Path) -> None:

@@ -105,6 +105,7 @@ def test_of_two_values_the_last_counts_and_it_is_said(tmp_path: Path) -> None:
     [
         ("# nothing\n", "has no property"),
         ("a=1\nb=\\u00g1\n", ":2: \\u needs four hexadecimal digits"),
+        ("\0b\0r\0o\0k\0e\0r", "has bytes that are 0: it must be text"),
         (f"{'a' * 300}=1", ":1: a name has more than 249 letters"),
     ],
 )
@@ -155,6 +156,26 @@ def test_secrets_and_hosts_do_not_get_into_a_scenario(tmp_path: Path) -> None:
     assert read.common == {"ssl.keystore.type": "JKS"}
     assert "could tell secrets: listener.name.sasl.scram.sasl.jaas.config, ssl.key" in told(read)
     assert "hunter2" not in told(read)
+
+
+def test_secrets_of_plug_ins_do_not_either(tmp_path: Path) -> None:
+    read = settings_of(
+        tmp_path,
+        "broker.id=1\nconfluent.basic.auth.user.info=me:hunter2\n"
+        "rsm.config.storage.azure.connection.string=AccountKey=hunter2\n"
+        "confluent.schema.registry.url=http://me:hunter2@registry:8081\nmy.url=http://a:1/b\n",
+    )
+    assert read.common == {"my.url": "http://a:1/b"}
+    assert "hunter2" not in told(read)
+
+
+def test_a_rack_that_is_filled_in_later_is_not_known(tmp_path: Path) -> None:
+    """As Strimzi writes it; all brokers would stand in one rack of that name."""
+    read = settings_of(
+        tmp_path, "broker.id=1\nbroker.rack=${STRIMZI_RACK_ID}\n", "broker.id=2\nbroker.rack=b\n"
+    )
+    assert read.racks == {"default": [1, 3], "b": [2]}
+    assert "0.properties: broker.rack is ${STRIMZI_RACK_ID}, to be filled in" in told(read)
 
 
 def test_a_setting_that_the_release_does_not_have_is_left_out(tmp_path: Path) -> None:

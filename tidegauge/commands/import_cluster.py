@@ -130,6 +130,8 @@ def _check_options(request: ImportRequest, out: Path, *, force: bool) -> None:
     try:
         if out.is_dir():
             fail(f"{out}: is a folder")
+        if out.exists() and not out.is_file():
+            fail(f"{out}: is no file, but a device or a pipe")
         if out.exists() and not force:
             fail(f"{out}: exists; --force overwrites it")
     except OSError as error:

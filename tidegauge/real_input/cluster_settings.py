@@ -7,6 +7,7 @@ for all.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,8 @@ from tidegauge.real_input.setting_values import broker_settings
 from tidegauge.simulation.scenario_cluster import DEFAULT_RACK, MOST_LOG_DIRECTORIES
 from tidegauge.simulation.scenario_settings import Value
 
+#: As operators and config providers have them: ${STRIMZI_RACK_ID}.
+_PLACEHOLDER = re.compile(r"\$\{.*\}|\$\w+")
 _PROTOCOL = "inter.broker.protocol.version"
 
 
@@ -136,9 +139,9 @@ def _same(one: Value, other: Value) -> bool:
 def _place_in_racks(
     settings: ClusterSettings, files: BrokerFiles, brokers: Collection[int]
 ) -> None:
-    rack_of = {broker: file.text("broker.rack") for broker, file in files.by_broker.items()}
+    rack_of = {broker: _rack(settings, file) for broker, file in files.by_broker.items()}
     if files.template:
-        rack_of = dict.fromkeys(brokers, files.template.text("broker.rack"))
+        rack_of = dict.fromkeys(brokers, _rack(settings, files.template))
     known = {broker: rack for broker, rack in rack_of.items() if rack}
     if not known:
         text = "no file says broker.rack: all brokers stand in one rack"
@@ -153,6 +156,15 @@ def _place_in_racks(
             f"rack of their own, {DEFAULT_RACK!r}: change `racks` if you know better"
         )
         settings.notices.append(Notice("brokers", text))
+
+
+def _rack(settings: ClusterSettings, file: ServerProperties) -> str | None:
+    rack = file.text("broker.rack")
+    if rack is None or not _PLACEHOLDER.search(rack):
+        return rack
+    text = f"{file.file.name}: broker.rack is {rack}, to be filled in when the broker starts"
+    settings.notices.append(Notice("brokers", text))
+    return None
 
 
 def _count_log_directories(settings: ClusterSettings, files: Collection[ServerProperties]) -> None:

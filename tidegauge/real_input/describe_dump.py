@@ -38,6 +38,8 @@ _LOGGED = re.compile(
     r"|\.\.\. \d+ (more|common frames)|[\w.$]+(Exception|Error)\b)"
 )
 _TOPIC_NAME = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}", re.ASCII)
+#: The end of a line that a terminal has broken between two broker ids.
+_REST_OF_IDS = re.compile(r"[\d,]+", re.ASCII)
 _NUMBER = re.compile(r"\d{1,10}", re.ASCII)
 _SETTING_NAME = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
 _MOST_ID = 2**31 - 1
@@ -83,6 +85,9 @@ class DescribeDump:
     topics: dict[str, DescribedTopic] = field(default_factory=dict)
     #: Names of all columns of any line.
     columns: set[str] = field(default_factory=set)
+    #: Whether brokers answered with Elr, filled or empty, as KRaft's alone do. N/A tells nothing:
+    #: that is what tools from 3.7 on print where nobody did.
+    has_eligible_replicas: bool = False
     notices: list[Notice] = field(default_factory=list)
 
     def error(self, line: int | None, message: str) -> InputError:
@@ -103,6 +108,8 @@ def read_describe_dump(file: Path) -> DescribeDump:
         columns = _columns(line)
         if not line.strip() or set(line.strip()) <= {"\ufeff"}:
             continue
+        if _REST_OF_IDS.fullmatch(line.strip()):
+            raise dump.error(number, "has only numbers: was the line before broken in two?")
         if _LOGGED.match(line) or not _TELLING & dict(columns).keys():
             skipped.append(f"line {number} ({_beginning(line)})")
         else:
@@ -134,6 +141,7 @@ def _add_line(dump: DescribeDump, number: int, columns: list[tuple[str, str]]) -
     if len(values) < len(columns):
         raise dump.error(number, "has a column twice")
     dump.columns |= values.keys()
+    dump.has_eligible_replicas |= values.get("Elr", "N/A") != "N/A"
     name = values.get("Topic", "")
     if not _TOPIC_NAME.fullmatch(name):
         raise dump.error(number, f"cannot be read: {name!r} is no name of a topic")
@@ -211,6 +219,8 @@ class _Line:
         if not replicas:
             raise self._error("Replicas", "at least one broker id")
         # Tools differ in whether those that come and go are among the replicas.
+        if removing and set(replicas) <= set(removing):
+            raise self.dump.error(self.number, "Removing Replicas has all of the replicas")
         everybody = tuple(dict.fromkeys((*replicas, *adding, *removing)))
         partition = DescribedPartition(
             number,

@@ -127,7 +127,8 @@ def _assume_missing_partitions(cluster: DescribedCluster) -> None:
         missing = sorted(set(range(count)) - topic.partitions.keys())
         if not missing:
             continue
-        size = len(next(iter(topic.partitions.values())).replicas)
+        first = next(iter(topic.partitions.values()))
+        size = len(set(first.replicas).difference(first.removing))
         for number in missing:
             replicas = _dealt(up or cluster.brokers, number, size)
             leader = replicas[0] if up else None

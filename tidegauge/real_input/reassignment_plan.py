@@ -45,6 +45,8 @@ def read_reassignment_plan(
         problem = problems_in(error, data)[0]
         where = f"{path_text(problem.path)}: " if problem.path else ""
         raise input_error(file, None, f"{where}{problem.message}") from error
+    except UnicodeEncodeError as error:
+        raise input_error(file, None, "has a name with half of a letter in it") from error
     moves = []
     for place, move in enumerate(step.partitions):
         for message in _strangers(move, partition_counts, brokers):

@@ -41,7 +41,7 @@ def choose_release(wanted: str | None, files: BrokerFiles, dump: DescribeDump) -
         InputError: there is no such release, or a broker speaks a protocol that it does not know.
     """
     newest = str(all_releases()[-1])
-    is_kraft = files.are_of_kraft() or "Elr" in dump.columns
+    is_kraft = files.are_of_kraft() or dump.has_eligible_replicas
     said = {} if is_kraft else _protocols(files)
     chosen = ChosenRelease(_parsed(wanted or DEFAULT_RELEASE))
     if is_kraft:
@@ -91,6 +91,8 @@ def _hinted(
         return oldest, f"the oldest there is; inter.broker.protocol.version is {protocol}"
     if "TopicId" in dump.columns:
         return newest, "the dump has TopicId, so brokers are of 2.8 or newer"
+    if "Elr" in dump.columns:
+        return newest, "the dump has Elr, so the tool is of 3.7 or newer"
     return _parsed(DEFAULT_RELEASE), "the default, since no file says inter.broker.protocol.version"
 
 

@@ -84,6 +84,8 @@ def read_server_properties(file: Path) -> ServerProperties:
     read = ServerProperties(file)
     # What Java takes such a file for, so that any byte is a letter.
     text = read_bytes(file).decode("latin-1").removeprefix(_MARK)
+    if "\0" in text:
+        raise input_error(file, None, "has bytes that are 0: it must be text, and not in UTF-16")
     for line, content in _logical_lines(text):
         match = _ENTRY.fullmatch(content)
         assert match is not None

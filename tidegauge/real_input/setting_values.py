@@ -24,9 +24,11 @@ from tidegauge.simulation.scenario_settings import (
 # As ConfigDef.Type.PASSWORD has it, and what plug-ins call theirs.
 _SECRET = re.compile(
     r"password|secret|credential|jaas|license|certificate\.chain$|truststore\.certificates$"
-    r"|\.key$|token$",
+    r"|\.key$|token$|passphrase|user\.info$|connection\.string$",
     re.IGNORECASE,
 )
+#: A user in an address, most often with a password.
+_USER_IN_ADDRESS = re.compile(r"://[^/\s]*@")
 #: Where clients find a broker. Here they know.
 _ADDRESSES = {
     *("listeners", "advertised.listeners", "host.name", "port", "controller.quorum.voters"),
@@ -74,7 +76,7 @@ def _taken(
     for name, written in properties.items():
         if name in _SAID_ELSEWHERE:
             continue
-        reason = _why_left_out(name)
+        reason = _why_left_out(name, written.text)
         if reason:
             left_out.setdefault(reason, []).append(name)
             continue
@@ -92,8 +94,8 @@ def _taken(
     return TakenSettings(values, notices)
 
 
-def _why_left_out(name: str) -> str | None:
-    if _SECRET.search(name):
+def _why_left_out(name: str, value: str) -> str | None:
+    if _SECRET.search(name) or _USER_IN_ADDRESS.search(value):
         return "they could tell secrets"
     return "a scenario has no hosts" if name in _ADDRESSES else None
 
