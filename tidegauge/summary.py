@@ -12,6 +12,7 @@ figure                               meaning
                                      phase: by (partition, leader epoch, offset), whatever acks
 ``..._lost_permitted``               ... of these, those that acks, an unclean election or a loss
                                      of power before a flush explains
+``records_lost_by_partition``        which partitions have lost them, those with most first
 ``records_acknowledged_unavailable`` acknowledged, of partitions that nobody leads then
 ``partition_seconds_offline``        ZooKeeper names no leader, or one that is not registered
 ``..._not_accepting``                nobody who runs leads in the epoch that ZooKeeper names
@@ -41,6 +42,7 @@ import numpy as np
 from tidegauge.engine import LoopFigures
 from tidegauge.group_counts import GroupCounts
 from tidegauge.liveness import Liveness
+from tidegauge.replication.records import column
 from tidegauge.row_stream import RowStream
 from tidegauge.simulation.checks import CHECKS, LIVENESS
 from tidegauge.simulation.checks.state import BY_LOSS_OF_POWER, PERMITS, RowPlace
@@ -80,9 +82,20 @@ def summary_of(
         "checks": verdicts(plan, stream, liveness),
         "liveness": _liveness_part(liveness),
         **figures_of(stream),
+        "records_lost_by_partition": _lost_by_partition(plan, stream),
         **counted_by_processes(counted),
         "produce_ms": _produce_latencies(plan, counted),
         "settings_not_modelled": plan.scenario.settings_not_modelled(),
+    }
+
+
+def _lost_by_partition(plan: ClusterPlan, stream: RowStream) -> dict[str, int]:
+    """The partitions that have lost acknowledged records, those with most first."""
+    lost = column(stream.history.partitions, "records_lost")
+    return {
+        f"{plan.partitions[number].topic}-{plan.partitions[number].number}": int(lost[number])
+        for number in np.argsort(-lost, kind="stable").tolist()
+        if lost[number] > 0
     }
 
 

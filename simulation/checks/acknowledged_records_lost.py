@@ -77,6 +77,7 @@ def count_lost(history: History, partition: int) -> None:
         )
         if count > 0:
             facts.records_lost += count
+            known.records_lost += count
             _note_loss(history, partition, promised, count)
 
 

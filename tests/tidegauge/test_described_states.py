@@ -195,3 +195,9 @@ def test_eligible_leader_replicas_stand_in_for_an_empty_isr(tmp_path: Path) -> N
     assert [leader_and_isr(0, partition) for partition in (0, 1)] == [(None, []), (None, [])]
     assert leader_and_isr(8 * SECOND, 0) == (1, [1, 3])
     assert leader_and_isr(8 * SECOND, 1) == (None, [])
+
+
+def test_after_the_end_there_is_nothing_to_describe(run: RunFolder) -> None:
+    result = CliRunner().invoke(app, ["describe", str(run.path), "--at", "99h"])
+    assert result.exit_code == 2
+    assert "--at 99h: the run ends at 10." in result.stderr

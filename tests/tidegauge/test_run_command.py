@@ -209,7 +209,7 @@ MECHANISM_10 = "10-truncation-to-high-watermark"
 def test_a_scenario_of_data_loss_that_expects_it_ends_well(tmp_path: Path) -> None:
     result = run(MECHANISM_10, "--inline", "--out", tmp_path / "run")
     assert result.exit_code == 0, result.output
-    assert "acknowledged_records_lost  false, in 1 partition(s); first story-0" in result.output
+    assert "acknowledged_records_lost  BROKEN in 1 partition(s); first story-0" in result.output
 
 
 def test_a_verdict_that_nobody_expected_is_told_with_its_story(tmp_path: Path) -> None:

@@ -126,3 +126,23 @@ def test_programs_read_the_same(crash: RunFolder) -> None:
     assert found["leaders_elected"] == costs.work.leaders_elected
     refused = CliRunner().invoke(app, ["show", str(crash.path), "--json"])
     assert (refused.exit_code, refused.stderr) == (2, "tidegauge: --json needs --faults\n")
+
+
+def test_lost_records_are_told_where_people_look(tmp_path: Path) -> None:
+    """129 records that a leader without a session acknowledged with acks=1 are not in any log."""
+    cut = as_written("isolated-leader")["faults"][0] | {"between": [[1], ["zookeeper", 4]]}
+    run = run_of(retold("isolated-leader", faults=[cut]), tmp_path / "run")
+    lost = summary_of(run)["records_acknowledged_lost"]
+    assert summary_of(run)["records_lost_by_partition"] == {"orders-0": lost}
+    assert lost > 100
+    shown = CliRunner().invoke(app, ["show", str(run.path), "--partition", "orders-0"])
+    assert f"{lost:,} acknowledged record(s) of it are lost." in shown.stdout
+    # Thousands of retries are one line each.
+    refusals = [line for line in shown.stdout.splitlines() if "refuses PRODUCE" in line]
+    assert 0 < len(refusals) < 30
+
+
+def test_a_broker_that_runs_is_up(crash: RunFolder) -> None:
+    """Samples of its gauges say nothing about that."""
+    result = CliRunner().invoke(app, ["show", str(crash.path), "--broker", "1", "--at", "60s"])
+    assert result.stdout.startswith("Broker 1 at 60.000s: up since ")

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from tidegauge.history.story import Names
     from tidegauge.run_folder import RunFolder
 
+#: The check that counts records.
+_LOSS = "acknowledged_records_lost"
+
 #: How many causes of the first event are told.
 _CAUSES = 8
 
@@ -26,7 +29,10 @@ def show_verdicts(out: Console, run: RunFolder) -> list[str]:
     width = max(len(name) for name in checks)
     for name, found in checks.items():
         style = "" if found["as_expected"] else "bold red"
-        out.print(f"check {name:{width}}  {_verdict_text(found, names)}", style=style)
+        text = _verdict_text(found, names)
+        if name == _LOSS and found["verdict"] is True:
+            text += _permitted_loss(run.summary)
+        out.print(f"check {name:{width}}  {text}", style=style, soft_wrap=True)
     for reason in (run.summary["liveness"] or {}).get("reasons", []):
         out.print(f"  after the liveness phase {reason}")
     unexpected = [name for name, found in checks.items() if not found["as_expected"]]
@@ -36,12 +42,16 @@ def show_verdicts(out: Console, run: RunFolder) -> list[str]:
 
 
 def _verdict_text(found: dict[str, Any], names: Names) -> str:
-    verdict = found["verdict"]
-    text = verdict if isinstance(verdict, str) else str(verdict).lower()
-    if found["broken"]:
-        text += f", in {found['broken']} partition(s)"
-    if found["permitted"]:
-        text += f", in {found['permitted']} partition(s) permitted by {found['permitted_by']}"
+    text = "holds" if found["verdict"] is True else found["verdict"]
+    if found["verdict"] is False:
+        parts = []
+        if found["broken"]:
+            parts.append(f"BROKEN in {found['broken']} partition(s)")
+        if found["permitted"]:
+            parts.append(
+                f"given up in {found['permitted']} partition(s) by {found['permitted_by']}"
+            )
+        text = ", ".join(parts) or "BROKEN"
     first = found["first_event"]
     if first is not None:
         text += (
@@ -49,8 +59,20 @@ def _verdict_text(found: dict[str, Any], names: Names) -> str:
             f"{first['process']}:{first['sequence']}"
         )
     if not found["as_expected"]:
-        text += f"; expected: {str(found['expected']).lower()}"
+        expected = {True: "that it holds", False: "that it is broken"}
+        text += f"; expected: {expected.get(found['expected'], found['expected'])}"
     return text
+
+
+def _permitted_loss(summary: dict[str, Any]) -> str:
+    """What was lost all the same, since somebody has chosen so."""
+    lost = summary["records_acknowledged_lost_permitted"]
+    if not lost:
+        return ""
+    return (
+        f" but for {lost:,} record(s) that settings give up: acks=1, an unclean election, or a "
+        "loss of power before a flush"
+    )
 
 
 def _tell_first_event(

@@ -87,15 +87,29 @@ def _scenes(folder: Path) -> Iterator[Scene]:
         ("run", scenario, "--inline", "--set", f"faults={_RACK}", "--out", rack),
     )
     yield Scene("How many partitions refuse writes or are offline, and when:", ("picture", rack))
+    worst = _worst_partition(folder / "rack")
     yield Scene(
-        "One partition of it, replica by replica:",
-        ("picture", rack, "--partition", "payments-1"),
+        "The partition that has lost most of what was acknowledged, replica by replica:",
+        ("picture", rack, "--partition", worst, "--from", "80s", "--to", "260s"),
+    )
+    yield Scene(
+        "How it came to that:",
+        ("show", rack, "--partition", worst, "--from", "85s", "--to", "240s"),
     )
     yield Scene("What each fault has cost:", ("show", rack, "--faults"))
     yield Scene(
         "The cluster in the middle of it, as kafka-topics.sh would print it:",
         ("describe", rack, "--at", "150s", "--topic", "payments", "--under-replicated-partitions"),
     )
+
+
+def _worst_partition(run: Path) -> str:
+    """The partition that has lost most records, or any."""
+    from tidegauge.run_folder import RunFolder
+
+    folder = RunFolder(run)
+    assert folder.summary is not None
+    return next(iter(folder.summary["records_lost_by_partition"]), "payments-1")
 
 
 def _perform(words: tuple[str, ...]) -> None:

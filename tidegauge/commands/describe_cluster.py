@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegauge.commands.output import fail
-from tidegauge.commands.story_lines import parse_time, print_notes
+from tidegauge.commands.story_lines import moment_of, print_notes
 
 if TYPE_CHECKING:
     from tidegauge.history.topic_description import PartitionDescription, TopicDescription
@@ -73,7 +73,7 @@ def describe_cluster(
     try:
         folder = RunFolder(run)
         print_notes(folder)
-        topics = describe_topics(folder, None if at is None else parse_time("--at", at))
+        topics = describe_topics(folder, None if at is None else moment_of(folder, at))
     except ValueError as error:
         fail(str(error))
     if topic is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tidegauge.commands.story_lines import (
@@ -17,8 +17,11 @@ from tidegauge.commands.story_lines import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tidegauge.history.moments import Moment
     from tidegauge.history.story import Names
-    from tidegauge.run_folder import RunFolder
+    from tidegauge.run_folder import RunFolder, TraceRow
+
+_REFUSED = "request_refused"
 
 #: How many near names are offered.
 NEAREST = 3
@@ -87,15 +90,41 @@ def partition_story(
     """
     from tidegauge.history.moments import moments
     from tidegauge.history.partition_history import history
-    from tidegauge.history.story import told
+    from tidegauge.history.story import time_text, told
+
+    def words(moment: Moment, names: Names) -> str:
+        first, last = moment[0], moment[-1]
+        more = ""
+        if first.kind == _REFUSED and len(moment) > 1:
+            more = f"; {len(moment) - 1:,} more like it until {time_text(last['time_us'])}"
+        return told(first, names) + more
 
     rows = history(run, partition, details=options.details)
-    return [
-        moment_line(moment, run, names, lambda told_rows, names: told(told_rows[0], names))
-        for moment in moments(
-            (row for row in rows if row["time_us"] in options.span), one_by_one=True
-        )
-    ]
+    found = moments((row for row in rows if row["time_us"] in options.span), one_by_one=True)
+    if not options.details:
+        found = list(_with_refusals_together(found))
+    return [moment_line(moment, run, names, words) for moment in found]
+
+
+def _with_refusals_together(moments: Iterable[Moment]) -> Iterator[Moment]:
+    """Refusals of the same that follow each other are one moment: retries, by the thousand."""
+    last: Moment | None = None
+    for moment in moments:
+        if last is not None and _what_is_refused(last[0]) == _what_is_refused(moment[0]):
+            last = [*last, *moment]
+            continue
+        if last is not None:
+            yield last
+        last = moment
+    if last is not None:
+        yield last
+
+
+def _what_is_refused(row: TraceRow) -> tuple[int, ...] | int:
+    """What refusals have in common that are told together; of any other row nothing has."""
+    if row.kind != _REFUSED:
+        return id(row)
+    return (row["process"], row["request_kind"], row["error"])
 
 
 def _show_state(out: Console, run: RunFolder, names: Names, partition: int, span: Span) -> None:
@@ -118,7 +147,11 @@ def _show_state(out: Console, run: RunFolder, names: Names, partition: int, span
         style="bold",
         soft_wrap=True,
     )
-    out.print(f"({when}{'' if state is None else f', in leader epoch {state.leader_epoch}'})\n")
+    out.print(f"({when}{'' if state is None else f', in leader epoch {state.leader_epoch}'})")
+    lost = ((run.summary or {}).get("records_lost_by_partition") or {}).get(f"{topic}-{number}")
+    if lost:
+        out.print(f"{lost:,} acknowledged record(s) of it are lost.", style="bold red")
+    out.print()
 
 
 def listed(brokers: Iterable[int | None]) -> str:

@@ -10,8 +10,8 @@ import typer
 from tidegauge.commands.output import console, fail, print_json
 from tidegauge.commands.story_lines import (
     StoryOptions,
+    moment_of,
     parse_span,
-    parse_time,
     print_notes,
     when_text,
 )
@@ -126,7 +126,7 @@ def show_run(
         folder = RunFolder(run)
         names = Names(folder.manifest)
         print_notes(folder)
-        at_us = None if at is None else parse_time("--at", at)
+        at_us = None if at is None else moment_of(folder, at)
         options = StoryOptions(parse_span(begin, end), details, handles)
         if partition is not None:
             _show_partition(folder, names, partition, options)

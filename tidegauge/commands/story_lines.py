@@ -154,6 +154,28 @@ def duration_text(duration_us: int) -> str:
     return f"{duration_us / _SECOND_US:.2f} s"
 
 
+def moment_of(run: RunFolder, text: str) -> int:
+    """The virtual time that ``--at`` names, in microseconds.
+
+    Raises:
+        ValueError: it is no time, or the run was over by then.
+        TraceError: a trace file is damaged.
+    """
+    from tidegauge.history.run_comparison import last_time_us
+    from tidegauge.history.story import time_text
+    from tidegauge.simulation.durations import parse_duration
+
+    at_us = parse_time("--at", text)
+    duration = run.manifest.get("scenario", {}).get("duration")
+    if run.summary is None or duration is None:
+        return at_us
+    # The last thing that happened may be long before the end, or in the liveness phase behind it.
+    end_us = max(last_time_us(run), parse_duration(duration))
+    if at_us > end_us:
+        raise ValueError(f"--at {text}: the run ends at {time_text(end_us)}")
+    return at_us
+
+
 def print_notes(run: RunFolder) -> None:
     """Say what the trace may lack."""
     if run.summary is None:

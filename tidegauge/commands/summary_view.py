@@ -6,6 +6,9 @@ from typing import Any
 
 import typer
 
+#: From here on it is seconds.
+_LONG_MS = 1_000
+
 #: So many settings are listed that make no difference.
 _LISTED = 5
 
@@ -41,10 +44,14 @@ def show_summary(summary: dict[str, Any]) -> None:
         f"{summary['unclean_elections']} of them uncleanly; brokers started: {summary['starts']} "
         "times"
     )
+    _show_losses(summary["records_lost_by_partition"])
     for name, latency in summary["produce_ms"].items():
+        p50, p99, longest = (_about(latency[word]) for word in ("p50", "p99", "max"))
         typer.echo(
-            f"batches of {name}: acknowledged after {latency['p50']:,.1f} ms (P50), "
-            f"{latency['p99']:,.1f} ms (P99), {latency['max']:,.1f} ms at most"
+            f"batches of {name}: acknowledged within {p50} (half of them), {p99} (P99), "
+            f"{longest} (all)"
+            if latency["max"]
+            else f"batches of {name}: none acknowledged"
         )
     not_modelled = summary["settings_not_modelled"]
     if not_modelled:
@@ -54,6 +61,22 @@ def show_summary(summary: dict[str, Any]) -> None:
         if len(not_modelled) > _LISTED:
             typer.echo(f"  ... and {len(not_modelled) - _LISTED} more: see summary.json")
     typer.echo(f"trace_sha256 {summary['trace_sha256']}")
+
+
+def _show_losses(lost: dict[str, int]) -> None:
+    """Where acknowledged records were lost."""
+    if not lost:
+        return
+    named = ", ".join(f"{name} {count:,}" for name, count in list(lost.items())[:_LISTED])
+    more = f" and {len(lost) - _LISTED:,} more" if len(lost) > _LISTED else ""
+    typer.echo(f"acknowledged records lost of: {named}{more}")
+    typer.echo(f"  how that came: tidegauge show DIR --partition {next(iter(lost))}")
+
+
+def _about(milliseconds: float) -> str:
+    """Two digits, since more are not known; in seconds if it is long."""
+    value, unit = (milliseconds, "ms") if milliseconds < _LONG_MS else (milliseconds / 1000, "s")
+    return f"{float(f'{value:.2g}'):,g} {unit}"
 
 
 def _show_groups(summary: dict[str, Any]) -> None:

@@ -208,12 +208,14 @@ def _run_all(requests: Sequence[RunRequest], jobs: int, out: Path) -> list[Ended
 
 def _check_figures(figures: Sequence[str], ended: Sequence[EndedRun]) -> None:
     """Fail if a figure is one of no run."""
-    from tidegauge.simulation.scenario_errors import did_you_mean
+    from difflib import get_close_matches
 
     known = {name for each in ended for name in each.figures}
     for name in figures:
         if known and name not in known:
-            fail(f"--figure {name}: no run has such a number; {did_you_mean(name, known)}")
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "summary.json has their names"
+            fail(f"--figure {name}: no run has such a number; {hint}")
 
 
 def _show(
