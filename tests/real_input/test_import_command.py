@@ -454,3 +454,16 @@ def test_a_scenario_can_be_made_short_without_a_change_to_its_clients(
     assert again.exit_code == 0, again.output
     said = CliRunner().invoke(app, ["validate", str(out), "--set", "duration=1s"])
     assert "NEVER BEGINS in so short a run" in said.output
+
+
+def test_another_file_in_the_place_of_properties_is_noticed(
+    small: Path, tmp_path: Path, out: Path
+) -> None:
+    rates = tmp_path / "rates.csv"
+    rates.write_text("topic,messages_per_second,bytes_per_second\norders.v2,10,100\n")
+    result = CliRunner().invoke(
+        app, ["import", str(small), "--properties", str(rates), "-o", str(out)]
+    )
+    assert result.exit_code == 2
+    assert result.stderr == f"tidegauge: {rates}: has no setting of a broker\n"
+    assert not out.exists()

@@ -133,7 +133,11 @@ def _area(area: Area, begin_us: int) -> str:
     over = "still so at the end"
     if area.over_us is not None:
         over = f"over {duration_text(area.over_us - begin_us)} after it began"
-    return f"{area.partition_seconds:,.1f} partition-seconds, {area.most_at_once:,} at once; {over}"
+    before = f", {area.before:,} of them before it began" if area.before else ""
+    return (
+        f"{area.partition_seconds:,.1f} partition-seconds, {area.most_at_once:,} at once{before}; "
+        f"{over}"
+    )
 
 
 def _work_lines(work: WorkDone) -> Iterator[tuple[str, str]]:

@@ -48,6 +48,8 @@ class Area(NamedTuple):
 
     partition_seconds: float
     most_at_once: int
+    #: How many there were already when the fault began.
+    before: int
     #: From when on there were none any more, None: to the end there were; -1: there never were.
     over_us: int | None
 
@@ -183,7 +185,8 @@ def _area(history: ClusterHistory, name: str, begin_us: int, until_us: int) -> A
     first = int(np.searchsorted(history.times_us, begin_us, side="right")) - 1
     last = int(np.searchsorted(history.times_us, until_us, side="left"))
     if last <= max(first, 0):
-        return Area(0.0, 0, -1)
+        return Area(0.0, 0, 0, -1)
+    earlier = int(np.searchsorted(history.times_us, begin_us, side="left")) - 1
     times_us = np.clip(history.times_us[max(first, 0) : last], begin_us, until_us)
     inside = counts[max(first, 0) : last]
     lasted_us = np.diff(np.append(times_us, until_us))
@@ -192,7 +195,12 @@ def _area(history: ClusterHistory, name: str, begin_us: int, until_us: int) -> A
     if len(bad):
         behind = int(bad[-1]) + 1
         over_us = int(times_us[behind]) if behind < len(times_us) else None
-    return Area(float((inside * lasted_us).sum()) / 1e6, int(inside.max()), over_us)
+    return Area(
+        float((inside * lasted_us).sum()) / 1e6,
+        int(inside.max()),
+        int(counts[earlier]) if earlier >= 0 else 0,
+        over_us,
+    )
 
 
 def _work(run: RunFolder, period: _Period) -> WorkDone:

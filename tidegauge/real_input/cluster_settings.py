@@ -23,6 +23,9 @@ from tidegauge.simulation.scenario_settings import Value
 _PLACEHOLDER = re.compile(r"\$\{.*\}|\$\w+")
 _PROTOCOL = "inter.broker.protocol.version"
 
+#: As settings of brokers are written; what has none of them is some other file.
+_SETTING = re.compile(r"[\w-]+(\.[\w-]+)+")
+
 
 @dataclass
 class BrokerFiles:
@@ -82,6 +85,8 @@ def broker_files(files: Sequence[ServerProperties]) -> BrokerFiles:
             continue
         broker = file.broker_id()
         if broker is None:
+            if not any(_SETTING.fullmatch(name) for name in file.properties):
+                raise input_error(file.file, None, "has no setting of a broker")
             if len(files) > 1:
                 message = "names no broker (broker.id or node.id), so nobody knows whose it is"
                 raise input_error(file.file, None, message)
