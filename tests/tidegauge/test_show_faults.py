@@ -146,3 +146,23 @@ def test_a_broker_that_runs_is_up(crash: RunFolder) -> None:
     """Samples of its gauges say nothing about that."""
     result = CliRunner().invoke(app, ["show", str(crash.path), "--broker", "1", "--at", "60s"])
     assert result.stdout.startswith("Broker 1 at 60.000s: up since ")
+
+
+def test_a_partition_says_when_nobody_led_it_and_what_was_on_then(crash: RunFolder) -> None:
+    """From the death on, not from when ZooKeeper heard of it."""
+    led = [
+        number
+        for number, each in enumerate(crash.manifest["partitions"])
+        if each["replicas"][0] == 2
+    ]
+    partition = f"orders-{crash.manifest['partitions'][led[0]]['partition']}"
+    said = CliRunner().invoke(app, ["show", str(crash.path), "--partition", partition]).stdout
+    (line,) = [line for line in said.splitlines() if line.startswith("Nobody who is up")]
+    assert line.startswith("Nobody who is up led it from 30.000s to 4")
+    assert line.endswith("; on when that began: crash 'crash'.")
+    other = f"orders-{next(n for n in range(200) if n not in led)}"
+    assert "Nobody who is up" not in shown_partition(crash, other)
+
+
+def shown_partition(run: RunFolder, name: str) -> str:
+    return CliRunner().invoke(app, ["show", str(run.path), "--partition", name]).stdout

@@ -151,7 +151,30 @@ def _show_state(out: Console, run: RunFolder, names: Names, partition: int, span
     lost = ((run.summary or {}).get("records_lost_by_partition") or {}).get(f"{topic}-{number}")
     if lost:
         out.print(f"{lost:,} acknowledged record(s) of it are lost.", style="bold red")
+    for line in _leaderless_lines(run, names, partition):
+        out.print(line, style="red", soft_wrap=True)
     out.print()
+
+
+def _leaderless_lines(run: RunFolder, names: Names, partition: int) -> Iterator[str]:
+    """When nobody led it, and which faults were on when that began."""
+    from tidegauge.history.fault_spans import fault_spans
+    from tidegauge.history.replica_history import replica_times, times_without_leader
+    from tidegauge.history.story import time_text
+
+    spans = fault_spans(run)
+    without = times_without_leader(replica_times(run, names, partition))
+    for begin_us, end_us in without[:NEAREST]:
+        on = [
+            names.fault(span.fault)
+            for span in spans
+            if span.begin_us <= begin_us and (span.end_us is None or begin_us <= span.end_us)
+        ]
+        until = "the end" if end_us is None else time_text(end_us)
+        faults = f"; on when that began: {', '.join(on)}" if on else ""
+        yield f"Nobody who is up led it from {time_text(begin_us)} to {until}{faults}."
+    if len(without) > NEAREST:
+        yield f"... and {len(without) - NEAREST} times more."
 
 
 def listed(brokers: Iterable[int | None]) -> str:

@@ -5,7 +5,7 @@ Who leads and who is in sync is what ZooKeeper holds. Whether a broker is up, it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -79,6 +79,22 @@ def replica_times(run: RunFolder, names: Names, partition: int) -> list[ReplicaT
                 replica.times_us.append(row["time_us"])
                 replica.standings.append(standing)
     return replicas
+
+
+def times_without_leader(replicas: Sequence[ReplicaTimes]) -> list[tuple[int, int | None]]:
+    """From when to when nobody who is up led a partition that had a leader; None: for good."""
+    changes = sorted({time_us for replica in replicas for time_us in replica.times_us})
+    found: list[tuple[int, int | None]] = []
+    was_led, since_us = False, None
+    for time_us in changes:
+        is_led = any(replica.at(time_us) is Standing.LEADER for replica in replicas)
+        if was_led and not is_led and since_us is None:
+            since_us = time_us
+        elif is_led and since_us is not None:
+            found.append((since_us, time_us))
+            since_us = None
+        was_led = was_led or is_led
+    return found if since_us is None else [*found, (since_us, None)]
 
 
 def sampled_ends(
