@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tidegauge.run_folder import RunFolder, TraceRow
 
 _REFUSED = "request_refused"
+#: How many times without a leader are told before a story.
+_LEADERLESS = 5
 
 #: How many near names are offered.
 NEAREST = 3
@@ -164,7 +166,7 @@ def _leaderless_lines(run: RunFolder, names: Names, partition: int) -> Iterator[
 
     spans = fault_spans(run)
     without = times_without_leader(replica_times(run, names, partition))
-    for begin_us, end_us in without[:NEAREST]:
+    for begin_us, end_us in without[:_LEADERLESS]:
         on = [
             names.fault(span.fault)
             for span in spans
@@ -173,8 +175,8 @@ def _leaderless_lines(run: RunFolder, names: Names, partition: int) -> Iterator[
         until = "the end" if end_us is None else time_text(end_us)
         faults = f"; on when that began: {', '.join(on)}" if on else ""
         yield f"Nobody who is up led it from {time_text(begin_us)} to {until}{faults}."
-    if len(without) > NEAREST:
-        yield f"... and {len(without) - NEAREST} times more."
+    if len(without) > _LEADERLESS:
+        yield f"... and {len(without) - _LEADERLESS} times more."
 
 
 def listed(brokers: Iterable[int | None]) -> str:
