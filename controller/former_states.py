@@ -12,13 +12,12 @@ for the ISR before a controller is elected: else nobody could lead such a partit
 from __future__ import annotations
 
 from tidegauge.controller.state import ControlPlane
-from tidegauge.controller.znodes import delete_znode
+from tidegauge.controller.znodes import delete_znode, write_znode_row
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.row_kinds import FORMER_WRITER, ZNODE_CREATED, ZNODE_SET
-from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import CONTROLLER_ZNODE, Topology
 
 #: The session of the former controller; those of this run are counted from 1.
@@ -36,7 +35,7 @@ def restore_former_states(kernel: Kernel, plane: ControlPlane, zookeeper: int) -
         node.broker = NONE
         if znode == CONTROLLER_ZNODE:
             node.session = _FORMER_SESSION
-        _write_row(kernel, plane, zookeeper, znode, ZNODE_CREATED)
+        write_znode_row(kernel, plane, zookeeper, FORMER_WRITER, znode, ZNODE_CREATED)
 
 
 @inner_rule
@@ -52,21 +51,6 @@ def end_former_session(
         if state.was_there and state.isr == EMPTY and state.elr != EMPTY:
             state.isr = state.elr
             state.version += 1
-            _write_row(kernel, plane, zookeeper, znode, ZNODE_SET)
+            write_znode_row(kernel, plane, zookeeper, FORMER_WRITER, znode, ZNODE_SET)
     now_us = kernel.context[0].time_us
     delete_znode(kernel, topology, plane, zookeeper, CONTROLLER_ZNODE, UNDEFINED, now_us)
-
-
-@inner_rule
-def _write_row(kernel: Kernel, plane: ControlPlane, zookeeper: int, znode: int, kind: int) -> None:
-    """Write down what a znode holds; the last value is of its kind of row."""
-    node = plane.znodes[znode]
-    written = new_row(kernel, zookeeper, kind)
-    written.values[0] = znode
-    written.values[1] = FORMER_WRITER
-    written.values[2] = node.leader
-    written.values[3] = node.leader_epoch
-    written.values[4] = node.controller_epoch
-    written.values[5] = node.isr
-    written.values[6] = node.sequence_number if kind == ZNODE_CREATED else node.version
-    write_canonical(kernel, written)

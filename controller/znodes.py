@@ -14,7 +14,7 @@ from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import ZK_WATCH
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import ZNODE_DELETED
+from tidegauge.simulation.row_kinds import ZNODE_CREATED, ZNODE_DELETED
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
@@ -247,6 +247,23 @@ def _free_notification(kernel: Kernel, plane: ControlPlane, znode: int) -> None:
     _free_chain(kernel, node)
     node.next = ensemble.free_notification
     ensemble.free_notification = znode
+
+
+@inner_rule
+def write_znode_row(
+    kernel: Kernel, plane: ControlPlane, zookeeper: int, writer: int, znode: int, kind: int
+) -> None:
+    """Write down what a znode holds after a write; the last value is of its kind of row."""
+    node = plane.znodes[znode]
+    written = new_row(kernel, zookeeper, kind)
+    written.values[0] = znode
+    written.values[1] = writer
+    written.values[2] = node.leader
+    written.values[3] = node.leader_epoch
+    written.values[4] = node.controller_epoch
+    written.values[5] = node.isr
+    written.values[6] = node.sequence_number if kind == ZNODE_CREATED else node.version
+    write_canonical(kernel, written)
 
 
 @inner_rule

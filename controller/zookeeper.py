@@ -39,6 +39,7 @@ from tidegauge.controller.znodes import (
     number_log_dir_event,
     parent_of,
     replace_chain,
+    write_znode_row,
 )
 from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
@@ -71,7 +72,6 @@ from tidegauge.simulation.kinds import (
 )
 from tidegauge.simulation.links import send
 from tidegauge.simulation.row_kinds import ZNODE_CREATED, ZNODE_SET
-from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     CONTROLLER_EPOCH_ZNODE,
@@ -276,31 +276,23 @@ def _create_controller(
         # The first controller of a cluster makes it before: with epoch 0.
         epoch.exists = True
         epoch.version = 0
-        _write_znode_row(kernel, plane, request, CONTROLLER_EPOCH_ZNODE, ZNODE_CREATED)
+        write_znode_row(
+            kernel,
+            plane,
+            request.destination,
+            request.broker,
+            CONTROLLER_EPOCH_ZNODE,
+            ZNODE_CREATED,
+        )
     kernel.items[request.first_item].controller_epoch = 0
     _create(kernel, topology, plane, request, answer, departure_us)
     plane.ensemble[0].zxid += 1
     epoch.controller_epoch = controller_epoch
     epoch.version += 1
     answer.version = epoch.version
-    _write_znode_row(kernel, plane, request, CONTROLLER_EPOCH_ZNODE, ZNODE_SET)
-
-
-@inner_rule
-def _write_znode_row(
-    kernel: Kernel, plane: ControlPlane, request: Event, znode: int, kind: int
-) -> None:
-    """Write down what a znode holds after a write; the last value is of its kind of row."""
-    node = plane.znodes[znode]
-    written = new_row(kernel, request.destination, kind)
-    written.values[0] = znode
-    written.values[1] = request.broker
-    written.values[2] = node.leader
-    written.values[3] = node.leader_epoch
-    written.values[4] = node.controller_epoch
-    written.values[5] = node.isr
-    written.values[6] = node.sequence_number if kind == ZNODE_CREATED else node.version
-    write_canonical(kernel, written)
+    write_znode_row(
+        kernel, plane, request.destination, request.broker, CONTROLLER_EPOCH_ZNODE, ZNODE_SET
+    )
 
 
 @inner_rule
@@ -388,13 +380,13 @@ def _create(
     _take_data(kernel, node, request)
     answer.offset = node.created_zxid
     answer.version = 0
-    _write_znode_row(kernel, plane, request, znode, ZNODE_CREATED)
+    write_znode_row(kernel, plane, request.destination, request.broker, znode, ZNODE_CREATED)
     parent = parent_of(topology, znode)
     if parent == TOPICS_ZNODE:
         begin_assignments(topology, plane, znode - topic_znode(topology, _FIRST_TOPIC))
     if parent == BROKER_IDS_ZNODE and request.count == 1:
         node.version = 1
-        _write_znode_row(kernel, plane, request, znode, ZNODE_SET)
+        write_znode_row(kernel, plane, request.destination, request.broker, znode, ZNODE_SET)
     fire_watches(kernel, plane, request.destination, znode, departure_us)
     fire_child_watches(kernel, plane, request.destination, parent, departure_us)
 
@@ -449,7 +441,7 @@ def _set(
         _take_data(kernel, node, request)
     node.version += 1
     answer.version = node.version
-    _write_znode_row(kernel, plane, request, request.znode, ZNODE_SET)
+    write_znode_row(kernel, plane, request.destination, request.broker, request.znode, ZNODE_SET)
     fire_watches(kernel, plane, request.destination, request.znode, departure_us)
 
 
