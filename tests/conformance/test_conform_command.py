@@ -87,7 +87,9 @@ def test_the_commands_that_it_ends_with_show_the_same_story(tmp_path: Path) -> N
     shown = CliRunner().invoke(app, lines[first + 1].split()[1:])
     assert shown.exit_code == 0, shown.output
     begin, end = lines.index("  t-0 around it:") + 1, first - 2
-    assert lines[begin:end] == [line.rstrip() for line in shown.stdout.splitlines()[3:]]
+    # The state of the partition stands above its story.
+    _, _, story = shown.stdout.partition("\n\n")
+    assert lines[begin:end] == [line.rstrip() for line in story.splitlines()]
 
 
 def test_what_belongs_to_no_partition_is_the_controllers_story(tmp_path: Path) -> None:
