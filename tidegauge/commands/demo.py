@@ -38,7 +38,7 @@ def demo(
     \b
     Examples:
       tidegauge demo
-      tidegauge demo --out /tmp/seen
+      tidegauge demo --out runs/seen
     """
     from tidegauge.run_folder import new_run_folder
 

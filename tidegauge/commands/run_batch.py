@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
+
+import typer
 
 from tidegauge.commands.output import console, fail
+from tidegauge.commands.perform import INTERRUPTED
+
+#: What came of one run.
+Ended = TypeVar("Ended")
 
 
 def jobs_of(jobs: int | None, runs: int) -> int:
@@ -27,8 +34,32 @@ def make_batch_folder(out: Path) -> None:
         fail(f"{out}: cannot be written to: {error.strerror}")
 
 
+def ended_runs(runs: Iterable[Ended], total: int, what: str, out: Path) -> list[Ended]:
+    """All runs as they end, with a bar; an interruption ends the command, and is told."""
+    ended: list[Ended] = []
+    try:
+        with _progress(total, what) as advance:
+            for each in runs:
+                ended.append(each)
+                advance()
+    except KeyboardInterrupt:
+        typer.echo(f"\nStopped: {len(ended)} of {total} {what} have come to their end in {out}")
+        raise typer.Exit(INTERRUPTED) from None
+    return ended
+
+
+def write_batch(file: Path, content: object) -> None:
+    """Write down what came of all runs; the command ends if that cannot be."""
+    from tidegauge.run_folder import write_json_atomically
+
+    try:
+        write_json_atomically(file, content)
+    except OSError as error:
+        fail(f"{file}: cannot be written: {error.strerror}")
+
+
 @contextmanager
-def batch_progress(total: int, what: str) -> Iterator[Callable[[], None]]:
+def _progress(total: int, what: str) -> Iterator[Callable[[], None]]:
     """A bar of runs on a terminal, nothing elsewhere; what moves it."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from tidegauge.commands.compile_rules import announce_compilation
 from tidegauge.commands.output import console, fail
-from tidegauge.commands.perform import INTERRUPTED
 from tidegauge.commands.run_batch import (
-    batch_progress,
+    ended_runs,
     jobs_of,
     make_batch_folder,
     number_text,
+    write_batch,
 )
 from tidegauge.commands.story_lines import LISTED
 
@@ -49,7 +49,7 @@ def run_seeds_of(
     """
     seeds = _parse_seeds(span)
     jobs = jobs_of(jobs, len(seeds))
-    from tidegauge.run_folder import new_run_folder, write_json_atomically
+    from tidegauge.run_folder import new_run_folder
 
     loaded = request.load(seed=seeds[0])
     out = out or new_run_folder(f"{loaded.name}-seeds-{seeds[0]}-{seeds[-1]}")
@@ -61,10 +61,7 @@ def run_seeds_of(
     )
     runs = _run_all(request, seeds, jobs, out)
     content = _content(request, loaded, runs)
-    try:
-        write_json_atomically(out / SEEDS, content)
-    except OSError as error:
-        fail(f"{out / SEEDS}: cannot be written: {error.strerror}")
+    write_batch(out / SEEDS, content)
     _show(console(), content, runs)
     typer.echo(f"All of it: {out / SEEDS}")
     return content, all(run.is_as_expected for run in runs)
@@ -89,20 +86,8 @@ def _run_all(request: RunRequest, seeds: range, jobs: int, out: Path) -> list[Se
     from tidegauge.seed_runs import SeedsInput, run_seeds
 
     run = SeedsInput(request.file(), request.scenario_changes(), out)
-    runs: list[SeedRun] = []
-    try:
-        with batch_progress(len(seeds), "seeds") as advance:
-            for each in run_seeds(run, seeds, jobs):
-                runs.append(each)
-                advance()
-    except KeyboardInterrupt:
-        _stopped(f"\nStopped: {len(runs)} of {len(seeds)} seeds have come to their end in {out}")
-    return sorted(runs, key=lambda each: each.seed)
-
-
-def _stopped(message: str) -> NoReturn:
-    typer.echo(message)
-    raise typer.Exit(INTERRUPTED) from None
+    ended = ended_runs(run_seeds(run, seeds, jobs), len(seeds), "seeds", out)
+    return sorted(ended, key=lambda each: each.seed)
 
 
 def _content(request: RunRequest, loaded: Scenario, runs: list[SeedRun]) -> dict[str, Any]:

@@ -12,12 +12,12 @@ import typer
 
 from tidegauge.commands.compile_rules import announce_compilation
 from tidegauge.commands.output import console, fail, print_json, report
-from tidegauge.commands.perform import INTERRUPTED
 from tidegauge.commands.run_batch import (
-    batch_progress,
+    ended_runs,
     jobs_of,
     make_batch_folder,
     number_text,
+    write_batch,
 )
 from tidegauge.commands.run_request import RunRequest
 
@@ -139,7 +139,7 @@ def _sweep(
     out: Path | None,
 ) -> tuple[dict[str, Any], list[EndedRun]]:
     """Run all, tell what came of them, and write it down."""
-    from tidegauge.run_folder import new_run_folder, write_json_atomically
+    from tidegauge.run_folder import new_run_folder
 
     requests = [request._replace(changes=(*request.changes, *each)) for each in chosen]
     # Each is read before any is run: a value that cannot be is told at once.
@@ -167,10 +167,7 @@ def _sweep(
             for each in ended
         ],
     }
-    try:
-        write_json_atomically(out / SWEEP, content)
-    except OSError as error:
-        fail(f"{out / SWEEP}: cannot be written: {error.strerror}")
+    write_batch(out / SWEEP, content)
     _show(console(), axes, figures, ended)
     for each in ended:
         if each.error or each.unexpected:
@@ -192,17 +189,7 @@ def _run_all(requests: Sequence[RunRequest], jobs: int, out: Path) -> list[Ended
         PlannedRun(request.file(), request.scenario_changes(), _folder(out, number))
         for number, request in enumerate(requests)
     ]
-    ended: list[EndedRun] = []
-    try:
-        with batch_progress(len(planned), "runs") as advance:
-            for each in run_all(planned, jobs):
-                ended.append(each)
-                advance()
-    except KeyboardInterrupt:
-        typer.echo(
-            f"\nStopped: {len(ended)} of {len(planned)} runs have come to their end in {out}"
-        )
-        raise typer.Exit(INTERRUPTED) from None
+    ended = ended_runs(run_all(planned, jobs), len(planned), "runs", out)
     return sorted(ended, key=lambda each: each.number)
 
 

@@ -64,7 +64,7 @@ class ReplicaState(NamedTuple):
 
 
 #: Rows that say whether a broker's process is there.
-_LIVES = frozenset({"broker_loading", "broker_started", "broker_stopped"})
+LIVES = frozenset({"broker_loading", "broker_started", "broker_stopped"})
 
 
 class BrokerState(NamedTuple):
@@ -168,7 +168,7 @@ def broker_state(
     ]
     own = [row for row in rows if names.broker_of_process(row["process"]) == broker]
     return BrokerState(
-        life=_last(row for row in own if row.kind in _LIVES),
+        life=_last(row for row in own if row.kind in LIVES),
         session=_last(row for row in rows if row.kind.startswith("session_")),
         registration=_last(row for row in rows if "znode" in row.columns),
         seen=_last(row for row in rows if row.kind in {"broker_failed", "broker_registered"}),

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tidegauge.controller import phases
+from tidegauge.history.moments import FAULTS
 from tidegauge.history.partition_history import last_states
 from tidegauge.history.row_selection import Mask, processes_with_role, selected
 from tidegauge.history.story import Names
@@ -26,7 +27,6 @@ from tidegauge.simulation.trace_file import Table, TraceKind
 
 EVENT = "controller_event"
 EVENT_DONE = "controller_event_done"
-FAULTS = frozenset({"fault_began", "fault_ended"})
 
 
 class Term(NamedTuple):

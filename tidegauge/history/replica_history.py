@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tidegauge.history.broker_history import LIVES
+from tidegauge.history.moments import FAULTS
 from tidegauge.history.row_selection import Mask, selected
 from tidegauge.history.story import Names
 from tidegauge.history.znode_paths import ZnodeSort
@@ -19,9 +21,6 @@ from tidegauge.replication import replica_list
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.faults import PAUSE
 from tidegauge.simulation.trace_file import Table, TraceKind
-
-_LIFE = frozenset({"broker_loading", "broker_started", "broker_stopped"})
-_FAULTS = frozenset({"fault_began", "fault_ended"})
 
 
 class Standing(Enum):
@@ -131,9 +130,9 @@ def _rows(run: RunFolder, names: Names, partition: int) -> list[TraceRow]:
             mask = np.isin(table["znode"], _state_znodes(table, names, partition))
         elif kind.name == "assignment_written":
             mask = table["partition"] == partition
-        elif kind.name in _FAULTS:
+        elif kind.name in FAULTS:
             mask = np.isin(table["process"], hosts) & (table["kind"] == int(PAUSE))
-        elif kind.name in _LIFE:
+        elif kind.name in LIVES:
             mask = np.isin(table["process"], hosts)
         return mask
 
