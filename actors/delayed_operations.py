@@ -7,6 +7,7 @@ can no longer be.
 
 from __future__ import annotations
 
+from tidegauge.actors.broker_stats import mark_fetch
 from tidegauge.actors.fetch_read import answer_fetch, read_partition, row_on
 from tidegauge.actors.fetch_sessions import name_active, place_of_fetch, put_to_rest, touch
 from tidegauge.actors.group_offsets import answer_group_append
@@ -116,6 +117,7 @@ def complete_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request
         row = row_of(topology, item.partition, request.destination)
         unwatch(brokers, brokers.delayed_fetches[row], request.index)
         cursor = item.next
+    mark_fetch(kernel, topology, brokers, request)
     request.cost_us = cost_us(kernel, request.destination, REQUEST)
     answer_fetch(kernel, topology, brokers, request, _TRUE)
     free_event(kernel, request)

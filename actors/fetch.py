@@ -8,6 +8,7 @@ or it is read again, and waits in the purgatory if that brings nothing new.
 
 from __future__ import annotations
 
+from tidegauge.actors.broker_stats import mark_fetch
 from tidegauge.actors.delayed_operations import delay_fetch, fetch_is_complete
 from tidegauge.actors.fetch_read import answer_fetch, row_on
 from tidegauge.actors.fetch_sessions import name_active, update_session
@@ -62,6 +63,7 @@ def handle_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: 
             partition_count = session.partition_count
         request.cost_us += partition_count * partition_us
         completes = fetch_is_complete(topology, brokers, kernel, request)
+        mark_fetch(kernel, topology, brokers, request)
         # Kept in the request: counting the fetch below may not change the decision.
         request.version = 1 if completes or request.wait_ms <= 0 else 0
         request.phase = _COUNT
@@ -73,6 +75,7 @@ def handle_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: 
         answer_fetch(kernel, topology, brokers, request, _FALSE)
     elif fetch_is_complete(topology, brokers, kernel, request):
         # Something has come meanwhile, or this fetch has itself moved the high watermark.
+        mark_fetch(kernel, topology, brokers, request)
         answer_fetch(kernel, topology, brokers, request, _TRUE)
     else:
         delay_fetch(kernel, topology, brokers, request)

@@ -8,6 +8,7 @@ one leader epoch each.
 
 from __future__ import annotations
 
+from tidegauge.actors.broker_stats import mark_bytes_out
 from tidegauge.actors.fetch_sessions import place_of_fetch, put_to_rest
 from tidegauge.actors.state import Brokers, epochs_of, runs_of
 from tidegauge.actors.throttled_replication import count_sent, leader_throttles
@@ -139,9 +140,11 @@ def answer_fetch(
     while cursor != NONE:
         item = kernel.items[cursor]
         cursor = item.next
-        if counts_sent and item.size_bytes > 0:
+        if item.size_bytes > 0:
             row = row_of(topology, item.partition, request.destination)
-            count_sent(kernel, brokers, row, item.size_bytes)
+            mark_bytes_out(topology, brokers, request, row, item)
+            if counts_sent:
+                count_sent(kernel, brokers, row, item.size_bytes)
         if traces_all(kernel):
             _trace_answer(kernel, request, item, waited)
         if _is_named(topology, brokers, request, item):

@@ -18,6 +18,7 @@ Source: KIP-227; ``FetchManager``, ``FetchSession`` and ``FetchSessionHandler`` 
 
 from __future__ import annotations
 
+from tidegauge.actors.broker_stats import mark_left
 from tidegauge.actors.state import Brokers, FetchSession, FollowerFetch
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.partition import is_leader
@@ -40,7 +41,7 @@ def update_session(kernel: Kernel, topology: Topology, brokers: Brokers, request
         free_event(kernel, kernel.events[session.waiting])
         session.waiting = NONE
     if request.acks == 1:
-        end_session(brokers, session)
+        end_session(topology, brokers, session)
     cursor = request.first_item
     while cursor != NONE:
         item = kernel.items[cursor]
@@ -73,19 +74,21 @@ def _join(session: FetchSession, told: FollowerFetch, fetcher: int, index: int) 
     told.fetcher = fetcher
     told.session_high_watermark = UNDEFINED
     told.session_log_start_offset = UNDEFINED
+    told.reads_before = session.reads
     told.next_in_session = session.first
     session.first = index
     session.partition_count += 1
 
 
 @inner_rule
-def end_session(brokers: Brokers, session: FetchSession) -> None:
+def end_session(topology: Topology, brokers: Brokers, session: FetchSession) -> None:
     """Forget the partitions of a session; what it knows of their followers is kept."""
     index = session.first
     while index != NONE:
         told = brokers.follower_fetches[index]
         if not told.active:
             _settle(brokers, session, index)
+        mark_left(topology, brokers, session, index)
         told.in_session = False
         told.active = False
         index = told.next_in_session
@@ -103,7 +106,7 @@ def forget_sessions(topology: Topology, brokers: Brokers, broker: int) -> None:
     for follower in range(count):
         first = (follower * count + broker) * room
         for index in range(first, first + room):
-            end_session(brokers, brokers.sessions[index])
+            end_session(topology, brokers, brokers.sessions[index])
             brokers.sessions[index].waiting = NONE
             brokers.sessions[index].expiry_timer = False
 

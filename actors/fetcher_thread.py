@@ -8,6 +8,7 @@ from __future__ import annotations
 from tidegauge.actors.state import Brokers, Fetcher
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.fetcher import NOT_FETCHED
+from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import FETCHER_GIVES_UP, FETCHER_WAKES
@@ -37,6 +38,7 @@ def add_to_fetcher(brokers: Brokers, row: int, index: int) -> None:
     leave_session(brokers, fetcher)
     hosted = brokers.hosted[row]
     hosted.fetcher = index
+    hosted.fetcher_lag = UNDEFINED
     hosted.next_in_fetcher = NONE
     if fetcher.last_row == NONE:
         fetcher.first_row = row

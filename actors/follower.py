@@ -10,6 +10,7 @@ Source: ``AbstractFetcherThread`` and ``ReplicaFetcherThread`` @0.11.0.0 to @3.8
 
 from __future__ import annotations
 
+from tidegauge.actors.broker_stats import mark_replicated
 from tidegauge.actors.fetcher_thread import (
     after_error,
     forget_moves,
@@ -322,6 +323,7 @@ def _take_records(kernel: Kernel, brokers: Brokers, row: int, item: PartitionDat
             after_error(kernel, brokers, row)
             return
         last_epoch = _append_runs(kernel, brokers, row, item)
+        mark_replicated(brokers, row, item.size_bytes)
     before = partition.high_watermark
     if takes_high_watermark_of_response(rules, diverges):
         update_high_watermark(rules, partition, item.high_watermark)
@@ -335,6 +337,7 @@ def _take_records(kernel: Kernel, brokers: Brokers, row: int, item: PartitionDat
         take_records(rules, state, partition.log_end_offset, last_epoch)
         if state.fetch_offset != asked_offset or state.last_fetched_epoch != asked_epoch:
             note_move(brokers, row)
+        brokers.hosted[row].fetcher_lag = max(0, item.high_watermark - partition.log_end_offset)
         state.in_sync = partition.log_end_offset >= item.high_watermark
         if brokers.hosted[row].follower_throttled:
             count_fetched(kernel, brokers, row, item.size_bytes)

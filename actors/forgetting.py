@@ -7,6 +7,7 @@ and no partition is hosted until the first LeaderAndIsr of the next process.
 from __future__ import annotations
 
 from tidegauge.actors.alter_partition import drop_submitted_isr, forget_request
+from tidegauge.actors.broker_stats import forget_stats
 from tidegauge.actors.delayed_operations import forget_acknowledged
 from tidegauge.actors.fetch_sessions import forget_sessions
 from tidegauge.actors.fetcher_thread import remove_from_fetcher, stop_idle_fetchers
@@ -35,6 +36,7 @@ def forget_everything(kernel: Kernel, topology: Topology, brokers: Brokers, brok
     _forget_own(brokers, broker)
     forget_quotas(topology, brokers, broker)
     forget_groups(topology, brokers, broker)
+    forget_stats(topology, brokers, broker)
     row = brokers.brokers[broker].first_log
     while row != NONE:
         forget_replica(brokers, row)
@@ -97,6 +99,7 @@ def _forget_own(brokers: Brokers, broker: int) -> None:
     state.broker_epoch = UNDEFINED
     state.controller_epoch = UNDEFINED
     state.loaded = False
+    state.recovered = False
     state.port_opens_us = 0
     state.ready_us = 0
     state.told_session = UNDEFINED

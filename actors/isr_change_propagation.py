@@ -7,7 +7,7 @@ With AlterPartition the controller knows anyway, and the task does not run.
 
 from __future__ import annotations
 
-from tidegauge.actors.state import Broker, Brokers, now_ms
+from tidegauge.actors.state import Broker, Brokers, BrokerStats, now_ms
 from tidegauge.actors.zookeeper_client import zookeeper_request
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.isr_change_notification import should_propagate_isr_changes
@@ -104,12 +104,12 @@ def _propagate(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int
     while row != NONE:
         brokers.hosted[row].changed_again = False
         row = brokers.hosted[row].next_changed
-    _write_notification(kernel, state, broker)
+    _write_notification(kernel, state, brokers.stats[broker], broker)
     send_notification(kernel, topology, brokers, broker)
 
 
 @inner_rule
-def _write_notification(kernel: Kernel, state: Broker, broker: int) -> None:
+def _write_notification(kernel: Kernel, state: Broker, stats: BrokerStats, broker: int) -> None:
     sent = new_row(kernel, broker, NOTIFICATION_SENT)
     sent.values[0] = state.notifications
     sent.values[1] = state.propagating
@@ -117,6 +117,7 @@ def _write_notification(kernel: Kernel, state: Broker, broker: int) -> None:
     sent.values[3] = state.propagation_time_ms - state.last_isr_propagation_ms
     write_canonical(kernel, sent)
     state.notifications += 1
+    stats.isr_change_notifications += 1
 
 
 @inner_rule

@@ -25,6 +25,7 @@ from tidegauge.actors.alter_partition import (
     send_again,
     submit_isr,
 )
+from tidegauge.actors.broker_stats import mark_failed_isr_update
 from tidegauge.actors.fetch_read import row_on
 from tidegauge.actors.fetch_sessions import settle, touch
 from tidegauge.actors.isr_change_propagation import record_isr_change
@@ -198,7 +199,7 @@ def _change_isr(
     partition = brokers.replicas[row]
     proposes = alters_partition(brokers.rules[hosted.broker])
     if hosted.submitted_isr != EMPTY:
-        brokers.brokers[hosted.broker].failed_isr_updates += 1
+        mark_failed_isr_update(brokers, hosted.broker)
         return False
     written = new_row(kernel, hosted.broker, ISR_UPDATE_SENT)
     written.values[0] = hosted.partition
@@ -272,7 +273,7 @@ def _write_isr_change(kernel: Kernel, brokers: Brokers, row: int, old_isr: int) 
     """Write down, and count, that a leader has another ISR."""
     hosted = brokers.hosted[row]
     partition = brokers.replicas[row]
-    broker = brokers.brokers[hosted.broker]
+    stats = brokers.stats[hosted.broker]
     shrinks = size(partition.isr) < size(old_isr)
     changed = new_row(kernel, hosted.broker, ISR_SHRUNK if shrinks else ISR_EXPANDED)
     changed.values[0] = hosted.partition
@@ -287,9 +288,9 @@ def _write_isr_change(kernel: Kernel, brokers: Brokers, row: int, old_isr: int) 
     write_canonical(kernel, changed)
     close_account(kernel, brokers, row, REASON_ISR)
     if shrinks:
-        broker.isr_shrinks += 1
+        stats.isr_shrinks += 1
     else:
-        broker.isr_expands += 1
+        stats.isr_expands += 1
 
 
 @inner_rule
@@ -305,7 +306,7 @@ def _end_of_new_member(brokers: Brokers, row: int, old_isr: int) -> int:
 @inner_rule
 def _write_failure(kernel: Kernel, brokers: Brokers, row: int, isr: int, error: int) -> None:
     hosted = brokers.hosted[row]
-    brokers.brokers[hosted.broker].failed_isr_updates += 1
+    mark_failed_isr_update(brokers, hosted.broker)
     failed = new_row(kernel, hosted.broker, ISR_UPDATE_FAILED)
     failed.values[0] = hosted.partition
     failed.values[1] = isr

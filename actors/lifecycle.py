@@ -171,6 +171,7 @@ def _loading_us(kernel: Kernel, topology: Topology, brokers: Brokers, broker: in
     if all_clean or clean_logs > 0:
         loading_us += clean_logs * cost_us(kernel, broker, LOG_LOAD)
     if not all_clean:
+        state.recovered = True
         loading_us += (logs - clean_logs) * cost_us(kernel, broker, LOG_RECOVERY)
         mebibyte_us = cost_us(kernel, broker, LOG_RECOVERY_MEBIBYTE)
         loading_us += size_bytes * mebibyte_us // _MEBIBYTE

@@ -7,7 +7,9 @@ from tidegauge.actors.state import (
     AppendMark,
     Broker,
     Brokers,
+    BrokerStats,
     BrokerTopic,
+    BrokerTopicStats,
     CommittedOffset,
     Fetcher,
     FetchSession,
@@ -61,6 +63,8 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     brokers = Brokers(
         pools=new_records(Pools, 1),
         brokers=new_records(Broker, count),
+        stats=new_records(BrokerStats, count),
+        topic_stats=new_records(BrokerTopicStats, count * len(plan.scenario.topics)),
         rules=new_rules(plan),
         threads=new_records(IoThread, sum(threads)),
         replicas=new_records(Partition, rows),

@@ -6,6 +6,7 @@ purgatory until the high watermark has passed its last record.
 
 from __future__ import annotations
 
+from tidegauge.actors.broker_stats import mark_produce
 from tidegauge.actors.delayed_operations import answer_produce, delay_produce, produce_is_complete
 from tidegauge.actors.fetch_read import missing_error, row_on
 from tidegauge.actors.group_offsets import note_group_append
@@ -61,6 +62,7 @@ def handle_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request
         return False
     if request.error == errors.NONE and write_fails(kernel, brokers, row):
         request.error = errors.KAFKA_STORAGE_ERROR
+    mark_produce(topology, brokers, request)
     request.cost_us = cost_us(kernel, request.destination, REQUEST)
     if request.error == errors.NONE:
         request.cost_us += cost_us(kernel, request.destination, APPEND)

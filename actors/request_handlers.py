@@ -65,7 +65,7 @@ def take_request(kernel: Kernel, topology: Topology, brokers: Brokers, request: 
         return
     thread = free_thread(kernel, brokers, broker)
     if broker.queue.first == NONE and thread != NONE:
-        request.thread = thread
+        _take_thread(kernel, brokers, broker, request, thread)
         handle(kernel, topology, brokers, request)
         return
     append_event(kernel, broker.queue, request)
@@ -79,6 +79,16 @@ def free_thread(kernel: Kernel, brokers: Brokers, broker: Broker) -> int:
         if brokers.threads[broker.first_thread + thread].free_us <= kernel.context[0].time_us:
             return thread
     return NONE
+
+
+@inner_rule
+def _take_thread(
+    kernel: Kernel, brokers: Brokers, broker: Broker, request: Event, thread: int
+) -> None:
+    """Give a request to a thread that has waited for one until now."""
+    request.thread = thread
+    taken = brokers.threads[broker.first_thread + thread]
+    taken.idle_us += kernel.context[0].time_us - max(taken.free_us, broker.port_opens_us)
 
 
 @inner_rule
@@ -108,7 +118,7 @@ def handle_handler_free(kernel: Kernel, topology: Topology, brokers: Brokers, ti
     thread = free_thread(kernel, brokers, broker)
     while broker.queue.first != NONE and thread != NONE:
         request = take_first(kernel, broker.queue)
-        request.thread = thread
+        _take_thread(kernel, brokers, broker, request, thread)
         handle(kernel, topology, brokers, request)
         thread = free_thread(kernel, brokers, broker)
     _wake_when_free(kernel, brokers, timer.destination)

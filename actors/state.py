@@ -89,8 +89,9 @@ class Broker(Record):
     offline_directories: i64
     #: ... of which the controller has still to be told.
     untold_failures: i64
-    #: Its logs are loaded.
+    #: Its logs are loaded; they had to be recovered, as it was not stopped cleanly.
     loaded: flag
+    recovered: flag
     #: From when on it listens, then; and from when on it takes requests, and can be stopped.
     port_opens_us: i64
     ready_us: i64
@@ -189,11 +190,36 @@ class Broker(Record):
     alter_partition_deadline: flag
     alter_partition_due_us: i64
 
-    # Counted as JMX counts.
+    # Counted over all its processes.
+    failed_isr_updates: i64
+    notifications: i64
+
+
+class BrokerStats(Record):
+    """What a broker's process counts for JMX (``broker_stats.py``)."""
+
     isr_shrinks: i64
     isr_expands: i64
     failed_isr_updates: i64
-    notifications: i64
+    isr_change_notifications: i64
+    #: What followers have appended, what they were sent; and of it what a reassignment asks for.
+    replication_bytes_in: i64
+    replication_bytes_out: i64
+    reassignment_bytes_in: i64
+    reassignment_bytes_out: i64
+
+
+class BrokerTopicStats(Record):
+    """What a broker's process counts of a topic (Kafka: ``BrokerTopicMetrics``)."""
+
+    #: What producers have had appended, and consumers were sent.
+    messages_in: i64
+    bytes_in: i64
+    bytes_out: i64
+    #: Partitions to be appended to, and read: a request has several.
+    produce_requests: i64
+    failed_produce_requests: i64
+    fetch_requests: i64
 
 
 class HostedReplica(Record):
@@ -243,6 +269,9 @@ class HostedReplica(Record):
     # The fetcher that it is in, if it follows.
     fetcher: i64
     next_in_fetcher: i64
+    #: How far it is behind the leader's high watermark, as of the last answer (Kafka:
+    #: ``FetcherLagMetrics``); -1 before the first.
+    fetcher_lag: i64
     delayed_until_us: i64
     #: Its fetch offset has moved since its fetcher asked last; the next of those.
     moved: flag
@@ -337,6 +366,8 @@ class FollowerFetch(Record):
     session_log_start_offset: i64
     #: The high watermark that its last fetch has read (Kafka: ``lastSentHighWatermark``).
     last_sent_high_watermark: i64
+    #: How often the session had been read when it joined.
+    reads_before: i64
 
 
 class Fetcher(Record):
@@ -374,6 +405,8 @@ class FetchSession(Record):
 
     first: i64
     partition_count: i64
+    #: How often all of them were read.
+    reads: i64
     #: Those that the next fetch looks at: a list.
     first_active: i64
     last_active: i64
@@ -390,6 +423,8 @@ class IoThread(Record):
 
     #: When it can take the next request; NEVER_US while it waits for a lock.
     free_us: i64
+    #: How long it has waited for requests, in all, up to the last one.
+    idle_us: i64
 
 
 class Watch(Record):
@@ -420,6 +455,9 @@ class Brokers(Tables):
 
     pools: Records[Pools]
     brokers: Records[Broker]
+    stats: Records[BrokerStats]
+    #: At ``broker * topic_count + topic``.
+    topic_stats: Records[BrokerTopicStats]
     rules: Records[ReleaseRules]
     threads: Records[IoThread]
     replicas: Records[Partition]

@@ -263,7 +263,10 @@ def lose_session(kernel: Kernel, topology: Topology, plane: ControlPlane, contro
 @inner_rule
 def die(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
     """The process is gone, and all that it knew as a controller."""
-    plane.controllers[controller].running = False
+    state = plane.controllers[controller]
+    state.running = False
+    state.leader_elections = 0
+    state.unclean_elections = 0
     _void(kernel, topology, plane, controller)
 
 

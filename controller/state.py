@@ -208,9 +208,9 @@ class Controller(Record):
     first_touched: i64
     last_touched: i64
 
-    # Counted.
-    #: How often it became controller, gave a partition another leader, and uncleanly so.
+    #: How often it became controller.
     failovers: i64
+    # What its process counts for JMX: leaders that it gave partitions, and uncleanly so.
     leader_elections: i64
     unclean_elections: i64
 

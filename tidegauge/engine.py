@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.group_counts import GroupCounts
+from tidegauge.metrics.snapshot import Snapshot
 from tidegauge.row_stream import RowStream
 from tidegauge.simulation.cluster_plan import ClusterPlan
 
@@ -51,6 +52,8 @@ class GroupFigures(NamedTuple):
     kernel_cpu_seconds: float
     exchange_cpu_seconds: float
     waiting_cpu_seconds: float
+    #: When the driver was told, on its own clock.
+    told_at_s: float = 0.0
 
 
 @dataclass
@@ -98,6 +101,16 @@ def _part_of_group(group: GroupFigures) -> dict[str, Any]:
     }
 
 
+class Onlooker(Protocol):
+    """Who looks at a run while it goes on, now and then in real time."""
+
+    def is_due(self) -> bool:
+        """Whether it is time to look again; asked often."""
+
+    def look(self, snapshot: Snapshot, figures: LoopFigures) -> None:
+        """Take what there is to be seen."""
+
+
 class Engine(Protocol):
     """Runs all groups of a scenario, and hands their rows on as it goes."""
 
@@ -115,6 +128,9 @@ class Engine(Protocol):
 
     def states(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
         """All replicas as their brokers have them, all partitions as ZooKeeper has them."""
+
+    def snapshot(self) -> Snapshot:
+        """What can be scraped of the cluster, now."""
 
     def counts(self) -> Sequence[GroupCounts]:
         """What only the groups know themselves, now."""
@@ -136,6 +152,8 @@ class EngineInput(NamedTuple):
     progress: Progress | None
     #: So many times as fast as real time at most; None: as fast as it can.
     speed: float | None
+    #: Who looks at it meanwhile.
+    onlooker: Onlooker | None = None
 
 
 #: Makes an engine, to be entered; nothing is written if that fails.

@@ -34,6 +34,7 @@ from tidegauge.kernel import (
     run_windows,
 )
 from tidegauge.log_directories import LogDirectories
+from tidegauge.metrics.snapshot import Snapshot, take_snapshot
 from tidegauge.replication.compiled import COMPILED, rule
 from tidegauge.replication.records import Records, column, new_records
 from tidegauge.simulation.client_state import Clients
@@ -238,6 +239,10 @@ class Group:
         kernel, topology, brokers, plane, _ = self.views
         look_at_replicas(kernel, topology, brokers, replicas)
         look_at_partitions(kernel, topology, plane, partitions)
+
+    def snapshot(self, time_us: int) -> Snapshot:
+        """What can be scraped of the processes hosted here, now, at this virtual time."""
+        return take_snapshot(self.plan, time_us, self.views[:4])
 
     # What crosses to other groups.
 

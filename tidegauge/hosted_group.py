@@ -30,6 +30,7 @@ from tidegauge.group_counts import GroupCounts
 from tidegauge.group_states import new_states
 from tidegauge.liveness import RESTART_US
 from tidegauge.loop_sampler import LoopSampler
+from tidegauge.metrics.snapshot import SnapshotPart, part_of
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.exchange_state import (
     AWAITS,
@@ -104,6 +105,8 @@ class Report(NamedTuple):
     trace: bytes
     #: Peers that were refused.
     refused: list[str]
+    #: What can be scraped of its processes, if somebody has asked for it.
+    snapshot: SnapshotPart | None
 
 
 class HostedGroup:
@@ -271,6 +274,10 @@ class HostedGroup:
         self._group.look_at_states(replicas, partitions)
         return np.asarray(replicas).tobytes(), np.asarray(partitions).tobytes()
 
+    def snapshot_part(self) -> SnapshotPart:
+        """What can be scraped of the processes hosted here, as it is sent."""
+        return part_of(self._group.snapshot(int(self._group.kernel.context[0].time_us)))
+
     def finish(self) -> dict[str, bytes]:
         """End the trace, for the last report; the files that brokers have written, by path."""
         self._group.drain(self._take)
@@ -290,7 +297,7 @@ class HostedGroup:
 
     # What can be asked while it runs.
 
-    def report(self) -> Report:
+    def report(self, with_snapshot: bool = False) -> Report:
         """What there is to say now; rows and bytes are handed over once.
 
         It is made between two windows, or while the group waits for a frame.
@@ -308,6 +315,7 @@ class HostedGroup:
             is_hub = self._place.number == HUB
             reached_us = self._group.earliest_us if is_hub else 0
             figures = self._figures()
+            snapshot = self.snapshot_part() if with_snapshot else None
         return Report(
             reached_us,
             figures,
@@ -315,6 +323,7 @@ class HostedGroup:
             b"".join(part.tobytes() for part in rows),
             self._trace_bytes.take(),
             [] if self._reception is None else list(self._reception.refused),
+            snapshot,
         )
 
     def _figures(self) -> GroupFigures:

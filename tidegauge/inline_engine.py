@@ -22,6 +22,7 @@ from tidegauge.group_states import new_states
 from tidegauge.grouping import Grouping
 from tidegauge.liveness import RESTART_US
 from tidegauge.loop_sampler import LoopSampler
+from tidegauge.metrics.snapshot import Snapshot, merged, part_of
 from tidegauge.run_folder import new_trace_file
 from tidegauge.simulation.exchange_state import READY
 from tidegauge.simulation.kernel import HUB
@@ -53,6 +54,7 @@ class InlineEngine:
         self._stream = run.stream
         self._progress = run.progress
         self._speed = run.speed
+        self._onlooker = run.onlooker
         #: There is nothing here that could be noticed without ending the run.
         self.warnings: list[str] = []
         self._pace = None if run.speed is None else Pace(run.speed)
@@ -67,6 +69,8 @@ class InlineEngine:
         self._sampler = LoopSampler(self._groups)
         self._seconds = 0.0
         self._windows = 0
+        #: Every event has been handled that is due before this time.
+        self._reached_us = 0
 
     def __enter__(self) -> Self:
         return self
@@ -105,6 +109,7 @@ class InlineEngine:
             else:
                 self._run_paced(end_us, pace)
         self._seconds += time.perf_counter() - started
+        self._reached_us = end_us
 
     def _run_alone(self, end_us: int) -> None:
         group, sink = self._groups[0], self._sinks[0]
@@ -117,6 +122,7 @@ class InlineEngine:
         step_us = max(1, round(1e6 * _PACED_S * self._speed))
         while self._groups[0].horizon_us < end_us:
             pace.wait_for(self._groups[0].horizon_us)
+            self._show_progress(self._groups[0].horizon_us)
             self._run_alone(min(end_us, self._groups[0].horizon_us + step_us))
         pace.wait_for(end_us)
 
@@ -152,6 +158,8 @@ class InlineEngine:
         self._groups[HUB].read_frame(leaf, np.frombuffer(frame, np.int64))
 
     def _show_progress(self, time_us: int) -> None:
+        if self._onlooker is not None and self._onlooker.is_due():
+            self._onlooker.look(self._snapshot_at(time_us), self.figures())
         if self._progress is not None:
             self._progress(Passed(time_us, sum(group.events for group in self._groups)))
 
@@ -172,6 +180,16 @@ class InlineEngine:
             group.look_at_states(*states)
         return np.asarray(states[0]), np.asarray(states[1])
 
+    def snapshot(self) -> Snapshot:
+        """What can be scraped of the cluster, now."""
+        return self._snapshot_at(self._reached_us)
+
+    def _snapshot_at(self, time_us: int) -> Snapshot:
+        if len(self._groups) == 1:
+            return self._groups[0].snapshot(time_us)
+        parts = [part_of(group.snapshot(time_us)) for group in self._groups]
+        return merged(self._plan, time_us, parts)
+
     def counts(self) -> Sequence[GroupCounts]:
         """What only the groups know themselves, now."""
         return [group.counts() for group in self._groups]
@@ -186,6 +204,7 @@ class InlineEngine:
                 group.kernel_cpu_seconds,
                 exchange_cpu_seconds=0.0,
                 waiting_cpu_seconds=0.0,
+                told_at_s=time.monotonic(),
             )
             for name, group in zip(self._names, self._groups, strict=True)
         ]

@@ -24,11 +24,19 @@ from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskErro
 from tidegauge.actors.broker_actor import BrokerActor
 from tidegauge.commands.compile_rules import import_kernel
 from tidegauge.controller.controller_actor import ControllerActor
-from tidegauge.engine import ActorError, EngineInput, EngineMaker, LoopFigures, Passed
+from tidegauge.engine import (
+    ActorError,
+    EngineInput,
+    EngineMaker,
+    LoopFigures,
+    Onlooker,
+    Passed,
+)
 from tidegauge.group_counts import GroupCounts
 from tidegauge.group_states import PartitionState, ReplicaState
 from tidegauge.grouping import Grouping, grouping_of, usual_broker_groups
 from tidegauge.hosted_group import HostedGroup, Outcome, Place, Report
+from tidegauge.metrics.snapshot import Snapshot, merged
 from tidegauge.ray_cluster import cluster_cpus, node_address, placed, ray_cluster, spans_nodes
 from tidegauge.replication import compiled
 from tidegauge.replication.records import dtype_of
@@ -92,6 +100,8 @@ class RayEngine:
         self._files: list[BinaryIO] = []
         self._reports: list[Report | None] = [None] * len(grouping.hosted)
         self._seconds = 0.0
+        #: Every event has been handled that is due before this time.
+        self._ended_us = 0
         self._open = ExitStack()
         self.warnings: list[str] = []
 
@@ -184,6 +194,7 @@ class RayEngine:
             self._stop(list(running))
             raise
         self._seconds += time.perf_counter() - started
+        self._ended_us = end_us
 
     def heal(self, time_us: int) -> None:
         """Begin the liveness phase in all processes."""
@@ -202,6 +213,10 @@ class RayEngine:
             here = np.isin(brokers, hosted)
             replicas[here] = np.frombuffer(of_group, dtype_of(ReplicaState))[here]
         return replicas, np.frombuffer(known[-1][1], dtype_of(PartitionState))
+
+    def snapshot(self) -> Snapshot:
+        """What can be scraped of the cluster, now."""
+        return merged(self._plan, self._ended_us, self._ask("snapshot_part"))
 
     def counts(self) -> Sequence[GroupCounts]:
         """What only the groups know themselves, now."""
@@ -241,7 +256,11 @@ class RayEngine:
             for ref in done:
                 if self._complaint(running[ref], ref) is not None:
                     raise self._problem(running)
-            self._take_reports()
+            onlooker = self._run.onlooker
+            looks = onlooker is not None and onlooker.is_due()
+            self._take_reports(looks)
+            if onlooker is not None and looks:
+                self._show(onlooker)
             self._show_progress()
 
     def _complaint(self, number: int, ref: Any) -> str | None:
@@ -275,22 +294,24 @@ class RayEngine:
         self._groups[HUB].actor.do.options(concurrency_group="watch").remote("stop")
         ray.wait(running, num_returns=len(running), timeout=_ANSWER_S)
 
-    def _take_reports(self) -> None:
+    def _take_reports(self, with_snapshots: bool = False) -> None:
         """Fetch what all actors have to say; the hub first, since it says how far all are."""
         for number in range(len(self._groups)):
-            self._take_report(number)
+            self._take_report(number, with_snapshots)
         self._run.stream.settle(self._reached_us())
 
-    def _take_report(self, number: int) -> None:
+    def _take_report(self, number: int, with_snapshot: bool = False) -> None:
         """Fetch what one actor has to say, unless it is dead."""
         actor = self._groups[number].actor
         try:
             report: Report = ray.get(
-                actor.do.options(concurrency_group="watch").remote("report"), timeout=_ANSWER_S
+                actor.do.options(concurrency_group="watch").remote("report", with_snapshot),
+                timeout=_ANSWER_S,
             )
         except (RayActorError, GetTimeoutError):
             return
-        self._reports[number] = report
+        told = report.figures._replace(told_at_s=time.monotonic())
+        self._reports[number] = report._replace(figures=told)
         self._files[number].write(report.trace)
         self._files[number].flush()
         self._run.stream.take(np.frombuffer(report.rows, dtype_of(Row)))
@@ -298,6 +319,15 @@ class RayEngine:
             warning = f"the actor of {self._groups[number].name} refused a connection: {line}"
             if warning not in self.warnings:
                 self.warnings.append(warning)
+
+    def _show(self, onlooker: Onlooker) -> None:
+        """Hand over what the last reports have brought; actors may be a window apart."""
+        parts = [
+            report.snapshot
+            for report in self._reports
+            if report is not None and report.snapshot is not None
+        ]
+        onlooker.look(merged(self._plan, self._reached_us(), parts), self.figures())
 
     def _reached_us(self) -> int:
         """Before this time all rows of all groups have come in."""

@@ -8,19 +8,28 @@ happens: the same scenario and seed give the same rows, and the same hash.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from tidegauge.engine import Engine, EngineInput, EngineMaker, Progress
+from tidegauge.engine import Engine, EngineInput, EngineMaker, Onlooker, Progress
 from tidegauge.inline_engine import inline
 from tidegauge.liveness import Liveness, wait_until_well
 from tidegauge.manifest import manifest_of
+from tidegauge.metrics.snapshot import Snapshot
 from tidegauge.row_stream import RowStream
 from tidegauge.run_folder import MANIFEST, SUMMARY, RunFolder, write_json_atomically
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.row_kinds import REASON_END, REASON_LIVENESS
 from tidegauge.simulation.scenario import Scenario
 from tidegauge.summary import summary_of
+
+
+class Scrapes(NamedTuple):
+    """How often in virtual time a run is looked at, and who gets to see it."""
+
+    period_us: int
+    take: Callable[[Snapshot], None]
 
 
 def simulate(
@@ -31,6 +40,8 @@ def simulate(
     progress: Progress | None = None,
     speed: float | None = None,
     switches: Mapping[str, int | bool] | None = None,
+    onlooker: Onlooker | None = None,
+    scrapes: Scrapes | None = None,
 ) -> RunFolder:
     """Run a scenario into ``folder``, which must not hold a run yet; the run, to be read.
 
@@ -43,6 +54,8 @@ def simulate(
         speed: so many times as fast as real time at most.
         switches: fields of ``ReleaseRules`` that are other than the brokers' releases have them.
             No Kafka is like that: it shows what a rule is for. The manifest lists them.
+        onlooker: looks at the run while it goes on, in real time.
+        scrapes: when in virtual time the cluster is looked at, too, and who gets to see it.
 
     Raises:
         FileExistsError: there is something in the folder.
@@ -55,10 +68,10 @@ def simulate(
     started = time.perf_counter()
     plan = ClusterPlan(scenario, switches or {})
     stream = RowStream(plan)
-    run = EngineInput(plan, folder, stream, progress, speed)
+    run = EngineInput(plan, folder, stream, progress, speed, onlooker)
     with (make_engine or inline())(run) as engine:
         write_json_atomically(folder / MANIFEST, manifest_of(plan))
-        engine.run_to(scenario.duration_us)
+        _run(engine, scenario.duration_us, scrapes)
         loop = engine.figures()
         counted = engine.counts()
         engine.close(scenario.duration_us, REASON_END)
@@ -70,6 +83,15 @@ def simulate(
     summary["wall_seconds"] = round(time.perf_counter() - started, 3)
     write_json_atomically(folder / SUMMARY, summary)
     return RunFolder(folder)
+
+
+def _run(engine: Engine, end_us: int, scrapes: Scrapes | None) -> None:
+    """Run to the end; in between the cluster is looked at, which changes nothing."""
+    if scrapes is not None:
+        for time_us in range(scrapes.period_us, end_us + 1, scrapes.period_us):
+            engine.run_to(time_us)
+            scrapes.take(engine.snapshot())
+    engine.run_to(end_us)
 
 
 def _liveness(plan: ClusterPlan, engine: Engine) -> Liveness:

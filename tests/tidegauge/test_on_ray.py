@@ -16,11 +16,12 @@ from ray_runs import differences, differences_on_ray
 from scenario_runs import shipped
 from small_clusters import cluster_of
 from tidegauge.command_line import app
-from tidegauge.engine import ActorError, EngineError, Passed
+from tidegauge.engine import ActorError, EngineError, LoopFigures, Passed
+from tidegauge.metrics.snapshot import Snapshot
 from tidegauge.ray_cluster import ray_cluster
 from tidegauge.ray_engine import on_ray
 from tidegauge.run_folder import RunFolder
-from tidegauge.simulate import simulate
+from tidegauge.simulate import Scrapes, simulate
 from tidegauge.simulation.scenario import Scenario
 
 #: All on one Ray, which is started once.
@@ -87,6 +88,50 @@ def test_speed_paces_virtual_time(tmp_path: Path) -> None:
     run = simulate(scenario, tmp_path / "run", make_engine=on_ray(1), speed=1.0)
     assert run.summary is not None
     assert 2.9 < run.summary["loop_seconds"] < time.monotonic() - started
+
+
+class Looking:
+    """An onlooker that keeps what it sees, twenty times a second (``engine.Onlooker``)."""
+
+    def __init__(self) -> None:
+        self.seen: list[Snapshot] = []
+        self._due_s = 0.0
+
+    def is_due(self) -> bool:
+        return time.monotonic() >= self._due_s
+
+    def look(self, snapshot: Snapshot, figures: LoopFigures) -> None:
+        assert len(figures.groups) == 4
+        self.seen.append(snapshot)
+        self._due_s = time.monotonic() + 0.05
+
+
+def test_actors_show_together_what_one_group_shows(tmp_path: Path) -> None:
+    """Snapshots at the same virtual times are equal, whoever hosts what; and hashes are.
+
+    To look at a run in real time as well does not change that.
+    """
+    onlooker = Looking()
+    shown: list[list[Snapshot]] = [[], []]
+    runs = [
+        simulate(quickstart(), tmp_path / "inline", scrapes=Scrapes(10_000_000, shown[0].append)),
+        simulate(
+            quickstart(),
+            tmp_path / "ray",
+            make_engine=on_ray(3),
+            scrapes=Scrapes(10_000_000, shown[1].append),
+            onlooker=onlooker,
+        ),
+    ]
+    assert differences(*runs) == []
+    for alone, together in zip(*shown, strict=True):
+        for columns, other in zip(alone[1:], together[1:], strict=True):
+            assert (columns == other).all()
+    assert shown[1][3].brokers["answers"].tolist() == [True, False, True, True, True, True]
+    assert len(onlooker.seen) >= 3
+    assert onlooker.seen[-1].brokers["alive"].all()
+    times = [snapshot.time_us for snapshot in onlooker.seen]
+    assert times == sorted(times)
 
 
 # What goes wrong.

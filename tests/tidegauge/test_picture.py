@@ -198,7 +198,7 @@ def test_what_is_under_the_lines_are_the_figures_of_the_summary(tmp_path: Path) 
         assert seconds == run.summary[f"partition_seconds_{name}"]
     assert run.summary["partition_seconds_offline"] > 0
     (line,) = [each for each in drawn(run.path) if each.startswith("ISR removals")]
-    assert line.split()[3] == str(run.summary["isr_removals"]) == "20"
+    assert line.split()[3] == str(run.summary["isr_removals"]) == "22"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,171 @@
+"""What a broker, a replica, a partition shows to whoever scrapes it: one record of each.
+
+A group fills in what it hosts, at the end of a window (``snapshot.py``); nothing in a run reads
+these, so that looking cannot change what happens. Counters are those of a process, as JMX has them:
+they begin at 0 with each start of the broker.
+"""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import code
+from tidegauge.replication.records import Record, flag, i64
+
+# BrokerGauges.state, which Kafka exports as BrokerState (BrokerStates@2.6.0).
+NOT_RUNNING = code(0)
+STARTING = code(1)
+RECOVERING_FROM_UNCLEAN_SHUTDOWN = code(2)
+RUNNING_AS_BROKER = code(3)
+PENDING_CONTROLLED_SHUTDOWN = code(6)
+BROKER_SHUTTING_DOWN = code(7)
+
+
+class BrokerGauges(Record):
+    """A broker as a whole, with its controller context."""
+
+    #: Its process runs; and is not stopped by a pause, so that it answers.
+    alive: flag
+    answers: flag
+    #: One of the states above.
+    state: i64
+    #: How often it was started.
+    starts: i64
+    #: When this process began.
+    started_us: i64
+
+    # MBeans of kafka.server, ReplicaManager
+    leader_count: i64
+    partition_count: i64
+    under_replicated: i64
+    under_min_isr: i64
+    at_min_isr: i64
+    offline_replicas: i64
+    reassigning: i64
+    isr_shrinks: i64
+    isr_expands: i64
+    failed_isr_updates: i64
+
+    # MBeans of kafka.server, ReplicaFetcherManager
+    max_lag: i64
+    failed_partitions: i64
+
+    # MBeans of kafka.server, BrokerTopicMetrics, all topics only
+    replication_bytes_in: i64
+    replication_bytes_out: i64
+    reassignment_bytes_in: i64
+    reassignment_bytes_out: i64
+
+    # MBeans of kafka.server, DelayedOperationPurgatory
+    delayed_produces: i64
+    delayed_fetches: i64
+
+    # MBeans of kafka.log, LogManager
+    offline_log_directories: i64
+
+    # MBeans of kafka.network, RequestChannel
+    request_queue_size: i64
+
+    # MBeans of kafka.server, KafkaRequestHandlerPool: how many threads take requests, since when,
+    # and how long they have waited for them, all together.
+    handlers: i64
+    handlers_since_us: i64
+    handlers_idle_us: i64
+
+    # isr-change-propagation: partitions in the set of changes, notifications written.
+    isr_changes_pending: i64
+    isr_change_notifications: i64
+    #: Its ZooKeeper session; -1 none.
+    zookeeper_session: i64
+
+    # MBeans of kafka.controller, KafkaController, ControllerStats, ControllerEventManager
+    active_controller: flag
+    controller_epoch: i64
+    offline_partitions: i64
+    preferred_replica_imbalance: i64
+    global_topics: i64
+    global_partitions: i64
+    leader_elections: i64
+    unclean_leader_elections: i64
+    event_queue_size: i64
+
+
+class BrokerTopicGauges(Record):
+    """A topic at a broker: at ``broker * topics + topic`` (Kafka: ``BrokerTopicMetrics``)."""
+
+    #: The broker hosts a partition of it, or has since its process began.
+    exists: flag
+    messages_in: i64
+    bytes_in: i64
+    bytes_out: i64
+    produce_requests: i64
+    failed_produce_requests: i64
+    fetch_requests: i64
+
+
+class ReplicaGauges(Record):
+    """A replica at its broker: at its *row* (``Topology.slots``)."""
+
+    #: The broker runs, and hosts it.
+    exists: flag
+    #: ... as leader; what follows it counts only then, and is 0 on followers, as in Kafka.
+    leads: flag
+    under_replicated: flag
+    under_min_isr: flag
+    at_min_isr: flag
+    in_sync_replicas: i64
+    replicas: i64
+    leader_epoch: i64
+
+    log_start_offset: i64
+    log_end_offset: i64
+    high_watermark: i64
+    size_bytes: i64
+
+    #: The broker that it fetches from (an index), and with which of the fetchers; -1 none.
+    source_broker: i64
+    fetcher: i64
+    #: Behind the leader's high watermark by so many records; -1 before the first answer.
+    lag: i64
+
+
+class PartitionGauges(Record):
+    """A partition as the cluster's metadata has it: ZooKeeper's state."""
+
+    #: It has a state.
+    exists: flag
+    #: Index of the leader's broker; -1 none.
+    leader: i64
+    leader_epoch: i64
+    in_sync_replicas: i64
+    replicas: i64
+    #: The leader is the head of the assignment.
+    leader_is_preferred: flag
+
+
+class ClusterGauges(Record):
+    """ZooKeeper: one record."""
+
+    #: This snapshot has ZooKeeper in it.
+    known: flag
+    #: Children of /isr_change_notification.
+    isr_change_notifications: i64
+    #: Transactions so far, open sessions, brokers under /brokers/ids.
+    zxid: i64
+    sessions: i64
+    registered_brokers: i64
+
+
+class CommittedGauges(Record):
+    """What a coordinator has of one partition that a group reads, at the key's place."""
+
+    #: 1 + the epoch in which the coordinator leads; 0: nobody here coordinates the group.
+    coordinator_epoch: i64
+    #: Something is committed.
+    known: flag
+    offset: i64
+
+
+class MemberGauges(Record):
+    """A consumer, as the group's coordinator knows it, at the place of its client."""
+
+    coordinator_epoch: i64
+    present: flag
