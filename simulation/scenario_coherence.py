@@ -304,12 +304,36 @@ def _move(
         yield Problem((*path, "replicas"), message)
 
 
+def _alerts(scenario: Scenario) -> Iterator[Problem]:
+    """Whether what is expected of alerts can come within the run."""
+    alerts = scenario.alerts
+    if alerts is None:
+        return
+    for field, at_us in (("after", alerts.after_us), ("repaired", alerts.repaired_us)):
+        if at_us is not None:
+            yield from too_late(("alerts", field), at_us, scenario)
+    spans = (
+        ("fire", "after", alerts.fire, scenario.trouble_begins_us()),
+        ("clear", "repaired", alerts.clear, scenario.trouble_ends_us()),
+    )
+    for field, since, expected, since_us in spans:
+        if expected and since_us is None:
+            message = f"is missing: no fault says from when on `{field}` counts"
+            yield Problem(("alerts", since), message)
+            continue
+        for name, within_us in expected.items():
+            if since_us is not None and since_us + within_us > scenario.duration_us:
+                due, end = format_duration(since_us + within_us), scenario.duration_us
+                message = f"is due by {due}, and the run ends at {format_duration(end)}"
+                yield Problem(("alerts", field, name), message)
+
+
 _STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
     (_releases,),
     (_cluster,),
     (settings_that_kafka_refuses,),
     (_topics,),
     (problems_of_cluster_size,),
-    (_workload, problems_of_faults, problems_of_fault_rates, _steps),
+    (_workload, problems_of_faults, problems_of_fault_rates, _steps, _alerts),
     (problems_of_workload_size, problems_of_rates),
 )

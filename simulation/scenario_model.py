@@ -19,6 +19,7 @@ from tidegauge.replication.releases import DEFAULT_RELEASE
 from tidegauge.simulation.checks import CHECK_NAMES
 from tidegauge.simulation.durations import PositiveDuration, format_duration
 from tidegauge.simulation.replica_assignment import assign_replicas_to_brokers
+from tidegauge.simulation.scenario_alerts import AlertExpectations
 from tidegauge.simulation.scenario_cluster import (
     NEVER,
     Cluster,
@@ -128,6 +129,9 @@ class Scenario(Part):
         default_factory=dict,
         description="Verdicts that are expected. Where nothing is said, true, or false if a "
         "setting permits it.",
+    )
+    alerts: AlertExpectations | None = Field(
+        default=None, description="What is expected of alert rules that are rehearsed on it."
     )
 
     @field_validator("checks")
@@ -310,6 +314,26 @@ class Scenario(Part):
             if selector.kind == CLIENTS or selector == (CLIENT_GROUP, -1, group.name):
                 for client in range(group.clients):
                     yield Endpoint(CLIENT_GROUP, group=group.name, client=client)
+
+    # What alert rules are to notice.
+
+    def trouble_begins_us(self) -> int | None:
+        """When something happens first, or should by what it expects of alerts; None: never."""
+        if self.alerts is not None and self.alerts.after_us is not None:
+            return self.alerts.after_us
+        times = (each.at_us for each in (*self.faults, *self.steps))
+        return min((at_us for at_us in times if at_us is not None), default=None)
+
+    def trouble_ends_us(self) -> int | None:
+        """When the last fault ends that says so, or as it says itself; None: nobody knows."""
+        if self.alerts is not None and self.alerts.repaired_us is not None:
+            return self.alerts.repaired_us
+        ends = (
+            fault.at_us + fault.for_us
+            for fault in self.faults
+            if fault.at_us is not None and fault.for_us is not None
+        )
+        return max(ends, default=None)
 
     # All of it.
 

@@ -12,6 +12,8 @@ from tidegauge.simulation.scenario_errors import did_you_mean
 FOLDER = Path(tidegauge.scenarios.__file__).parent
 #: Of scenarios that each show one mechanism of replication; its row's number begins their names.
 MECHANISMS = FOLDER / "mechanisms"
+#: Of scenarios on which alert rules are rehearsed; they are run as ``incidents/NAME``.
+INCIDENTS = FOLDER / "incidents"
 
 
 class ShippedScenario(NamedTuple):
@@ -19,8 +21,10 @@ class ShippedScenario(NamedTuple):
 
     name: str
     file: Path
-    #: Whether it shows one mechanism; others answer a question about a cluster.
+    #: Whether it shows one mechanism, or is an incident to rehearse alert rules on; others answer
+    #: a question about a cluster.
     is_mechanism: bool
+    is_incident: bool
     brokers: int
     #: At the start; steps may create more.
     partitions: int
@@ -31,13 +35,17 @@ class ShippedScenario(NamedTuple):
 
 def shipped_scenarios() -> dict[str, Path]:
     """Every scenario that comes along, by its name."""
-    return {file.stem: file for file in sorted(FOLDER.rglob("*.yaml"))}
+    return {_name_of(file): file for file in sorted(FOLDER.rglob("*.yaml"))}
+
+
+def _name_of(file: Path) -> str:
+    return f"{INCIDENTS.name}/{file.stem}" if file.parent == INCIDENTS else file.stem
 
 
 def described_scenarios() -> list[ShippedScenario]:
-    """What each scenario that comes along is about, by name; mechanisms come last."""
+    """What each scenario that comes along is about, by name; mechanisms, then incidents, last."""
     described = [_described(name, file) for name, file in shipped_scenarios().items()]
-    return sorted(described, key=lambda each: (each.is_mechanism, each.name))
+    return sorted(described, key=lambda each: (each.is_incident, each.is_mechanism, each.name))
 
 
 def _described(name: str, file: Path) -> ShippedScenario:
@@ -46,6 +54,7 @@ def _described(name: str, file: Path) -> ShippedScenario:
         name,
         file,
         is_mechanism=file.parent == MECHANISMS,
+        is_incident=file.parent == INCIDENTS,
         brokers=len(scenario.broker_ids()),
         partitions=sum(len(scenario.assignments(topic)) for topic in scenario.topics),
         virtual_seconds=scenario.duration_us / 1e6,

@@ -1,0 +1,118 @@
+"""Files of alert rules: which rules are in them, and what is said of a file that is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tidegauge.metrics.rehearsal.alerts import alerts_of
+from tidegauge.metrics.rehearsal.rule_files import RuleFileError, read_rule_file
+
+GROUPS = """
+groups:
+  - name: kafka
+    rules:
+      - record: cluster:up:sum
+        expr: sum(up)
+      - alert: BrokerDown
+        expr: cluster:up:sum < 3
+        for: 1m
+"""
+#: As kubectl prints several objects.
+OBJECTS = """
+apiVersion: v1
+kind: ConfigMap
+---
+kind: List
+items:
+  - apiVersion: monitoring.coreos.com/v1
+    kind: PrometheusRule
+    spec: {groups: [{name: one, rules: [{alert: A, expr: up == 0}]}]}
+---
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+spec: {groups: [{name: two, rules: [{alert: B, expr: 1}]}]}
+"""
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "rules.yml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_prometheus_gets_its_own_files_as_they_are(tmp_path: Path) -> None:
+    file = read_rule_file(written(tmp_path, GROUPS))
+    assert file.text == GROUPS
+    assert [(rule.name, rule.is_alert) for rule in file.rules] == [
+        ("cluster:up:sum", False),
+        ("BrokerDown", True),
+    ]
+
+
+def test_of_kubernetes_objects_it_gets_the_groups_of_all_prometheus_rules(tmp_path: Path) -> None:
+    file = read_rule_file(written(tmp_path, OBJECTS))
+    assert [group["name"] for group in yaml.safe_load(file.text)["groups"]] == ["one", "two"]
+    # Prometheus takes a number for an expression.
+    assert [(rule.name, rule.expression) for rule in file.rules] == [("A", "up == 0"), ("B", "1")]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "has neither `groups` of rules nor a PrometheusRule object"),
+        ("groups: {}", "has neither `groups` of rules nor a PrometheusRule object"),
+        ("duration: 1m", "has neither `groups` of rules nor a PrometheusRule object"),
+        ("groups:\n  - [", "is no YAML: line 2: "),
+        ("groups: [{rules: []}]", "group 1 has no name"),
+        ("groups: [{name: g, rules: {}}, {name: h, rules: 5}]", "group h: `rules` must be a list"),
+        ("groups: [{name: g, rules: [5]}]", "group g, rule 1: must be a mapping"),
+        ("groups: [{name: g, rules: [{expr: up}]}]", "group g, rule 1: must have either `alert`"),
+        ("groups: [{name: g, rules: [{alert: A}]}]", "group g, rule 1 (A): `expr` is missing"),
+        ("groups: [{name: g, rules: [{alert: A, expr: [up]}]}]", "rule 1 (A): `expr` must be text"),
+        ("kind: PrometheusRule", "has neither `groups` of rules nor a PrometheusRule object"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_one_line_that_names_the_rule(
+    text: str, problem: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(RuleFileError) as refused:
+        read_rule_file(path)
+    (line,) = str(refused.value).splitlines()
+    assert line.startswith(f"{path}: ")
+    assert problem in line
+
+
+def test_a_file_that_is_not_there_or_no_text_is_refused_too(tmp_path: Path) -> None:
+    with pytest.raises(RuleFileError, match="No such file"):
+        read_rule_file(tmp_path / "none.yml")
+    (tmp_path / "image.yml").write_bytes(b"\x89PNG\xff")
+    with pytest.raises(RuleFileError, match="no text in UTF-8"):
+        read_rule_file(tmp_path / "image.yml")
+
+
+def test_what_recording_rules_make_of_served_metrics_is_served(tmp_path: Path) -> None:
+    file = read_rule_file(written(tmp_path, GROUPS))
+    (alert,), metrics = alerts_of([file], {"up"})
+    assert alert.is_simulated
+    assert metrics == {"up"}
+    (alert,), metrics = alerts_of([file], {"kafka_brokers"})
+    assert alert.missing == ["cluster:up:sum"]
+    assert metrics == set()
+
+
+def test_rules_of_one_name_are_one_alert_as_in_the_series_alerts(tmp_path: Path) -> None:
+    text = "groups: [{name: g, rules: [{alert: A, expr: up}, {alert: A, expr: jvm_heap}]}]"
+    (alert,), _ = alerts_of([read_rule_file(written(tmp_path, text))], {"up"})
+    assert len(alert.places) == 2
+    # One of them would be silent for ever, so that nothing follows from the name's silence.
+    assert alert.missing == ["jvm_heap"]
+
+
+def test_an_alert_that_reads_no_metric_says_nothing_of_an_incident(tmp_path: Path) -> None:
+    text = "groups: [{name: g, rules: [{alert: Watchdog, expr: vector(1)}]}]"
+    (alert,), _ = alerts_of([read_rule_file(written(tmp_path, text))], {"up"})
+    assert not alert.is_simulated

@@ -1,0 +1,253 @@
+"""``tidegauge alerts``: alert rules on incidents, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tidegauge.alert_rehearsal import incident_names, load_incident
+from tidegauge.command_line import app
+
+needs_promtool = pytest.mark.skipif(
+    shutil.which("promtool") is None, reason="promtool is not installed: it comes with Prometheus"
+)
+
+#: Third-party dashboards and rules are nobody's to copy: they are where their reader has them.
+DASHBOARDS = Path(
+    os.environ.get("TIDEGAUGE_DASHBOARDS")
+    or Path(__file__).parents[2].parent / "shared" / "dashboards"
+)
+STRIMZI = {
+    "UnderReplicatedPartitions",
+    "UnderMinIsrPartitionCount",
+    "OfflinePartitions",
+    "AbnormalControllerState",
+    "OfflineLogDirectoryCount",
+    "UnderReplicatedPartition",
+}
+OBSERV_LIB = {
+    "KafkaUnderReplicatedPartitionCount",
+    "KafkaUnderMinISRPartitionCount",
+    "KafkaOfflinePartitionCount",
+    "KafkaNoActiveController",
+    "KafkaISRShrinkRate",
+    "KafkaISRExpandRate",
+    "KafkaUncleanLeaderElection",
+    "KafkaPreferredReplicaImbalance",
+}
+
+RULES = """
+groups:
+  - name: mine
+    rules:
+      - record: cluster:brokers:count
+        expr: count(kafka_server_replicamanager_leadercount)
+      - {alert: BrokerMissing, expr: "cluster:brokers:count < 3", for: 1m}
+      - {alert: BrokerDown, expr: 'up{job="kafka"} == 0', for: 1m, keep_firing_for: 2m}
+      - {alert: HeapFull, expr: jvm_memory_bytes_used > 1e9}
+      - {alert: NoBrokers, expr: "kafka_brokers == 0"}
+"""
+INCIDENT = """
+description: One of three brokers is down for four minutes.
+duration: 15m
+cluster: {brokers: 3}
+topics: [{name: orders, partitions: 3, replication_factor: 3}]
+faults: [{name: crash, kind: crash, brokers: [2], at: 5m, for: 4m}]
+alerts:
+  fire: {BrokerMissing: 90s, BrokerDown: 90s}
+  clear: {BrokerMissing: 30s, BrokerDown: 3m}
+  silent: all
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with rules and an incident, to work in."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rules.yml").write_text(RULES, encoding="utf-8")
+    (tmp_path / "night.yaml").write_text(INCIDENT, encoding="utf-8")
+    return tmp_path
+
+
+def alerts(*arguments: str) -> Any:
+    return CliRunner().invoke(app, ["alerts", "--jobs", "1", *arguments])
+
+
+def verdicts(result: Any) -> dict[tuple[str, str], dict[str, Any]]:
+    """By incident and alert: what the JSON says."""
+    return {
+        (incident["incident"], alert["alert"]): alert
+        for incident in json.loads(result.stdout)["incidents"]
+        for alert in incident["alerts"]
+    }
+
+
+@needs_promtool
+def test_rules_are_tried_on_an_incident_of_one_s_own(folder: Path) -> None:
+    result = alerts("--rules", "rules.yml", "--incidents", "night.yaml", "--json")
+    assert result.exit_code == 0, result.output
+    found = verdicts(result)
+    # A broker that is down vanishes at the next scrape; it is missed a minute later.
+    missing = found["night.yaml", "BrokerMissing"]
+    assert missing["verdict"] == "fired in time"
+    assert (missing["fired_after_seconds"], missing["over_after_seconds"]) == (75, 15)
+    assert found["night.yaml", "BrokerDown"]["over_after_seconds"] == 15 + 120
+    assert found["night.yaml", "NoBrokers"]["verdict"] == "stayed silent"
+    assert found["night.yaml", "HeapFull"]["verdict"] == "not simulated"
+    assert (folder / "rules.yml").read_text(encoding="utf-8") == RULES
+
+
+@needs_promtool
+def test_a_late_alert_fails_the_command_which_says_how_to_see_it_again(folder: Path) -> None:
+    late = INCIDENT.replace("BrokerDown: 90s", "BrokerDown: 30s")
+    (folder / "night.yaml").write_text(late, encoding="utf-8")
+    result = alerts("--rules", "rules.yml", "--incidents", "night.yaml")
+    assert result.exit_code == 1
+    assert "1 of 3 expectations did not come true, in 1 of 1 incident" in result.stdout
+    (line,) = (line for line in result.stdout.splitlines() if "Again: " in line)
+    command = shlex.split(line.partition("Again: ")[2])
+    assert command[:2] == ["tidegauge", "alerts"]
+    again = CliRunner().invoke(app, command[1:])
+    assert again.exit_code == 1
+    assert "late: it fired at 6m15s, 1m15s after the trouble began" in again.stdout
+
+
+@needs_promtool
+def test_what_was_tried_can_be_kept_and_asked_again(folder: Path) -> None:
+    result = alerts("--rules", "rules.yml", "--incidents", "night.yaml", "--keep", "kept")
+    assert result.exit_code == 0, result.output
+    kept = folder / "kept" / "night"
+    assert (kept / "rules-1.yml").read_text(encoding="utf-8") == RULES
+    assert 'up{job=\\"kafka\\",instance=\\"night-kafka-2\\"' in (kept / "test.yml").read_text()
+    assert "BrokerDown" in (kept / "promtool.txt").read_text()
+
+
+@needs_promtool
+def test_an_expectation_of_an_alert_that_no_file_has_is_told(folder: Path) -> None:
+    typing_error = INCIDENT.replace("fire: {BrokerMissing: 90s,", "fire: {BrokerMising: 90s,")
+    typing_error = typing_error.replace("clear: {BrokerMissing: 30s,", "clear: {")
+    (folder / "night.yaml").write_text(typing_error, encoding="utf-8")
+    result = alerts("--rules", "rules.yml", "--incidents", "night.yaml")
+    assert "in none of the files: BrokerMising" in result.stdout
+    # What is not named there is to be silent, and was not.
+    assert result.exit_code == 1
+
+
+@needs_promtool
+@pytest.mark.usefixtures("folder")
+def test_incidents_in_several_processes_come_to_the_same_in_the_same_order() -> None:
+    names = ("--incidents", "night.yaml,follower-blip,zookeeper-outage", "--json")
+    one, several = (
+        CliRunner().invoke(app, ["alerts", "--rules", "rules.yml", "--jobs", jobs, *names])
+        for jobs in ("1", "2")
+    )
+    assert list(verdicts(one)) == list(verdicts(several))
+    assert verdicts(one) == verdicts(several)
+
+
+@needs_promtool
+def test_a_single_burst_fires_no_rule_about_a_rate_that_has_to_last(folder: Path) -> None:
+    """The reference's trap 6, with the forms of rules that it is about."""
+    (folder / "rates.yml").write_text(
+        """
+groups:
+  - name: rates
+    rules:
+      - {alert: KafkaISRShrinkRate, for: 5m, keep_firing_for: 15m,
+         expr: "sum by (instance) (rate(kafka_server_replicamanager_isrshrinks_total[5m])) != 0"}
+      - {alert: ShrankAtAll, expr: "increase(kafka_server_replicamanager_isrshrinks_total[5m]) > 0"}
+""",
+        encoding="utf-8",
+    )
+    result = alerts(
+        *("--rules", "rates.yml", "--incidents", "follower-blip,flapping-follower", "--json")
+    )
+    assert result.exit_code == 0, result.output
+    found = verdicts(result)
+    assert found["follower-blip", "ShrankAtAll"]["firing"]
+    assert found["follower-blip", "KafkaISRShrinkRate"]["pending"]
+    assert found["follower-blip", "KafkaISRShrinkRate"]["verdict"] == "stayed silent"
+    assert found["flapping-follower", "KafkaISRShrinkRate"]["verdict"] == "fired in time"
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--rules", "none.yml"), "none.yml: No such file or directory"),
+        (("--rules", "night.yaml"), "night.yaml: has neither `groups` of rules"),
+        (("--rules", "rules.yml", "--incidents", "broker-crsh"), "did you mean broker-crash?"),
+        (("--rules", "rules.yml", "broker-crash"), "broker-crash: is an incident"),
+        (("--rules", "rules.yml", "--scrape-interval", "15"), "--scrape-interval must be a"),
+        (("--rules", "rules.yml", "--evaluation-interval", "1ms"), "whole milliseconds, and 1s"),
+        (("--rules", "rules.yml", "--promtool", "./night.yaml"), "night.yaml: is no program"),
+        (("--rules", "rules.yml", "--keep", "rules.yml"), "rules.yml: cannot be written to"),
+        (
+            ("--rules", "rules.yml", "--incidents", "incidents/broker-crash,broker-crash"),
+            "are both called broker-crash",
+        ),
+    ],
+)
+def test_what_cannot_be_tried_is_told_in_one_line(arguments: tuple[str, ...], problem: str) -> None:
+    result = alerts(*arguments)
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("tidegauge: ")
+    assert problem in line
+
+
+def test_the_library_expects_each_alert_about_replication_to_fire_and_clear_and_be_silent() -> None:
+    incidents = {name: load_incident(name).alerts for name in incident_names()}
+    assert len(incidents) >= 15
+    expected = [each for each in incidents.values() if each is not None]
+    assert len(expected) == len(incidents)
+    for alert in STRIMZI | OBSERV_LIB:
+        assert any(alert in each.clear for each in expected), alert
+        assert any(each.stays_silent(alert) for each in expected), alert
+
+
+@needs_promtool
+@pytest.mark.long
+@pytest.mark.skipif(
+    not DASHBOARDS.is_dir(),
+    reason="rule files of other projects are neither beside the checkout nor in the folder that "
+    "TIDEGAUGE_DASHBOARDS names",
+)
+def test_well_known_rules_fire_and_clear_in_the_library_as_it_expects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = [
+        DASHBOARDS / "strimzi" / "prometheus-kafka-rules.yaml",
+        DASHBOARDS / "strimzi" / "prometheus-kafka-exporter-topic-rules-group.yaml",
+        DASHBOARDS / "grafana-kafka-observ-lib" / "prometheus_alerts.yaml",
+    ]
+    result = CliRunner().invoke(app, ["alerts", "--rules", *map(str, files), "--json"])
+    found = verdicts(result)
+    # A group's partition of __consumer_offsets has messages, those of nobody have none.
+    failures = [key for key, alert in found.items() if alert["is_failure"]]
+    assert failures == [("healthy-day", "NoMessageForTooLong")]
+    assert result.exit_code == 1
+    for name in STRIMZI | OBSERV_LIB:
+        fired = [
+            alert
+            for (_, alert_name), alert in found.items()
+            if alert_name == name and alert["expected"].startswith("within")
+        ]
+        assert any(
+            alert["verdict"] == "fired in time" and alert["over_after_seconds"] is not None
+            for alert in fired
+        ), name
+    burst = {"KafkaISRShrinkRate": "follower-blip", "KafkaISRExpandRate": "broker-crash"}
+    for name, incident in (burst | {"KafkaUncleanLeaderElection": "unclean-election"}).items():
+        assert found[incident, name]["pending"]
+        assert found[incident, name]["verdict"] == "stayed silent"
+    dead = [each["alert"] for each in json.loads(result.stdout)["alerts"] if each["is_dead"]]
+    assert dead == ["KafkaBrokerCount"]

@@ -1,0 +1,221 @@
+"""``tidegauge alerts``: alert rules, tried on incidents before they are needed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidegauge.commands.compile_rules import announce_compilation
+from tidegauge.commands.output import console, fail, print_json, report
+from tidegauge.commands.perform import INTERRUPTED
+from tidegauge.commands.run_batch import jobs_of, make_batch_folder
+
+if TYPE_CHECKING:
+    from tidegauge.alert_rehearsal import Rehearsal, Rehearsed
+    from tidegauge.metrics.rehearsal.promtool import Intervals
+    from tidegauge.metrics.rehearsal.rule_files import RuleFile
+
+ALL = "all"
+DEFAULT_INTERVAL = "15s"
+#: Prometheus can do less, but no cluster is scraped so often.
+_LEAST_INTERVAL_US = 1_000_000
+
+
+def rehearse_alerts(
+    more_rules: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FILE", help="More rule files: --rules rules/*.yml"),
+    ] = None,
+    *,
+    rules: Annotated[
+        list[Path],
+        typer.Option(
+            "--rules",
+            metavar="FILE",
+            help="Prometheus rules, or PrometheusRule objects; repeat it.",
+        ),
+    ],
+    incidents: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--incidents",
+            metavar="all|NAME[,NAME...]",
+            help="Incidents that come along (tidegauge scenarios lists them), or scenario files "
+            "with a section `alerts`; repeat it. Default: all that come along.",
+        ),
+    ] = None,
+    promtool: Annotated[
+        str | None,
+        typer.Option("--promtool", metavar="PATH", help="Default: the promtool on the PATH."),
+    ] = None,
+    scrape_interval: Annotated[
+        str, typer.Option(metavar="DURATION", help="Of Prometheus, in virtual time.")
+    ] = DEFAULT_INTERVAL,
+    evaluation_interval: Annotated[
+        str, typer.Option(metavar="DURATION", help="Of all groups of rules.")
+    ] = DEFAULT_INTERVAL,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", metavar="J", help="So many at once. Default: the number of CPUs."),
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            "--keep",
+            metavar="DIR",
+            help="Keep the series, as promtool's test of each incident, and what it said of them.",
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON; all else goes to standard error.")
+    ] = False,
+) -> None:
+    """Try alert rules, unchanged, on incidents in simulated time.
+
+    Every incident is run and scraped as Prometheus would do it, and promtool evaluates the rules
+    over what came of it: `for` and `keep_firing_for` are Prometheus's own. Told is which alert
+    fired, how late after the trouble began, and for how long, beside what the incident expects:
+    late rules, misfires, and rules that are dead. Rules about what is not simulated (a JVM, say)
+    are named and not judged.
+
+    The exit status is 1 if an expectation did not come true.
+
+    \b
+    Examples:
+      tidegauge alerts --rules kafka-rules.yml
+      tidegauge alerts --rules rules/*.yml --incidents broker-crash,rolling-restart
+      tidegauge alerts --rules kafka-rules.yml --incidents my-incident.yaml
+      tidegauge alerts --rules kafka-rules.yml --json > alerts.json
+      tidegauge alerts --rules kafka-rules.yml --incidents broker-crash --keep kept
+                                 keep what promtool can be asked again
+    """
+    from tidegauge.commands.alert_report import content_of, show_summary
+
+    paths = [*rules, *(more_rules or ())]
+    names = _incidents_of(incidents or [ALL])
+    with report(as_json=as_json):
+        rehearsal = _prepared(
+            paths, promtool, _intervals(scrape_interval, evaluation_interval), keep
+        )
+        announce_compilation()
+        ended = _rehearsed(rehearsal, names, jobs_of(jobs, len(names)))
+        again = _command(paths, promtool, scrape_interval, evaluation_interval)
+        show_summary(console(), rehearsal, ended, again)
+    if as_json:
+        print_json(content_of(rehearsal, ended))
+    if not all(each.is_as_expected for each in ended):
+        raise typer.Exit(1)
+
+
+def _command(paths: Sequence[Path], promtool: str | None, scrape: str, evaluation: str) -> str:
+    """What tries the same rules again, fit for a shell."""
+    words = ["tidegauge", "alerts", *(f"--rules={path}" for path in paths)]
+    words += [] if promtool is None else [f"--promtool={promtool}"]
+    words += [] if scrape == DEFAULT_INTERVAL else [f"--scrape-interval={scrape}"]
+    words += [] if evaluation == DEFAULT_INTERVAL else [f"--evaluation-interval={evaluation}"]
+    return shlex.join(words)
+
+
+def _incidents_of(options: Sequence[str]) -> list[str]:
+    """The incidents that are named, each once; the command ends if one cannot be run."""
+    from tidegauge.alert_rehearsal import incident_names, load_incident
+    from tidegauge.simulation.scenario import ScenarioError
+
+    listed = [name.strip() for option in options for name in option.split(",")]
+    names = [each for name in listed for each in (incident_names() if name == ALL else [name])]
+    names = list(dict.fromkeys(names))
+    taken: dict[str, str] = {}
+    for name in names:
+        try:
+            scenario = load_incident(name)
+        except ScenarioError as error:
+            fail(str(error))
+        if scenario.name in taken:
+            fail(f"--incidents: {taken[scenario.name]} and {name} are both called {scenario.name}")
+        taken[scenario.name] = name
+    return names
+
+
+def _intervals(scrape: str, evaluation: str) -> Intervals:
+    from tidegauge.metrics.rehearsal.promtool import Intervals
+    from tidegauge.simulation.durations import parse_duration
+
+    found = []
+    for option, text in (("--scrape-interval", scrape), ("--evaluation-interval", evaluation)):
+        try:
+            interval_us = parse_duration(text)
+        except ValueError as error:
+            fail(f"{option} {error}")
+        if interval_us < _LEAST_INTERVAL_US or interval_us % 1_000:
+            fail(f"{option} {text}: must be whole milliseconds, and 1s at least")
+        found.append(interval_us)
+    return Intervals(*found)
+
+
+def _prepared(
+    paths: Sequence[Path], promtool: str | None, intervals: Intervals, keep: Path | None
+) -> Rehearsal:
+    """All that the incidents are tried with; the command ends if a file or promtool is unfit."""
+    from tidegauge.alert_rehearsal import Rehearsal, served_metrics
+    from tidegauge.metrics.rehearsal.alerts import alerts_of
+    from tidegauge.metrics.rehearsal.promtool import PromtoolError, check_rules, find_promtool
+
+    files = _rule_files(paths)
+    alerts = alerts_of(files, served_metrics())
+    if not alerts.alerts:
+        fail(f"{', '.join(map(str, paths))}: no alert is in there")
+    if keep is not None:
+        make_batch_folder(keep)
+    try:
+        program = find_promtool(promtool)
+        with TemporaryDirectory(prefix="tidegauge-alerts-") as folder:
+            check_rules(program, files, Path(folder))
+    except PromtoolError as error:
+        fail(str(error))
+    return Rehearsal(files, alerts, program, intervals, keep)
+
+
+def _rule_files(paths: Sequence[Path]) -> list[RuleFile]:
+    from tidegauge.alert_rehearsal import incident_names
+    from tidegauge.metrics.rehearsal.rule_files import RuleFileError, read_rule_file
+
+    for path in paths:
+        if str(path) in incident_names() and not path.exists():
+            fail(f"{path}: is an incident and no file of rules; several go with commas between")
+    try:
+        return [read_rule_file(path) for path in dict.fromkeys(paths)]
+    except RuleFileError as error:
+        fail(str(error))
+
+
+def _rehearsed(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> list[Rehearsed]:
+    """What came of each incident, in their order, shown as soon as it is known."""
+    from tidegauge.commands.alert_report import show_beginning, show_incident
+
+    out = console()
+    show_beginning(out, rehearsal, len(names), jobs)
+    shown: list[Rehearsed] = []
+    try:
+        for each in _in_order(rehearsal, names, jobs):
+            show_incident(out, each)
+            shown.append(each)
+    except KeyboardInterrupt:
+        typer.echo(f"\nStopped: {len(shown)} of {len(names)} incidents were tried")
+        raise typer.Exit(INTERRUPTED) from None
+    return shown
+
+
+def _in_order(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> Iterator[Rehearsed]:
+    from tidegauge.alert_rehearsal import rehearse
+
+    waiting = list(names)
+    ended: dict[str, Rehearsed] = {}
+    for each in rehearse(rehearsal, names, jobs):
+        ended[each.name] = each
+        while waiting and waiting[0] in ended:
+            yield ended.pop(waiting.pop(0))
