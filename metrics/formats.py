@@ -1,0 +1,43 @@
+"""The two formats of a page, and which of them a client asks for."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+_OPENMETRICS = "application/openmetrics-text"
+#: What of OpenMetrics a client may name; 0.0.1 is what Prometheus called it before it was 1.0.0.
+_OPENMETRICS_VERSIONS = {"", "0.0.1", "1.0.0"}
+_TEXTS = {"text/plain", "text/*", "*/*"}
+
+
+class Format(Enum):
+    """What a page is written in; the value is its content type."""
+
+    TEXT = "text/plain; version=0.0.4; charset=utf-8"
+    OPENMETRICS = f"{_OPENMETRICS}; version=1.0.0; charset=utf-8"
+
+
+def wanted_format(accept: str) -> Format:
+    """What an ``Accept`` header prefers; text is what everybody gets who does not ask."""
+    wishes = {Format.TEXT: 0.0, Format.OPENMETRICS: 0.0}
+    for wish in accept.split(","):
+        media, *written = [part.strip().lower() for part in wish.split(";")]
+        parameters = dict(part.split("=", 1) for part in written if "=" in part)
+        version = parameters.get("version", "").strip('"')
+        if media == _OPENMETRICS and version in _OPENMETRICS_VERSIONS:
+            wished = Format.OPENMETRICS
+        elif media in _TEXTS:
+            wished = Format.TEXT
+        else:
+            continue
+        wishes[wished] = max(wishes[wished], _weight(parameters.get("q", "1")))
+    return max(Format, key=wishes.__getitem__)
+
+
+def _weight(quality: str) -> float:
+    """Between 0 and 1; what is no such number weighs nothing."""
+    try:
+        weight = float(quality)
+    except ValueError:
+        return 0.0
+    return weight if 0 <= weight <= 1 else 0.0

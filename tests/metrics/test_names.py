@@ -1,0 +1,102 @@
+"""The names that are served are those that Strimzi's rules and kafka_exporter give, and ours."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+
+import numpy as np
+import pytest
+
+from cluster_snapshots import healthy, plan_of
+from tidegauge.metrics.exposition import Exposition
+from tidegauge.metrics.families import FAMILIES
+from tidegauge.metrics.family import Family
+from tidegauge.metrics.health import ActorHealth, Context, Health, Scrapes
+
+#: By MBean: what a JMX exporter with Strimzi's rules makes of its attributes.
+STRIMZI = {
+    "kafka_server_replicamanager": {
+        *("leadercount", "partitioncount", "underreplicatedpartitions"),
+        *("underminisrpartitioncount", "atminisrpartitioncount", "offlinereplicacount"),
+        *("reassigningpartitions", "isrshrinks_total", "isrexpands_total"),
+        "failedisrupdates_total",
+    },
+    "kafka_server_replicafetchermanager": {"maxlag", "failedpartitionscount"},
+    "kafka_server_fetcherlagmetrics": {"consumerlag"},
+    "kafka_server_kafkaserver": {"brokerstate"},
+    "kafka_server_delayedoperationpurgatory": {"purgatorysize"},
+    "kafka_server_kafkarequesthandlerpool": {"requesthandleravgidle_percent"},
+    "kafka_server_brokertopicmetrics": {
+        *("messagesin_total", "bytesin_total", "bytesout_total"),
+        *("totalproducerequests_total", "failedproducerequests_total"),
+        *("totalfetchrequests_total", "failedfetchrequests_total"),
+        *("replicationbytesin_total", "replicationbytesout_total"),
+        *("reassignmentbytesin_total", "reassignmentbytesout_total"),
+    },
+    "kafka_network_requestchannel": {"requestqueuesize"},
+    "kafka_cluster_partition": {
+        *("underreplicated", "underminisr", "atminisr", "insyncreplicascount", "replicascount"),
+    },
+    "kafka_log_log": {"size", "logstartoffset", "logendoffset"},
+    "kafka_log_logmanager": {"offlinelogdirectorycount"},
+    "kafka_controller_kafkacontroller": {
+        *("activecontrollercount", "offlinepartitionscount", "preferredreplicaimbalancecount"),
+        *("globaltopiccount", "globalpartitioncount"),
+    },
+    "kafka_controller_controllerstats": {"uncleanleaderelections_total"},
+    "kafka_controller_controllereventmanager": {"eventqueuesize"},
+}
+
+KAFKA_EXPORTER = {
+    *("kafka_brokers", "kafka_broker_info", "kafka_topic_partitions"),
+    *("kafka_topic_partition_current_offset", "kafka_topic_partition_oldest_offset"),
+    *("kafka_topic_partition_in_sync_replica", "kafka_topic_partition_replicas"),
+    "kafka_topic_partition_under_replicated_partition",
+    *("kafka_topic_partition_leader", "kafka_topic_partition_leader_is_preferred"),
+    *("kafka_consumergroup_members", "kafka_consumergroup_current_offset"),
+    *("kafka_consumergroup_current_offset_sum", "kafka_consumergroup_lag"),
+    *("kafka_consumergroup_lag_sum", "kafka_consumer_lag_millis"),
+}
+
+
+def test_what_is_called_as_by_kafka_is_what_kafka_has() -> None:
+    expected = {f"{bean}_{name}" for bean, names in STRIMZI.items() for name in names}
+    served = {family.name for family in FAMILIES if not family.name.startswith("tidegauge_")}
+    assert served == expected | KAFKA_EXPORTER
+
+
+def test_names_of_raw_counts_are_not_served() -> None:
+    # With two styles on the same labels rate() over either of them alerts for ever.
+    assert not [family.name for family in FAMILIES if "persec" in family.name]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_a_metric_is_well_formed(family: Family) -> None:
+    assert re.fullmatch(r"[a-z_]+", family.name)
+    assert (family.kind == "counter") == family.name.endswith("_total")
+    assert re.fullmatch(r"[A-Z0-9-].*\.", family.help), "a sentence"
+    assert family.source
+
+
+def test_entries_of_one_name_stand_behind_each_other_and_agree() -> None:
+    by_name = {name: list(group) for name, group in groupby(FAMILIES, lambda family: family.name)}
+    assert sum(len(group) for group in by_name.values()) == len(FAMILIES)
+    for group in by_name.values():
+        assert len({(family.kind, family.help, family.source) for family in group}) == 1
+
+
+def test_every_metric_has_something_behind_it() -> None:
+    plan = plan_of()
+    snapshot = healthy(plan)
+    snapshot.brokers["handlers"] = 8
+    actor = ActorHealth("brokers", 1, 1.0, 1.0, 1.0, 1.0)
+    context = Context(
+        Health(1.0, 10_000_000, 1.0, 0, 1, 1, (actor,)),
+        speed=1.0,
+        window_us=1.0,
+        consumer_lag_ms=np.zeros(len(snapshot.committed)),
+        scrapes=Scrapes({}, 1.0),
+    )
+    shown = {samples.family.name for samples in Exposition(plan).series(snapshot, context)}
+    assert shown == {family.name for family in FAMILIES}
