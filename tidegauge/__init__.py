@@ -7,7 +7,8 @@ that tells what was lost, for how long, and why.
 run's processes are cut into groups (``group.py``, ``grouping.py``), which an engine runs:
 ``inline_engine.py`` in this interpreter, ``ray_engine.py`` in actors of Ray, each of which hosts
 one (``hosted_group.py``). ``many_runs.py`` runs seeds and variants, ``real_input`` makes scenarios
-of real clusters, ``prediction.py`` says what a run would cost, ``history`` what happened in one.
+of real clusters, ``prediction.py`` says what a run would cost, ``history`` what happened in one,
+``alert_rehearsal.py`` what alert rules would have made of it.
 
 The package is a house of rooms, each built on the ones below it: ``replication`` (the rules
 of one replica), ``controller`` and ``actors`` (the processes that apply them), and this one,

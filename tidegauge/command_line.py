@@ -21,6 +21,7 @@ from tidegauge.commands.known_divergences import known_divergences
 from tidegauge.commands.list_scenarios import list_scenarios
 from tidegauge.commands.picture import picture
 from tidegauge.commands.reconcile_logs import reconcile_logs
+from tidegauge.commands.rehearse_alerts import rehearse_alerts
 from tidegauge.commands.replay_run import replay_run
 from tidegauge.commands.run_scenario import run_scenario
 from tidegauge.commands.show_releases import show_releases
@@ -42,6 +43,8 @@ Examples:
                              run a scenario
   tidegauge sweep quickstart --set faults.crash.for=10s,20s,40s
                              run it with other values, side by side
+  tidegauge alerts --rules kafka-rules.yml
+                             try alert rules on incidents
   tidegauge show RUN --faults
                              tell what each fault has cost
   tidegauge show RUN --partition orders-0
@@ -104,6 +107,7 @@ app.command("import")(import_cluster)
 app.command("validate")(validate_scenario)
 app.command("run")(run_scenario)
 app.command("sweep")(sweep_scenario)
+app.command("alerts")(rehearse_alerts)
 app.command("show")(show_run)
 app.command("picture")(picture)
 app.command("describe")(describe_cluster)

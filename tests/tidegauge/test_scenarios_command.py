@@ -22,8 +22,16 @@ def test_each_scenario_is_listed_once_and_mechanisms_come_last() -> None:
     heading = lines.index("Mechanisms of replication, one by one")
     for name, file in shipped_scenarios().items():
         (place,) = (place for place, line in enumerate(lines) if line.startswith(f"{name}   "))
-        assert (place > heading) == (file.parent.name == "mechanisms")
-        assert lines[place + 1].startswith("    ")
+        assert (place > heading) == (file.parent.name in {"mechanisms", "incidents"})
+        assert lines[place + 1].startswith("    ") or file.parent.name == "incidents"
+
+
+def test_incidents_come_after_all_others_and_take_one_line_each() -> None:
+    lines = listed().splitlines()
+    heading = lines.index("Incidents that `tidegauge alerts` rehearses alert rules on")
+    named = [line.split()[0] for line in lines[heading + 2 :] if line.startswith("incidents/")]
+    assert named == sorted(name for name in shipped_scenarios() if name.startswith("incidents/"))
+    assert len(lines) == heading + 2 + len(named) + 2
 
 
 def test_what_a_scenario_is_stands_beside_its_name_and_what_it_asks_below() -> None:
@@ -42,3 +50,4 @@ def test_json_says_the_same_of_each_and_where_its_file_is() -> None:
     for each in found.values():
         assert Path(each["file"]).is_file()
         assert each["is_mechanism"] == (each["name"][:2].isdigit())
+        assert each["is_incident"] == (each["name"].startswith("incidents/"))

@@ -48,9 +48,15 @@ def list_scenarios(
     ):
         out.print(title, style="bold")
         for each in described:
-            if each.is_mechanism == are_mechanisms:
+            if not each.is_incident and each.is_mechanism == are_mechanisms:
                 _print(out, each)
         out.print()
+    out.print("Incidents that `tidegauge alerts` rehearses alert rules on", style="bold")
+    out.print()
+    for each in described:
+        if each.is_incident:
+            _print_in_a_line(out, each)
+    out.print()
     out.print(f"The files are in {FOLDER}", soft_wrap=True)
 
 
@@ -68,6 +74,15 @@ def _print(out: Console, scenario: ShippedScenario) -> None:
     out.print(
         Text(fill(scenario.question, out.width, initial_indent=_INDENT, subsequent_indent=_INDENT))
     )
+
+
+def _print_in_a_line(out: Console, scenario: ShippedScenario) -> None:
+    """A long list of much the same: only how each begins."""
+    from rich.text import Text
+
+    story = scenario.question.split(": ")[0].split(". ")[0].removesuffix(".")
+    line = Text.assemble((scenario.name, "bold cyan"), f"   {story}")
+    out.print(line, no_wrap=True, overflow="ellipsis")
 
 
 def _counted(number: int, noun: str) -> str:

@@ -12,6 +12,7 @@ from tidegauge.commands.output import fail
 from tidegauge.commands.run_progress import progress_bar
 
 if TYPE_CHECKING:
+    from tidegauge.commands.watching import Watchers
     from tidegauge.engine import EngineMaker, Passed, Progress
     from tidegauge.run_folder import RunFolder
     from tidegauge.simulation.scenario import Scenario
@@ -34,6 +35,7 @@ def perform(
     switches: Mapping[str, int | bool] | None = None,
     until_us: int | None = None,
     is_kept: bool = True,
+    watchers: Watchers | None = None,
 ) -> RunFolder:
     """The run, or the end of the command with one line that says why there is none.
 
@@ -46,6 +48,7 @@ def perform(
         switches: as ``simulate`` takes them.
         until_us: what comes after this virtual time is not needed: the run may be unfinished.
         is_kept: whether the folder is still there when the command has ended.
+        watchers: who looks at it meanwhile.
     """
     from tidegauge.engine import ActorError, EngineError
     from tidegauge.replication.checkpoint_files import CheckpointError
@@ -63,6 +66,8 @@ def perform(
                 progress=_stopping_after(until_us, progress),
                 speed=speed,
                 switches=switches,
+                onlooker=None if watchers is None else watchers.onlooker,
+                scrapes=None if watchers is None else watchers.scrapes,
             )
     except _FarEnough:
         return RunFolder(out)

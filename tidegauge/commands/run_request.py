@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidegauge.commands.output import fail
+from tidegauge.commands.watching import WatchRequest
 
 if TYPE_CHECKING:
     from tidegauge.simulation.scenario import Scenario
@@ -26,6 +27,7 @@ class RunRequest(NamedTuple):
     actors: int | None = None
     address: str | None = None
     speed: float | None = None
+    watched: WatchRequest = WatchRequest()
 
     def check(self) -> None:
         """Fail unless the options go together."""
@@ -82,8 +84,14 @@ class RunRequest(NamedTuple):
         words += ["--inline"] if self.inline else []
         words += [] if self.actors is None else ["--actors", str(self.actors)]
         words += [] if self.address is None else ["--address", self.address]
-        words += [] if self.speed is None else ["--speed", f"{self.speed:g}"]
+        words += self._speed_words() + self.watched.words()
         for change in self.changes:
             words += ["--set", change]
         words += ["--seed", str(seed), "--trace-level", trace_level]
         return shlex.join(words)
+
+    def _speed_words(self) -> list[str]:
+        if self.speed is None:
+            # Who watches a run sees it in real time, unless this is said.
+            return [] if self.watched.metrics is None else ["--speed", "max"]
+        return ["--speed", f"{self.speed:g}"]

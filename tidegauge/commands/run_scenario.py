@@ -14,6 +14,7 @@ from tidegauge.commands.perform import engine_of, perform
 from tidegauge.commands.run_request import RunRequest
 from tidegauge.commands.run_seeds import run_seeds_of
 from tidegauge.commands.summary_view import show_summary
+from tidegauge.commands.watching import WatchRequest, wanted_speed, watched
 
 if TYPE_CHECKING:
     from tidegauge.run_folder import RunFolder
@@ -54,8 +55,46 @@ def run_scenario(
         ),
     ] = None,
     speed: Annotated[
-        float | None,
-        typer.Option("--speed", help="Go so many times as fast as real time, and no faster."),
+        str | None,
+        typer.Option(
+            "--speed",
+            metavar="X",
+            help="Go so many times as fast as real time, and no faster; or max. Default: max, "
+            "with --metrics 1.",
+        ),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics",
+            metavar="[HOST:]PORT",
+            help="Serve metrics to a Prometheus while it runs. Default host: 127.0.0.1.",
+        ),
+    ] = None,
+    metrics_level: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics-level",
+            help="Series of single partitions: full, topic (sums), sparse (of those that are not "
+            "well) or off. Default: full up to 10,000 partitions, then topic.",
+        ),
+    ] = None,
+    openmetrics: Annotated[
+        Path | None,
+        typer.Option(
+            "--openmetrics",
+            metavar="FILE",
+            help="Write the series of the whole run there, for promtool's "
+            "`tsdb create-blocks-from openmetrics`.",
+        ),
+    ] = None,
+    openmetrics_start: Annotated[
+        str | None,
+        typer.Option(
+            "--openmetrics-start",
+            metavar="TIME",
+            help="What virtual time 0 is in that file. Default: so that the run ends now.",
+        ),
     ] = None,
     changes: Annotated[
         list[str] | None,
@@ -112,11 +151,16 @@ def run_scenario(
       tidegauge run my-cluster.yaml --inline --out runs/mine --seed 7 --trace-level all
       tidegauge run cut-and-pause --seeds 1..20 --jobs 4
                                  twenty runs, and how their figures are distributed
+      tidegauge run quickstart --metrics 9404
+                                 in real time, for a Prometheus that asks http://127.0.0.1:9404/sd
+      tidegauge run quickstart --inline --openmetrics quickstart.om
       tidegauge run quickstart --inline --set faults.crash.for=2m --set 'release="2.8"'
       tidegauge run quickstart --inline --set cluster.settings.replica.lag.time.max.ms=10000
     """
     request = RunRequest(
-        scenario, tuple(changes or ()), seed, trace_level, inline, actors, address, speed
+        *(scenario, tuple(changes or ()), seed, trace_level, inline, actors, address),
+        wanted_speed(speed, metrics),
+        WatchRequest(metrics, metrics_level, openmetrics, openmetrics_start),
     )
     request.check()
     _check_seeds(request, seeds, jobs)
@@ -139,6 +183,8 @@ def _check_seeds(request: RunRequest, seeds: str | None, jobs: int | None) -> No
         fail("--seeds and --seed exclude each other")
     if seeds is not None and (request.actors, request.address, request.speed) != (None,) * 3:
         fail("--seeds runs inline, as fast as it can: leave out --actors, --address and --speed")
+    if seeds is not None and request.watched != WatchRequest():
+        fail("--seeds has no run to be watched: leave out --metrics and --openmetrics")
 
 
 def _run(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] | None, bool]:
@@ -155,7 +201,8 @@ def _run(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] | None, 
     )
     again = request.command(loaded.seed, loaded.trace)
     engine = engine_of(request.actors, request.address, inline=request.inline)
-    run = perform(loaded, out, engine, again, speed=request.speed)
+    with watched(request.watched, loaded, request.speed) as watchers:
+        run = perform(loaded, out, engine, again, speed=request.speed, watchers=watchers)
     return run.summary, _show(run, request, loaded, again)
 
 
