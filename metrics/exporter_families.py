@@ -23,8 +23,8 @@ CLUSTER = (
         "kafka_broker_info",
         "gauge",
         Scope.REGISTERED_BROKER,
-        "alive",
-        "1 for each broker that runs and has a session.",
+        "registered",
+        "1 for each broker that is registered: one that has died is until its session ends.",
         _EXPORTER,
     ),
     Family(

@@ -24,12 +24,11 @@ def cluster(sources: Sources) -> Table:
 
 
 def registered_brokers(sources: Sources) -> Table:
-    """Brokers that have a session."""
+    """Brokers that metadata names."""
     records = sources.snapshot.brokers
-    there = records["alive"] & (records["zookeeper_session"] >= 0)
     targets = np.full(len(records), EXPORTER)
     labels = sources.layout.address_labels
-    return Table(targets, there, columns_of(records), labels.__getitem__)
+    return Table(targets, records["registered"], columns_of(records), labels.__getitem__)
 
 
 def topics(sources: Sources) -> Table:

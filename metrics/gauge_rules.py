@@ -33,7 +33,7 @@ from tidegauge.replication.in_sync_replicas import (
 )
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED, Records
-from tidegauge.replication.replica_list import first, size
+from tidegauge.replication.replica_list import contains, first, size
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.topology import Topology, broker_of, broker_znode, state_znode
 
@@ -59,7 +59,6 @@ def read_brokers(
         state = brokers.brokers[broker]
         gauge = gauges[broker]
         gauge.starts = state.starts
-        gauge.zookeeper_session = UNDEFINED
         if not process.alive:
             gauge.state = NOT_RUNNING
             continue
@@ -97,10 +96,10 @@ def _read_broker(brokers: Brokers, broker: int, time_us: int, gauge: BrokerGauge
     gauge.reassignment_bytes_out = stats.reassignment_bytes_out
     gauge.isr_change_notifications = stats.isr_change_notifications
     gauge.isr_changes_pending = state.changed_count
-    gauge.zookeeper_session = state.session
     gauge.request_queue_size = state.queue.length
     gauge.offline_log_directories = _ones(state.offline_directories)
-    if state.loaded:
+    # Those of a broker that shuts down have ended.
+    if state.loaded and not state.ends:
         gauge.handlers = state.num_io_threads
         gauge.handlers_idle_us = _handlers_idle_us(brokers, broker, time_us)
         gauge.handlers_since_us = state.port_opens_us
@@ -138,7 +137,6 @@ def _read_topic(brokers: Brokers, topics: Records[BrokerTopicGauges], index: int
     gauge.produce_requests = stats.produce_requests
     gauge.failed_produce_requests = stats.failed_produce_requests
     gauge.fetch_requests = stats.fetch_requests
-    gauge.exists = stats.produce_requests + stats.fetch_requests > 0
 
 
 @rule
@@ -152,7 +150,7 @@ def read_replicas(
 ) -> None:
     """Enter the replicas of all brokers that run here, and what these count of them.
 
-    Source: Partition@2.6.0, Log@2.6.0, ReplicaManager@2.6.0 (newGauge).
+    Source: Partition@2.6.0, Log@2.6.0, ReplicaManager (newGauge, maybeRemoveTopicMetrics)@2.6.0.
     """
     topics = topology.sizes[0].topics
     for row in range(len(topology.slots)):
@@ -162,13 +160,15 @@ def read_replicas(
         hosted = brokers.hosted[row]
         gauge = of_brokers[slot.broker]
         gauge.offline_replicas += 1 if hosted.offline else 0
+        topic = slot.broker * topics + topology.partitions[slot.partition].topic
+        # What has been read stays so when the replica is not there any more.
+        of_topics[topic].fetch_requests += _reads_in_sessions(topology, brokers, row)
         if not hosted.exists:
             continue
-        topic = slot.broker * topics + topology.partitions[slot.partition].topic
         of_topics[topic].exists = True
         gauge.partition_count += 1
         _read_replica(topology, brokers, row, gauges[row], gauge)
-        _count_waiting(topology, brokers, row, gauge, of_topics[topic])
+        _count_waiting(topology, brokers, row, gauge)
 
 
 @inner_rule
@@ -211,14 +211,20 @@ def _read_replica(
 
 
 @inner_rule
-def _count_waiting(
-    topology: Topology,
-    brokers: Brokers,
-    row: int,
-    broker: BrokerGauges,
-    topic: BrokerTopicGauges,
-) -> None:
-    """Count what waits for a replica in the purgatories, and how often followers have read it.
+def _reads_in_sessions(topology: Topology, brokers: Brokers, row: int) -> int:
+    """How often followers have read a replica in sessions that go on: nobody has added it up."""
+    reads = 0
+    width = topology.sizes[0].width
+    for index in range(row * width, (row + 1) * width):
+        told = brokers.follower_fetches[index]
+        if told.in_session:
+            reads += brokers.sessions[told.fetcher].reads - told.reads_before
+    return reads
+
+
+@inner_rule
+def _count_waiting(topology: Topology, brokers: Brokers, row: int, broker: BrokerGauges) -> None:
+    """Count what waits for a replica in the purgatories.
 
     Kafka's PurgatorySize counts a request once for each partition that it is watched by.
 
@@ -230,9 +236,7 @@ def _count_waiting(
     for index in range(row * width, (row + 1) * width):
         told = brokers.follower_fetches[index]
         if told.in_session:
-            session = brokers.sessions[told.fetcher]
-            topic.fetch_requests += session.reads - told.reads_before
-            broker.delayed_fetches += 1 if session.waiting != NONE else 0
+            broker.delayed_fetches += 1 if brokers.sessions[told.fetcher].waiting != NONE else 0
 
 
 @inner_rule
@@ -272,7 +276,13 @@ def read_controllers(
 def _read_context(
     topology: Topology, plane: ControlPlane, context: int, gauge: BrokerGauges
 ) -> None:
-    """What the active controller knows of all partitions but those that are being deleted."""
+    """What the active controller knows of all partitions but those that are being deleted.
+
+    The head of an assignment that is still being added is not missed as the leader until it is in
+    the ISR.
+
+    Source: KafkaController.updateMetrics@2.4.0, ControllerContext.hasPreferredLeader@2.6.0.
+    """
     sizes = topology.sizes[0]
     topic_seen = NONE
     for partition in range(sizes.partitions):
@@ -287,8 +297,12 @@ def _read_context(
             continue
         gauge.offline_partitions += 1 if known.state == OFFLINE_PARTITION else 0
         state = plane.leader_and_isr[context * sizes.partitions + partition]
-        is_led = known.has_state and state.leader != first(known.replicas)
-        gauge.preferred_replica_imbalance += 1 if is_led else 0
+        preferred = first(known.replicas)
+        if contains(known.adding, preferred):
+            is_imbalanced = contains(state.isr, preferred)
+        else:
+            is_imbalanced = state.leader != preferred
+        gauge.preferred_replica_imbalance += 1 if known.has_state and is_imbalanced else 0
 
 
 @rule
@@ -297,6 +311,7 @@ def read_zookeeper(
     topology: Topology,
     plane: ControlPlane,
     gauges: Records[PartitionGauges],
+    of_brokers: Records[BrokerGauges],
     of_cluster: Records[ClusterGauges],
 ) -> None:
     """Enter what ZooKeeper holds, if it is hosted here.
@@ -318,7 +333,8 @@ def read_zookeeper(
         cluster.sessions += 1
         session = plane.sessions[session].next
     for broker in range(brokers):
-        cluster.registered_brokers += 1 if plane.znodes[broker_znode(broker)].exists else 0
+        of_brokers[broker].registered = plane.znodes[broker_znode(broker)].exists
+        cluster.registered_brokers += 1 if of_brokers[broker].registered else 0
     for partition in range(len(topology.partitions)):
         _read_partition(topology, plane, partition, gauges[partition])
 

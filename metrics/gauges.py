@@ -73,8 +73,8 @@ class BrokerGauges(Record):
     # isr-change-propagation: partitions in the set of changes, notifications written.
     isr_changes_pending: i64
     isr_change_notifications: i64
-    #: Its ZooKeeper session; -1 none.
-    zookeeper_session: i64
+    #: It stands under /brokers/ids, so that metadata names it: as long as its session lasts.
+    registered: flag
 
     # MBeans of kafka.controller, KafkaController, ControllerStats, ControllerEventManager
     active_controller: flag
@@ -91,7 +91,7 @@ class BrokerGauges(Record):
 class BrokerTopicGauges(Record):
     """A topic at a broker: at ``broker * topics + topic`` (Kafka: ``BrokerTopicMetrics``)."""
 
-    #: The broker hosts a partition of it, or has since its process began.
+    #: The broker hosts a partition of it: with the last one Kafka takes the MBeans away.
     exists: flag
     messages_in: i64
     bytes_in: i64

@@ -10,6 +10,8 @@ finds in its storage folder.
 
 from __future__ import annotations
 
+import errno
+import os
 import time
 from array import array
 from collections.abc import Iterator
@@ -62,6 +64,8 @@ class OpenMetricsFile:
         Raises:
             OSError: nothing can be written there.
         """
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         self._path = path
         self._unfinished = path.with_name(f"{path.name}.unfinished")
         self._unfinished.touch()
@@ -94,15 +98,20 @@ class OpenMetricsFile:
         series.scrapes.append(len(self._times_us) - 1)
         series.values.append(value)
 
-    def write(self) -> None:
-        """Write the file, whole.
+    def write(self) -> bool:
+        """Write the file, whole, and say so; what is there stays if there was no scrape.
 
         Raises:
             OSError: it cannot be written.
         """
-        with self._unfinished.open("w", encoding="utf-8") as file:
-            file.writelines(self._lines())
-        self._unfinished.replace(self._path)
+        try:
+            if self._times_us:
+                with self._unfinished.open("w", encoding="utf-8") as file:
+                    file.writelines(self._lines())
+                self._unfinished.replace(self._path)
+        finally:
+            self._unfinished.unlink(missing_ok=True)
+        return bool(self._times_us)
 
     def _lines(self) -> Iterator[str]:
         times = [f"{self._begins_s + time_us / 1e6:.3f}" for time_us in self._times_us]

@@ -104,7 +104,7 @@ def take_snapshot(
     read_replicas(kernel, topology, brokers, replicas, of_brokers, of_topics)
     read_controllers(kernel, topology, plane, of_brokers)
     partitions = _records(taken.partitions)
-    read_zookeeper(kernel, topology, plane, partitions, _records(taken.cluster))
+    read_zookeeper(kernel, topology, plane, partitions, of_brokers, _records(taken.cluster))
     committed = _records(taken.committed)
     read_groups(kernel, topology, brokers, committed, _records(taken.members))
     return taken

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from small_clusters import cluster_of
 from tidegauge.metrics.exposition import Exposition
 from tidegauge.metrics.gauges import RUNNING_AS_BROKER
@@ -41,7 +39,7 @@ def healthy(plan: ClusterPlan, time_us: int = 10_000_000) -> Snapshot:
     snapshot = new_snapshot(plan, time_us)
     snapshot.brokers["alive"] = snapshot.brokers["answers"] = True
     snapshot.brokers["state"] = RUNNING_AS_BROKER
-    snapshot.brokers["zookeeper_session"] = np.arange(len(plan.brokers))
+    snapshot.brokers["registered"] = True
     snapshot.brokers["active_controller"][0] = True
     snapshot.broker_topics["exists"] = True
     _replicate(plan, snapshot)

@@ -274,9 +274,9 @@ class HostedGroup:
         self._group.look_at_states(replicas, partitions)
         return np.asarray(replicas).tobytes(), np.asarray(partitions).tobytes()
 
-    def snapshot_part(self) -> SnapshotPart:
-        """What can be scraped of the processes hosted here, as it is sent."""
-        return part_of(self._group.snapshot(int(self._group.kernel.context[0].time_us)))
+    def snapshot_part(self, time_us: int) -> SnapshotPart:
+        """What can be scraped of the processes hosted here at a virtual time, as it is sent."""
+        return part_of(self._group.snapshot(time_us))
 
     def finish(self) -> dict[str, bytes]:
         """End the trace, for the last report; the files that brokers have written, by path."""
@@ -315,7 +315,9 @@ class HostedGroup:
             is_hub = self._place.number == HUB
             reached_us = self._group.earliest_us if is_hub else 0
             figures = self._figures()
-            snapshot = self.snapshot_part() if with_snapshot else None
+            # Others may be a window further, or behind: each as of its own last event.
+            now_us = int(self._group.kernel.context[0].time_us)
+            snapshot = self.snapshot_part(now_us) if with_snapshot else None
         return Report(
             reached_us,
             figures,

@@ -216,7 +216,8 @@ class RayEngine:
 
     def snapshot(self) -> Snapshot:
         """What can be scraped of the cluster, now."""
-        return merged(self._plan, self._ended_us, self._ask("snapshot_part"))
+        parts = self._ask("snapshot_part", self._ended_us)
+        return merged(self._plan, self._ended_us, parts)
 
     def counts(self) -> Sequence[GroupCounts]:
         """What only the groups know themselves, now."""

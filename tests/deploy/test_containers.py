@@ -94,6 +94,13 @@ def test_the_image_is_set_up_from_the_lock_and_runs_as_nobody_special() -> None:
     assert f"EXPOSE {SERVICE['spec']['ports'][0]['port']}" in lines
 
 
+def test_a_container_is_stopped_as_a_run_is_on_a_terminal() -> None:
+    """Its process 1 is the run, which SIGTERM would not reach: `docker stop` would kill it."""
+    own_stage = (DEPLOY / "Dockerfile").read_text().split("FROM tidegauge-base AS tidegauge\n")[1]
+    assert "STOPSIGNAL SIGINT\n" in own_stage
+    assert 'ENTRYPOINT ["tidegauge"]' in own_stage
+
+
 # Kubernetes.
 
 

@@ -102,7 +102,7 @@ def test_a_group_that_has_no_members_left_keeps_its_offsets() -> None:
 def test_brokers_are_those_that_are_registered() -> None:
     plan = plan_of()
     snapshot = healthy(plan)
-    snapshot.brokers["zookeeper_session"][1] = -1
+    snapshot.brokers["registered"][1] = False
     snapshot.cluster["registered_brokers"] = 2
     assert values_of(plan, snapshot, "kafka_brokers") == {(EXPORTER, ""): 2}
     assert values_of(plan, snapshot, "kafka_broker_info") == {

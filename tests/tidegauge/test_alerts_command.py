@@ -184,6 +184,7 @@ groups:
         (("--rules", "none.yml"), "none.yml: No such file or directory"),
         (("--rules", "night.yaml"), "night.yaml: has neither `groups` of rules"),
         (("--rules", "rules.yml", "--incidents", "broker-crsh"), "did you mean broker-crash?"),
+        (("--rules", "rules.yml", "--incidents", " ,"), "--incidents: names no incident"),
         (("--rules", "rules.yml", "broker-crash"), "broker-crash: is an incident"),
         (("--rules", "rules.yml", "--scrape-interval", "15"), "--scrape-interval must be a"),
         (("--rules", "rules.yml", "--evaluation-interval", "1ms"), "whole milliseconds, and 1s"),

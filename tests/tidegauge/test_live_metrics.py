@@ -97,7 +97,7 @@ def test_a_crashed_broker_s_target_answers_503_until_it_is_back(tiny: Path, tmp_
         assert "broker 2 is down" in wait_for_broker_2(url, 503)
         assert page_of(f"{url}/b/1/metrics")[0] == 200
         # Back again: its process counts from 0, and it fetches what it has missed.
-        assert "\ntidegauge_broker_starts 2.0\n" in wait_for_broker_2(url, 200)
+        assert "\ntidegauge_broker_starts 2\n" in wait_for_broker_2(url, 200)
         assert process.wait(timeout=60) == 0
     with pytest.raises(urllib.error.URLError):
         page_of(f"{url}/b/1/metrics")
@@ -155,7 +155,11 @@ def test_a_port_in_use_is_said_before_the_run_begins(tiny: Path, tmp_path: Path)
         (("--metrics", "no.such.host.invalid:0"), "there is no host 'no.such.host.invalid'"),
         (("--metrics", "0", "--metrics-level", "some"), "must be one of full, topic, sparse, off"),
         (("--speed", "quick"), "--speed quick: must be a number, or max"),
+        (("--speed", "inf"), "--speed inf: must be a number, or max"),
         (("--speed", "-1"), "--speed -1: must be more than 0"),
+        (("--metrics-level", "off"), "--metrics-level needs --metrics or --openmetrics"),
+        (("--openmetrics-start", "2026-01-01"), "--openmetrics-start needs --openmetrics"),
+        (("--openmetrics", "/"), "--openmetrics /: cannot be written to: Is a directory"),
         (("--openmetrics", "/nowhere/x.om"), "--openmetrics /nowhere/x.om: cannot be written to"),
         (("--openmetrics", "x.om", "--openmetrics-start", "noon"), "must be a time such as"),
         (("--metrics", "0", "--seeds", "1..2"), "leave out"),
@@ -185,6 +189,37 @@ def test_the_file_of_a_run_has_its_series_in_virtual_time(tiny: Path, tmp_path: 
     leaders = samples["kafka_server_replicamanager_leadercount", "tiny-kafka-2"]
     assert [seconds for seconds, _ in leaders] == [5, 25, 30]
     assert not list(tmp_path.glob("*.unfinished"))
+
+
+def test_a_run_that_does_not_begin_leaves_the_file_of_another_alone(
+    tiny: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "kept.om"
+    file.write_text("of yesterday")
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    (taken / "run").touch()
+    assert run(tiny, "--inline", "--out", taken, "--openmetrics", file).exit_code == 2
+    short = run(
+        *(tiny, "--inline", "--out", tmp_path / "short", "--openmetrics", file),
+        *("--set", "duration=4s", "--set", "faults=[]"),
+    )
+    assert short.exit_code == 0
+    assert "is not written: the run is over before it is scraped first" in short.stderr
+    assert file.read_text() == "of yesterday"
+    assert not list(tmp_path.glob("*.unfinished"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_disk_that_is_full_is_said_in_one_line(tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "full.om.unfinished").symlink_to("/dev/full")
+    file = tmp_path / "full.om"
+    result = run(tiny, "--inline", "--out", tmp_path / "run", "--openmetrics", file)
+    assert result.exit_code == 2
+    assert result.stderr.splitlines() == [
+        f"tidegauge: --openmetrics {file}: cannot be written to: No space left on device"
+    ]
+    assert not file.exists()
 
 
 @promtool

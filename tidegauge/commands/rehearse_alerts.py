@@ -126,7 +126,9 @@ def _incidents_of(options: Sequence[str]) -> list[str]:
     from tidegauge.alert_rehearsal import incident_names, load_incident
     from tidegauge.simulation.scenario import ScenarioError
 
-    listed = [name.strip() for option in options for name in option.split(",")]
+    listed = [name.strip() for option in options for name in option.split(",") if name.strip()]
+    if not listed:
+        fail("--incidents: names no incident")
     names = [each for name in listed for each in (incident_names() if name == ALL else [name])]
     names = list(dict.fromkeys(names))
     taken: dict[str, str] = {}

@@ -35,6 +35,7 @@ class RunRequest(NamedTuple):
             fail("--inline does without Ray: leave out --actors and --address")
         if self.speed is not None and not self.speed > 0:
             fail(f"--speed {self.speed:g}: must be more than 0")
+        self.watched.check()
 
     def file(self) -> Path:
         """The file of the scenario; the command ends if there is none."""

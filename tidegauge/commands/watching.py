@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +16,7 @@ from tidegauge.commands.output import fail
 if TYPE_CHECKING:
     from tidegauge.engine import Onlooker
     from tidegauge.metrics.levels import Level
+    from tidegauge.metrics.openmetrics_file import OpenMetricsFile
     from tidegauge.simulate import Scrapes
     from tidegauge.simulation.scenario import Scenario
 
@@ -38,6 +40,13 @@ class WatchRequest(NamedTuple):
     #: A file for the series of the whole run, and what virtual time 0 is there.
     openmetrics: Path | None = None
     begins: str | None = None
+
+    def check(self) -> None:
+        """Fail unless the options go together."""
+        if self.level is not None and self.metrics is None and self.openmetrics is None:
+            fail("--metrics-level needs --metrics or --openmetrics: nobody looks at this run")
+        if self.begins is not None and self.openmetrics is None:
+            fail("--openmetrics-start needs --openmetrics: it is about times in that file")
 
     def words(self) -> list[str]:
         """The same, as the command line has them."""
@@ -65,9 +74,12 @@ def wanted_speed(text: str | None, metrics: str | None) -> float | None:
     if text == "max":
         return None
     try:
-        return float(text)
+        speed = float(text)
     except ValueError:
+        speed = nan
+    if not isfinite(speed):
         fail(f"--speed {text}: must be a number, or max")
+    return speed
 
 
 def address_of(text: str) -> tuple[str, int]:
@@ -137,8 +149,19 @@ def _written(request: WatchRequest, scenario: Scenario) -> Iterator[Scrapes]:
         yield Scrapes(_PERIOD_US, file.take)
     finally:
         # Of a run that has not come to its end, too: it is right as far as it goes.
-        file.write()
-    typer.echo(f"Series of the whole run: {path}")
+        is_written = _finished(file, path)
+    if is_written:
+        typer.echo(f"Series of the whole run: {path}")
+    else:
+        typer.echo(f"{path} is not written: the run is over before it is scraped first", err=True)
+
+
+def _finished(file: OpenMetricsFile, path: Path) -> bool:
+    """Write the file, if there is anything to be written; the command ends if that fails."""
+    try:
+        return file.write()
+    except OSError as error:
+        fail(f"--openmetrics {path}: cannot be written to: {error.strerror}")
 
 
 def _begin_s(text: str | None) -> float | None:
