@@ -37,6 +37,7 @@ import numpy as np
 from filelock import FileLock
 
 from tidegauge.replication import inner_code
+from tidegauge.replication.codes import code as code  # noqa: PLC0414 - rules import it from here
 from tidegauge.replication.records import Record, Records, dtype_of
 from tidegauge.replication.table_views import TablesType, TablesView
 
@@ -45,8 +46,6 @@ BOUNDS_CHECKED = os.environ.get("TIDEGAUGE_BOUNDS_CHECK", "0") == "1"
 
 #: Rooms in which there are rules. The loop that calls them lies in ``tidegauge.kernel``.
 KERNEL_ROOMS = ("replication", "simulation", "controller", "actors")
-
-Constant = TypeVar("Constant", int, bool)
 
 #: How long compiled code is kept after it was last made or asked for by ``compile_all``.
 KEPT_S = 14 * 24 * 3600
@@ -202,16 +201,6 @@ def _numba_type(annotation: Any) -> Any:
 def _tables_type(tables: Any) -> TablesType:
     hints = get_type_hints(tables)
     return TablesType(tables.__name__, [(name, _numba_type(hint)) for name, hint in hints.items()])
-
-
-def code(value: Constant) -> Constant:
-    """A constant of the rules: a kind, a state, an error code, a flag.
-
-    A typed number, since Numba compiles a function once more for each bare literal that
-    another rule calls it with.
-    """
-    typed: dict[type, type] = {int: np.int64, bool: np.bool_}
-    return cast(Constant, typed[type(value)](value))
 
 
 def wrapped(value: int) -> int:

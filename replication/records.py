@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 i64 = Annotated[int, np.int64]
 flag = Annotated[bool, np.bool_]
 
-#: Absent: no offset, no epoch, no replica. Typed, as ``compiled.code`` says why.
+#: Absent: no offset, no epoch, no replica. Typed, as ``codes.code`` says why.
 UNDEFINED = cast(int, np.int64(-1))
 
 

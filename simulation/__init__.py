@@ -19,7 +19,8 @@ faults from rates              ``fault_rates.py``, before the run
 random draws, the cost model   ``random_streams.py``, ``costs.py``
 what must hold, what counts    ``checks``: one file for each; ``figures.py``
 rows of the trace, their hash  ``row_kinds.py`` (the schema), ``rows.py`` (written and
-                               folded), ``trace_file.py`` (files), ``trace_hash.py``
+                               folded), ``trace_hash.py``, ``trace_file.py``; what else a
+                               run leaves: ``run_files.py``
 producers and consumers        ``producer.py`` (``latency_counts.py``: how long batches took),
                                ``consumer.py``, ``client_metadata.py``
 the operator, its steps        ``steps.py``, ``step_codes.py``, what they ask:

@@ -13,6 +13,7 @@ key                                    value
 ``kind``                               name of the kind
 ``rows``                               how many rows
 ``first_time_us``, ``last_time_us``    the earliest and the latest virtual time of them
+``column_bytes``                       how long ``columns`` is in the file, to hop over it
 ``columns``                            name -> ``base``, ``width``, ``data``
 ``checksum``                           CRC-32 over all of the above (:func:`checksum_of`)
 =====================================  ==================================================
@@ -20,6 +21,8 @@ key                                    value
 A column is packed to a frame of reference: ``base`` is its smallest value, and ``data`` has,
 compressed by zstd, what each value is above it, as a little-endian unsigned integer of
 ``width`` bytes (1, 2, 4 or 8). Any 64-bit integer comes back as it was.
+
+Frames of earlier releases have no ``column_bytes``.
 
 There is no footer. A file that is still being written, or whose writer died, ends anywhere
 within a frame: it is read up to its last whole frame and called torn. Rows of one kind are in
@@ -39,16 +42,18 @@ from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self, cast
 
 import msgpack  # type: ignore[import-untyped]  # it comes without types
 import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from tidegauge.replication.records import Records
-from tidegauge.simulation.kernel import Row
 from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION
+
+if TYPE_CHECKING:  # readers do without the kernel: its import takes a second
+    from tidegauge.replication.records import Records
+    from tidegauge.simulation.kernel import Row
 
 #: What a header says that it is of.
 FORMAT = "tidegauge-trace"
@@ -221,6 +226,7 @@ def _packed_frame(number: int, rows: NDArray[np.void]) -> dict[str, Any]:
         "rows": len(rows),
         "first_time_us": int(rows["time_us"].min()),
         "last_time_us": int(rows["time_us"].max()),
+        "column_bytes": len(msgpack.packb(columns)),
         "columns": columns,
     }
     return {**frame, "checksum": checksum_of(frame)}
@@ -241,10 +247,13 @@ def _packed_column(
 def checksum_of(frame: Mapping[str, Any]) -> int:
     """CRC-32 over a frame without its checksum.
 
-    It covers ``kind:rows:first_time_us:last_time_us;`` and then for each column, in the order
-    of the frame, ``name:base:width;`` as ASCII and the compressed data.
+    It covers ``kind:rows:first_time_us:last_time_us;``, then ``column_bytes;`` if the frame has
+    it, and then for each column, in the order of the frame, ``name:base:width;`` as ASCII and the
+    compressed data.
     """
     head = "{kind}:{rows}:{first_time_us}:{last_time_us};".format_map(frame)
+    if "column_bytes" in frame:
+        head += f"{frame['column_bytes']};"
     checksum = zlib.crc32(head.encode())
     for name, column in frame["columns"].items():
         checksum = zlib.crc32(f"{name}:{column['base']}:{column['width']};".encode(), checksum)
@@ -324,10 +333,10 @@ def read_trace(path: Path) -> Trace:
         objects = _objects_in(file, path)
         header: Any
         _, header, end = next(objects, (0, None, 0))
-        kinds = _kinds_of(header, path)
+        kinds = kinds_of(header, path)
         frames = []
         for number, (begin, value, after) in enumerate(objects, 1):
-            frames.append(_frame(value, kinds, f"{path}: frame {number} at byte {begin}"))
+            frames.append(frame_of(value, kinds, f"{path}: frame {number} at byte {begin}"))
             end = after
         size = file.seek(0, 2)
     return Trace(path, header, kinds, tuple(frames), end if end < size else None)
@@ -344,19 +353,24 @@ def _objects_in(file: BinaryIO, path: Path) -> Iterator[tuple[int, Any, int]]:
             return
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             if number == 0:
-                raise _not_a_trace(path) from error
+                raise not_a_trace(path) from error
             raise TraceError(f"{path}: frame {number} at byte {begin} is damaged") from error
         yield begin, value, unpacker.tell()
 
 
-def _not_a_trace(path: Path) -> TraceError:
+def not_a_trace(path: Path) -> TraceError:
+    """What to say of a file that does not begin with the header of a trace."""
     return TraceError(f"{path}: not a trace of Tidegauge: it does not begin as one")
 
 
-def _kinds_of(header: Any, path: Path) -> dict[str, TraceKind]:
-    """The kinds of rows that a header declares, once it is known to be one we can read."""
+def kinds_of(header: Any, path: Path) -> dict[str, TraceKind]:
+    """The kinds of rows that a header declares, by name.
+
+    Raises:
+        TraceError: it is no header of a trace, or of one whose schema is newer.
+    """
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise _not_a_trace(path)
+        raise not_a_trace(path)
     schema_version = header.get("schema_version")
     if not isinstance(schema_version, int):
         raise TraceError(f"{path}: the header is damaged: it has no schema_version")
@@ -380,7 +394,17 @@ def newer_schema(path: Path, schema_version: int, writer: object) -> str:
     )
 
 
-def _frame(value: Any, kinds: Mapping[str, TraceKind], place: str) -> Frame:
+def frame_of(value: Any, kinds: Mapping[str, TraceKind], place: str) -> Frame:
+    """The frame that an object of a file is, once its checksum has been found right.
+
+    Args:
+        value: the object.
+        kinds: what the file's header declares, or as many of them as there can be here.
+        place: which file, which frame, where it begins: an error begins with it.
+
+    Raises:
+        TraceError: it is damaged.
+    """
     try:
         if value["checksum"] != checksum_of(value):
             raise TraceError(f"{place} is damaged: its checksum does not match")

@@ -1,0 +1,26 @@
+"""Offline analysis of recorded runs with Spark: from one run to a sweep of thousands.
+
+=======================  =========================================================================
+``session.py``           a Spark session that runs by itself, or the one that is there
+``java.py``              which Java it runs on
+``events.py``            the facade: ``events`` and ``runs`` as DataFrames
+``trace_source.py``      the data source ``tidegauge`` behind it, for Spark's own ``read``
+``requests.py``          what is asked of it: which rows of which runs, which columns
+``run_paths.py``         which runs are meant by paths and patterns, and what they are called
+``trace_parts.py``       the work, cut into tasks; how many bytes it takes
+``frame_index.py``       where the frames of a trace file lie, found without reading them
+``tables``               the result tables that all of this is for; ``TABLES.md`` documents them
+=======================  =========================================================================
+
+What reads traces (the last four files) does not know Spark, and is tested without it. Everything
+stays in columns: a frame of the trace becomes an Arrow batch, and no row is touched in Python.
+
+**To add a table or a question**, begin with :func:`events.events`, one call for each kind that is
+needed. Order rows by all of ``run, time_us, process, sequence, minor``: with ties in time alone,
+window functions answer differently each time. Give what rows are wanted to ``events`` and not only
+to ``where``: the source does not see filters, on purpose (with Spark's ``pushFilters``, a DataFrame
+that is used twice in a query gets the filters of its last use for both, silently).
+
+May be imported from: ``tidegauge``. Imports from ``simulation`` and what is below it, and is the
+only room that knows ``pyspark``.
+"""

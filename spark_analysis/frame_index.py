@@ -1,0 +1,206 @@
+"""Where the frames of a trace file lie, found by reading their heads and nothing else.
+
+A frame says how long its columns are (``simulation/trace_file.py``), so that the next one is found
+by hopping over them: some 200 bytes are read of each. A frame of an earlier release does not, and
+is read through. Nothing is unpacked here but heads: whether a frame is sound inside is known when
+it is read (:func:`read_frame`).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import msgpack  # type: ignore[import-untyped]  # it comes without types
+
+from tidegauge.simulation.trace_file import (
+    Frame,
+    TraceError,
+    TraceKind,
+    frame_of,
+    kinds_of,
+    not_a_trace,
+)
+
+_log = logging.getLogger(__name__)
+
+#: How much is read at first of a header, of a frame's head, of what follows its columns, and of a
+#: frame that does not say how long it is: enough for nearly all of them.
+_HEADER_BYTES = 1 << 14
+_HEAD_BYTES = 160
+_CHECKSUM_BYTES = 15
+_FRAME_BYTES = 1 << 12
+
+
+class TraceBytes:
+    """An open file that counts how much of it has been read."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        self.path = path
+        self.bytes_read = 0
+        self._descriptor = os.open(path, os.O_RDONLY)
+
+    def size(self) -> int:
+        """How long the file is now, in bytes."""
+        return os.fstat(self._descriptor).st_size
+
+    def read(self, begin: int, size: int) -> bytes:
+        """The bytes from ``begin`` on: ``size`` of them, or fewer where the file ends."""
+        content = os.pread(self._descriptor, size, begin)
+        self.bytes_read += len(content)
+        return content
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        os.close(self._descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class FramePlace:
+    """A whole frame: where it lies, and what its head says."""
+
+    #: Its place among the frames of its file, from 1 on.
+    number: int
+    begin: int
+    #: In bytes.
+    size: int
+    kind: TraceKind
+    rows: int
+    first_time_us: int
+    last_time_us: int
+
+
+def frames_of_file(file: TraceBytes) -> Iterator[FramePlace]:
+    """The whole frames of a trace file, as long as it is now; a warning tells of one that is torn.
+
+    Raises:
+        TraceError: it is no trace, its schema is newer than this Tidegauge's, or a frame has no
+            head; the message names the file, the frame and where it begins.
+    """
+    kinds, begin = _kinds(file)
+    size = file.size()
+    number = 1
+    while begin < size:
+        try:
+            place = _frame_at(file, number, begin, kinds)
+        except (ValueError, TypeError, LookupError, msgpack.UnpackException) as error:
+            raise TraceError(f"{_place(file.path, number, begin)} is damaged") from error
+        if place is None:
+            _log.warning("%s: ends within a frame, which begins at byte %d", file.path, begin)
+            return
+        yield place
+        begin += place.size
+        number += 1
+
+
+def read_frame(file: TraceBytes, place: FramePlace) -> Frame:
+    """A frame with its columns, checked against its checksum.
+
+    Raises:
+        TraceError: it is damaged; the message names the file, the frame and where it begins.
+    """
+    where = _place(file.path, place.number, place.begin)
+    try:
+        value = msgpack.unpackb(file.read(place.begin, place.size))
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise TraceError(f"{where} is damaged") from error
+    return frame_of(value, {place.kind.name: place.kind}, where)
+
+
+def _place(path: Path, number: int, begin: int) -> str:
+    return f"{path}: frame {number} at byte {begin}"
+
+
+def _kinds(file: TraceBytes) -> tuple[dict[str, TraceKind], int]:
+    """The kinds that the header declares, and where the first frame begins."""
+    try:
+        header = _parsed(file, 0, _HEADER_BYTES, lambda unpacker: unpacker.unpack())
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise not_a_trace(file.path) from error
+    if header is None:
+        raise not_a_trace(file.path)
+    return kinds_of(header.value, file.path), header.end
+
+
+def _frame_at(
+    file: TraceBytes, number: int, begin: int, kinds: Mapping[str, TraceKind]
+) -> FramePlace | None:
+    """The frame that begins there; None if the file ends within it."""
+    head = _parsed(file, begin, _HEAD_BYTES, _head)
+    if head is None:
+        return None
+    end = _end_of_frame(file, begin, head)
+    if end is None:
+        return None
+    return FramePlace(
+        number,
+        begin,
+        end - begin,
+        kinds[head.value["kind"]],
+        *(int(head.value[name]) for name in ("rows", "first_time_us", "last_time_us")),
+    )
+
+
+def _end_of_frame(file: TraceBytes, begin: int, head: _Object) -> int | None:
+    if "column_bytes" not in head.value:
+        frame = _parsed(file, begin, _FRAME_BYTES, lambda unpacker: unpacker.skip())
+        return frame and frame.end
+    after_columns = head.end + head.value["column_bytes"]
+    checksum = _parsed(file, after_columns, _CHECKSUM_BYTES, _checksum)
+    return checksum and checksum.end
+
+
+class _Object(NamedTuple):
+    value: Any
+    #: Where in the file it ends.
+    end: int
+
+
+def _parsed(file: TraceBytes, begin: int, size: int, parse: Callable[[Any], Any]) -> _Object | None:
+    """What is parsed from some place on, reading no more than it takes; None: the file ends."""
+    content = b""
+    while True:
+        content += file.read(begin + len(content), size - len(content))
+        unpacker = msgpack.Unpacker(max_buffer_size=0)
+        unpacker.feed(content)
+        try:
+            return _Object(parse(unpacker), begin + unpacker.tell())
+        except msgpack.OutOfData:
+            if len(content) < size:
+                return None
+        size *= 4
+
+
+def _head(unpacker: Any) -> dict[str, Any]:
+    """What a frame says before its columns."""
+    head: dict[str, Any] = {}
+    for _ in range(unpacker.read_map_header()):
+        key = unpacker.unpack()
+        if key == "columns":
+            return head
+        head[key] = unpacker.unpack()
+    raise ValueError("no columns")
+
+
+def _checksum(unpacker: Any) -> int:
+    """What a frame says after its columns."""
+    if unpacker.unpack() != "checksum":
+        raise ValueError("no checksum")
+    return int(unpacker.unpack())

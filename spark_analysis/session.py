@@ -1,0 +1,94 @@
+"""A Spark session that runs by itself, without any configuration, or the one that is there.
+
+Settings are those that were fastest for analyses of ten million rows on a few cores: twice as many
+partitions of a shuffle as cores, and a collector of garbage that wins throughput. Nothing is
+fetched from anywhere, no port is opened to others, and Spark says little but what goes wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from tidegauge.spark_analysis.java import java_home
+from tidegauge.spark_analysis.trace_source import TidegaugeTrace
+
+_QUIET = Path(__file__).with_name("log4j2.properties")
+
+#: For analyses: the most work in the least time.
+FOR_ANALYSIS = "-XX:+UseParallelGC"
+#: For tests and small runs: less time until the first answer.
+FOR_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+@contextmanager
+def spark_session(
+    cores: int | None = None,
+    *,
+    java_options: str = FOR_ANALYSIS,
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[SparkSession]:
+    """A session of Spark that knows the data source ``tidegauge``, while the context lasts.
+
+    If there is one already, or ``spark-submit`` has started this program, that one is used as it
+    is, and what is said here makes no difference to it. Else Spark is started within this machine
+    and stopped at the end.
+
+    Args:
+        cores: how many cores of this machine to use; None: all.
+        java_options: what Java is told; :data:`FOR_ANALYSIS` or :data:`FOR_QUICK_START`.
+        settings: settings of Spark besides ours, or instead of them.
+
+    Raises:
+        JavaError: there is no Java that Spark could run on.
+    """
+    active = SparkSession.getActiveSession()
+    if active is None and "PYSPARK_GATEWAY_PORT" in os.environ:  # set by spark-submit
+        active = SparkSession.builder.getOrCreate()
+    spark = active or _started(cores or os.cpu_count() or 1, java_options, settings or {})
+    try:
+        spark.dataSource.register(TidegaugeTrace)
+        yield spark
+    finally:
+        if active is None:
+            spark.stop()
+
+
+def _started(cores: int, java_options: str, settings: Mapping[str, str]) -> SparkSession:
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("tidegauge")
+    ours = {
+        "spark.driver.extraJavaOptions": f"{java_options} -Dlog4j2.configurationFile=file:{_QUIET}",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(2 * cores),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    for name, value in {**ours, **settings}.items():
+        builder = builder.config(name, value)
+    with (
+        java_home() as home,
+        _environment(
+            JAVA_HOME=str(home), SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable
+        ),
+    ):
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    """Variables of the environment as Java and Spark's workers are to find them."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

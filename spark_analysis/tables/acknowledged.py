@@ -1,0 +1,254 @@
+"""What producers were promised, and which of it was not there in the end.
+
+A record is (partition, leader epoch, offset). It is lost if the log of the leader that ZooKeeper
+names does not hold it when the trace ends, after the liveness phase if there is one. Of a partition
+that nobody leads then nothing is lost yet: its records are unavailable. Records of a topic that was
+deleted do not count any more.
+
+Each range is told apart into pieces that are held, lost or unavailable; no piece is told twice.
+What a lost piece goes back to is the first leader behind it that began without its last record.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.window import Window
+
+from tidegauge.replication.min_insync_replicas import ACKS_ALL
+from tidegauge.simulation.row_kinds import REASON_END, REASON_LEADER, REASON_LIVENESS
+from tidegauge.spark_analysis.tables.causes import followed
+from tidegauge.spark_analysis.tables.replica_lists import in_slot
+from tidegauge.spark_analysis.tables.result_table import (
+    FAULT,
+    MOMENT,
+    PARTITION,
+    RUN,
+    Column,
+    ResultTable,
+)
+from tidegauge.spark_analysis.tables.run_rows import ORDER, RunRows
+
+_KEYS = ("run", "partition")
+_RANGE = ("partition", "leader_epoch", "acks", "first_offset", "end_offset")
+_NEVER_US = (1 << 63) - 1
+
+
+def acknowledged(rows: RunRows) -> DataFrame:
+    """The pieces of all acknowledged ranges, with what became of each: ``fate``."""
+    promised = rows.to_the_last("acknowledged", *_RANGE).join(
+        _counts_from(rows), list(_KEYS), "left"
+    )
+    promised = promised.where("counts_from_us is null or time_us > counts_from_us")
+    promised = promised.drop("counts_from_us").withColumn("acknowledged_by", f.col("process"))
+    known = promised.join(_last_leaders(rows), list(_KEYS), "left")
+    known = known.join(_last_logs(rows), [*_KEYS, "leader_index", "leader_epoch"], "left")
+    held_from = f.expr("greatest(first_offset, least(coalesce(log_start, end_offset), end_offset))")
+    held_to = f.expr("greatest(held_from, least(coalesce(log_end, end_offset), end_offset))")
+    known = known.withColumn("held_from", held_from).withColumn("held_to", held_to)
+    is_led = f.col("leader_index").isNotNull()
+    pieces = [
+        known.where(is_led).select(
+            "*", f.lit(fate).alias("fate"), f.expr(begin).alias("begin"), f.expr(end).alias("end")
+        )
+        for fate, begin, end in (
+            ("lost", "first_offset", "held_from"),
+            ("held", "held_from", "held_to"),
+            ("lost", "held_to", "end_offset"),
+        )
+    ]
+    pieces.append(
+        known.where(~is_led).select(
+            "*",
+            f.lit("unavailable").alias("fate"),
+            f.col("first_offset").alias("begin"),
+            f.col("end_offset").alias("end"),
+        )
+    )
+    return (
+        reduce(DataFrame.unionByName, pieces)
+        .where("begin < end")
+        .withColumns({"first_offset": f.col("begin"), "end_offset": f.col("end")})
+        .withColumn("records", f.expr("end_offset - first_offset"))
+        .drop("begin", "end", "held_from", "held_to", "log_start", "log_end", "leader_index")
+    )
+
+
+def _counts_from(rows: RunRows) -> DataFrame:
+    """From when on records count of partitions that were deleted: when they were there again."""
+    deleted = rows.to_the_last("topic_deletion_begun", "topic").groupBy("run", "topic")
+    last = deleted.agg(f.max("time_us").alias("deleted_us")).withColumnRenamed(
+        "topic", "topic_number"
+    )
+    partitions = rows.topology.partitions.select(*_KEYS, "topic_number", "state_znode")
+    gone = partitions.join(last, ["run", "topic_number"])
+    created = rows.to_the_last("znode_created", "znode").select(
+        "run", f.col("znode").alias("state_znode"), f.col("time_us").alias("created_us")
+    )
+    again = gone.join(created, ["run", "state_znode"], "left").groupBy(*_KEYS)
+    return again.agg(
+        f.coalesce(
+            f.min(f.expr("case when created_us > deleted_us then created_us end")),
+            f.lit(_NEVER_US),
+        ).alias("counts_from_us")
+    )
+
+
+def _last_leaders(rows: RunRows) -> DataFrame:
+    """Whom ZooKeeper names in the end as the leader of each partition that has a session."""
+    written = [rows.to_the_last(kind, "znode", "leader") for kind in ("znode_created", "znode_set")]
+    gone = rows.to_the_last("znode_deleted", "znode")
+    changes = written[0].unionByName(written[1]).withColumn("exists", f.lit(col=True))
+    changes = changes.unionByName(gone, allowMissingColumns=True)
+    place = f.struct(*ORDER)
+    last = changes.groupBy("run", "znode").agg(
+        f.max_by("leader", place).alias("slot"), f.max_by("exists", place).alias("exists")
+    )
+    brokers = rows.topology.brokers.select(
+        "run",
+        f.col("broker").alias("leader_index"),
+        f.col("broker_znode").alias("znode"),
+        "registered",
+    )
+    known = f.expr("case when time_told then exists is not null else registered end")
+    registered = (
+        brokers.join(last.withColumn("time_told", f.lit(col=True)), ["run", "znode"], "left")
+        .where(known)
+        .select("run", "leader_index")
+    )
+    partitions = rows.topology.partitions.select(
+        *_KEYS, f.col("state_znode").alias("znode"), "slot_brokers"
+    )
+    named = partitions.join(last.where("exists"), ["run", "znode"]).select(
+        *_KEYS, in_slot(f.col("slot"), f.col("slot_brokers")).alias("leader_index")
+    )
+    return named.join(registered, ["run", "leader_index"])
+
+
+def _last_logs(rows: RunRows) -> DataFrame:
+    """The runs of epochs in each replica's log as the trace ends."""
+    runs = rows.to_the_last("log_end", "partition", "epoch", "start_offset", "end_offset", "reason")
+    runs = runs.where(f.col("reason").isin(int(REASON_END), int(REASON_LIVENESS)))
+    newest = f.max("time_us").over(Window.partitionBy(*_KEYS, "process"))
+    return (
+        runs.withColumn("_newest", newest)
+        .where("time_us = _newest")
+        .groupBy(
+            *_KEYS, f.col("process").alias("leader_index"), f.col("epoch").alias("leader_epoch")
+        )
+        .agg(f.min("start_offset").alias("log_start"), f.max("end_offset").alias("log_end"))
+    )
+
+
+def _lost(rows: RunRows) -> DataFrame:
+    lost = rows.shared(acknowledged).where("fate = 'lost'")
+    terms = _terms_without(rows, lost)
+    roots = followed(
+        rows,
+        terms.select(
+            "run",
+            f.col("began_process").alias("process"),
+            f.col("began_sequence").alias("sequence"),
+        ).where("process is not null"),
+    )
+    roots = roots.withColumnsRenamed({"process": "began_process", "sequence": "began_sequence"})
+    named = terms.join(roots, ["run", "began_process", "began_sequence"], "left")
+    named = named.join(_permits(rows), list(_KEYS), "left")
+    named = named.withColumn(
+        "permitted_by",
+        f.when(
+            f.col("acks") != int(ACKS_ALL), f.concat(f.lit("acks="), f.col("acks").cast("string"))
+        )
+        .when(f.col("unclean"), "unclean election")
+        .when(f.col("lost_power"), "loss of power"),
+    )
+    return _named(rows, rows.topology.with_broker_id(named, "began_process", "new_leader"))
+
+
+def _named(rows: RunRows, pieces: DataFrame) -> DataFrame:
+    topology = rows.topology
+    return topology.with_names(topology.with_broker_id(pieces, "acknowledged_by", "leader"))
+
+
+def _terms_without(rows: RunRows, lost: DataFrame) -> DataFrame:
+    """Lost pieces, each with the first later term whose leader began without its last record."""
+    began = rows.to_the_last("became_leader", "partition", "leader_epoch").select(
+        *_KEYS,
+        f.col("leader_epoch").alias("term_epoch"),
+        f.col("time_us").alias("began_us"),
+        f.col("process").alias("began_process"),
+        f.col("sequence").alias("began_sequence"),
+    )
+    log = rows.to_the_last("log_end", "partition", "epoch", "start_offset", "end_offset", "reason")
+    log = log.where(f.col("reason") == int(REASON_LEADER)).select(
+        *_KEYS,
+        f.col("process").alias("began_process"),
+        f.col("time_us").alias("began_us"),
+        f.col("epoch").alias("leader_epoch"),
+        f.col("start_offset").alias("has_from"),
+        f.col("end_offset").alias("has_to"),
+    )
+    # A leader can lead on in its own epoch, but on a log that has lost its end with the power.
+    is_later = f.expr(
+        "term_epoch > leader_epoch or term_epoch = leader_epoch and began_us > time_us"
+    )
+    terms = lost.join(began, list(_KEYS), "left").withColumn("is_later", is_later)
+    # It tells its log in the moment in which it begins to lead.
+    held = terms.join(log, [*_KEYS, "began_process", "began_us", "leader_epoch"], "left")
+    lacks = f.expr(
+        "is_later and not coalesce(has_from < end_offset and end_offset <= has_to, false)"
+    )
+    first = f.min(f.when(lacks, f.struct("began_us", "began_process", "began_sequence")))
+    return held.groupBy(*lost.columns).agg(first.alias("_first")).select(*lost.columns, "_first.*")
+
+
+def _permits(rows: RunRows) -> DataFrame:
+    """Of each partition whether a leader was elected uncleanly, and whether it lost power."""
+    elected = rows.to_the_last("leader_elected", "partition", "unclean").where("unclean != 0")
+    power = rows.to_the_last("log_lost", "partition")
+    both = elected.select(*_KEYS, f.lit(col=True).alias("unclean")).unionByName(
+        power.select(*_KEYS, f.lit(col=True).alias("lost_power")), allowMissingColumns=True
+    )
+    return both.groupBy(*_KEYS).agg(
+        f.coalesce(f.bool_or("unclean"), f.lit(col=False)).alias("unclean"),
+        f.coalesce(f.bool_or("lost_power"), f.lit(col=False)).alias("lost_power"),
+    )
+
+
+_PIECE = (
+    RUN,
+    *PARTITION,
+    *MOMENT,
+    Column("leader", "bigint", "broker id", "the leader that has acknowledged it"),
+    Column("leader_epoch", "bigint", "", "the epoch of these records"),
+    Column("acks", "bigint", "", "as the producer asked for: -1 is all"),
+    Column("first_offset", "bigint", "", "the first of the offsets"),
+    Column("end_offset", "bigint", "", "the offset behind the last one"),
+    Column("records", "bigint", "records", "end_offset - first_offset"),
+)
+
+ACKNOWLEDGED = ResultTable(
+    "acknowledged",
+    "offsets of one epoch that a leader acknowledged, and what became of them; told at"
+    " `time_us`, at the latest when its term ends",
+    (*_PIECE, Column("fate", "string", "", "`held`, `lost` or `unavailable` as the trace ends")),
+    lambda rows: _named(rows, rows.shared(acknowledged)),
+)
+
+LOST = ResultTable(
+    "lost",
+    "acknowledged offsets that are lost, and what that goes back to",
+    (
+        *_PIECE,
+        Column("permitted_by", "string", "", "what gave the promise up; null: nothing did"),
+        Column("new_leader", "bigint", "broker id", "who was the first to lead without the last"),
+        Column("began_us", "bigint", "us", "when it began to lead"),
+        Column("began_process", "bigint", "", "first half of the handle of that row"),
+        Column("began_sequence", "bigint", "", "second half: `show --cause` tells all behind it"),
+        Column("trigger_kind", "string", "", "the row of another process that led to it"),
+        *FAULT,
+    ),
+    _lost,
+)

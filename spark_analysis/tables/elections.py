@@ -1,0 +1,168 @@
+"""Elections, and where the time went until somebody led again.
+
+The budget of an election is a chain of moments, each not before the one before it:
+
+=============  ==================================================================================
+moment         what it is
+=============  ==================================================================================
+``begin_us``   the fault that led to it began; without one the same as the next
+``told_us``    the row of another process that told the controller: ZooKeeper expired a session,
+               a broker asked to shut down
+``queued_us``  the event that led to the election came into the controller's queue
+``taken_us``   the controller took it from there
+``time_us``    the controller had written the new leader
+``led_us``     the new leader took over; null if it never did
+``used_us``    it appended its first records, or answered its first fetch: only a run that records
+               single requests (trace level ``all``) can say
+=============  ==================================================================================
+
+The parts are the differences, so they sum to the whole by themselves; the whole ends with the
+last moment that is known.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.window import Window
+
+from tidegauge.spark_analysis.tables.causes import causes
+from tidegauge.spark_analysis.tables.replica_lists import list_members
+from tidegauge.spark_analysis.tables.result_table import (
+    FAULT,
+    MOMENT,
+    PARTITION,
+    RUN,
+    Column,
+    ResultTable,
+)
+from tidegauge.spark_analysis.tables.run_rows import ORDER, RunRows
+
+#: Each part of the budget, and the moments between which it lies.
+PARTS = {
+    "detection_us": ("begin_us", "told_us"),
+    "notice_us": ("told_us", "queued_us"),
+    "queue_us": ("queued_us", "taken_us"),
+    "election_us": ("taken_us", "time_us"),
+    "takeover_us": ("time_us", "led_us"),
+    "first_use_us": ("led_us", "used_us"),
+}
+
+_TERM = ("run", "partition", "leader_epoch", "leader_index")
+
+
+def _elections(rows: RunRows) -> DataFrame:
+    elected = _with_events(rows).withColumnRenamed("leader", "leader_index")
+    elected = elected.join(rows.shared(causes), ["run", "process", "sequence"], "left")
+    taken = f.col("event_us")
+    told = f.least(f.coalesce("trigger_us", taken), taken)
+    moments = (
+        elected.withColumn("taken_us", taken)
+        .withColumn("told_us", told)
+        .withColumn("queued_us", f.greatest(taken - f.col("event_queued_us"), "told_us"))
+        .withColumn("begin_us", f.least(f.coalesce("fault_us", "told_us"), "told_us"))
+        .join(_takeovers(rows), list(_TERM), "left")
+        .join(_first_uses(rows), list(_TERM), "left")
+        .withColumn("used_us", f.when(f.expr("used_us >= led_us"), f.col("used_us")))
+    )
+    with_parts = moments.withColumns(
+        {part: f.col(end) - f.col(begin) for part, (begin, end) in PARTS.items()}
+    ).withColumn("total_us", f.coalesce("used_us", "led_us", "time_us") - f.col("begin_us"))
+    return _with_ids(rows, with_parts)
+
+
+def _with_events(rows: RunRows) -> DataFrame:
+    """Elections, each with the event of its controller in whose course it was made."""
+    elected = rows.of_kind(
+        "leader_elected", "partition", "leader", "leader_epoch", "isr", "old_leader", "unclean"
+    )
+    events = rows.of_kind("controller_event", "queued_us").withColumn("taken_us", f.col("time_us"))
+    before = Window.partitionBy("run", "process").orderBy(*ORDER)
+    last = {
+        "event_us": f.last("taken_us", ignorenulls=True).over(before),
+        "event_queued_us": f.last("queued_us", ignorenulls=True).over(before),
+    }
+    both = elected.unionByName(events, allowMissingColumns=True).withColumns(last)
+    return (
+        both.where("partition is not null")
+        .drop("taken_us", "queued_us")
+        .withColumn("event_us", f.coalesce("event_us", "time_us"))
+        .withColumn("event_queued_us", f.coalesce("event_queued_us", f.lit(0)))
+    )
+
+
+def _takeovers(rows: RunRows) -> DataFrame:
+    led = rows.of_kind("became_leader", "partition", "leader_epoch")
+    return (
+        led.withColumnRenamed("process", "leader_index")
+        .groupBy(*_TERM)
+        .agg(f.min("time_us").alias("led_us"))
+    )
+
+
+def _first_uses(rows: RunRows) -> DataFrame:
+    """When each term's leader appended first, or answered a fetch with records to give."""
+    appended = rows.of_kind("appended", "partition", "leads", "epoch").where("leads = 1")
+    appended = appended.withColumnRenamed("epoch", "leader_epoch").drop("leads")
+    led = rows.of_kind("became_leader", "partition", "leader_epoch")
+    answered = rows.of_kind("fetch_answered", "partition", "error").where("error = 0")
+    last_epoch = f.last("leader_epoch", ignorenulls=True).over(
+        Window.partitionBy("run", "process", "partition").orderBy(*ORDER)
+    )
+    answered = (
+        led.unionByName(answered, allowMissingColumns=True)
+        .withColumn("leader_epoch", last_epoch)
+        .where("error is not null")
+        .drop("error")
+    )
+    return (
+        appended.unionByName(answered)
+        .withColumnRenamed("process", "leader_index")
+        .groupBy(*_TERM)
+        .agg(f.min("time_us").alias("used_us"))
+    )
+
+
+def _with_ids(rows: RunRows, elected: DataFrame) -> DataFrame:
+    topology = rows.topology
+    by_slot = topology.partitions.select("run", "partition", "slot_ids")
+    named = topology.with_names(elected).join(by_slot, ["run", "partition"])
+    named = named.withColumn("is_new", f.expr("leader_index != old_leader"))
+    named = named.withColumn("unclean", f.expr("unclean != 0"))
+    named = named.withColumn("isr", list_members(f.col("isr"), f.col("slot_ids")))
+    named = topology.with_broker_id(named, "old_leader", "old_leader_id")
+    named = topology.with_broker_id(named, "leader_index", "leader").drop("old_leader")
+    return named.withColumnRenamed("old_leader_id", "old_leader")
+
+
+ELECTIONS = ResultTable(
+    "elections",
+    "one leader that the controller chose for one partition, and what the time until then went to",
+    (
+        RUN,
+        *PARTITION,
+        *MOMENT,
+        Column("leader", "bigint", "broker id", "the leader that was chosen; null: nobody"),
+        Column("old_leader", "bigint", "broker id", "who had led; null: nobody"),
+        Column("leader_epoch", "bigint", "", "the new leader epoch"),
+        Column("isr", "array<bigint>", "broker id", "the ISR that was written with it"),
+        Column("is_new", "boolean", "", "it is another leader: only these are counted"),
+        Column("unclean", "boolean", "", "the leader was not in the ISR"),
+        Column("trigger_kind", "string", "", "kind of the row that told the controller"),
+        Column("begin_us", "bigint", "us", "the fault began; without one: told_us"),
+        Column("told_us", "bigint", "us", "another process told the controller"),
+        Column("queued_us", "bigint", "us", "its event came into the controller's queue"),
+        Column("taken_us", "bigint", "us", "the controller took it from its queue"),
+        Column("led_us", "bigint", "us", "the new leader took over; null: never"),
+        Column("used_us", "bigint", "us", "first append or fetch; null: never, or not recorded"),
+        Column("detection_us", "bigint", "us", "from the fault until the controller was told"),
+        Column("notice_us", "bigint", "us", "... until its event was in the queue"),
+        Column("queue_us", "bigint", "us", "... until it was taken: what went before it"),
+        Column("election_us", "bigint", "us", "... until the new leader was written"),
+        Column("takeover_us", "bigint", "us", "... until it took over"),
+        Column("first_use_us", "bigint", "us", "... until it was of use to anybody"),
+        Column("total_us", "bigint", "us", "all of these that are known, together"),
+        *FAULT,
+    ),
+    _elections,
+)

@@ -1,0 +1,78 @@
+"""What became of logs: records that were cut off or lost, and how far high watermarks lagged."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from tidegauge.spark_analysis.tables.causes import causes
+from tidegauge.spark_analysis.tables.result_table import (
+    FAULT,
+    MOMENT,
+    PARTITION,
+    RUN,
+    Column,
+    ResultTable,
+)
+from tidegauge.spark_analysis.tables.run_rows import RunRows
+
+
+def _truncations(rows: RunRows) -> DataFrame:
+    ends = ("partition", "end_offset", "old_end_offset")
+    truncated = rows.of_kind("truncated", *ends, "leader_epoch", "high_watermark")
+    lost = rows.of_kind("log_lost", *ends)
+    cuts = (
+        truncated.withColumn("reason", f.lit("follower"))
+        .unionByName(lost.withColumn("reason", f.lit("power")), allowMissingColumns=True)
+        .withColumn("records", f.expr("old_end_offset - end_offset"))
+        .withColumn("broker_index", f.col("process"))
+    )
+    named = rows.topology.with_broker_id(rows.topology.with_names(cuts), "broker_index", "broker")
+    return named.join(rows.shared(causes), ["run", "process", "sequence"], "left")
+
+
+def _hw_lag(rows: RunRows) -> DataFrame:
+    ends = ("partition", "leads", "log_end_offset", "high_watermark")
+    samples = rows.of_kind("sampled", *ends).where("leads = 1")
+    samples = samples.withColumn("leader_index", f.col("process"))
+    named = rows.topology.with_broker_id(
+        rows.topology.with_names(samples), "leader_index", "leader"
+    )
+    return named.withColumn("lag", f.expr("log_end_offset - high_watermark"))
+
+
+TRUNCATIONS = ResultTable(
+    "truncations",
+    "one time that a replica's log was cut",
+    (
+        RUN,
+        *PARTITION,
+        *MOMENT,
+        Column("broker", "bigint", "broker id", "the broker of the replica"),
+        Column(
+            "reason", "string", "", "`follower`: it follows its leader; `power`: power was lost"
+        ),
+        Column("end_offset", "bigint", "", "where the log ends since then"),
+        Column("old_end_offset", "bigint", "", "where it had ended"),
+        Column("records", "bigint", "records", "how many are gone from this log"),
+        Column("leader_epoch", "bigint", "", "the epoch that it follows in; null for `power`"),
+        Column("high_watermark", "bigint", "", "its own high watermark then; null for `power`"),
+        *FAULT,
+    ),
+    _truncations,
+)
+
+HW_LAG = ResultTable(
+    "hw_lag",
+    "how far the high watermark of a leader was behind its log's end, each time it was sampled",
+    (
+        RUN,
+        *PARTITION,
+        Column("time_us", "bigint", "us", "when it was sampled (sample_every of the scenario)"),
+        Column("leader", "bigint", "broker id", "the broker that takes itself for the leader"),
+        Column("log_end_offset", "bigint", "", "its log end offset"),
+        Column("high_watermark", "bigint", "", "its high watermark"),
+        Column("lag", "bigint", "records", "log_end_offset - high_watermark"),
+    ),
+    _hw_lag,
+)

@@ -1,0 +1,200 @@
+"""What every partition was at every time: by ZooKeeper's state of it, and in truth.
+
+The states of a partition tile the time that it exists, without gaps and overlaps. From them come
+intervals of ISRs, of leaders and of what was unavailable, and so do all figures in
+partition-seconds: what they mean is defined in ``simulation/figures.py``.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.window import Window
+
+from tidegauge.simulation.faults import PAUSE
+from tidegauge.spark_analysis.tables.intervals import from_the_beginning, overlaid, tiled
+from tidegauge.spark_analysis.tables.replica_lists import in_slot, list_members, list_size
+from tidegauge.spark_analysis.tables.result_table import (
+    INTERVAL,
+    PARTITION,
+    RUN,
+    Column,
+    ResultTable,
+)
+from tidegauge.spark_analysis.tables.run_rows import ORDER, RunRows
+
+_COLUMNS = (
+    RUN,
+    *PARTITION,
+    *INTERVAL,
+    Column("leader", "bigint", "broker id", "whom ZooKeeper names as leader; null: nobody"),
+    Column("leader_epoch", "bigint", "", "the leader epoch that ZooKeeper has"),
+    Column("isr", "array<bigint>", "broker id", "the ISR in ZooKeeper, in its order"),
+    Column("in_sync", "bigint", "replicas", "how many the ISR holds"),
+    Column("min_insync_replicas", "bigint", "replicas", "min.insync.replicas as effective"),
+    Column("offline", "boolean", "", "no leader is named, or one without a session"),
+    Column("accepting", "boolean", "", "in truth: the leader of this epoch runs, and leads"),
+    Column("under_min_isr", "boolean", "", "a leader is named, and in_sync is below the minimum"),
+    Column("at_min_isr", "boolean", "", "a leader is named, and in_sync is just the minimum"),
+)
+
+_KEYS = ("run", "partition")
+_LEAVES = ("became_follower", "replica_stopped", "log_deleted")
+
+
+def partition_states(rows: RunRows) -> DataFrame:
+    """The states of all partitions, with their names."""
+    topology = rows.topology
+    states = overlaid(_znodes(rows), _needs(rows), _KEYS)
+    states = overlaid(_with_registrations(rows, states), _with_pauses(rows, _terms(rows)), _KEYS)
+    has_leader = f.col("leader").isNotNull()
+    return (
+        topology.with_broker_id(states, "leader", "leader_id")
+        .withColumn("offline", ~f.coalesce("registered", f.lit(col=False)))
+        .withColumn("accepting", f.col("leader_epoch").eqNullSafe(f.col("led_epoch")))
+        .withColumn("under_min_isr", has_leader & f.expr("in_sync < min_insync_replicas"))
+        .withColumn("at_min_isr", has_leader & f.expr("in_sync = min_insync_replicas"))
+        .drop("leader")
+        .withColumnRenamed("leader_id", "leader")
+    )
+
+
+def _znodes(rows: RunRows) -> DataFrame:
+    """What the state znode of each partition holds, while there is one; ``leader``: an index."""
+    written = ("znode", "leader", "leader_epoch", "isr")
+    created, changed = (rows.of_kind(kind, *written) for kind in ("znode_created", "znode_set"))
+    deleted = rows.of_kind("znode_deleted", "znode")
+    changes = (
+        created.unionByName(changed)
+        .withColumn("exists", f.lit(col=True))
+        .unionByName(deleted, allowMissingColumns=True)
+    )
+    partitions = rows.topology.partitions.select(
+        "run", "partition", f.col("state_znode").alias("znode"), "slot_brokers", "slot_ids"
+    )
+    states = tiled(changes.join(partitions, ["run", "znode"]), rows.topology.ends, _KEYS)
+    return states.where("exists").select(
+        *_KEYS,
+        "begin_us",
+        "end_us",
+        in_slot(f.col("leader"), f.col("slot_brokers")).alias("leader"),
+        "leader_epoch",
+        list_size(f.col("isr")).alias("in_sync"),
+        list_members(f.col("isr"), f.col("slot_ids")).alias("isr"),
+    )
+
+
+def _needs(rows: RunRows) -> DataFrame:
+    """What min.insync.replicas is effective for each partition: it can be altered in a run."""
+    partitions = rows.topology.partitions.select(
+        *_KEYS, "topic_number", "min_insync_replicas", "most_insync_replicas"
+    )
+    altered = rows.of_kind("topic_configured", "topic", "min_insync_replicas").withColumnRenamed(
+        "topic", "topic_number"
+    )
+    of_topics = partitions.drop("min_insync_replicas").join(altered, ["run", "topic_number"])
+    changes = from_the_beginning(partitions).unionByName(of_topics)
+    return tiled(changes, rows.topology.ends, _KEYS).select(
+        *_KEYS,
+        "begin_us",
+        "end_us",
+        f.least("min_insync_replicas", "most_insync_replicas").alias("min_insync_replicas"),
+    )
+
+
+def registrations(rows: RunRows) -> DataFrame:
+    """Whether each broker (its index) has a znode in /brokers/ids, from 0 to the end of the run."""
+    created = rows.of_kind("znode_created", "znode").withColumn("registered", f.lit(col=True))
+    changed = rows.of_kind("znode_set", "znode").withColumn("registered", f.lit(col=True))
+    deleted = rows.of_kind("znode_deleted", "znode").withColumn("registered", f.lit(col=False))
+    brokers = rows.topology.brokers.select(
+        "run", "broker", f.col("broker_znode").alias("znode"), "registered"
+    )
+    changes = created.unionByName(changed).unionByName(deleted)
+    changes = changes.join(brokers.drop("registered"), ["run", "znode"])
+    changes = from_the_beginning(brokers).unionByName(changes)
+    return tiled(changes, rows.topology.ends, ("run", "broker")).drop("znode")
+
+
+def _with_registrations(rows: RunRows, states: DataFrame) -> DataFrame:
+    """States cut where their leader's broker registers or is gone, and which it is."""
+    leaders = registrations(rows).withColumnRenamed("broker", "leader")
+    led = overlaid(states.where("leader is not null"), leaders, ("run", "leader"))
+    return led.unionByName(states.where("leader is null"), allowMissingColumns=True)
+
+
+def _terms(rows: RunRows) -> DataFrame:
+    """Who really leads each partition (an index, null for nobody), and in which epoch."""
+    led = rows.of_kind("became_leader", "partition", "leader_epoch").withColumnsRenamed(
+        {"leader_epoch": "led_epoch"}
+    )
+    left = [rows.of_kind(kind, "partition") for kind in _LEAVES]
+    stops = rows.of_kind("broker_stopped").withColumn("broker", f.col("process"))
+    left.append(stops.join(rows.topology.slots, ["run", "broker"]).drop("broker"))
+    changes = led.withColumn("led_by", f.col("process"))
+    for leaves in left:
+        changes = changes.unionByName(leaves, allowMissingColumns=True)
+    before = Window.partitionBy(*_KEYS).orderBy(*ORDER).rowsBetween(Window.unboundedPreceding, -1)
+    last_leader = f.last("led_by", ignorenulls=True).over(before)
+    # Whoever else follows or dies ends nobody's term.
+    own = changes.withColumn("_last", last_leader).where("led_by is not null or process = _last")
+    nobody = from_the_beginning(rows.topology.partitions.select(*_KEYS))
+    return tiled(
+        own.drop("_last").unionByName(nobody, allowMissingColumns=True), rows.topology.ends, _KEYS
+    )
+
+
+def _with_pauses(rows: RunRows, terms: DataFrame) -> DataFrame:
+    """Terms cut where their leader is paused or goes on: who is paused leads nothing."""
+    leaders = pauses(rows).withColumnRenamed("broker", "led_by")
+    led = overlaid(terms.where("led_by is not null"), leaders, ("run", "led_by"))
+    led = led.withColumn("led_epoch", f.when(~f.col("paused"), f.col("led_epoch")))
+    everywhere = led.drop("paused").unionByName(terms.where("led_by is null"))
+    return everywhere.drop("led_by")
+
+
+def pauses(rows: RunRows) -> DataFrame:
+    """Whether each broker (its index) is stopped by a pause, from 0 to the end of the run.
+
+    A pause hits a process: it is over when its fault is, or when that process is gone.
+    """
+    faults = [
+        rows.of_kind(kind, "fault", "kind").where(f.col("kind") == int(PAUSE)).drop("kind")
+        for kind in ("fault_began", "fault_ended")
+    ]
+    changes = (
+        faults[0].withColumn("by", f.lit(1)).unionByName(faults[1].withColumn("by", f.lit(-1)))
+    )
+    for kind, lives in (
+        ("broker_loading", True),
+        ("broker_started", True),
+        ("broker_stopped", False),
+    ):
+        life = rows.of_kind(kind).withColumn("lives", f.lit(lives))
+        changes = changes.unionByName(life, allowMissingColumns=True)
+    brokers = rows.topology.brokers.select("run", "broker")
+    changes = changes.withColumn("broker", f.col("process")).join(brokers, ["run", "broker"])
+
+    in_order = Window.partitionBy("run", "broker").orderBy(*ORDER)
+    of_life = Window.partitionBy("run", "broker", "life").orderBy(*ORDER)
+    of_fault = Window.partitionBy("run", "broker", "life", "fault").orderBy(*ORDER)
+    stopped = f.when(~f.col("lives"), 1).otherwise(0)
+    counted = (
+        changes.withColumn("life", f.sum(stopped).over(in_order))
+        .withColumn("alive", f.last("lives", ignorenulls=True).over(in_order))
+        .withColumn("begins", f.coalesce(f.expr("by = 1 and alive"), f.lit(col=False)))
+        .withColumn("ends", f.expr("by = -1") & f.lag("begins").over(of_fault))
+        .withColumn("step", f.expr("case when begins then 1 when ends then -1 else 0 end"))
+        .withColumn("paused", f.sum("step").over(of_life) > 0)
+    )
+    nobody = from_the_beginning(brokers).withColumn("paused", f.lit(col=False))
+    all_changes = counted.select("run", "broker", *ORDER, "paused").unionByName(nobody)
+    return tiled(all_changes, rows.topology.ends, ("run", "broker"))
+
+
+PARTITION_STATES = ResultTable(
+    "partition_states",
+    "what a partition was for some time: its states tile the time that it exists",
+    _COLUMNS,
+    lambda rows: rows.topology.with_names(rows.shared(partition_states)),
+)

@@ -1,0 +1,71 @@
+"""What a result table is: its name, its documented columns, and how it is made from rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from tidegauge.spark_analysis.tables.run_rows import RunRows
+
+
+class Column(NamedTuple):
+    """One column of a result table."""
+
+    name: str
+    #: Spark's short name of the type: ``bigint``, ``string``, ``array<bigint>``, ...
+    type: str
+    #: ``us`` and ``ms`` of virtual time, ``records``, ``broker id``, ...; empty for what has none.
+    unit: str
+    meaning: str
+
+
+class ResultTable(NamedTuple):
+    """A table that is made of the rows of one or many runs."""
+
+    name: str
+    #: One line: what a row of it stands for.
+    meaning: str
+    columns: tuple[Column, ...]
+    build: Callable[[RunRows], DataFrame]
+
+    def of(self, rows: RunRows) -> DataFrame:
+        """The table of these runs, with exactly the columns that are documented, in their order.
+
+        Raises:
+            AnalysisException: the table lacks a column, or has it as a type that cannot be cast.
+        """
+        return self.build(rows).select(*(f.col(name).cast(kind) for name, kind, *_ in self.columns))
+
+
+#: What every table begins with.
+RUN = Column("run", "string", "", "name of the run: that of its folder")
+
+#: What tables about partitions have.
+PARTITION = (
+    Column("partition", "bigint", "", "number of the partition within the cluster"),
+    Column("topic", "string", "", "its topic"),
+    Column("topic_partition", "string", "", "topic and number within it, as `orders-7`"),
+)
+
+#: What tables of intervals have; the end does not belong to the interval.
+INTERVAL = (
+    Column("begin_us", "bigint", "us", "when the interval begins"),
+    Column("end_us", "bigint", "us", "when it ends: at the latest with the run"),
+)
+
+#: What tables of single moments have; with ``run`` it names one row of the trace.
+MOMENT = (
+    Column("time_us", "bigint", "us", "when the row was written"),
+    Column("process", "bigint", "", "the process that wrote it: first half of its handle"),
+    Column("sequence", "bigint", "", "its number there: second half of its handle"),
+)
+
+#: What tables have of which rows the causes were followed.
+FAULT = (
+    Column("fault", "bigint", "", "place in the scenario of the fault that led to it; null: none"),
+    Column("fault_name", "string", "", "name of that fault"),
+    Column("fault_us", "bigint", "us", "when that fault began"),
+)

@@ -1,0 +1,139 @@
+"""Who the numbers in rows stand for: brokers, partitions and faults, as small tables.
+
+They come from the manifests of the runs. All of them are small enough for every executor to have
+a copy, so joins with them move no rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from tidegauge.replication.releases import rules_of
+from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.simulation.scenario import scenario_from_mapping
+from tidegauge.simulation.topology import FIXED_ZNODES
+
+#: More than a replica list can hold.
+_NEVER_CAPPED = 1 << 30
+
+_ENDS = "run string, ends_us bigint"
+_BROKERS = (
+    "run string, broker bigint, broker_id bigint, broker_znode bigint, registered boolean,"
+    " notifies_quiet_us bigint, notifies_at_most_us bigint"
+)
+_PARTITIONS = (
+    "run string, partition bigint, topic string, topic_partition string, topic_number bigint,"
+    " state_znode bigint, slot_brokers array<bigint>, slot_ids array<bigint>,"
+    " replica_count bigint, min_insync_replicas bigint, most_insync_replicas bigint"
+)
+_FAULTS = "run string, fault bigint, fault_name string, fault_kind string, fault_text string"
+
+
+class Topology:
+    """The clusters of some runs."""
+
+    def __init__(self, spark: SparkSession, manifests: Mapping[str, Mapping[str, Any]]) -> None:
+        """Read manifests, by the names of their runs.
+
+        Raises:
+            ScenarioError: this Tidegauge cannot read the scenario of a manifest.
+        """
+        plans = {
+            run: ClusterPlan(scenario_from_mapping(manifest["scenario"], run))
+            for run, manifest in manifests.items()
+        }
+
+        def table(rows: Iterator[tuple[Any, ...]], schema: str) -> DataFrame:
+            return f.broadcast(spark.createDataFrame(list(rows), schema))
+
+        #: Where the figures of each run end, its liveness phase apart.
+        self.ends = table(((run, plan.scenario.duration_us) for run, plan in plans.items()), _ENDS)
+        #: ``broker``: its index, which is its process; if ZooKeeper knew it before the run; and
+        #: after how long it writes a notification of ISR changes.
+        self.brokers = table((row for each in plans.items() for row in _brokers(*each)), _BROKERS)
+        self.partitions = table(
+            (row for each in plans.items() for row in _partitions(*each)), _PARTITIONS
+        )
+        #: From which number on znodes are children of /isr_change_notification.
+        self.first_notifications = table(
+            (
+                (
+                    run,
+                    _first_state_znode(plan)
+                    + len(plan.partitions)
+                    + plan.admin_znodes
+                    + plan.log_dir_znodes,
+                )
+                for run, plan in plans.items()
+            ),
+            "run string, first_znode bigint",
+        )
+        #: One row for each broker that ever hosts a replica of a partition.
+        self.slots = f.broadcast(
+            self.partitions.select("run", "partition", f.explode("slot_brokers").alias("broker"))
+        )
+        self.faults = table(
+            (
+                (run, number, fault["name"], fault["kind"], fault["text"])
+                for run, manifest in manifests.items()
+                for number, fault in enumerate(manifest["faults"])
+            ),
+            _FAULTS,
+        )
+
+    def with_names(self, rows: DataFrame) -> DataFrame:
+        """Rows with ``topic`` and ``topic_partition`` beside their ``partition``."""
+        names = self.partitions.select("run", "partition", "topic", "topic_partition")
+        return rows.join(names, ["run", "partition"])
+
+    def with_broker_id(self, rows: DataFrame, index: str, name: str) -> DataFrame:
+        """Rows with the id of the broker whose index is in a column; null for nobody."""
+        ids = self.brokers.select("run", f.col("broker").alias(index), f.col("broker_id"))
+        named = ids.withColumnRenamed("broker_id", "_broker_id")
+        joined = rows.join(named, ["run", index], "left")
+        return joined.withColumn(name, f.col("_broker_id")).drop("_broker_id")
+
+
+def _brokers(run: str, plan: ClusterPlan) -> Iterator[tuple[Any, ...]]:
+    for index, broker in enumerate(plan.brokers):
+        settings = plan.scenario.settings_of(broker)
+        yield (
+            run,
+            index,
+            broker,
+            int(FIXED_ZNODES) + index,
+            plan.registered_before[index],
+            settings["isr_change_notification_quiet_ms"] * 1000,
+            settings["isr_change_notification_max_delay_ms"] * 1000,
+        )
+
+
+def _partitions(run: str, plan: ClusterPlan) -> Iterator[tuple[Any, ...]]:
+    first_znode = _first_state_znode(plan)
+    capped = {
+        broker: rules_of(*plan.scenario.release_of(id_)).min_isr_capped_by_replicas
+        for broker, id_ in enumerate(plan.brokers)
+    }
+    for number, partition in enumerate(plan.partitions):
+        count = len(partition.replicas)
+        yield (
+            run,
+            number,
+            partition.topic,
+            f"{partition.topic}-{partition.number}",
+            partition.topic_number,
+            first_znode + number,
+            list(partition.slots),
+            [plan.brokers[broker] for broker in partition.slots],
+            count,
+            partition.min_insync_replicas,
+            count if capped[partition.replicas[0]] else _NEVER_CAPPED,
+        )
+
+
+def _first_state_znode(plan: ClusterPlan) -> int:
+    return int(FIXED_ZNODES) + len(plan.brokers) + len(plan.scenario.topics)

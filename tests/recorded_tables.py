@@ -1,0 +1,56 @@
+"""What tests of result tables share: which runs there are, tables as dicts, rows that are bent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import DataFrame, SparkSession
+
+from tidegauge.run_folder import RunFolder
+from tidegauge.spark_analysis.events import events
+from tidegauge.spark_analysis.tables.all_tables import TABLES
+from tidegauge.spark_analysis.tables.run_rows import RunRows
+
+#: The names of the runs that are recorded.
+RUNS = ("quickstart", "rack-power-loss", "schedule")
+
+#: Draws a schedule in which records are lost, and brokers paused and killed over each other.
+WILD_SEED = 5
+
+Row = dict[str, Any]
+
+
+#: Tables that a test has asked for: making one takes longer than all that is held against it.
+_MADE: WeakKeyDictionary[RunRows, dict[str, list[Row]]] = WeakKeyDictionary()
+
+
+def table(rows: RunRows, name: str, run: str | None = None) -> list[Row]:
+    """A table, of one run or of all, in the order of its columns."""
+    made = _MADE.setdefault(rows, {})
+    if name not in made:
+        found: list[Row] = TABLES[name].of(rows).toArrow().to_pylist()
+        made[name] = sorted(found, key=lambda row: [(each is None, each) for each in row.values()])
+    return [row for row in made[name] if run is None or row["run"] == run]
+
+
+def figures(rows: RunRows, run: str) -> Row:
+    """The figures of a run."""
+    (found,) = table(rows, "run_figures", run)
+    return dict(found)
+
+
+def bent(
+    spark: SparkSession, run: RunFolder, bends: Mapping[str, Callable[[DataFrame], DataFrame]]
+) -> RunRows:
+    """The rows of a run, those of some kinds otherwise than they were recorded."""
+
+    def rows(*, kind: str | None, columns: Sequence[str], within_run: bool) -> DataFrame:
+        if kind is None or kind not in bends:
+            return events(spark, run.path, kind, columns, within_run=within_run)
+        # A bend may look at any column.
+        every = events(spark, run.path, kind, within_run=within_run)
+        return bends[kind](every).select(*columns)
+
+    return RunRows(spark, rows, {run.path.name: run.manifest})

@@ -1,0 +1,83 @@
+"""Tables as files: as they are documented, run by run, whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from recorded_tables import table
+from tidegauge.run_folder import RunFolder
+from tidegauge.spark_analysis.tables.all_tables import TABLES, documentation
+from tidegauge.spark_analysis.tables.run_rows import RunRows
+from tidegauge.spark_analysis.tables.written_tables import read_table, write_tables
+
+ROOT = Path(__file__).resolve().parents[3]
+
+#: Two tables that are quickly made; of truncations the quickstart has none.
+FEW = ("faults", "truncations")
+
+
+def test_the_page_documents_the_tables_as_they_are() -> None:
+    """``python -m tidegauge.spark_analysis.tables`` writes it anew."""
+    assert (ROOT / "spark_analysis" / "TABLES.md").read_text() == documentation()
+
+
+def test_every_column_says_what_it_means() -> None:
+    for name, each in TABLES.items():
+        assert name == each.name
+        assert each.columns[0].name == "run"
+        assert len({column.name for column in each.columns}) == len(each.columns)
+        assert all(column.meaning for column in each.columns)
+        # A time says its unit twice: in its name and in its column.
+        assert all((c.unit == "us") == c.name.endswith("_us") for c in each.columns)
+
+
+def test_tables_are_read_as_they_were_written(
+    spark: SparkSession, rows: RunRows, recorded: dict[str, RunFolder], tmp_path: Path
+) -> None:
+    written = write_tables(spark, [run.path for run in recorded.values()], tmp_path, FEW)
+    assert sorted(written) == sorted(recorded)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"run={n}" for n in recorded)
+    for name in FEW:
+        read = read_table(spark, tmp_path, name)
+        assert [(column.name, column.type) for column in TABLES[name].columns] == read.dtypes
+        found = read.toArrow().to_pylist()
+        assert sorted(map(repr, found)) == sorted(map(repr, table(rows, name)))
+    assert any((tmp_path / "run=quickstart" / "truncations").iterdir())
+
+
+def test_tables_of_a_run_replace_those_of_before_and_leave_others(
+    spark: SparkSession, recorded: dict[str, RunFolder], tmp_path: Path
+) -> None:
+    for run in ("quickstart", "schedule", "quickstart"):
+        write_tables(spark, recorded[run].path, tmp_path, ["faults"])
+    runs = [row.run for row in read_table(spark, tmp_path, "faults").collect()]
+    assert runs.count("quickstart") == 3
+    assert runs.count("schedule") > 0
+    assert {path.name for path in tmp_path.iterdir()} == {"run=quickstart", "run=schedule"}
+
+
+def test_what_fails_leaves_the_tables_of_before(
+    spark: SparkSession,
+    recorded: dict[str, RunFolder],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = recorded["quickstart"].path
+    write_tables(spark, run, tmp_path, ["faults"])
+    before = sorted(tmp_path.rglob("*"))
+    broken = TABLES["truncations"]._replace(build=lambda _: spark.range(1))
+    monkeypatch.setitem(TABLES, "truncations", broken)
+    with pytest.raises(Exception, match="run"):
+        write_tables(spark, run, tmp_path, FEW)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_table_that_there_is_not_is_refused_before_anything_is_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    with pytest.raises(KeyError, match="elektions"):
+        write_tables(spark, tmp_path / "nowhere", tmp_path / "tables", ["elektions"])
+    assert not (tmp_path / "tables").exists()
