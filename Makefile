@@ -53,10 +53,11 @@ schema: .venv/installed ## Write the JSON schema of scenario files anew
 	@mv .venv/scenario.schema.json scenarios/
 
 .PHONY: bench
-bench: env ## Measure how fast rules, kernel and metrics run
+bench: env ## Measure how fast rules, kernel, metrics and analyses run
 	@$(BIN)/python bench/rules.py
 	@$(BIN)/python bench/kernel.py --compile
 	@$(BIN)/python bench/metrics.py
+	@$(BIN)/python bench/spark.py
 
 .PHONY: lock
 lock: .venv/created ## Lock anew what pyproject.toml asks for (UPGRADE=1: newest versions)

@@ -29,7 +29,7 @@ from typing import NamedTuple
 from tidegauge.replication.codes import code
 
 #: Version of the schema.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 class RowKind(NamedTuple):

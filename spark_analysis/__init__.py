@@ -10,6 +10,7 @@
 ``trace_parts.py``       the work, cut into tasks; how many bytes it takes
 ``frame_index.py``       where the frames of a trace file lie, found without reading them
 ``tables``               the result tables that all of this is for; ``TABLES.md`` documents them
+``analysis.py``          runs analysed in one call, for the front door
 =======================  =========================================================================
 
 What reads traces (the last four files) does not know Spark, and is tested without it. Everything

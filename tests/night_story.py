@@ -13,8 +13,8 @@ from typing import Any
 from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
-from tidegauge.run_folder import MANIFEST
 from tidegauge.simulation.row_kinds import STOP_KILLED
+from tidegauge.simulation.run_files import MANIFEST
 from tidegauge.simulation.topology import CONTROLLER_ZNODE, FIXED_ZNODES
 from written_rows import MANIFEST_OF_TESTS, S, WrittenRows
 

@@ -16,7 +16,7 @@ from tidegauge.spark_analysis.tables.run_rows import RunRows
 #: The names of the runs that are recorded.
 RUNS = ("quickstart", "rack-power-loss", "schedule")
 
-#: Draws a schedule in which records are lost, and brokers paused and killed over each other.
+#: Draws a schedule with nine faults, in which records are lost.
 WILD_SEED = 5
 
 Row = dict[str, Any]

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from tidegauge.replication.records import Records, new_records
-from tidegauge.run_folder import MANIFEST, SUMMARY, TRACE, write_json_atomically
+from tidegauge.run_folder import write_json_atomically
 from tidegauge.simulation.kernel import NONE, Row
 from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION
 from tidegauge.simulation.rows import fold_row
+from tidegauge.simulation.run_files import MANIFEST, SUMMARY, TRACE
 from tidegauge.simulation.trace_file import TraceWriter
 from tidegauge.simulation.trace_hash import NO_ROWS, trace_sha256
 

@@ -15,10 +15,11 @@ from tidegauge.engine import EngineMaker, Progress
 from tidegauge.history.events import Event
 from tidegauge.history.story import Names
 from tidegauge.inline_engine import inline as all_inline
-from tidegauge.run_folder import RunError, RunFolder, TraceRow, new_run_folder
+from tidegauge.run_folder import RunFolder, TraceRow, new_run_folder
 from tidegauge.shipped_scenarios import find_scenario
 from tidegauge.simulate import simulate
 from tidegauge.simulation.durations import parse_duration
+from tidegauge.simulation.run_files import RunError
 from tidegauge.simulation.scenario import (
     Scenario,
     ScenarioError,

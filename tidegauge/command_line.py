@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from tidegauge import __version__
+from tidegauge.commands.analyze_runs import analyze_runs
 from tidegauge.commands.compile_rules import compile_rules
 from tidegauge.commands.conform import conform_schedules
 from tidegauge.commands.demo import demo
@@ -50,6 +51,8 @@ Examples:
   tidegauge show RUN --partition orders-0
                              tell what happened to a partition, and why
   tidegauge picture RUN      draw a run over time, on one screen
+  tidegauge analyze 'runs/*'
+                             result tables of many runs, with Spark
   tidegauge describe RUN --at 12s
                              print topics as kafka-topics.sh does
   tidegauge replay RUN       run the same again, and compare
@@ -110,6 +113,7 @@ app.command("sweep")(sweep_scenario)
 app.command("alerts")(rehearse_alerts)
 app.command("show")(show_run)
 app.command("picture")(picture)
+app.command("analyze")(analyze_runs)
 app.command("describe")(describe_cluster)
 app.command("replay")(replay_run)
 app.command("verify")(verify_run)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tidegauge import __version__
-from tidegauge.run_folder import FORMAT
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import CLIENT, CONTROLLER, ZOOKEEPER
 from tidegauge.simulation.row_kinds import SCHEMA_VERSION
+from tidegauge.simulation.run_files import FORMAT
 from tidegauge.simulation.scenario_faults import fault_name
 
 _ROLES = {int(CONTROLLER): "controller", int(ZOOKEEPER): "zookeeper", int(CLIENT): "client"}

@@ -25,23 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.simulation.row_kinds import SCHEMA_VERSION
-from tidegauge.simulation.trace_file import (
-    Table,
-    Trace,
-    TraceError,
-    TraceKind,
-    newer_schema,
-    read_trace,
-)
-
-#: What a manifest says that it is of.
-FORMAT = "tidegauge-run"
-
-MANIFEST = "manifest.json"
-SUMMARY = "summary.json"
-TRACE = "trace"
-
+from tidegauge.simulation.run_files import TRACE, read_manifest, read_summary, trace_files
+from tidegauge.simulation.trace_file import Table, Trace, TraceError, TraceKind, read_trace
 
 #: Where runs go for which nobody names a folder.
 RUNS = Path("runs")
@@ -65,15 +50,8 @@ def new_trace_file(folder: Path, group: int) -> Path:
     return traces / f"group-{group}.msgpack"
 
 
-#: What a manifest lists, since rows call it by a number.
-NAMED = ("processes", "brokers", "partitions", "faults")
-
 #: Columns that put rows into their total order, the first one first.
 ORDER = ("time_us", "process", "sequence", "minor")
-
-
-class RunError(ValueError):
-    """A folder that is no run, or one that cannot be read; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,25 +89,10 @@ class RunFolder:
             RunError: there is no manifest of a run in it that this Tidegauge can read.
         """
         self.path = path
-        self.manifest: dict[str, Any] = self._read_manifest()
+        self.manifest: dict[str, Any] = read_manifest(path)
         #: None for a run that has not come to its end.
-        self.summary: dict[str, Any] | None = _read_json(path / SUMMARY)
+        self.summary: dict[str, Any] | None = read_summary(path)
         self._tables: dict[str, Table] = {}
-
-    def _read_manifest(self) -> dict[str, Any]:
-        file = self.path / MANIFEST
-        manifest = _read_json(file)
-        if manifest is None:
-            raise RunError(f"{self.path}: not the folder of a run: it has no {MANIFEST}")
-        if manifest.get("format") != FORMAT:
-            raise RunError(f"{file}: not the manifest of a run of Tidegauge")
-        schema_version = manifest.get("schema_version", 0)
-        if schema_version > SCHEMA_VERSION:
-            raise RunError(newer_schema(file, schema_version, manifest.get("tidegauge")))
-        missing = [name for name in NAMED if not isinstance(manifest.get(name), list)]
-        if missing:
-            raise RunError(f"{file}: has no list of {missing[0]}")
-        return manifest
 
     @cached_property
     def traces(self) -> tuple[Trace, ...]:
@@ -138,8 +101,7 @@ class RunFolder:
         Raises:
             TraceError: one of them is damaged, or from elsewhere.
         """
-        files = sorted((self.path / TRACE).glob("*.msgpack"))
-        traces = tuple(read_trace(file) for file in files if file.stat().st_size)
+        traces = tuple(read_trace(file) for file in trace_files(self.path))
         for trace in traces[1:]:
             if trace.kinds != traces[0].kinds:
                 raise TraceError(f"{trace.path}: has another schema than {traces[0].path}")
@@ -264,19 +226,6 @@ def _rows_of(kind: str, table: Table) -> Iterator[TraceRow]:
 
 def _taken(table: Table, which: NDArray[np.bool_] | slice) -> Table:
     return {name: values[which] for name, values in table.items()}
-
-
-def _read_json(file: Path) -> dict[str, Any] | None:
-    """What a JSON file holds; None if there is no such file."""
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, ValueError) as error:
-        raise RunError(f"{file}: cannot be read: {error}") from error
-    if not isinstance(content, dict):
-        raise RunError(f"{file}: cannot be read: it holds no JSON object")
-    return content
 
 
 def write_json_atomically(file: Path, content: object) -> None:

@@ -18,9 +18,10 @@ from tidegauge.liveness import Liveness, wait_until_well
 from tidegauge.manifest import manifest_of
 from tidegauge.metrics.snapshot import Snapshot
 from tidegauge.row_stream import RowStream
-from tidegauge.run_folder import MANIFEST, SUMMARY, RunFolder, write_json_atomically
+from tidegauge.run_folder import RunFolder, write_json_atomically
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.row_kinds import REASON_END, REASON_LIVENESS
+from tidegauge.simulation.run_files import MANIFEST, SUMMARY
 from tidegauge.simulation.scenario import Scenario
 from tidegauge.summary import summary_of
 

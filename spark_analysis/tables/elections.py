@@ -101,7 +101,7 @@ def _takeovers(rows: RunRows) -> DataFrame:
 
 
 def _first_uses(rows: RunRows) -> DataFrame:
-    """When each term's leader appended first, or answered a fetch with records to give."""
+    """When each term's leader appended first, or answered a fetch without an error."""
     appended = rows.of_kind("appended", "partition", "leads", "epoch").where("leads = 1")
     appended = appended.withColumnRenamed("epoch", "leader_epoch").drop("leads")
     led = rows.of_kind("became_leader", "partition", "leader_epoch")

@@ -30,9 +30,10 @@ from tidegauge.replication.checkpoint_files import (
     render_leader_epochs,
     render_offsets,
 )
-from tidegauge.run_folder import MANIFEST, TRACE, RunFolder, TraceRow, write_json_atomically
+from tidegauge.run_folder import RunFolder, TraceRow, write_json_atomically
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.row_kinds import HIGH_WATERMARKS, REASON_END, RECOVERY_POINTS
+from tidegauge.simulation.run_files import MANIFEST, TRACE
 from tidegauge.simulation.scenario import Scenario
 from tidegauge.simulation.trace_file import TraceWriter
 

@@ -13,8 +13,9 @@ from scenario_runs import run_of, shipped
 from tidegauge.command_line import app
 from tidegauge.commands.time_axis import TimeAxis
 from tidegauge.history.cluster_history import cluster_history
-from tidegauge.run_folder import MANIFEST, RunFolder
+from tidegauge.run_folder import RunFolder
 from tidegauge.simulation.row_kinds import STOP_KILLED
+from tidegauge.simulation.run_files import MANIFEST
 from tidegauge.simulation.topology import FIXED_ZNODES
 from written_rows import MANIFEST_OF_TESTS, S, WrittenRows
 

@@ -12,8 +12,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
-from tidegauge.run_folder import MANIFEST, SUMMARY, TRACE, RunFolder
+from tidegauge.run_folder import RunFolder
 from tidegauge.shipped_scenarios import shipped_scenarios
+from tidegauge.simulation.run_files import MANIFEST, SUMMARY, TRACE
 from tidegauge.simulation.scenario import load_scenario
 
 SCENARIO = """\

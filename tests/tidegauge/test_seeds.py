@@ -16,8 +16,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
-from tidegauge.run_folder import MANIFEST, SUMMARY, TRACE, RunFolder
+from tidegauge.run_folder import RunFolder
 from tidegauge.seed_runs import FIGURES, SeedRun, SeedsInput, folder_of, run_seeds
+from tidegauge.simulation.run_files import MANIFEST, SUMMARY, TRACE
 
 #: One of the brokers is dead for a while; when, and which, is for the seed to say.
 SCENARIO = """\

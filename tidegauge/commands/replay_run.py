@@ -58,7 +58,8 @@ def replay_run(
     """
     if inline and actors is not None:
         fail("--inline does without Ray: leave out --actors")
-    from tidegauge.run_folder import RunError, RunFolder
+    from tidegauge.run_folder import RunFolder
+    from tidegauge.simulation.run_files import RunError
     from tidegauge.simulation.trace_file import TraceError
 
     try:
@@ -111,8 +112,8 @@ def _manifest_parts(run: RunFolder) -> tuple[Scenario, dict[str, int | bool]]:
         RunError: the manifest does not have them, or this release cannot run the scenario.
     """
     from tidegauge.replication.releases import RULE_CELLS
-    from tidegauge.run_folder import MANIFEST, RunError
     from tidegauge.simulation.cluster_plan import UNCONDITIONAL_ISR
+    from tidegauge.simulation.run_files import MANIFEST, RunError
     from tidegauge.simulation.scenario import ScenarioError, scenario_from_mapping
 
     file = run.path / MANIFEST
@@ -135,7 +136,7 @@ def _recorded_until_us(run: RunFolder) -> int | None:
         RunError, TraceError: the trace is damaged, or is not all that the run has written.
     """
     from tidegauge.history.run_comparison import last_time_us
-    from tidegauge.run_folder import TRACE, RunError
+    from tidegauge.simulation.run_files import TRACE, RunError
 
     if run.summary is None:
         return last_time_us(run)

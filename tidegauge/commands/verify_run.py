@@ -40,7 +40,8 @@ def verify_run(
       tidegauge verify runs/rack-outage
       tidegauge verify runs/rack-outage --json
     """
-    from tidegauge.run_folder import RunError, RunFolder
+    from tidegauge.run_folder import RunFolder
+    from tidegauge.simulation.run_files import RunError
     from tidegauge.simulation.trace_file import TraceError
 
     try:

@@ -81,7 +81,9 @@ def test_pieces_of_what_was_acknowledged_tile_its_ranges(
     assert all(row["records"] == row["end_offset"] - row["first_offset"] > 0 for row in pieces)
 
 
-def test_lost_records_go_back_to_a_fault(rows: RunRows, recorded: dict[str, RunFolder]) -> None:
+def test_lost_records_have_a_reason_and_a_later_leader_without_them(
+    rows: RunRows, recorded: dict[str, RunFolder]
+) -> None:
     """A rack has lost its power, or acks=1 was asked for: each loss has its leader and reason."""
     lost = table(rows, "lost", "rack-power-loss")
     assert lost
