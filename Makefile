@@ -95,7 +95,7 @@ typed-house: .venv/created
 # Some packages are built from source, and a build takes its setuptools from wherever it
 # likes, unless there is one already: so the locked one goes first.
 .venv/dependencies: .venv/created requirements.lock
-	@echo 'Installing what requirements.lock lists: some 650 MB and minutes, once'
+	@echo 'Installing what requirements.lock lists: some 800 MB and minutes, once'
 	@awk '/^setuptools==/, !/\\$$/' requirements.lock > .venv/setuptools.lock
 	@$(PIP) install --quiet --require-hashes -r .venv/setuptools.lock
 	@$(PIP) install --progress-bar off --no-build-isolation --require-hashes \
