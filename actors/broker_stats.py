@@ -17,7 +17,7 @@ from tidegauge.replication import errors
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
-from tidegauge.simulation.topology import Topology
+from tidegauge.simulation.topology import Topology, slot_of
 
 
 @inner_rule
@@ -84,12 +84,9 @@ def mark_bytes_out(
         return
     own = brokers.stats[request.destination]
     own.replication_bytes_out += item.size_bytes
-    for slot in range(topology.partitions[item.partition].slot_count):
-        of_slot = topology.slots[topology.partitions[item.partition].first_slot + slot]
-        if of_slot.broker == request.broker and contains(
-            brokers.replicas[row].adding_replicas, slot
-        ):
-            own.reassignment_bytes_out += item.size_bytes
+    follower = slot_of(topology, item.partition, request.broker)
+    if contains(brokers.replicas[row].adding_replicas, follower):
+        own.reassignment_bytes_out += item.size_bytes
 
 
 @inner_rule

@@ -20,9 +20,10 @@ from tidegauge.metrics.server import Server, joined_address
 from tidegauge.metrics.snapshot import Snapshot
 from tidegauge.simulation.cluster_plan import ClusterPlan
 
+#: Where an endpoint listens unless somebody says otherwise: nobody else comes there.
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 9404
-_LAST_PORT = 65_535
+LAST_PORT = 65_535
 
 
 class EndpointError(Exception):
@@ -75,8 +76,8 @@ class Endpoint:
 
 def _listening_server(pages: Pages, host: str, port: int) -> Server:
     """A server that is bound to an address; or ``EndpointError``."""
-    if not 0 <= port <= _LAST_PORT:
-        raise EndpointError(f"metrics: port {port} is not from 0 to {_LAST_PORT}")
+    if not 0 <= port <= LAST_PORT:
+        raise EndpointError(f"metrics: port {port} is not from 0 to {LAST_PORT}")
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         return Server(pages, found[0][0], found[0][4])

@@ -8,6 +8,8 @@ _OPENMETRICS = "application/openmetrics-text"
 #: What of OpenMetrics a client may name; 0.0.1 is what Prometheus called it before it was 1.0.0.
 _OPENMETRICS_VERSIONS = {"", "0.0.1", "1.0.0"}
 _TEXTS = {"text/plain", "text/*", "*/*"}
+#: Above this a number with a fraction of 0 is not the same as the integer any more.
+_EXACT = 2**53
 
 
 class Format(Enum):
@@ -41,3 +43,9 @@ def _weight(quality: str) -> float:
     except ValueError:
         return 0.0
     return weight if 0 <= weight <= 1 else 0.0
+
+
+def number_text(value: float) -> str:
+    """A number as both formats have it: an integer without a fraction, while that is the same."""
+    is_whole = float(value).is_integer() and abs(value) < _EXACT
+    return str(int(value)) if is_whole else repr(float(value))

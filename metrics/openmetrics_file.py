@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tidegauge.metrics.family import Family
+from tidegauge.metrics.formats import Format, number_text
 from tidegauge.metrics.levels import Level
 from tidegauge.metrics.scraping import Scraper
 from tidegauge.metrics.snapshot import Snapshot
+from tidegauge.metrics.text_writer import header_of
 from tidegauge.simulation.cluster_plan import ClusterPlan
-
-#: Above this a number with a fraction of 0 is not the same as the integer any more.
-_EXACT = 2**53
 
 
 class _Series(NamedTuple):
@@ -86,8 +85,7 @@ class OpenMetricsFile:
     def _metric(self, family: Family) -> _Metric:
         name = family.metric_name
         if name not in self._metrics:
-            text = family.help.replace("\\", r"\\").replace('"', r"\"")
-            header = f"# TYPE {name} {family.kind}\n# HELP {name} {text}\n"
+            header = f"{header_of(family, Format.OPENMETRICS)}\n"
             self._metrics[name] = _Metric(header, family.name, {})
         return self._metrics[name]
 
@@ -120,9 +118,5 @@ class OpenMetricsFile:
             for labels, series in metric.series.items():
                 begin = f"{metric.sample}{{{labels}}}"
                 for scrape, value in zip(series.scrapes, series.values, strict=True):
-                    yield f"{begin} {_number(value)} {times[scrape]}\n"
+                    yield f"{begin} {number_text(value)} {times[scrape]}\n"
         yield "# EOF\n"
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)

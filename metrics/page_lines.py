@@ -30,13 +30,15 @@ class PageLines:
         self._orders: dict[int, tuple[Numbers, Numbers]] = {}
 
     def update(self, series: Iterable[Samples]) -> None:
-        """Take over what there is now, of all targets."""
+        """Take over what there is now; what is of other targets than brokers is left out."""
         metrics = {}
         for samples in by_name(series):
             family = samples[0].family
+            if samples[0].targets[0] < 0:
+                continue
             targets, labels, values = self._in_order(samples)
             known = self._metrics.get(family.name)
-            if known is None or not known.has_changed_to(values, targets, labels):
+            if known is None or not known.take_over(values, targets, labels):
                 known = _MetricLines(family, targets, labels, values)
             metrics[family.name] = known
         self._metrics = metrics
@@ -79,10 +81,10 @@ class _MetricLines:
         self._labels = labels
         self._values = values
         self._lines = self._written(labels, values)
-        brokers = np.arange(max(0, int(targets[-1])) + 2)
+        brokers = np.arange(int(targets[-1]) + 2)
         self._ends = np.searchsorted(targets, brokers).tolist()
 
-    def has_changed_to(self, values: NDArray[Any], targets: Numbers, labels: Texts) -> bool:
+    def take_over(self, values: NDArray[Any], targets: Numbers, labels: Texts) -> bool:
         """Bring the lines up to date, if none comes or goes; whether that could be done."""
         is_same = (
             np.array_equal(self._targets, targets)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from tidegauge.metrics.formats import number_text
 from tidegauge.metrics.scraping import Scraped
 
 
@@ -52,7 +53,7 @@ def values_text(values: Iterable[float | None]) -> str:
     for value, run in groupby(values):
         count = len(list(run))
         if value is not None:
-            parts.append(_number(value) + (f"x{count - 1}" if count > 1 else ""))
+            parts.append(number_text(value) + (f"x{count - 1}" if count > 1 else ""))
             continue
         if parts:
             parts.append("stale")
@@ -60,7 +61,3 @@ def values_text(values: Iterable[float | None]) -> str:
         if count:
             parts.append(f"_x{count}")
     return " ".join(parts)
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(float(value))

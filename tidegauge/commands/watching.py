@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from tidegauge.simulate import Scrapes
     from tidegauge.simulation.scenario import Scenario
 
-#: Where an endpoint listens unless somebody says otherwise: nobody else comes there.
-LOOPBACK = "127.0.0.1"
-
-_LAST_PORT = 65_535
-
 #: How often a run is scraped that is written to a file, in virtual time.
 _PERIOD_US = 5_000_000
 
@@ -84,8 +79,10 @@ def wanted_speed(text: str | None, metrics: str | None) -> float | None:
 
 def address_of(text: str) -> tuple[str, int]:
     """Host and port of an endpoint; the command ends if it is no address."""
+    from tidegauge.metrics.endpoint import LAST_PORT, LOOPBACK
+
     match = _ADDRESS.fullmatch(text)
-    if match is None or int(match["port"]) > _LAST_PORT:
+    if match is None or int(match["port"]) > LAST_PORT:
         fail(f"--metrics {text}: must be HOST:PORT or PORT, such as 127.0.0.1:9404")
     return (match["host"] or LOOPBACK).strip("[]"), int(match["port"])
 
