@@ -90,6 +90,11 @@ def causes(rows: RunRows) -> DataFrame:
     return followed(rows, reduce(DataFrame.unionByName, wanted))
 
 
+def with_causes(rows: RunRows, found: DataFrame) -> DataFrame:
+    """Rows of kinds in :data:`FOLLOWED`, each with what it goes back to."""
+    return found.join(rows.shared(causes), ["run", "process", "sequence"], "left")
+
+
 def followed(rows: RunRows, wanted: DataFrame) -> DataFrame:
     """What rows go back to.
 

@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
-from tidegauge.spark_analysis.tables.causes import causes
+from tidegauge.spark_analysis.tables.causes import with_causes
 from tidegauge.spark_analysis.tables.replica_lists import list_members
 from tidegauge.spark_analysis.tables.result_table import (
     FAULT,
@@ -53,7 +53,7 @@ _TERM = ("run", "partition", "leader_epoch", "leader_index")
 
 def _elections(rows: RunRows) -> DataFrame:
     elected = _with_events(rows).withColumnRenamed("leader", "leader_index")
-    elected = elected.join(rows.shared(causes), ["run", "process", "sequence"], "left")
+    elected = with_causes(rows, elected)
     taken = f.col("event_us")
     told = f.least(f.coalesce("trigger_us", taken), taken)
     moments = (
@@ -125,8 +125,7 @@ def _first_uses(rows: RunRows) -> DataFrame:
 
 def _with_ids(rows: RunRows, elected: DataFrame) -> DataFrame:
     topology = rows.topology
-    by_slot = topology.partitions.select("run", "partition", "slot_ids")
-    named = topology.with_names(elected).join(by_slot, ["run", "partition"])
+    named = topology.with_names(elected)
     named = named.withColumn("is_new", f.expr("leader_index != old_leader"))
     named = named.withColumn("unclean", f.expr("unclean != 0"))
     named = named.withColumn("isr", list_members(f.col("isr"), f.col("slot_ids")))

@@ -7,7 +7,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from tidegauge.spark_analysis.tables.causes import causes
+from tidegauge.spark_analysis.tables.causes import with_causes
 from tidegauge.spark_analysis.tables.replica_lists import list_members
 from tidegauge.spark_analysis.tables.result_table import (
     FAULT,
@@ -34,8 +34,7 @@ def _isr_changes(rows: RunRows) -> DataFrame:
         for change, (kind, columns) in _CHANGES.items()
     ]
     changes = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
-    by_slot = topology.partitions.select("run", "partition", "slot_ids")
-    changes = topology.with_names(changes).join(by_slot, ["run", "partition"])
+    changes = topology.with_names(changes)
     changes = topology.with_broker_id(changes, "replica", "removed")
     before, after = (list_members(f.col(isr), f.col("slot_ids")) for isr in ("old_isr", "isr"))
     moved = (
@@ -46,7 +45,7 @@ def _isr_changes(rows: RunRows) -> DataFrame:
     # The controller is in a process of its own; a leader's process is its broker's index.
     changes = changes.withColumn("brokers", moved).withColumn("isr", after)
     changes = topology.with_broker_id(changes.withColumn("by", f.col("process")), "by", "by_leader")
-    return changes.join(rows.shared(causes), ["run", "process", "sequence"], "left")
+    return with_causes(rows, changes)
 
 
 ISR_CHANGES = ResultTable(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from tidegauge.spark_analysis.tables.causes import causes
+from tidegauge.spark_analysis.tables.causes import with_causes
 from tidegauge.spark_analysis.tables.result_table import (
     FAULT,
     MOMENT,
@@ -28,7 +28,7 @@ def _truncations(rows: RunRows) -> DataFrame:
         .withColumn("broker_index", f.col("process"))
     )
     named = rows.topology.with_broker_id(rows.topology.with_names(cuts), "broker_index", "broker")
-    return named.join(rows.shared(causes), ["run", "process", "sequence"], "left")
+    return with_causes(rows, named)
 
 
 def _hw_lag(rows: RunRows) -> DataFrame:

@@ -86,8 +86,8 @@ class Topology:
         )
 
     def with_names(self, rows: DataFrame) -> DataFrame:
-        """Rows with ``topic`` and ``topic_partition`` beside their ``partition``."""
-        names = self.partitions.select("run", "partition", "topic", "topic_partition")
+        """Rows with ``topic``, ``topic_partition`` and ``slot_ids`` beside their ``partition``."""
+        names = self.partitions.select("run", "partition", "topic", "topic_partition", "slot_ids")
         return rows.join(names, ["run", "partition"])
 
     def with_broker_id(self, rows: DataFrame, index: str, name: str) -> DataFrame:
