@@ -4,7 +4,9 @@ Rows of **one kind** have the columns ``run`` (text), those of every row, and th
 ``row_kinds.py`` lists them. Rows of **several kinds** have ``run``, ``kind`` (the name of the row's
 kind; so the column that some kinds call ``kind`` is to be had of one kind only), the columns of
 every row, and ``partition``. A schema may ask for fewer columns, which are then all that is
-unpacked, and for more: any column that one of the kinds has.
+unpacked, and for more: any column that one of the kinds has, and ``value_0``, ``value_1``, ...,
+which are the first, second, ... own column of each row's kind: so all that rows of many kinds hold
+comes in a few columns.
 
 Numbers are BIGINT as they were recorded, times in microseconds or as their names say. A column is
 null where a row's kind does not have it, or the release that recorded it did not.
@@ -16,12 +18,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 
 from tidegauge.simulation.row_kinds import ROW_KINDS
 from tidegauge.simulation.trace_file import ROW_COLUMNS
-from tidegauge.spark_analysis.run_paths import Paths
+from tidegauge.spark_analysis.run_paths import FoundRun, Paths
 
 _KINDS = {kind.name: kind for kind in ROW_KINDS.values()}
+
+#: The own columns of rows of several kinds by their places.
+VALUES = tuple(
+    f"value_{place}" for place in range(max(len(kind.columns) for kind in _KINDS.values()))
+)
 
 #: Columns that hold text; all others are 64-bit integers.
 TEXTS = ("run", "kind")
@@ -82,7 +90,7 @@ class TraceRequest:
         Raises:
             RequestError: there is one that no row can have.
         """
-        known = dict.fromkeys(self.columns)
+        known = dict.fromkeys(self.columns if self.kind is not None else self.columns + VALUES)
         for kind in self.wanted_kinds:
             known |= dict.fromkeys(_KINDS[kind].columns)
         for name in columns:
@@ -92,10 +100,9 @@ class TraceRequest:
 
     def options(self) -> dict[str, str]:
         """The same as options of the data source."""
-        paths = [self.paths] if not isinstance(self.paths, Sequence | str) else self.paths
-        paths = [paths] if isinstance(paths, str) else paths
+        paths = [self.paths] if isinstance(self.paths, str | Path) else self.paths
         options = {
-            "paths": json.dumps([str(path) for path in paths]),
+            "paths": json.dumps([_as_json(path) for path in paths]),
             "kind": self.kind,
             "kinds": ",".join(self.kinds) or None,
             "from_us": self.from_us,
@@ -106,13 +113,21 @@ class TraceRequest:
         return {name: str(value) for name, value in options.items() if value is not None}
 
 
+def own_column(kind: str, column: str) -> str | None:
+    """What a kind calls a column, which may be one of :data:`VALUES`; None: it has none there."""
+    if column not in VALUES:
+        return column
+    place, own = VALUES.index(column), _KINDS[kind].columns
+    return own[place] if place < len(own) else None
+
+
 def request_of(options: Mapping[str, str]) -> TraceRequest:
     """What a reader's options ask for.
 
     Raises:
         RequestError: an option has no value that makes sense, or there is no path.
     """
-    paths = json.loads(options["paths"]) if "paths" in options else options.get("path")
+    paths = _paths_of(options["paths"]) if "paths" in options else options.get("path")
     if not paths:
         raise RequestError("no path of a run is given: load(PATH) wants one")
     kinds = (name.strip() for name in options.get("kinds", "").split(","))
@@ -125,6 +140,17 @@ def request_of(options: Mapping[str, str]) -> TraceRequest:
         _flag(options, "within_run"),
         _whole(options, "part_bytes", "bytes") or PART_BYTES,
     )
+
+
+def _as_json(path: str | Path | FoundRun) -> str | list[str]:
+    return [path.name, str(path.folder)] if isinstance(path, FoundRun) else str(path)
+
+
+def _paths_of(text: str) -> Paths:
+    """Paths as Spark's own ``load`` and as :meth:`TraceRequest.options` write them."""
+    found = json.loads(text)
+    runs = [FoundRun(each[0], Path(each[1])) for each in found if isinstance(each, list)]
+    return runs or [str(each) for each in found]
 
 
 def _whole(options: Mapping[str, str], name: str, unit: str) -> int | None:

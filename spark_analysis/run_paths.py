@@ -11,9 +11,6 @@ from pathlib import Path
 
 from tidegauge.simulation.run_files import MANIFEST, RunError, read_manifest
 
-#: One path or several: folders of runs, and patterns of such folders.
-Paths = str | Path | Sequence[str | Path]
-
 
 @dataclass(frozen=True, slots=True)
 class FoundRun:
@@ -41,11 +38,15 @@ class FoundRun:
             raise RunError(f"{self.folder / MANIFEST}: does not say how long the run is") from error
 
 
+#: One path or several: folders of runs, and patterns of such folders; or runs that were found.
+Paths = str | Path | Sequence[str | Path] | Sequence[FoundRun]
+
+
 def runs_at(paths: Paths) -> list[FoundRun]:
     """The runs that are there, each once, in the order of their folders.
 
     A folder that is named has to be a run. Of what a pattern matches (``runs/*``), only the runs
-    are taken.
+    are taken. Runs that were found before keep their names.
 
     Raises:
         RunError: a folder is no run, or a pattern matches none.
@@ -53,8 +54,14 @@ def runs_at(paths: Paths) -> list[FoundRun]:
     wanted = [paths] if isinstance(paths, str | Path) else paths
     if not wanted:
         raise RunError("no path of a run is given")
+    found = [each for each in wanted if isinstance(each, FoundRun)]
+    if found:
+        return found
     folders = {
-        Path(os.path.realpath(folder)) for path in wanted for folder in _folders(os.fspath(path))
+        Path(os.path.realpath(folder))
+        for path in wanted
+        if not isinstance(path, FoundRun)
+        for folder in _folders(os.fspath(path))
     }
     in_order = sorted(folders)
     return [FoundRun(name, folder) for name, folder in zip(_names(in_order), in_order, strict=True)]

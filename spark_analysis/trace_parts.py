@@ -127,7 +127,11 @@ def _times(request: TraceRequest, run: FoundRun) -> TimeRange:
 
 
 def parts_of(files: tuple[FilePart, ...], part_bytes: int) -> list[list[FilePart]]:
-    """The same frames in parts of about as many bytes, each with pieces of one file or several."""
+    """The same frames in parts of about as many bytes, each with pieces of one file or several.
+
+    In each piece frames of one kind follow each other: rows that Spark keeps are then quickly
+    looked through for those of one kind.
+    """
     parts: list[list[FilePart]] = []
     room = 0
     for file in files:
@@ -145,7 +149,8 @@ def parts_of(files: tuple[FilePart, ...], part_bytes: int) -> list[list[FilePart
 
 def _end_piece(parts: list[list[FilePart]], file: FilePart, frames: list[FramePlace]) -> None:
     if frames:
-        parts[-1].append(FilePart(file.run, file.path, file.times, tuple(frames)))
+        by_kind = tuple(sorted(frames, key=lambda frame: frame.kind.number))
+        parts[-1].append(FilePart(file.run, file.path, file.times, by_kind))
 
 
 def read_share(request: TraceRequest) -> ReadShare:

@@ -36,7 +36,12 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tidegauge.simulation.trace_file import Frame
-from tidegauge.spark_analysis.requests import RequestError, TraceRequest, request_of
+from tidegauge.spark_analysis.requests import (
+    RequestError,
+    TraceRequest,
+    own_column,
+    request_of,
+)
 from tidegauge.spark_analysis.trace_parts import FilePart, find_frames, frames_of, parts_of
 
 #: What the data source is called in ``spark.read.format``.
@@ -110,9 +115,10 @@ def _text(piece: FilePart, frame: Frame, name: str, rows: int) -> pa.Array:
 
 
 def _numbers(frame: Frame, name: str, which: NDArray[np.bool_] | slice, rows: int) -> pa.Array:
-    if name not in frame.packed:
+    own = own_column(frame.kind.name, name)
+    if own is None or own not in frame.packed:
         return pa.nulls(rows, pa.int64())
-    return pa.array(frame.column(name)[which])
+    return pa.array(frame.column(own)[which])
 
 
 def schema_of(request: TraceRequest, columns: tuple[str, ...] | list[str]) -> StructType:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from tidegauge.run_folder import RunFolder
+from tidegauge.spark_analysis.cause_source import found_causes
 from tidegauge.spark_analysis.events import events
+from tidegauge.spark_analysis.requests import own_column
 from tidegauge.spark_analysis.tables.all_tables import TABLES
 from tidegauge.spark_analysis.tables.run_rows import RunRows
 
@@ -46,11 +50,26 @@ def bent(
 ) -> RunRows:
     """The rows of a run, those of some kinds otherwise than they were recorded."""
 
-    def rows(*, kind: str | None, columns: Sequence[str], within_run: bool) -> DataFrame:
-        if kind is None or kind not in bends:
-            return events(spark, run.path, kind, columns, within_run=within_run)
+    def bent_rows(kind: str, within_run: bool) -> DataFrame:
         # A bend may look at any column.
-        every = events(spark, run.path, kind, within_run=within_run)
-        return bends[kind](every).select(*columns)
+        return bends[kind](events(spark, run.path, kind, within_run=within_run))
 
-    return RunRows(spark, rows, {run.path.name: run.manifest})
+    def rows(*, kind: str | Sequence[str], columns: Sequence[str], within_run: bool) -> DataFrame:
+        if isinstance(kind, str) and kind in bends:
+            return bent_rows(kind, within_run).select(*columns)
+        found = events(spark, run.path, kind, columns, within_run=within_run)
+        for name in {*bends} & {*kind}:
+            ours = bent_rows(name, within_run).select(*(_by_place(name, c) for c in columns))
+            found = found.where(f.col("kind") != name).unionByName(ours)
+        return found
+
+    causes = partial(found_causes, spark, run.path)
+    return RunRows(spark, rows, causes, {run.path.name: run.manifest})
+
+
+def _by_place(kind: str, column: str) -> Column:
+    """A column of rows of many kinds, taken from those of one kind."""
+    own = own_column(kind, column)
+    if column == "kind":
+        return f.lit(kind).alias(column)
+    return (f.lit(None).cast("bigint") if own is None else f.col(own)).alias(column)

@@ -10,7 +10,7 @@ from typing import Any
 
 from tidegauge.replication.records import Records, new_records
 from tidegauge.run_folder import write_json_atomically
-from tidegauge.simulation.kernel import NONE, Row
+from tidegauge.simulation.kernel import Row
 from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION
 from tidegauge.simulation.rows import fold_row
 from tidegauge.simulation.run_files import MANIFEST, SUMMARY, TRACE
@@ -21,6 +21,9 @@ from tidegauge.simulation.trace_hash import NO_ROWS, trace_sha256
 KINDS = {kind.name: kind for kind in ROW_KINDS.values()}
 
 S = 1_000_000
+
+#: What names a canonical row: its process, and its number there.
+Handle = tuple[int, int]
 
 MANIFEST_OF_TESTS: dict[str, Any] = {
     "format": "tidegauge-run",
@@ -61,14 +64,15 @@ class WrittenRows:
         process: int,
         /,
         *,
-        because: tuple[int, int] = (-1, -1),
+        cause: Handle = (-1, -1),
+        because: Handle = (-1, -1),
         **columns: int,
-    ) -> tuple[int, int]:
+    ) -> Handle:
         """Write a row; columns that are not given are 0. Its process and number come back."""
         row = new_records(Row, 1)[0]
         count, state = self.hashes.get(process, NO_ROWS)
         row.time_us, row.process, row.kind = time_us, process, KINDS[kind].number
-        row.cause_process = row.cause_sequence = NONE
+        row.cause_process, row.cause_sequence = cause
         row.because_process, row.because_sequence = because
         for name, value in columns.items():
             row.values[KINDS[kind].columns.index(name)] = value

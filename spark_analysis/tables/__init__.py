@@ -15,6 +15,8 @@
 ``isr_changes.py``        shrinks, expands and removals, one by one
 ``elections.py``          elections, and where the time went until somebody led again
 ``notifications.py``      what was gathered into them, and why it took how long
+``controller.py``         events of the controller, and how long its queue held them up
+``gauges.py``             what brokers' own gauges said
 ``logs.py``               truncations, and the lag of high watermarks
 ``acknowledged.py``       acknowledged ranges, and which of them are lost and why
 ``faults.py``             when which fault was on

@@ -19,7 +19,7 @@ from pyspark.sql.window import Window
 
 from tidegauge.replication.min_insync_replicas import ACKS_ALL
 from tidegauge.simulation.row_kinds import REASON_END, REASON_LEADER, REASON_LIVENESS
-from tidegauge.spark_analysis.tables.causes import followed
+from tidegauge.spark_analysis.tables.causes import with_causes
 from tidegauge.spark_analysis.tables.replica_lists import in_slot
 from tidegauge.spark_analysis.tables.result_table import (
     FAULT,
@@ -145,16 +145,7 @@ def _last_logs(rows: RunRows) -> DataFrame:
 def _lost(rows: RunRows) -> DataFrame:
     lost = rows.shared(acknowledged).where("fate = 'lost'")
     terms = _terms_without(rows, lost)
-    roots = followed(
-        rows,
-        terms.select(
-            "run",
-            f.col("began_process").alias("process"),
-            f.col("began_sequence").alias("sequence"),
-        ).where("process is not null"),
-    )
-    roots = roots.withColumnsRenamed({"process": "began_process", "sequence": "began_sequence"})
-    named = terms.join(roots, ["run", "began_process", "began_sequence"], "left")
+    named = with_causes(rows, terms, "began_process", "began_sequence")
     named = named.join(_permits(rows), list(_KEYS), "left")
     named = named.withColumn(
         "permitted_by",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tidegauge.spark_analysis.tables.acknowledged import ACKNOWLEDGED, LOST
+from tidegauge.spark_analysis.tables.controller import CONTROLLER_EVENTS
 from tidegauge.spark_analysis.tables.elections import ELECTIONS
 from tidegauge.spark_analysis.tables.faults import FAULTS
+from tidegauge.spark_analysis.tables.gauges import BROKER_SAMPLES
 from tidegauge.spark_analysis.tables.isr_changes import ISR_CHANGES
 from tidegauge.spark_analysis.tables.isr_intervals import (
     ISR_INTERVALS,
@@ -32,6 +34,8 @@ TABLES: dict[str, ResultTable] = {
         LEADER_INTERVALS,
         ELECTIONS,
         NOTIFICATIONS,
+        CONTROLLER_EVENTS,
+        BROKER_SAMPLES,
         HW_LAG,
         TRUNCATIONS,
         ACKNOWLEDGED,

@@ -5,7 +5,7 @@ The budget of an election is a chain of moments, each not before the one before 
 =============  ==================================================================================
 moment         what it is
 =============  ==================================================================================
-``begin_us``   the fault that led to it began; without one the same as the next
+``begin_us``   the fault that led to it began, or ended; without one the same as the next
 ``told_us``    the row of another process that told the controller: ZooKeeper expired a session,
                a broker asked to shut down
 ``queued_us``  the event that led to the election came into the controller's queue
@@ -72,22 +72,37 @@ def _elections(rows: RunRows) -> DataFrame:
 
 
 def _with_events(rows: RunRows) -> DataFrame:
-    """Elections, each with the event of its controller in whose course it was made."""
+    """Elections, each with the event of its controller in whose course it was made.
+
+    As a controller is elected, it is at work before it takes anything from its queue: when that
+    began, only the end of that work says.
+    """
     elected = rows.of_kind(
         "leader_elected", "partition", "leader", "leader_epoch", "isr", "old_leader", "unclean"
     )
-    events = rows.of_kind("controller_event", "queued_us").withColumn("taken_us", f.col("time_us"))
-    before = Window.partitionBy("run", "process").orderBy(*ORDER)
-    last = {
-        "event_us": f.last("taken_us", ignorenulls=True).over(before),
-        "event_queued_us": f.last("queued_us", ignorenulls=True).over(before),
-    }
-    both = elected.unionByName(events, allowMissingColumns=True).withColumns(last)
+    nothing = f.lit(None).cast("bigint")
+    taken = rows.of_kind("controller_event", "queued_us").withColumn(
+        "event", f.struct(f.col("time_us").alias("taken_us"), "queued_us")
+    )
+    done = rows.of_kind("controller_event_done", "processing_us").withColumns(
+        {
+            "begun_us": f.expr("time_us - processing_us"),
+            "event": f.struct(nothing.alias("taken_us"), nothing.alias("queued_us")),
+        }
+    )
+    in_order = Window.partitionBy("run", "process")
+    before = in_order.orderBy(*ORDER)
+    after = in_order.orderBy(*(f.desc(name) for name in ORDER))
+    every = elected.unionByName(taken.drop("queued_us"), True).unionByName(
+        done.drop("processing_us"), True
+    )
     return (
-        both.where("partition is not null")
-        .drop("taken_us", "queued_us")
-        .withColumn("event_us", f.coalesce("event_us", "time_us"))
-        .withColumn("event_queued_us", f.coalesce("event_queued_us", f.lit(0)))
+        every.withColumn("event", f.last("event", ignorenulls=True).over(before))
+        .withColumn("begun_us", f.last("begun_us", ignorenulls=True).over(after))
+        .where("partition is not null")
+        .withColumn("event_us", f.expr("coalesce(event.taken_us, begun_us, time_us)"))
+        .withColumn("event_queued_us", f.expr("coalesce(event.queued_us, 0)"))
+        .drop("event", "begun_us")
     )
 
 
@@ -148,7 +163,7 @@ ELECTIONS = ResultTable(
         Column("is_new", "boolean", "", "it is another leader: only these are counted"),
         Column("unclean", "boolean", "", "the leader was not in the ISR"),
         Column("trigger_kind", "string", "", "kind of the row that told the controller"),
-        Column("begin_us", "bigint", "us", "the fault began; without one: told_us"),
+        Column("begin_us", "bigint", "us", "fault_us; without a fault: told_us"),
         Column("told_us", "bigint", "us", "another process told the controller"),
         Column("queued_us", "bigint", "us", "its event came into the controller's queue"),
         Column("taken_us", "bigint", "us", "the controller took it from its queue"),

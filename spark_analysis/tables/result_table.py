@@ -67,5 +67,5 @@ MOMENT = (
 FAULT = (
     Column("fault", "bigint", "", "place in the scenario of the fault that led to it; null: none"),
     Column("fault_name", "string", "", "name of that fault"),
-    Column("fault_us", "bigint", "us", "when that fault began"),
+    Column("fault_us", "bigint", "us", "when it began, or ended if its end led to it"),
 )

@@ -1,6 +1,10 @@
 """The rows of one or many runs, as tables ask for them, and what tables share.
 
-Tables do not know where rows come from: they are given a function that asks for them.
+Tables do not know where rows come from: they are given a function that asks for them. It takes
+Spark a third of a second to begin to read anything, and tables look at some eighty kinds: so all
+canonical rows are read at once, with their columns by place, and kept; a kind's rows are then a
+filter over what is kept. Samples and details, which are most of a trace, are read when they are
+asked for.
 """
 
 from __future__ import annotations
@@ -10,9 +14,13 @@ from functools import partial
 from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
+from tidegauge.simulation.row_kinds import ROW_KINDS
 from tidegauge.simulation.run_files import read_manifest
+from tidegauge.spark_analysis.cause_source import found_causes
 from tidegauge.spark_analysis.events import events
+from tidegauge.spark_analysis.requests import VALUES
 from tidegauge.spark_analysis.run_paths import Paths, runs_at
 from tidegauge.spark_analysis.tables.topology import Topology
 
@@ -23,22 +31,45 @@ ORDER = ("time_us", "process", "sequence", "minor")
 class Events(Protocol):
     """Gives rows as :func:`tidegauge.spark_analysis.events.events` does, of runs that are known."""
 
-    def __call__(self, *, kind: str | None, columns: Sequence[str], within_run: bool) -> DataFrame:
-        """These columns of a kind's rows, or (None) of all rows; without the liveness phase."""
+    def __call__(
+        self, *, kind: str | Sequence[str], columns: Sequence[str], within_run: bool
+    ) -> DataFrame:
+        """These columns of the rows of a kind or of several; without the liveness phase."""
         ...
+
+
+_CANONICAL = {kind.name: kind for kind in ROW_KINDS.values() if kind.canonical}
+#: The own columns of canonical rows by their places.
+CANONICAL_VALUES = VALUES[: max(len(kind.columns) for kind in _CANONICAL.values())]
+
+
+def _canonical(rows: RunRows) -> DataFrame:
+    """All canonical rows, with their own columns by place, and whether they are ``within_run``."""
+    return (
+        rows.canonical(*CANONICAL_VALUES)
+        .join(rows.topology.ends, "run")
+        .withColumn("within_run", f.expr("time_us < ends_us"))
+        .drop("ends_us")
+    )
 
 
 class RunRows:
     """The rows of some runs, and who their numbers stand for."""
 
     def __init__(
-        self, spark: SparkSession, rows: Events, manifests: Mapping[str, Mapping[str, Any]]
+        self,
+        spark: SparkSession,
+        rows: Events,
+        causes: Callable[[], DataFrame],
+        manifests: Mapping[str, Mapping[str, Any]],
     ) -> None:
         """Take the rows of runs.
 
         Args:
             spark: makes the small tables that manifests become.
             rows: gives the rows.
+            causes: gives what rows go back to, as
+                :func:`tidegauge.spark_analysis.cause_source.found_causes` does.
             manifests: what each run's ``manifest.json`` holds, by the name of the run.
 
         Raises:
@@ -46,29 +77,39 @@ class RunRows:
         """
         self.runs = tuple(manifests)
         self.topology = Topology(spark, manifests)
-        self._rows = rows
+        self.read = rows
+        self.causes = causes
         self._shared: dict[Callable[[RunRows], DataFrame], DataFrame] = {}
 
     def of_kind(self, kind: str, *columns: str) -> DataFrame:
         """``run``, the order and these columns of a kind's rows, without the liveness phase."""
-        wanted = ("run", *ORDER, *columns)
-        return self._rows(kind=kind, columns=wanted, within_run=True)
+        return self._of_kind(kind, columns, within_run=True)
 
     def to_the_last(self, kind: str, *columns: str) -> DataFrame:
         """The same with the rows of the liveness phase, which comes after the run."""
-        wanted = ("run", *ORDER, *columns)
-        return self._rows(kind=kind, columns=wanted, within_run=False)
+        return self._of_kind(kind, columns, within_run=False)
 
-    def of_all_kinds(self, *columns: str) -> DataFrame:
-        """``run``, ``kind``, the order and these columns, which each row has, of all rows."""
+    def canonical(self, *columns: str) -> DataFrame:
+        """``run``, ``kind``, the order and these columns of all canonical rows, to the last."""
         wanted = ("run", "kind", *ORDER, *columns)
-        return self._rows(kind=None, columns=wanted, within_run=False)
+        return self.read(kind=tuple(_CANONICAL), columns=wanted, within_run=False)
 
     def shared(self, build: Callable[[RunRows], DataFrame]) -> DataFrame:
         """What several tables are made of: it is computed once, and kept until :meth:`release`."""
         if build not in self._shared:
             self._shared[build] = build(self).persist()
         return self._shared[build]
+
+    def _of_kind(self, kind: str, columns: Sequence[str], *, within_run: bool) -> DataFrame:
+        if kind not in _CANONICAL:
+            wanted = ("run", *ORDER, *columns)
+            return self.read(kind=kind, columns=wanted, within_run=within_run)
+        found = self.shared(_canonical).where(f.col("kind") == kind)
+        if within_run:
+            found = found.where("within_run")
+        own = _CANONICAL[kind].columns
+        named = (f.col(CANONICAL_VALUES[own.index(name)]).alias(name) for name in columns)
+        return found.select("run", *ORDER, *named)
 
     def release(self) -> None:
         """Let go of all that was kept."""
@@ -84,5 +125,8 @@ def rows_of_runs(spark: SparkSession, runs: Paths) -> RunRows:
         RunError: a folder is no run, or a pattern matches none.
         ScenarioError: this Tidegauge cannot read the scenario of a manifest.
     """
-    manifests = {run.name: read_manifest(run.folder) for run in runs_at(runs)}
-    return RunRows(spark, partial(events, spark, runs), manifests)
+    found = runs_at(runs)
+    manifests = {run.name: read_manifest(run.folder) for run in found}
+    return RunRows(
+        spark, partial(events, spark, found), partial(found_causes, spark, found), manifests
+    )

@@ -1,65 +1,118 @@
 """Tables as files: written run by run as a whole, and read back.
 
-``FOLDER/run=<name>/<table>/*.parquet``. All tables of a run come there by one renaming, so a reader
-sees those of before or the new ones, and never some of both.
+``FOLDER/run=<name>/<table>/*.parquet``, and beside the tables of a run ``made_of.json``: of which
+trace they were made, and by which rules. Tables that are there are not made again, unless one of
+the two is another one now; the trace of a run that is still going is another one as it grows.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 from urllib.parse import quote
 
+import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from tidegauge.spark_analysis.run_paths import Paths
+from tidegauge.simulation.run_files import read_summary, trace_files
+from tidegauge.spark_analysis.run_paths import FoundRun
 from tidegauge.spark_analysis.tables.all_tables import TABLES
-from tidegauge.spark_analysis.tables.run_rows import RunRows, rows_of_runs
+from tidegauge.spark_analysis.tables.result_table import ResultTable
+from tidegauge.spark_analysis.tables.run_rows import rows_of_runs
 
 #: How the folder of a run begins; what follows is its name, as an address on the web has it.
 _RUN = "run="
+_MADE_OF = "made_of.json"
+_ASCII = 127
+
+#: What tables are made of, in names and values: equal for tables that would be equal.
+MadeOf = dict[str, str]
+
+_ARROW = {
+    "string": pa.string(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "array<bigint>": pa.list_(pa.int64()),
+}
+
+
+def made_of(runs: Sequence[FoundRun]) -> dict[FoundRun, MadeOf]:
+    """What the tables of each run are made of, as its trace is now.
+
+    Raises:
+        RunError: a summary cannot be read.
+    """
+    return {run: {**_trace_of(run), "tables_sha256": _sources()} for run in runs}
+
+
+def _trace_of(run: FoundRun) -> MadeOf:
+    summary = read_summary(run.folder)
+    if summary is not None:
+        return {"trace_sha256": str(summary["trace_sha256"])}
+    sizes = {file.name: file.stat().st_size for file in trace_files(run.folder)}
+    return {"trace_bytes": json.dumps(sizes)}
 
 
 def write_tables(
-    spark: SparkSession, runs: Paths, folder: Path, names: Iterable[str] = tuple(TABLES)
-) -> list[str]:
-    """Make the tables of runs and write them; those of the same runs that are there are replaced.
+    spark: SparkSession,
+    made_of: Mapping[FoundRun, MadeOf],
+    folder: Path,
+    names: Iterable[str],
+    begins: Callable[[str], None] = lambda _: None,
+) -> None:
+    """See to it that these tables of runs are there, as their traces are now.
+
+    What is missing is made together. It comes into place by renaming when all of it is made, so
+    that a reader never sees half of a table.
 
     Args:
         spark: the session.
-        runs: folders of runs, or patterns of such folders.
+        made_of: the runs, as :func:`made_of` found them.
         folder: where tables come; executors have to see it, too.
-        names: which tables; all by default.
-
-    Returns:
-        The names of the runs.
+        names: which tables.
+        begins: is told the name of each table that is not there, as its making begins.
 
     Raises:
         KeyError: there is no such table.
-        RunError: a folder is no run, or a pattern matches none.
+        RunError: a run cannot be read.
         ScenarioError: this Tidegauge cannot read the scenario of a manifest.
         OSError: the tables cannot be written.
     """
     tables = [TABLES[name] for name in names]
-    rows = rows_of_runs(spark, runs)
+    missing = {
+        run: _missing(folder / _folder_of(run), of_run, tables) for run, of_run in made_of.items()
+    }
+    lacking = [run for run, tables_of_run in missing.items() if tables_of_run]
+    if not lacking:
+        return
+    wanted = [table for table in tables if any(table in missing[run] for run in lacking)]
     folder.mkdir(parents=True, exist_ok=True)
-    draft = Path(mkdtemp(prefix=".draft-", dir=folder))
-    try:
-        for table in tables:
-            _write(table.of(rows), rows, draft, table.name)
-        for run in rows.runs:
-            _take_place(draft / _folder_of(run), folder / _folder_of(run))
-    finally:
-        rows.release()
-        shutil.rmtree(draft)
-    return list(rows.runs)
+    with _draft(folder) as draft:
+        rows = rows_of_runs(spark, lacking)
+        try:
+            for table in wanted:
+                begins(table.name)
+                _write(table, table.of(rows), lacking, draft)
+        finally:
+            rows.release()
+        for run in lacking:
+            _take_place(draft, folder / _folder_of(run), made_of[run], missing[run])
 
 
-def read_table(spark: SparkSession, folder: Path, name: str) -> DataFrame:
-    """A table of all runs that were written to a folder.
+def read_table(
+    spark: SparkSession, folder: Path, name: str, runs: Sequence[FoundRun] | None = None
+) -> DataFrame:
+    """A table of these runs, or of all that were written to a folder.
 
     Raises:
         KeyError: there is no such table.
@@ -67,32 +120,83 @@ def read_table(spark: SparkSession, folder: Path, name: str) -> DataFrame:
     """
     schema = ", ".join(f"`{column.name}` {column.type}" for column in TABLES[name].columns)
     files = spark.read.schema(schema).option("basePath", str(folder))
-    read = files.parquet(f"{folder}/{_RUN}*/{name}").withColumn("run", f.url_decode("run"))
+    folders = [f"{_RUN}*"] if runs is None else [_folder_of(run) for run in runs]
+    read = files.parquet(*(f"{folder}/{each}/{name}" for each in folders))
     return read.select(*(column.name for column in TABLES[name].columns))
 
 
-def _write(table: DataFrame, rows: RunRows, draft: Path, name: str) -> None:
+@cache
+def _sources() -> str:
+    """A hash of all that says how tables are made."""
+    found = hashlib.sha256()
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        found.update(file.read_bytes())
+    return found.hexdigest()
+
+
+def _missing(place: Path, made_of: MadeOf, tables: Sequence[ResultTable]) -> list[ResultTable]:
+    """Which tables of a run are not there, or not of its trace."""
+    if not _is_of(place, made_of):
+        return list(tables)
+    return [table for table in tables if not (place / table.name).is_dir()]
+
+
+def _is_of(place: Path, made_of: MadeOf) -> bool:
+    """Whether the tables that are there are made of just this."""
+    try:
+        there: Any = json.loads((place / _MADE_OF).read_text())
+    except (OSError, ValueError):
+        return False
+    return bool(there == made_of)
+
+
+@contextmanager
+def _draft(folder: Path) -> Iterator[Path]:
+    """A folder for what is not whole yet."""
+    draft = Path(mkdtemp(prefix=".draft-", dir=folder))
+    try:
+        yield draft
+    finally:
+        shutil.rmtree(draft)
+
+
+def _write(table: ResultTable, made: DataFrame, runs: Sequence[FoundRun], draft: Path) -> None:
     """Write one table of all runs; of a run without a row in it, an empty one."""
-    by_run = table.withColumn("_run", f.url_encode("run")).drop("run")
-    together = draft / name
+    # A run can be called anything, and Spark has its own mind about what a folder can be called.
+    by_run = made.withColumn("_run", f.sha2("run", 256)).drop("run")
+    together = draft / table.name
     by_run.write.partitionBy("_run").parquet(str(together))
-    for run in rows.runs:
-        written = together / f"_run={quote(run, safe='')}"
-        place = draft / _folder_of(run) / name
+    for run in runs:
+        written = together / f"_run={hashlib.sha256(run.name.encode()).hexdigest()}"
+        place = draft / _folder_of(run) / table.name
         place.parent.mkdir(exist_ok=True)
         if written.exists():
             written.rename(place)
         else:
-            by_run.drop("_run").limit(0).coalesce(1).write.parquet(str(place))
+            place.mkdir()
+            pq.write_table(_nothing(table), place / "part-0.parquet")
     shutil.rmtree(together)
 
 
-def _folder_of(run: str) -> str:
-    return _RUN + quote(run, safe="")
+def _nothing(table: ResultTable) -> Any:
+    """The table without a row, and without the column that its folder stands for."""
+    columns = [(column.name, _ARROW[column.type]) for column in table.columns]
+    return pa.schema([each for each in columns if each[0] != "run"]).empty_table()
 
 
-def _take_place(draft: Path, place: Path) -> None:
-    """Put the tables of a run where those of before were."""
+def _folder_of(run: FoundRun) -> str:
+    # Spark takes each escaped byte for a character, so that only those of ASCII can be escaped.
+    return _RUN + "".join(each if ord(each) > _ASCII else quote(each, safe="") for each in run.name)
+
+
+def _take_place(draft: Path, place: Path, made_of: MadeOf, tables: Sequence[ResultTable]) -> None:
+    """Put tables of a run beside those that are of the same trace, or in place of all others."""
+    made = draft / place.name
+    (made / _MADE_OF).write_text(json.dumps(made_of))
+    if _is_of(place, made_of):
+        for table in tables:
+            (made / table.name).rename(place / table.name)
+        return
     if place.exists():
-        place.rename(draft.with_name(f"{draft.name}-before"))
-    draft.rename(place)
+        place.rename(draft / f"{place.name}-before")
+    made.rename(place)

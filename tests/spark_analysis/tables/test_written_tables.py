@@ -9,9 +9,10 @@ from pyspark.sql import SparkSession
 
 from recorded_tables import table
 from tidegauge.run_folder import RunFolder
+from tidegauge.spark_analysis.run_paths import FoundRun, runs_at
 from tidegauge.spark_analysis.tables.all_tables import TABLES, documentation
 from tidegauge.spark_analysis.tables.run_rows import RunRows
-from tidegauge.spark_analysis.tables.written_tables import read_table, write_tables
+from tidegauge.spark_analysis.tables.written_tables import made_of, read_table, write_tables
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -37,8 +38,7 @@ def test_every_column_says_what_it_means() -> None:
 def test_tables_are_read_as_they_were_written(
     spark: SparkSession, rows: RunRows, recorded: dict[str, RunFolder], tmp_path: Path
 ) -> None:
-    written = write_tables(spark, [run.path for run in recorded.values()], tmp_path, FEW)
-    assert sorted(written) == sorted(recorded)
+    write_tables(spark, made_of(runs_at([run.path for run in recorded.values()])), tmp_path, FEW)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"run={n}" for n in recorded)
     for name in FEW:
         read = read_table(spark, tmp_path, name)
@@ -48,15 +48,47 @@ def test_tables_are_read_as_they_were_written(
     assert any((tmp_path / "run=quickstart" / "truncations").iterdir())
 
 
-def test_tables_of_a_run_replace_those_of_before_and_leave_others(
+def test_only_what_is_not_there_is_made_and_other_runs_are_left_alone(
     spark: SparkSession, recorded: dict[str, RunFolder], tmp_path: Path
 ) -> None:
-    for run in ("quickstart", "schedule", "quickstart"):
-        write_tables(spark, recorded[run].path, tmp_path, ["faults"])
+    made: list[str] = []
+    quickstart, schedule = (runs_at(recorded[run].path) for run in ("quickstart", "schedule"))
+    write_tables(spark, made_of(quickstart), tmp_path, ["faults"], made.append)
+    write_tables(spark, made_of(schedule), tmp_path, ["faults"], made.append)
+    write_tables(spark, made_of(quickstart), tmp_path, FEW, made.append)
+    assert made == ["faults", "faults", "truncations"]
     runs = [row.run for row in read_table(spark, tmp_path, "faults").collect()]
     assert runs.count("quickstart") == 3
     assert runs.count("schedule") > 0
     assert {path.name for path in tmp_path.iterdir()} == {"run=quickstart", "run=schedule"}
+
+
+@pytest.mark.parametrize("name", ["lag=10000,seed=1", "a b+c%d", "sweeps/Größe: 1*", "x" * 200])
+def test_a_run_can_be_called_anything(
+    spark: SparkSession, recorded: dict[str, RunFolder], tmp_path: Path, name: str
+) -> None:
+    """Folders of a sweep are called after what is set in them."""
+    run = FoundRun(name, recorded["quickstart"].path)
+    write_tables(spark, made_of([run]), tmp_path, ["faults"])
+    for found in (
+        read_table(spark, tmp_path, "faults"),
+        read_table(spark, tmp_path, "faults", [run]),
+    ):
+        assert [row.run for row in found.collect()] == [name] * 3
+
+
+def test_tables_of_another_trace_of_that_name_are_replaced_all_together(
+    spark: SparkSession, recorded: dict[str, RunFolder], tmp_path: Path
+) -> None:
+    """A scenario was changed and run again: no table of the run before may stay beside new ones."""
+    (quickstart,) = runs_at(recorded["quickstart"].path)
+    write_tables(spark, made_of([quickstart]), tmp_path, FEW)
+    another = FoundRun(quickstart.name, recorded["schedule"].path)
+    write_tables(spark, made_of([another]), tmp_path, ["faults"])
+    made = {path.name for path in (tmp_path / "run=quickstart").iterdir()}
+    assert made == {"faults", "made_of.json"}
+    faults = read_table(spark, tmp_path, "faults", [another]).count()
+    assert faults != 3
 
 
 def test_what_fails_leaves_the_tables_of_before(
@@ -65,19 +97,20 @@ def test_what_fails_leaves_the_tables_of_before(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run = recorded["quickstart"].path
-    write_tables(spark, run, tmp_path, ["faults"])
+    run = runs_at(recorded["quickstart"].path)
+    write_tables(spark, made_of(run), tmp_path, ["faults"])
     before = sorted(tmp_path.rglob("*"))
     broken = TABLES["truncations"]._replace(build=lambda _: spark.range(1))
     monkeypatch.setitem(TABLES, "truncations", broken)
     with pytest.raises(Exception, match="run"):
-        write_tables(spark, run, tmp_path, FEW)
+        write_tables(spark, made_of(run), tmp_path, FEW)
     assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_a_table_that_there_is_not_is_refused_before_anything_is_read(
     spark: SparkSession, tmp_path: Path
 ) -> None:
+    nowhere = FoundRun("nowhere", tmp_path / "nowhere")
     with pytest.raises(KeyError, match="elektions"):
-        write_tables(spark, tmp_path / "nowhere", tmp_path / "tables", ["elektions"])
+        write_tables(spark, {nowhere: {}}, tmp_path / "tables", ["elektions"])
     assert not (tmp_path / "tables").exists()

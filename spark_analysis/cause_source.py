@@ -1,0 +1,108 @@
+"""The data source ``tidegauge-causes``: what rows of runs go back to, found where they are read.
+
+Its only option is ``paths``, as that of the data source ``tidegauge``. A run is one task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from tidegauge.simulation.row_kinds import ROW_KINDS
+from tidegauge.spark_analysis.causes import Causes, Links, causes_of, links_of
+from tidegauge.spark_analysis.requests import TraceRequest, request_of
+from tidegauge.spark_analysis.run_paths import FoundRun, Paths, runs_at
+
+FORMAT = "tidegauge-causes"
+
+_SCHEMA = """
+    run string, process bigint, sequence bigint,
+    trigger_process bigint, trigger_us bigint, trigger_kind string,
+    fault_us bigint, fault_process bigint, fault_sequence bigint
+"""
+
+
+def found_causes(spark: SparkSession, path: Paths) -> DataFrame:
+    """What the rows of the kinds in :data:`tidegauge.spark_analysis.causes.FOLLOWED` go back to.
+
+    ``trigger_*`` is the nearest row of another process that led to it, ``fault_us``,
+    ``fault_process`` and ``fault_sequence`` the beginning, or end, of the fault that it all leads
+    to; null where there is none.
+
+    Args:
+        spark: the session.
+        path: folders of runs, or patterns of such folders.
+
+    Raises:
+        RunError: a folder is no run, or a pattern matches none.
+    """
+    runs_at(path)
+    spark.dataSource.register(TidegaugeCauses)
+    return spark.read.format(FORMAT).options(**TraceRequest(path).options()).load()
+
+
+class TidegaugeCauses(DataSource):
+    """What rows of runs go back to, as Spark knows a source of data."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What ``spark.read.format`` knows it by."""
+        return FORMAT
+
+    def schema(self) -> str:
+        """The columns, as :func:`found_causes` says."""
+        return _SCHEMA
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it has but one
+        """What finds them."""
+        return CauseReader(request_of(self.options))
+
+
+class CauseReader(DataSourceReader):
+    """Follows the links of each run."""
+
+    def __init__(self, request: TraceRequest) -> None:
+        """Take the paths of a request."""
+        self._paths = request.paths
+
+    def partitions(self) -> list[InputPartition]:
+        """The runs, each a task."""
+        return [InputPartition(run) for run in runs_at(self._paths)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """What the rows of one run go back to."""
+        run: FoundRun = partition.value
+        links = links_of(run)
+        yield _as_arrow(run, links, causes_of(links))
+
+
+def _as_arrow(run: FoundRun, links: Links, found: Causes) -> pa.RecordBatch:
+    has_none = {"trigger": ~found.has_trigger, "fault": ~found.has_fault}
+    places = {"trigger": found.trigger, "fault": found.fault}
+
+    def told(column: np.ndarray, of: str) -> pa.Array:
+        return pa.array(column[places[of]], mask=has_none[of])
+
+    names = np.array([kind.name for kind in ROW_KINDS.values()], object)
+    order = np.array([*ROW_KINDS])
+    by_number = np.full(order.max() + 1, "", object)
+    by_number[order] = names
+    columns = {
+        "run": pa.array([run.name] * len(found.rows), pa.string()),
+        "process": pa.array(links.process[found.rows]),
+        "sequence": pa.array(links.sequence[found.rows]),
+        "trigger_process": told(links.process, "trigger"),
+        "trigger_us": told(links.time_us, "trigger"),
+        "trigger_kind": pa.array(
+            by_number[links.kind[found.trigger]], pa.string(), mask=has_none["trigger"]
+        ),
+        "fault_us": told(links.time_us, "fault"),
+        "fault_process": told(links.process, "fault"),
+        "fault_sequence": told(links.sequence, "fault"),
+    }
+    return pa.RecordBatch.from_pydict(columns)

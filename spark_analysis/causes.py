@@ -1,0 +1,139 @@
+"""What rows go back to: who outside their process was the first to lead to them, and which fault.
+
+From each row one link is followed: its *because* if it has one, else its *cause*. What was decided
+since something did not arrive thus leads to the fault that kept it away. What
+follows from the return of a process leads to the end of the fault that had stopped it.
+
+An event that has waited in the controller's queue leads to the one before it, after which it was
+taken: what it goes back to is therefore what that one does, which need not be what queued it.
+
+A chain can have thousands of links, and no window of Spark looks along it. So all rows of a run
+take ever longer steps at once: after the n-th round each has passed 2**n links (the pointer jumping
+of Hillis and Steele, 1986). Of two million rows of a run that takes a second and some 300 MB.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.simulation.row_kinds import (
+    FAULT_BEGAN,
+    FAULT_ENDED,
+    ROW_KINDS,
+)
+from tidegauge.spark_analysis.requests import TraceRequest
+from tidegauge.spark_analysis.run_paths import FoundRun
+from tidegauge.spark_analysis.trace_parts import find_frames, frames_of
+
+#: Kinds of rows of which it is found.
+FOLLOWED = (
+    "leader_elected",
+    "isr_shrunk",
+    "isr_expanded",
+    "removed_from_isr",
+    "truncated",
+    "log_lost",
+    "became_leader",
+)
+
+_FAULTS = (int(FAULT_BEGAN), int(FAULT_ENDED))
+
+_CANONICAL = tuple(kind.name for kind in ROW_KINDS.values() if kind.canonical)
+_COLUMNS = (
+    *("time_us", "process", "sequence"),
+    *("cause_process", "cause_sequence", "because_process", "because_sequence"),
+)
+
+#: More rows than any process writes: a handle as one number.
+_SEQUENCES = 1 << 40
+
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+class Links(NamedTuple):
+    """All canonical rows of a run, in no order: where they are, and what led to them."""
+
+    kind: Numbers
+    time_us: Numbers
+    process: Numbers
+    sequence: Numbers
+    cause_process: Numbers
+    cause_sequence: Numbers
+    because_process: Numbers
+    because_sequence: Numbers
+
+
+class Causes(NamedTuple):
+    """Of some rows what they go back to; all are places among the rows of the run."""
+
+    rows: Numbers
+    #: The nearest row of another process, and whether there is one.
+    trigger: Numbers
+    has_trigger: Flags
+    #: The beginning, or end, of the fault that it all leads to, and whether there is one.
+    fault: Numbers
+    has_fault: Flags
+
+
+def links_of(run: FoundRun) -> Links:
+    """Read what a run has recorded so far.
+
+    Raises:
+        TraceError, OSError: as :func:`tidegauge.spark_analysis.trace_parts.find_frames`.
+    """
+    found = find_frames(TraceRequest([run], kinds=_CANONICAL))
+    columns: list[list[Numbers]] = [[] for _ in Links._fields]
+    for _, frame in frames_of(list(found.files)):
+        columns[0].append(np.full(frame.rows, frame.kind.number))
+        for values, name in zip(columns[1:], _COLUMNS, strict=True):
+            values.append(frame.column(name))
+    nothing = np.zeros(0, np.int64)
+    return Links(*(np.concatenate([nothing, *values]) for values in columns))
+
+
+def causes_of(links: Links) -> Causes:
+    """What the rows of the kinds in :data:`FOLLOWED` go back to."""
+    followed = [number for number, kind in ROW_KINDS.items() if kind.name in FOLLOWED]
+    rows = np.flatnonzero(np.isin(links.kind, followed))
+    leads_to = _targets(links)
+    comes_from_outside = links.process[leads_to] != links.process
+    first_here = _arrived(np.where(comes_from_outside, np.arange(len(leads_to)), leads_to))
+    trigger = leads_to[first_here[rows]]
+    fault = _arrived(leads_to)[rows]
+    return Causes(
+        rows,
+        trigger,
+        links.process[trigger] != links.process[rows],
+        fault,
+        np.isin(links.kind[fault], _FAULTS),
+    )
+
+
+def _targets(links: Links) -> Numbers:
+    """Which row each leads to: faults, and what leads to none that is there, lead to themselves."""
+    if not len(links.kind):
+        return np.zeros(0, np.int64)
+    has_reason = links.because_process >= 0
+    to_process = np.where(has_reason, links.because_process, links.cause_process)
+    to_sequence = np.where(has_reason, links.because_sequence, links.cause_sequence)
+    handle = links.process * _SEQUENCES + links.sequence
+    wanted = to_process * _SEQUENCES + to_sequence
+    in_order = np.argsort(handle)
+    place = np.searchsorted(handle, wanted, sorter=in_order)
+    leads_to = in_order[np.minimum(place, len(in_order) - 1)]
+    is_there = (handle[leads_to] == wanted) & (to_process >= 0)
+    is_there &= ~np.isin(links.kind, _FAULTS)
+    return np.where(is_there, leads_to, np.arange(len(handle)))
+
+
+def _arrived(leads_to: Numbers) -> Numbers:
+    """Where each comes in the end: at what leads to itself."""
+    while True:
+        further = leads_to[leads_to]
+        if np.array_equal(further, leads_to):
+            return leads_to
+        leads_to = further

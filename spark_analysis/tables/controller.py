@@ -1,0 +1,51 @@
+"""What the controller did, event by event: it handles one at a time, and the others wait."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.window import Window
+
+from tidegauge.controller import phases
+from tidegauge.spark_analysis.tables.result_table import MOMENT, RUN, Column, ResultTable
+from tidegauge.spark_analysis.tables.run_rows import ORDER, RunRows
+
+
+def _controller_events(rows: RunRows) -> DataFrame:
+    taken = rows.of_kind("controller_event", "event_kind", "queue_length", "queued_us")
+    taken = taken.withColumn("is_taken", f.lit(col=True))
+    done = rows.of_kind("controller_event_done", "event_kind", "processing_us")
+    in_order = Window.partitionBy("run", "process").orderBy(*ORDER)
+    # One that another controller's election or the end of the run cuts short is never done.
+    following = f.lead("processing_us").over(in_order)
+    # As a controller is elected, it is at work before it takes anything from its queue.
+    is_first = f.col("is_taken").isNull() & f.lag("is_taken").over(in_order).isNull()
+    events = (
+        taken.unionByName(done, allowMissingColumns=True)
+        .withColumns({"following_us": following, "is_first": is_first})
+        .where("is_taken or is_first")
+        .withColumn("time_us", f.expr("if(is_first, time_us - processing_us, time_us)"))
+        .withColumn("processing_us", f.expr("if(is_first, processing_us, following_us)"))
+    )
+    names = f.create_map(*(f.lit(each) for pair in phases.NAMES.items() for each in pair))
+    return events.withColumn("event", names[f.col("event_kind")])
+
+
+CONTROLLER_EVENTS = ResultTable(
+    "controller_events",
+    "one event that a controller handled",
+    (
+        RUN,
+        *MOMENT,
+        Column("event", "string", "", "its kind, by the name of Kafka's ControllerState"),
+        Column("queue_length", "bigint", "events", "how many were still in the queue"),
+        Column(
+            "queued_us",
+            "bigint",
+            "us",
+            "how long it had waited there: EventQueueTimeMs; null: its own election",
+        ),
+        Column("processing_us", "bigint", "us", "how long it kept the controller; null: cut short"),
+    ),
+    _controller_events,
+)

@@ -1,0 +1,128 @@
+"""What rows go back to, found for all rows of a run at once: held against chains that one sees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegauge.simulation.row_kinds import FAULT_BEGAN, LEADER_ELECTED, SESSION_EXPIRED
+from tidegauge.spark_analysis.causes import Links, causes_of, links_of
+from tidegauge.spark_analysis.run_paths import runs_at
+from written_rows import Handle, WrittenRows
+
+CONTROLLER, ZOOKEEPER = 8, 9
+
+
+def a_failover(rows: WrittenRows) -> Handle:
+    """A fault begins at a broker, ZooKeeper misses it, the controller elects; the election."""
+    fault = rows.write("fault_began", 1_000, 2, fault=0, kind=2)
+    # That nothing came is because of the fault, whatever else ZooKeeper was doing.
+    timer = rows.write("session_opened", 500, ZOOKEEPER)
+    expired = rows.write("session_expired", 7_000, ZOOKEEPER, cause=timer, because=fault)
+    taken = rows.write("controller_event", 7_300, CONTROLLER, cause=expired)
+    failed = rows.write("broker_failed", 7_300, CONTROLLER, cause=taken)
+    return rows.write("leader_elected", 7_400, CONTROLLER, partition=3, cause=failed)
+
+
+def test_an_election_goes_back_to_who_told_the_controller_and_to_the_fault(tmp_path: Path) -> None:
+    rows = WrittenRows()
+    elected = a_failover(rows)
+    (run,) = runs_at(rows.run(tmp_path / "failover", files=2))
+    links = links_of(run)
+    found = causes_of(links)
+    (place,) = found.rows
+    assert (links.process[place], links.sequence[place]) == elected
+    assert found.has_trigger.all()
+    assert links.kind[found.trigger[0]] == int(SESSION_EXPIRED)
+    assert links.time_us[found.trigger[0]] == 7_000
+    assert found.has_fault.all()
+    assert links.time_us[found.fault[0]] == 1_000
+
+
+def test_without_a_fault_there_is_none_and_without_an_outside_no_trigger(tmp_path: Path) -> None:
+    rows = WrittenRows()
+    taken = rows.write("controller_event", 100, CONTROLLER)
+    rows.write("leader_elected", 200, CONTROLLER, partition=3, cause=taken)
+    (run,) = runs_at(rows.run(tmp_path / "balance"))
+    found = causes_of(links_of(run))
+    assert len(found.rows) == 1
+    assert not found.has_trigger.any()
+    assert not found.has_fault.any()
+
+
+def test_a_run_that_has_written_nothing_yet_has_no_causes(tmp_path: Path) -> None:
+    (run,) = runs_at(WrittenRows().run(tmp_path / "silent"))
+    assert len(causes_of(links_of(run)).rows) == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40), st.booleans()), max_size=60))
+def test_steps_that_grow_arrive_where_single_steps_do(drawn: list[tuple[int, int, bool]]) -> None:
+    """Pointer jumping against a walk from link to link, over chains drawn at random."""
+    links = chains(drawn)
+    found = causes_of(links)
+    for place, row in enumerate(found.rows):
+        outside, last = walked(links, int(row))
+        assert found.has_trigger[place] == (outside is not None)
+        if outside is not None:
+            assert found.trigger[place] == outside
+        assert found.has_fault[place] == (links.kind[last] == int(FAULT_BEGAN))
+        if found.has_fault[place]:
+            assert found.fault[place] == last
+
+
+def chains(drawn: list[tuple[int, int, bool]]) -> Links:
+    """Rows that each lead some rows back, or to none that was recorded; some are faults."""
+    count = len(drawn)
+    process = np.array([process for process, *_ in drawn], np.int64)
+    sequence = np.arange(count)
+    to = [row - back for row, (_, back, _) in enumerate(drawn)]
+    is_there = [0 <= place < row for row, place in enumerate(to)]
+    cause_process = [
+        int(process[place]) if ok else 0 for place, ok in zip(to, is_there, strict=True)
+    ]
+    cause_sequence = [place if ok else 10_000 for place, ok in zip(to, is_there, strict=True)]
+    nobody = np.full(count, -1)
+    kinds = [int(FAULT_BEGAN) if fault else int(LEADER_ELECTED) for *_, fault in drawn]
+    return Links(
+        np.array(kinds, np.int64),
+        sequence * 10,
+        process,
+        sequence,
+        np.array(cause_process, np.int64),
+        np.array(cause_sequence, np.int64),
+        nobody,
+        nobody,
+    )
+
+
+def walked(links: Links, row: int) -> tuple[int | None, int]:
+    """The first row of another process on the way, and the row at which the way ends."""
+    outside = None
+    own = links.process[row]
+    while True:
+        if outside is None and links.process[row] != own:
+            outside = row
+        if links.kind[row] == int(FAULT_BEGAN):
+            return outside, row
+        to = links.process, links.sequence, links.cause_process[row], links.cause_sequence[row]
+        following = np.flatnonzero((to[0] == to[2]) & (to[1] == to[3]))
+        if not len(following):
+            return outside, row
+        row = int(following[0])
+
+
+def test_a_walk_in_the_wrong_direction_would_be_seen(tmp_path: Path) -> None:
+    """The twin: with because and cause exchanged the fault is not found."""
+    rows = WrittenRows()
+    a_failover(rows)
+    (run,) = runs_at(rows.run(tmp_path / "failover"))
+    links = links_of(run)
+    bent = links._replace(
+        because_process=np.full_like(links.because_process, -1),
+        because_sequence=np.full_like(links.because_sequence, -1),
+    )
+    assert causes_of(links).has_fault.all()
+    assert not causes_of(bent).has_fault.any()
