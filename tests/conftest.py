@@ -8,6 +8,7 @@ Generated examples have no deadline: how long one takes says more about the mach
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,3 +26,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=None,
         help="play the recorded schedules of this folder (tests/conformance)",
     )
+
+
+@pytest.fixture(scope="module")
+def ray_here() -> Iterator[None]:
+    """Ray on this machine, started once for all tests of a module."""
+    # Most tests do without, and Ray takes its time to be imported.
+    from tidegauge.ray_cluster import ray_cluster  # noqa: PLC0415
+
+    with ray_cluster(None):
+        yield

@@ -12,6 +12,7 @@ figure                               meaning
                                      phase: by (partition, leader epoch, offset), whatever acks
 ``..._lost_permitted``               ... of these, those that acks, an unclean election or a loss
                                      of power before a flush explains
+``records_lost_by_topic``            which topics have lost them; 0 of those that have not
 ``records_lost_by_partition``        which partitions have lost them, those with most first
 ``records_acknowledged_unavailable`` acknowledged, of partitions that nobody leads then
 ``partition_seconds_offline``        ZooKeeper names no leader, or one that is not registered
@@ -82,11 +83,21 @@ def summary_of(
         "checks": verdicts(plan, stream, liveness),
         "liveness": _liveness_part(liveness),
         **figures_of(stream),
+        "records_lost_by_topic": _lost_by_topic(plan, stream),
         "records_lost_by_partition": _lost_by_partition(plan, stream),
         **counted_by_processes(counted),
         "produce_ms": _produce_latencies(plan, counted),
         "settings_not_modelled": plan.scenario.settings_not_modelled(),
     }
+
+
+def _lost_by_topic(plan: ClusterPlan, stream: RowStream) -> dict[str, int]:
+    """How many acknowledged records each topic has lost; topics that lost none are there, too."""
+    counted = column(stream.history.partitions, "records_lost")
+    lost = {partition.topic: 0 for partition in plan.partitions}
+    for number, partition in enumerate(plan.partitions):
+        lost[partition.topic] += int(counted[number])
+    return lost
 
 
 def _lost_by_partition(plan: ClusterPlan, stream: RowStream) -> dict[str, int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,22 +17,15 @@ from small_clusters import cluster_of
 from tidegauge.command_line import app
 from tidegauge.engine import ActorError, EngineError, LoopFigures, Passed
 from tidegauge.metrics.snapshot import Snapshot
-from tidegauge.ray_cluster import ray_cluster
 from tidegauge.ray_engine import on_ray
 from tidegauge.run_folder import RunFolder
 from tidegauge.simulate import Scrapes, simulate
 from tidegauge.simulation.scenario import Scenario
 
 #: All on one Ray, which is started once.
-pytestmark = pytest.mark.xdist_group("ray")
+pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("ray_here")]
 
 MECHANISMS = ("03-four-moments", "08-storm-is-one-notification", "15-leader-failure")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def ray_here() -> Iterator[None]:
-    with ray_cluster(None):
-        yield
 
 
 def quickstart(**changes: object) -> Scenario:

@@ -19,7 +19,6 @@ import pytest
 from fault_schedules import schedule
 from ray_runs import differences_on_ray
 from scenario_runs import shipped
-from tidegauge.ray_cluster import ray_cluster
 from tidegauge.run_folder import RunFolder
 from tidegauge.shipped_scenarios import shipped_scenarios
 
@@ -30,20 +29,14 @@ MECHANISMS = sorted(
 )
 
 
-@pytest.fixture(scope="module")
-def _ray_here() -> Iterator[None]:
-    with ray_cluster(None):
-        yield
-
-
-@pytest.mark.usefixtures("_ray_here")
+@pytest.mark.usefixtures("ray_here")
 def test_whole_quickstart_is_the_same_on_actors(tmp_path: Path) -> None:
     scenario = shipped("quickstart", {"liveness": True})
     assert differences_on_ray(scenario, tmp_path, [1, 3, 6]) == []
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-@pytest.mark.usefixtures("_ray_here")
+@pytest.mark.usefixtures("ray_here")
 def test_every_mechanism_is_the_same_on_actors(name: str, tmp_path: Path) -> None:
     scenario = shipped(name)
     brokers = len(scenario.broker_ids())
@@ -51,7 +44,7 @@ def test_every_mechanism_is_the_same_on_actors(name: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.usefixtures("_ray_here")
+@pytest.mark.usefixtures("ray_here")
 def test_generated_schedules_are_the_same_on_actors(seed: int, tmp_path: Path) -> None:
     scenario = schedule(seed)
     brokers = len(scenario.broker_ids())

@@ -13,7 +13,9 @@ from partition_fates import NO_LEADER, acknowledged, lost, state_writes
 from scenario_runs import rows_of, run_of
 from tidegauge.replication.errors import NOT_ENOUGH_REPLICAS
 from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.shipped_scenarios import find_scenario
 from tidegauge.simulation.kinds import PRODUCE, PRODUCE_RESPONSE, UPDATE_METADATA
+from tidegauge.simulation.scenario import load_scenario
 
 LEADER, ALL = 1, -1
 
@@ -306,3 +308,42 @@ def test_a_leader_that_dies_by_and_by_is_alone_if_it_had_the_lag_time_for_it(
 def test_the_scenario_as_it_is_ends_without_a_leader(tmp_path: Path) -> None:
     run = run_of(retold("lag-and-session"), tmp_path / "run")
     assert isr_at(run, 100) == (NO_LEADER, [1])
+
+
+# lag-time: shrinks an hour, produce P99 and the risk of loss, by replica.lag.time.max.ms
+
+
+@pytest.fixture(scope="module")
+def by_lag_time(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, Any]]:
+    """Summaries of the same hour, with the same faults: with 10 s, and with 60 s."""
+    folder = tmp_path_factory.mktemp("lag-time")
+    setting = "cluster.settings.replica.lag.time.max.ms"
+    file = find_scenario("lag-time")
+    return {
+        lag: summary_of(run_of(load_scenario(file, {"seed": 3, setting: lag}), folder / str(lag)))
+        for lag in (10_000, 60_000)
+    }
+
+
+def test_a_short_lag_time_shrinks_isrs_all_the_time_and_a_long_one_holds_producers_up(
+    by_lag_time: dict[int, dict[str, Any]],
+) -> None:
+    """KAFKA-4485: a follower is out after 1 to 1.5 times the setting; acks=all waits until then."""
+    short, long = by_lag_time[10_000], by_lag_time[60_000]
+    assert short["isr_shrinks"] > 500
+    assert long["isr_shrinks"] < 20
+    for producers in ("shop", "bank"):
+        assert long["produce_ms"][producers]["p99"] > 1.5 * short["produce_ms"][producers]["p99"]
+    # With acks=1 nobody waits for followers.
+    assert long["produce_ms"]["web"]["p99"] < 1.5 * short["produce_ms"]["web"]["p99"]
+
+
+def test_each_lag_time_has_its_own_risk_of_loss(by_lag_time: dict[int, dict[str, Any]]) -> None:
+    """The last replica standing loses power (KIP-966), or one that is far behind is elected."""
+    short = by_lag_time[10_000]["records_lost_by_topic"]
+    long = by_lag_time[60_000]["records_lost_by_topic"]
+    assert short["ledger"] > 50
+    assert long["ledger"] == long["orders"] == 0
+    assert long["clicks"] > 2 * short["clicks"]
+    assert by_lag_time[10_000]["partition_seconds_under_min_isr"] > 100
+    assert by_lag_time[60_000]["partition_seconds_under_min_isr"] == 0

@@ -40,6 +40,17 @@ def test_a_plain_reader_counts_the_same(name: str, request: pytest.FixtureReques
     assert {figure: summary[figure] for figure in counted} == counted
 
 
+def test_losses_of_topics_are_those_of_their_partitions(rack_power_loss: RunFolder) -> None:
+    summary = summary_of(rack_power_loss)
+    topics = {topic["name"] for topic in rack_power_loss.manifest["scenario"]["topics"]}
+    assert {*summary["records_lost_by_topic"]} == topics
+    lost = dict.fromkeys(topics, 0)
+    for partition, count in summary["records_lost_by_partition"].items():
+        lost[partition.rpartition("-")[0]] += count
+    assert summary["records_lost_by_topic"] == lost
+    assert sum(lost.values()) == summary["records_acknowledged_lost"] > 0
+
+
 def test_the_rack_s_story_has_something_of_everything(rack_power_loss: RunFolder) -> None:
     """The twin of the test above: equal figures are not equal because they are all zero."""
     counted = PlainReader(rack_power_loss).counted()

@@ -1,4 +1,4 @@
-"""``tidegauge sweep``: a scenario with other values in it, side by side."""
+"""``tidegauge sweep``: a scenario with other values in it and many seeds, side by side."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
+from tidegauge.commands.run_batch import Pace
+from tidegauge.many_runs import Outcome
 from tidegauge.run_folder import RunFolder
+from tidegauge.sweep_content import FIGURES, SweptRun, worst_of
+
+#: All on one Ray, which is started once.
+pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("ray_here")]
 
 #: A leader whose followers are cut off for a while, and that dies 20 s later.
 SCENARIO = """\
@@ -28,6 +34,16 @@ faults:
   - {name: fades, kind: cut_link, at: 20s, between: [[1], [2, 3]]}
   - {name: dies, kind: crash, at: 40s, brokers: [1]}
 """
+#: One of the brokers is dead for a while; when, and which, is for the seed to say.
+CRASHES = """\
+name: crashes
+duration: 20s
+cluster: {brokers: 3, settings: {zookeeper.session.timeout.ms: 4000}}
+topics: [{name: orders, partitions: 3, replication_factor: 2}]
+workload:
+  producers: [{name: shop, topics: [orders], batches_per_second: 20, settings: {acks: "all"}}]
+fault_rates: [{kind: crash, brokers: [1, 2, 3], mtbf: 20s, repair_time: 5s}]
+"""
 LAG = "cluster.settings.replica.lag.time.max.ms"
 
 
@@ -38,8 +54,19 @@ def fading(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.fixture
+def crashes(tmp_path: Path) -> Path:
+    file = tmp_path / "crashes.yaml"
+    file.write_text(CRASHES)
+    return file
+
+
+def invoke(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
 def sweep(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, ["sweep", *map(str, arguments)])
+    return invoke("sweep", *arguments)
 
 
 def test_a_grid_says_for_which_pairs_nobody_can_be_elected(fading: Path, tmp_path: Path) -> None:
@@ -52,15 +79,16 @@ def test_a_grid_says_for_which_pairs_nobody_can_be_elected(fading: Path, tmp_pat
         *("--figure", "partition_seconds_offline", "--jobs", "1", "--out", out),
     )
     assert result.exit_code == 0, result.output
-    header, _, *rows = [
-        line.split() for line in result.stdout.splitlines() if line and not line.startswith(" ")
-    ][2:6]
-    assert header == ["replica.lag.time.max.ms", "6000", "18000"]
+    lines = [line.split() for line in result.stdout.splitlines()]
+    header = lines.index(["replica.lag.time.max.ms", "6000", "18000"])
+    rows = lines[header + 2 : header + 4]
     offline = {row[0]: [float(cell) for cell in row[1:]] for row in rows}
     assert min(offline["5000"]) > 20, "to the end of the run"
     assert max(offline["30000"]) < 1
     # Each cell is a run of its own.
-    summary = RunFolder(out / "003").summary
+    summary = RunFolder(
+        out / "replica.lag.time.max.ms=30000,zookeeper.session.timeout.ms=6000,seed=1"
+    ).summary
     assert summary is not None
     assert round(summary["partition_seconds_offline"], 3) == offline["30000"][0]
 
@@ -83,6 +111,58 @@ def test_a_line_for_each_run_has_all_figures(fading: Path, tmp_path: Path) -> No
     assert json.loads((tmp_path / "sweep" / "sweep.json").read_text()) == found
 
 
+def test_with_seeds_each_setting_says_how_its_figures_are_distributed(
+    crashes: Path, tmp_path: Path
+) -> None:
+    """A setting of a cluster is judged over seeds: P50, P99 and the worst, by nearest rank."""
+    out = tmp_path / "sweep"
+    sessions = "cluster.settings.zookeeper.session.timeout.ms=4000,12000"
+    result = sweep(crashes, "--set", sessions, "--seeds", "3..5", "--out", out, "--json")
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    assert [(each["changes"], each["seed"]) for each in found["runs"]] == [
+        ([f"cluster.settings.zookeeper.session.timeout.ms={timeout}"], seed)
+        for timeout in (4000, 12000)
+        for seed in (3, 4, 5)
+    ]
+    for number, setting in enumerate(found["settings"]):
+        name = "partition_seconds_not_accepting"
+        assert name not in setting["distribution"], "nobody asked for it"
+        name = "partition_seconds_offline"
+        runs = found["runs"][3 * number : 3 * number + 3]
+        offline = sorted((each[name], each["seed"]) for each in runs)
+        assert setting["distribution"][name] == {
+            "p50": offline[1][0], "p99": offline[2][0], "worst": offline[2][0],
+            "worst_seed": offline[2][1],
+        }  # fmt: skip
+    assert "percentiles by nearest rank" in result.stderr
+    assert f"Next: tidegauge analyze '{out}/*'" in result.stderr
+
+
+def test_each_run_is_what_it_is_alone_and_the_worst_can_be_had_again(
+    crashes: Path, tmp_path: Path
+) -> None:
+    """Same scenario, same seed, same hash, on Ray or inline; and another seed has another."""
+    out = tmp_path / "seeds"
+    result = invoke("run", crashes, "--seeds", "3..6", "--jobs", "2", "--out", out, "--json")
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    hashes = {each["seed"]: each["trace_sha256"] for each in found["runs"]}
+    assert len({*hashes.values()}) == 4, "seeds differ"
+    for each in found["runs"]:
+        summary = RunFolder(out / each["folder"]).summary
+        assert summary is not None
+        assert {name: each[name] for name in FIGURES} == {name: summary[name] for name in FIGURES}
+        assert each["trace_sha256"] == summary["trace_sha256"]
+
+    assert f"Worst: {found['worst']['command']}" in result.stderr
+    words = found["worst"]["command"].split()[1:]
+    assert invoke(*words, "--out", tmp_path / "alone").exit_code == 0
+    alone = RunFolder(tmp_path / "alone").summary
+    assert alone is not None
+    assert alone["trace_sha256"] == hashes[found["worst"]["seed"]]
+
+
 def test_a_run_that_is_not_as_expected_is_named_and_ends_with_1(
     fading: Path, tmp_path: Path
 ) -> None:
@@ -91,25 +171,87 @@ def test_a_run_that_is_not_as_expected_is_named_and_ends_with_1(
     result = sweep(fading, "--set", "seed=1,2", "--jobs", "1", "--out", tmp_path / "sweep")
     assert result.exit_code == 1
     assert "seed=2: not as expected: strong_isr" in result.stdout
+    assert "2 of 2 runs had an unexpected verdict, 0 failed" in result.stdout
+
+
+def test_of_surprises_the_worst_is_the_one_that_lost_most() -> None:
+    def swept(seed: int, lost: int, offline: float, *unexpected: str) -> SweptRun:
+        figures = dict(zip(FIGURES, (lost, offline, 0.0), strict=True))
+        return SweptRun((), seed, "", Outcome(unexpected=unexpected, figures=figures))
+
+    runs = [swept(1, 0, 9.0), swept(2, 5, 1.0), swept(3, 5, 1.0), swept(4, 0, 0.0, "liveness")]
+    order = []
+    while runs:
+        order.append(worst_of(runs, FIGURES))
+        runs.remove(order[-1])
+    assert [run.seed for run in order] == [4, 2, 3, 1]
+
+
+def test_the_time_that_is_left_is_told_of_what_this_sweep_has_run() -> None:
+    """Of 100 runs 40 were there before; twenty more took ten minutes, so forty take twenty."""
+    pace = Pace(100, 40, now_s=0.0)
+    lines = [pace.line(30.0 * number) for number in range(1, 21)]
+    assert lines[0] == "41 of 100 runs", "which may have waited for its process to start"
+    assert lines[1] == "42 of 100 runs, some 29 min left"
+    assert lines[-1] == "60 of 100 runs, some 20 min left"
+    quick = Pace(100, 0, now_s=0.0)
+    told = [line for number in range(1, 101) if (line := quick.line(0.5 * number))]
+    assert len(told) == 9, "a line for each tenth, and none at the end"
+    assert told[-1] == "90 of 100 runs, some 5 s left"
+    short = Pace(8, 0, now_s=0.0)
+    assert [short.line(0.1 * number) for number in range(8)] == [None] * 8
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        ([], "no path has several values, such as cluster.brokers=3,6, and no --seeds"),
         (["--set", "seed"], "--set seed: must be PATH=VALUE,VALUE..."),
         (["--set", "faults=[1, 2]"], "no path has several values"),
         (["--set", "seed=1,x"], "seed: must be a whole number"),
+        (["--set", "seed=1,1"], "a value is given twice"),
         (["--set", "cluster.brokrs=1,2"], "cluster.brokrs"),
         (["--set", "seed=1,2", "--jobs", "0"], "--jobs 0: must be 1 or more"),
-        (["--set", "seed=1,2", "--figure", "dies.second"], "did you mean dies.seconds?"),
+        (["--set", "seed=1,2", "--seeds", "1..2"], "--seeds and --set seed=... exclude each"),
+        (["--seed", "1", "--seeds", "1..2"], "--seeds and --seed exclude each other"),
+        (["--seeds", "5..1"], "--seeds 5..1: the last one is before the first"),
+        (["--seeds", "5"], "--seeds 5: must be the first and the last one, such as 1..20"),
+        (["--seeds", f"1..{2**63}"], "a seed is less than 2**63"),
+        (["--seeds", "1..999999"], "are too many"),
+        (["--seeds", "1..99999", "--set", f"{LAG}=5000,6000"], "199,998 runs are too many"),
+        (["--seeds", "1..2", "--set", "duration=soon"], "duration: must be a duration"),
         ([f"--set={part}={','.join(map(str, range(40)))}" for part in ("seed", LAG)], "too many"),
     ],
-    ids=["path", "list", "value", "name", "jobs", "figure", "many"],
 )
-def test_what_cannot_be_swept_is_one_line(
+def test_what_cannot_be_swept_is_one_line_before_anything_is_written(
     fading: Path, tmp_path: Path, options: list[str], said: str
 ) -> None:
     result = sweep(fading, *options, "--out", tmp_path / "sweep")
     assert result.exit_code == 2, result.output
     assert said in result.stderr
     assert len(result.stderr.splitlines()) == 1
+    assert not (tmp_path / "sweep").exists()
+
+
+def test_a_figure_that_no_run_has_is_one_line(fading: Path, tmp_path: Path) -> None:
+    options = ("--seeds", "1..1", "--figure", "dies.second", "--out", tmp_path / "sweep")
+    result = sweep(fading, *options)
+    assert result.exit_code == 2, result.output
+    assert "did you mean dies.seconds?" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--jobs", "2"], "--jobs needs --seeds"),
+        (["--seeds", "1..2", "--seed", "1"], "--seeds and --seed exclude each other"),
+        (["--seeds", "1..2", "--actors", "1"], "no --actors, no --speed"),
+    ],
+)
+def test_options_of_one_run_are_not_for_seeds(
+    crashes: Path, tmp_path: Path, options: list[str], said: str
+) -> None:
+    result = invoke("run", crashes, *options, "--out", tmp_path / "run")
+    assert result.exit_code == 2, result.output
+    assert said in result.stderr
+    assert not (tmp_path / "run").exists()

@@ -11,9 +11,10 @@ from tidegauge.commands.check_view import show_verdicts
 from tidegauge.commands.compile_rules import announce_compilation
 from tidegauge.commands.output import console, fail, print_json, report
 from tidegauge.commands.perform import engine_of, perform
+from tidegauge.commands.perform_sweep import perform_sweep
 from tidegauge.commands.run_request import RunRequest
-from tidegauge.commands.run_seeds import run_seeds_of
 from tidegauge.commands.summary_view import show_summary
+from tidegauge.commands.sweep_request import SweepRequest, seeds_of
 from tidegauge.commands.watching import WatchRequest, wanted_speed, watched
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def run_scenario(
     seeds: Annotated[
         str | None,
         typer.Option(
-            "--seeds", metavar="A..B", help="Each of these seeds, inline, and what came of all."
+            "--seeds", metavar="A..B", help="Each of these seeds, as `tidegauge sweep` does it."
         ),
     ] = None,
     jobs: Annotated[
@@ -126,7 +127,7 @@ def run_scenario(
     as_json: Annotated[
         bool,
         typer.Option(
-            "--json", help="Print summary.json, or seeds.json; all else goes to standard error."
+            "--json", help="Print summary.json, or sweep.json; all else goes to standard error."
         ),
     ] = False,
 ) -> None:
@@ -136,8 +137,8 @@ def run_scenario(
     The same scenario and seed give the same trace, either way and whatever the machine. The exit
     status is 1 if a check has another verdict than the scenario expects.
 
-    --seeds runs each seed of a range into a folder of its own, and writes seeds.json beside them.
-    Partition-seconds and lost records are told with P50, P99 and the worst, by nearest rank.
+    --seeds is a sweep over seeds: each run has a folder of its own, and sweep.json beside them has
+    partition-seconds and lost records with P50, P99 and the worst. `tidegauge sweep` tells more.
 
     --set changes a field of the scenario: names with dots between them, an item of a list by its
     index or its name. Below `settings` all the rest is the name of one setting. The value is as it
@@ -168,7 +169,8 @@ def run_scenario(
         if seeds is None:
             content, is_well = _run(request, out)
         else:
-            content, is_well = run_seeds_of(request, seeds, jobs, out)
+            sweep = SweepRequest(request, (), seeds_of(seeds), jobs=jobs, out=out)
+            content, is_well = perform_sweep(sweep)
     if as_json:
         print_json(content)
     if not is_well:
@@ -181,10 +183,11 @@ def _check_seeds(request: RunRequest, seeds: str | None, jobs: int | None) -> No
         fail("--jobs needs --seeds: one run is one job")
     if seeds is not None and request.seed is not None:
         fail("--seeds and --seed exclude each other")
-    if seeds is not None and (request.actors, request.address, request.speed) != (None,) * 3:
-        fail("--seeds runs inline, as fast as it can: leave out --actors, --address and --speed")
+    # Before the speed: what is watched has one by default.
     if seeds is not None and request.watched != WatchRequest():
         fail("--seeds has no run to be watched: leave out --metrics and --openmetrics")
+    if seeds is not None and (request.actors, request.speed) != (None, None):
+        fail("--seeds runs each seed in one process, as fast as it can: no --actors, no --speed")
 
 
 def _run(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] | None, bool]:

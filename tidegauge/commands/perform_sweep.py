@@ -1,0 +1,132 @@
+"""A sweep as commands perform it: what is there already stays, the rest is run, all is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tidegauge.commands.compile_rules import announce_compilation
+from tidegauge.commands.output import console, fail
+from tidegauge.commands.perform import INTERRUPTED
+from tidegauge.commands.run_batch import check_jobs, runs_progress
+from tidegauge.commands.sweep_report import show_sweep
+from tidegauge.commands.sweep_request import Planned, SweepRequest
+
+if TYPE_CHECKING:
+    from tidegauge.many_runs import Outcome
+    from tidegauge.simulation.scenario import Scenario
+    from tidegauge.sweep_content import SweptRun
+
+
+def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], bool]:
+    """Run all that is not there yet, tell what came of all, and write it down.
+
+    Returns:
+        What ``sweep.json`` says, and whether all runs were as expected.
+    """
+    from tidegauge.engine import EngineError
+    from tidegauge.run_folder import new_run_folder
+    from tidegauge.simulation.run_files import RunError
+    from tidegauge.simulation.trace_file import TraceError
+    from tidegauge.sweep_folder import SweepError, sweep_folder
+
+    check_jobs(request.jobs)
+    loaded, planned = request.plan()
+    out = request.out or new_run_folder(f"{loaded.name}-sweep")
+    try:
+        with sweep_folder(out):
+            runs = _run(request, loaded, planned, out)
+            content = _write(request, loaded, runs, out)
+    except (EngineError, RunError, SweepError, TraceError) as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename or out}: cannot be written to: {error.strerror}")
+    show_sweep(console(), request.axes, content, runs, out)
+    return content, all(run.outcome.is_as_expected for run in runs)
+
+
+def _run(
+    request: SweepRequest, loaded: Scenario, planned: Sequence[Planned], out: Path
+) -> list[SweptRun]:
+    """Run what is not there yet: what came of all, in their order."""
+    from tidegauge.many_runs import outcome_of
+    from tidegauge.sweep_content import SweptRun
+    from tidegauge.sweep_folder import finished_run
+
+    outcomes: dict[str, Outcome] = {}
+    for each in planned:
+        found = finished_run(out / each.name, each.request.load)
+        if found is not None:
+            outcomes[each.name] = outcome_of(found)
+    announce_compilation()
+    there = f", {len(outcomes)} of them are there already" if outcomes else ""
+    typer.echo(f"{loaded.name}: {len(planned)} runs into {out}{there}")
+    missing = [each for each in planned if each.name not in outcomes]
+    try:
+        _run_missing(request, missing, out, outcomes)
+    except KeyboardInterrupt:
+        typer.echo(
+            f"\nStopped: {len(outcomes)} of {len(planned)} runs have come to their end in {out}; "
+            "the same command with this --out goes on"
+        )
+        raise typer.Exit(INTERRUPTED) from None
+    return [SweptRun(each.setting, each.seed, each.name, outcomes[each.name]) for each in planned]
+
+
+def _run_missing(
+    request: SweepRequest, missing: Sequence[Planned], out: Path, outcomes: dict[str, Outcome]
+) -> None:
+    """Run these, and add what came of each as it ends."""
+    if not missing:
+        return
+    from tidegauge.many_runs import PlannedRun, run_all
+
+    runs = [
+        PlannedRun(each.request.file(), each.request.scenario_changes(), out / each.name)
+        for each in missing
+    ]
+    before = len(outcomes)
+    with (
+        closing(run_all(runs, request.jobs, request.request.address)) as running,
+        runs_progress(before + len(missing), before) as advance,
+    ):
+        for place, outcome in running:
+            outcomes[missing[place].name] = outcome
+            advance()
+
+
+def _write(
+    request: SweepRequest, loaded: Scenario, runs: Sequence[SweptRun], out: Path
+) -> dict[str, Any]:
+    """Write down what came of all; what is written."""
+    from tidegauge.run_folder import write_json_atomically
+    from tidegauge.sweep_content import FIGURES, content_of, worst_of
+    from tidegauge.sweep_folder import SWEEP
+
+    figures = request.figures or FIGURES
+    _check_figures(figures, runs)
+    worst = worst_of(runs, figures)
+    alone = request.request._replace(
+        changes=(*request.request.changes, *worst.changes), inline=True, address=None
+    )
+    over = {axis.path: axis.values for axis in request.axes}
+    command = alone.command(worst.seed, loaded.trace)
+    content = content_of(loaded.name, over, figures, runs, command)
+    write_json_atomically(out / SWEEP, content)
+    return content
+
+
+def _check_figures(figures: Sequence[str], runs: Sequence[SweptRun]) -> None:
+    """Fail if a figure is one of no run."""
+    from difflib import get_close_matches
+
+    known = {name for run in runs for name in run.outcome.figures}
+    for name in figures:
+        if known and name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "summary.json has their names"
+            fail(f"--figure {name}: no run has such a number; {hint}")
