@@ -1,4 +1,4 @@
-"""One Spark for all tests that need it, and a recorded run for them to look at."""
+"""One Spark for all tests that need it, and recorded runs for them to look at."""
 
 from __future__ import annotations
 
@@ -9,12 +9,20 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
+from fault_schedules import schedule
+from recorded_tables import RUNS, WILD_SEED
+from small_clusters import cluster_of, producers_of
 from tidegauge.replication.records import new_records
 from tidegauge.run_folder import RunFolder
+from tidegauge.shipped_scenarios import find_scenario
+from tidegauge.simulate import simulate
 from tidegauge.simulation.kernel import Row
 from tidegauge.simulation.run_files import TRACE
+from tidegauge.simulation.scenario import load_scenario
 from tidegauge.simulation.trace_file import FRAME_ROWS, TraceWriter
 from tidegauge.spark_analysis.session import FOR_QUICK_START, spark_session
+from tidegauge.spark_analysis.tables.run_rows import RunRows, rows_of_runs
+from twelve_brokers import twelve_brokers
 from written_rows import KINDS, WrittenRows
 
 #: So many rows are details of appends: three frames, the last one of them not full.
@@ -23,10 +31,16 @@ APPENDED = 2 * FRAME_ROWS + 7
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with Spark run in one process, so that Java is started once."""
+    """Tests with Spark run in one process, so that Java is started once.
+
+    All tables of three runs take minutes: what looks at them is left out unless asked for.
+    """
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
+        names = {*getattr(item, "fixturenames", ())}
+        if "spark" in names:
             item.add_marker(pytest.mark.xdist_group("spark"))
+        if "recorded" in names:
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="session")
@@ -67,3 +81,35 @@ def appended_rows(count: int) -> Any:
     rows["minor"] = np.arange(count) + 1
     rows["values"][:, 3] = np.random.default_rng(1).integers(0, 2**40, count)
     return rows
+
+
+@pytest.fixture(scope="session")
+def crashed(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A leader is killed, and its partition has another one soon."""
+    scenario = cluster_of(
+        {"zookeeper.session.timeout.ms": 4000},
+        duration="20s",
+        liveness=True,
+        workload={"producers": [producers_of(10, "2s", "18s", acks="all")]},
+        faults=[{"kind": "crash", "at": "5s", "for": "9s", "brokers": [1]}],
+    )
+    return simulate(scenario, tmp_path_factory.mktemp("runs") / "crashed")
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunFolder]:
+    """Three runs by their names: a crash, a rack without power, a wild schedule."""
+    folder = tmp_path_factory.mktemp("recorded")
+    scenarios = (load_scenario(find_scenario("quickstart")), twelve_brokers(), schedule(WILD_SEED))
+    return {
+        name: simulate(scenario, folder / name)
+        for name, scenario in zip(RUNS, scenarios, strict=True)
+    }
+
+
+@pytest.fixture(scope="session")
+def rows(spark: SparkSession, recorded: dict[str, RunFolder]) -> Iterator[RunRows]:
+    """The rows of all three: each table is made once for all of them."""
+    kept = rows_of_runs(spark, [run.path for run in recorded.values()])
+    yield kept
+    kept.release()

@@ -10,23 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
-from small_clusters import cluster_of, producers_of
 from tidegauge.command_line import app
 from tidegauge.run_folder import RunFolder
-from tidegauge.simulate import simulate
-
-
-@pytest.fixture(scope="module")
-def crashed(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """A leader is killed, and its partition has another one soon."""
-    scenario = cluster_of(
-        {"zookeeper.session.timeout.ms": 4000},
-        duration="20s",
-        liveness=True,
-        workload={"producers": [producers_of(10, "2s", "18s", acks="all")]},
-        faults=[{"kind": "crash", "at": "5s", "for": "9s", "brokers": [1]}],
-    )
-    return simulate(scenario, tmp_path_factory.mktemp("runs") / "crashed")
 
 
 def analyze(*arguments: str | Path) -> Result:
@@ -61,7 +46,45 @@ def test_only_what_is_asked_for_is_made(
     result = analyze(crashed.path, "--out", tmp_path, "--table", "faults")
     assert result.exit_code == 0, result.output
     made = {folder.name for folder in (tmp_path / "tables" / "run=crashed").iterdir()}
-    assert made == {"faults", "run_figures"}
+    assert made == {"faults", "run_figures", "made_of.json"}
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_question_is_answered_for_people_and_for_programs(
+    crashed: RunFolder, tmp_path: Path
+) -> None:
+    """Only the tables are made that it needs; the command that asks again ends the answer."""
+    asked = (crashed.path, "--out", tmp_path, "--question", "unavailability")
+    result = analyze(*asked)
+    assert result.exit_code == 0, result.output
+    assert "Which topics were offline" in result.stdout
+    assert f"Again: tidegauge analyze {crashed.path} --question unavailability" in result.stdout
+    made = {folder.name for folder in (tmp_path / "tables" / "run=crashed").iterdir()}
+    assert made == {"unavailable", "made_of.json"}
+
+    (answer,) = json.loads(analyze(*asked, "--json").stdout)
+    assert answer["question"] == "unavailability"
+    units = {column["name"]: column["unit"] for column in answer["columns"]}
+    assert units["longest_us"] == "us"
+    offline = [row for row in answer["rows"] if row["condition"] == "offline"]
+    assert crashed.summary is not None
+    total = sum(row["total_seconds"] for row in offline)
+    assert total == pytest.approx(crashed.summary["partition_seconds_offline"])
+    assert units.keys() == offline[0].keys()
+
+
+@pytest.mark.usefixtures("spark")
+def test_runs_that_cannot_answer_a_question_are_told_so(crashed: RunFolder, tmp_path: Path) -> None:
+    result = analyze(crashed.path, "--out", tmp_path, "--question", "first-divergence")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "first-divergence compares two runs, not 1" in result.stderr
+
+
+def test_all_questions_are_listed_without_a_run() -> None:
+    result = analyze("--questions")
+    assert result.exit_code == 0
+    assert "failover-budget" in result.stdout
+    assert len(result.stdout.splitlines()) >= 10
 
 
 @pytest.mark.parametrize(
@@ -70,6 +93,7 @@ def test_only_what_is_asked_for_is_made(
         (("nowhere",), "nowhere: there is no such folder"),
         (("nowhere/*",), "nowhere/*: matches no folder of a run"),
         (("nowhere", "--table", "electoins"), "no such table; did you mean elections?"),
+        (("nowhere", "--question", "isr-flaping"), "no such question; did you mean isr-flapping?"),
     ],
 )
 def test_what_cannot_be_analysed_is_said_in_one_line_and_without_spark(

@@ -1,18 +1,23 @@
-"""``tidegauge analyze``: result tables of recorded runs, made by Spark."""
+"""``tidegauge analyze``: result tables of recorded runs, and answers from them, made by Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tidegauge.commands.answers_view import MOST_ROWS, Answer, print_answer, print_questions
 from tidegauge.commands.output import console, fail, print_json, report
+from tidegauge.commands.run_batch import number_text
 from tidegauge.simulation.scenario_errors import did_you_mean
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from tidegauge.spark_analysis.questions.question import Question
+    from tidegauge.spark_analysis.run_tables import RunTables
 
 #: Of the table of figures, those that fit on a line beside the name of a run.
 _FIGURES = {
@@ -28,6 +33,15 @@ _FIGURES = {
 _OF_SEVERAL = Path("analysis")
 
 
+def _list_questions(wanted: bool) -> None:
+    if not wanted:
+        return
+    from tidegauge.spark_analysis.questions.all_questions import QUESTIONS
+
+    print_questions(console(), QUESTIONS)
+    raise typer.Exit
+
+
 def analyze_runs(
     runs: Annotated[
         list[str], typer.Argument(metavar="RUN...", help="Folders of runs, or 'runs/*'.")
@@ -38,7 +52,8 @@ def analyze_runs(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Where tables/ comes. Default: the folder of the run; analysis/ for several runs.",
+            help="Where tables/ and report.html come. Default: the folder of the run; analysis/ "
+            "for several runs.",
         ),
     ] = None,
     tables: Annotated[
@@ -47,15 +62,31 @@ def analyze_runs(
             "--table", metavar="NAME", help="Only this table; repeat it. Default: all of them."
         ),
     ] = None,
+    questions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--question",
+            metavar="NAME",
+            help="Answer this question, from the tables that it needs; repeat it.",
+        ),
+    ] = None,
+    list_questions: Annotated[  # noqa: ARG001 - its callback is what it does
+        bool,
+        typer.Option(
+            "--questions", help="List all questions.", callback=_list_questions, is_eager=True
+        ),
+    ] = False,
     cores: Annotated[
         int | None, typer.Option("--cores", min=1, help="Default: all of this machine.")
     ] = None,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="Print the figures; all else goes to standard error."),
+        typer.Option(
+            "--json", help="Print the figures, or the answers; all else goes to standard error."
+        ),
     ] = False,
 ) -> None:
-    """Make result tables of recorded runs with Spark, and tell their figures.
+    """Make result tables and a report of recorded runs with Spark, and tell their figures.
 
     Tables are Parquet, a folder for each run: intervals of ISRs, leaders and of what was offline or
     under min ISR, elections with where the time went, notifications, truncations, acknowledged and
@@ -70,31 +101,71 @@ def analyze_runs(
       tidegauge analyze runs/first
       tidegauge analyze 'runs/*' --out analysis
       tidegauge analyze runs/first --table elections --table lost
+      tidegauge analyze --questions
+      tidegauge analyze runs/first --question failover-budget
+      tidegauge analyze 'runs/sweep/*' --question sweep --json
+      tidegauge analyze runs/first runs/second --question first-divergence
     """
     from tidegauge.simulation.run_files import RunError
-    from tidegauge.spark_analysis.analysis import analyze
     from tidegauge.spark_analysis.java import JavaError
+    from tidegauge.spark_analysis.questions.all_questions import QUESTIONS
+    from tidegauge.spark_analysis.report.report import write_report
     from tidegauge.spark_analysis.run_paths import runs_at
+    from tidegauge.spark_analysis.run_tables import tables_of
     from tidegauge.spark_analysis.tables.all_tables import TABLES
 
-    names = tables or list(TABLES)
-    for name in names:
-        if name not in TABLES:
-            fail(f"--table {name}: no such table; {did_you_mean(name, list(TABLES))}")
+    asked, named = questions or [], tables or []
+    _check_names("--table", "table", named, TABLES)
+    _check_names("--question", "question", asked, QUESTIONS)
     try:
         found = runs_at(runs)
-        folder = (out or (found[0].folder if len(found) == 1 else _OF_SEVERAL)) / "tables"
+        folder = (
+            out or (_from_here(found[0].folder) if len(found) == 1 else _OF_SEVERAL)
+        ) / "tables"
         with report(as_json=as_json):
-            what = f"Spark makes {len(names)} tables, runs: {len(found)}"
-            with console().status(what):
-                figures = analyze(runs, folder, names, cores)
-            _show(console(), figures, folder)
+            what = f"Spark reads the traces of {len(found)} runs"
+            with console().status(what) as status, tables_of(found, folder, cores) as made:
+
+                def begins(name: str) -> None:
+                    status.update(f"{what}: {name}")
+
+                answers = [_answered(QUESTIONS[name], made, begins) for name in asked]
+                figures = [] if asked and not named else _figures(named or TABLES, made, begins)
+                written = None if asked or named else write_report(made, folder.parent, begins)
+            for answer in answers:
+                print_answer(console(), answer, runs)
+            if figures:
+                _show(console(), figures, folder)
+            if written is not None:
+                console().print(f"Report: {written}", soft_wrap=True)
     except (RunError, JavaError, ValueError) as error:
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename}: cannot be written to: {error.strerror}")
     if as_json:
-        print_json(figures)
+        print_json([each.as_json() for each in answers] if answers else figures)
+
+
+def _check_names(option: str, what: str, names: Iterable[str], known: Iterable[str]) -> None:
+    for name in names:
+        if name not in known:
+            fail(f"{option} {name}: no such {what}; {did_you_mean(name, list(known))}")
+
+
+def _answered(question: Question, made: RunTables, begins: Callable[[str], None]) -> Answer:
+    """The answer to a question, and the tables that it needs."""
+    begins(question.name)
+    return Answer(question, question.of(made).toArrow().to_pylist())
+
+
+def _figures(
+    names: Iterable[str], made: RunTables, begins: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """These tables, and the figures of all runs."""
+    from tidegauge.spark_analysis.tables.run_figures import RUN_FIGURES
+
+    made.make(dict.fromkeys([RUN_FIGURES.name, *names]), begins)
+    return [row.asDict() for row in made[RUN_FIGURES.name].orderBy("run").collect()]
 
 
 def _show(out: Console, figures: Sequence[Mapping[str, Any]], folder: Path) -> None:
@@ -104,7 +175,15 @@ def _show(out: Console, figures: Sequence[Mapping[str, Any]], folder: Path) -> N
     table.add_column("run", overflow="fold")
     for title in _FIGURES.values():
         table.add_column(title, justify="right")
-    for row in figures:
-        table.add_row(str(row["run"]), *(f"{row[name]:,}" for name in _FIGURES))
+    for row in figures[:MOST_ROWS]:
+        table.add_row(str(row["run"]), *(number_text(row[name]) for name in _FIGURES))
     out.print(table)
-    out.print(f"Tables: {folder}")
+    if len(figures) > MOST_ROWS:
+        out.print(f"... {len(figures) - MOST_ROWS:,} more (--json has all)")
+    out.print(f"Tables: {folder}", soft_wrap=True)
+
+
+def _from_here(folder: Path) -> Path:
+    """A folder as one would type it here."""
+    here = Path.cwd()
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder

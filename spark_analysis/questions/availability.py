@@ -1,0 +1,54 @@
+"""What was refused, what was offline and what is lost: a line for each run.
+
+A partition accepts writes of ``acks=all`` while somebody leads it in truth and its ISR is not below
+min.insync.replicas. Percentages are of all the time that all partitions existed.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from tidegauge.spark_analysis.questions.question import Question
+from tidegauge.spark_analysis.run_tables import RunTables
+from tidegauge.spark_analysis.tables.result_table import RUN, Column
+
+_LASTED_S = "(end_us - begin_us) / 1e6"
+
+
+def _availability(tables: RunTables) -> DataFrame:
+    states = tables["partition_states"].groupBy("run")
+    existed = states.agg(
+        f.sum(f.expr(_LASTED_S)).alias("partition_seconds"),
+        f.sum(f.expr(f"if(not accepting or under_min_isr, {_LASTED_S}, 0)")).alias("refused"),
+    )
+    joined = tables["run_figures"].join(existed, "run", "left")
+    share = "100 * (1 - {} / partition_seconds)"
+    return joined.withColumns(
+        {
+            "writable_percent": f.expr(share.format("refused")),
+            "online_percent": f.expr(share.format("partition_seconds_offline")),
+            "lost_per_million": f.expr(
+                "1e6 * records_acknowledged_lost / nullif(records_acknowledged, 0)"
+            ),
+        }
+    ).orderBy(f.desc("records_acknowledged_lost"), f.desc("refused"), "run")
+
+
+AVAILABILITY = Question(
+    "availability",
+    "How much was unavailable, and is anything lost that was acknowledged?",
+    (
+        RUN,
+        Column("writable_percent", "double", "%", "of partition-seconds: acks=all was accepted"),
+        Column("online_percent", "double", "%", "... a leader with a session was named"),
+        Column("partition_seconds_offline", "double", "s", "no leader, or one without a session"),
+        Column("partition_seconds_not_accepting", "double", "s", "nobody led in truth"),
+        Column("partition_seconds_under_min_isr", "double", "s", "below min.insync.replicas"),
+        Column("records_acknowledged", "bigint", "records", "as producers were told"),
+        Column("records_acknowledged_lost", "bigint", "records", "... and not there in the end"),
+        Column("lost_per_million", "double", "", "... of a million that were acknowledged"),
+        Column("records_acknowledged_unavailable", "bigint", "records", "... nobody leads then"),
+    ),
+    _availability,
+)

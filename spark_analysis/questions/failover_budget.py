@@ -1,0 +1,67 @@
+"""Where the time went until somebody led again: every second of a failover, accounted for.
+
+A failover is all that the controller elects in the course of one event. Its partitions wait for
+each other, so the one that waited longest tells its length; the parts are those of that partition,
+and sum to its total. A part that the run cannot tell is null: without ``trace: all`` nobody knows
+the first use, and a leader that was replaced before it took over has no takeover.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from tidegauge.spark_analysis.questions.question import Question
+from tidegauge.spark_analysis.run_tables import RunTables
+from tidegauge.spark_analysis.tables.elections import PARTS
+from tidegauge.spark_analysis.tables.result_table import RUN, Column
+
+_EVENT = ("run", "process", "taken_us")
+_OF_SLOWEST = ("topic_partition", "begin_us", *PARTS, "total_us", "fault_name", "trigger_kind")
+
+
+def _failover_budget(tables: RunTables) -> DataFrame:
+    # With epoch 0 a new partition gets its first leader: nobody has failed.
+    elected = tables["elections"].where("is_new and leader_epoch > 0")
+    slowest = f.max_by(
+        f.struct(*_OF_SLOWEST), f.struct(f.expr("led_us is not null"), "total_us", "partition")
+    )
+    failovers = elected.groupBy(*_EVENT).agg(
+        f.count("*").alias("partitions"),
+        f.count_if(f.expr("leader is null")).alias("without_leader"),
+        f.expr("percentile_disc(0.5) within group (order by total_us)").alias("p50_us"),
+        slowest.alias("slowest"),
+    )
+    events = (
+        tables["controller_events"]
+        .withColumnRenamed("time_us", "taken_us")
+        .groupBy(*_EVENT)
+        .agg(f.max_by("event", "sequence").alias("event"))
+    )
+    joined = failovers.join(events, list(_EVENT), "left")
+    return joined.select("*", "slowest.*").orderBy("run", f.desc("total_us"), "taken_us")
+
+
+FAILOVER_BUDGET = Question(
+    "failover-budget",
+    "How long did each failover take until somebody led again, and what took so long?",
+    (
+        RUN,
+        Column("begin_us", "bigint", "us", "the fault began; without one: the controller was told"),
+        Column("fault_name", "string", "", "the fault that led to it; null: none"),
+        Column("event", "string", "", "what the controller did; null: it had just become that"),
+        Column("partitions", "bigint", "partitions", "for which it chose another leader"),
+        Column("without_leader", "bigint", "partitions", "... of which nobody could lead"),
+        Column("total_us", "bigint", "us", "of the slowest partition: the parts behind it summed"),
+        Column("detection_us", "bigint", "us", "from the fault until the controller was told"),
+        Column("notice_us", "bigint", "us", "... until its event was in the queue"),
+        Column("queue_us", "bigint", "us", "... until it was taken: what went before it"),
+        Column("election_us", "bigint", "us", "... until the new leader was written"),
+        Column("takeover_us", "bigint", "us", "... until it took over; null: it never did"),
+        Column("first_use_us", "bigint", "us", "... until it was used; null: not recorded"),
+        Column("p50_us", "bigint", "us", "total of half of the partitions"),
+        Column("topic_partition", "string", "", "the slowest partition"),
+        Column("trigger_kind", "string", "", "kind of the row that told the controller"),
+    ),
+    _failover_budget,
+)

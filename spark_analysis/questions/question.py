@@ -1,0 +1,38 @@
+"""What a question is: its name, what it asks, and how it is answered from result tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from tidegauge.spark_analysis.run_tables import RunTables
+from tidegauge.spark_analysis.tables.result_table import Column
+
+
+class Question(NamedTuple):
+    """A question that is answered by a table, what matters most in its first rows."""
+
+    #: As people type it: ``isr-flapping``.
+    name: str
+    #: In an operator's words, ending with a question mark.
+    asks: str
+    columns: tuple[Column, ...]
+    #: Gives rows in the order in which people read them; may raise ``QuestionError``.
+    answer: Callable[[RunTables], DataFrame]
+
+    def of(self, tables: RunTables) -> DataFrame:
+        """The answer for some runs, with exactly the columns that are documented, in their order.
+
+        Raises:
+            QuestionError: these runs cannot answer it.
+            KeyError, RunError, ScenarioError, OSError: as :meth:`RunTables.make`.
+        """
+        answer = self.answer(tables)
+        return answer.select(*(f.col(name).cast(kind) for name, kind, *_ in self.columns))
+
+
+class QuestionError(ValueError):
+    """These runs cannot answer the question; the message is one line that says why."""
