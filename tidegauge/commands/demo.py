@@ -1,4 +1,4 @@
-"""``tidegauge demo``: what Tidegauge is for, in ten commands that anybody can type."""
+"""``tidegauge demo``: what Tidegauge is for, in commands that anybody can type."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def demo(
         typer.Option("--out", metavar="DIR", help="Folder for the runs. Default: runs/demo."),
     ] = None,
 ) -> None:
-    """See it work: a crash on Ray, then a real cluster that loses a rack; takes a minute or two.
+    """See it work: a crash on Ray, then a real cluster that loses a rack; takes two minutes.
 
     Each step is a command that is shown, and run as if it had been typed.
 
@@ -56,7 +56,9 @@ def demo(
     screen.rule(style="dim")
     screen.print("Written:", style="bold")
     for path in sorted(folder.iterdir()):
-        holds = " (manifest.json, summary.json, trace/)" if path.is_dir() else ""
+        holds = (
+            f" ({', '.join(sorted(each.name for each in path.iterdir()))})" if path.is_dir() else ""
+        )
         screen.print(f"  {path}{holds}", soft_wrap=True)
 
 
@@ -100,6 +102,10 @@ def _scenes(folder: Path) -> Iterator[Scene]:
     yield Scene(
         "The cluster in the middle of it, as kafka-topics.sh would print it:",
         ("describe", rack, "--at", "150s", "--topic", "payments", "--under-replicated-partitions"),
+    )
+    yield Scene(
+        "3. Spark makes tables of that run, and of them a report to be opened in a browser:",
+        ("analyze", rack),
     )
 
 

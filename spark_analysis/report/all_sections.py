@@ -1,0 +1,20 @@
+"""What a report about a run consists of, top to bottom."""
+
+from __future__ import annotations
+
+from tidegauge.spark_analysis.report import (
+    again,
+    fidelity,
+    headline,
+    notifications,
+    partition_story,
+    timeline,
+)
+from tidegauge.spark_analysis.report.part import Part
+
+#: Before the answers to questions,
+FIRST = tuple(
+    Part(each.asks, each.tells) for each in (headline, timeline, partition_story, notifications)
+)
+#: and after them.
+LAST = tuple(Part(each.asks, each.tells) for each in (fidelity, again))

@@ -1,0 +1,106 @@
+"""How all charts look: fonts, axes, colours; plotly draws them from what is said here.
+
+Colours are those of the style sheet (``page.css``), after Okabe and Ito: people who do not see all
+colours can tell them apart, too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: Colours for what is drawn side by side, in this order.
+COLOURS = tuple(
+    f"var(--{name})" for name in ("blue", "orange", "green", "purple", "sky", "red", "yellow")
+)
+BAD = "var(--red)"
+WORSE = "var(--purple)"
+WARNING = "var(--orange)"
+GOOD = "var(--blue)"
+QUIET = "var(--muted)"
+BAND = "var(--band)"
+
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
+
+
+_HOUR_US = 3_600_000_000
+_DAY_US = 24 * _HOUR_US
+
+# Plotly takes a number of four digits for a year, even where it takes others for milliseconds: so
+# no moment is as near to its beginning of time as that. The first of a month is day 1 of a run.
+_BEGIN_MS = 31 * 86_400_000
+
+
+def moment_ms(time_us: float) -> float:
+    """A moment of virtual time, as an axis of time takes it."""
+    return _BEGIN_MS + length_ms(time_us)
+
+
+def length_ms(lasted_us: float) -> float:
+    """How long something lasted, as bars along an axis of time take it."""
+    return round(lasted_us / 1000, 3)
+
+
+def layout(height: int, **more: Any) -> dict[str, Any]:
+    """What all charts have in common.
+
+    Args:
+        height: in pixels.
+        more: what is said of this one.
+    """
+    return {
+        "height": height,
+        "font": {"family": _FONT, "size": 13, "color": "var(--ink)"},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "margin": {"l": 64, "r": 16, "t": 36, "b": 40},
+        "hoverlabel": {
+            "bgcolor": "var(--paper)",
+            "bordercolor": "var(--muted)",
+            "font": {"color": "var(--ink)"},
+        },
+        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
+        **more,
+    }
+
+
+def axis(title: str = "", **more: Any) -> dict[str, Any]:
+    """An axis of numbers or names."""
+    return {
+        "title": {"text": title, "font": {"size": 12}},
+        "gridcolor": "var(--grid)",
+        "linecolor": "var(--grid)",
+        "zerolinecolor": "var(--grid)",
+        "automargin": True,
+        **more,
+    }
+
+
+def time_axis(begin_us: int, end_us: int, **more: Any) -> dict[str, Any]:
+    """An axis of virtual time, as a clock shows it: finer where one looks closer."""
+    clock = "%-M:%S" if end_us < _HOUR_US else "%-H:%M:%S"
+    if end_us > _DAY_US:
+        clock = f"day %-d, {clock}"
+    return axis(
+        type="date",
+        range=[moment_ms(begin_us), moment_ms(end_us)],
+        tickformat=clock,
+        tickformatstops=[{"dtickrange": [None, 999], "value": f"{clock}.%L"}],
+        hoverformat=f"{clock}.%L",
+        **more,
+    )
+
+
+def fault_band(fault: dict[str, Any]) -> dict[str, Any]:
+    """When a fault was on, behind all that is drawn over time; of a row of the table of faults."""
+    return {
+        "type": "rect",
+        "xref": "x",
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "layer": "below",
+        "x0": moment_ms(fault["begin_us"]),
+        "x1": moment_ms(fault["end_us"]),
+        "fillcolor": BAND,
+        "line": {"width": 0},
+    }

@@ -1,0 +1,88 @@
+"""Numbers as people read them: with their units, and not more digits than they mean."""
+
+from __future__ import annotations
+
+#: Units of durations that columns have, in microseconds.
+_DURATIONS = {"us": 1, "ms": 1000}
+#: Columns that say when something was, and not how long it took.
+_MOMENTS = frozenset(
+    {"time_us", "begin_us", "end_us", "from_us", "to_us", "first_us", "fault_us", "began_us"}
+)
+# Where rounding would make a thousand of the smaller unit.
+_ROUNDS_TO_A_MILLISECOND_US = 999.5
+_ROUNDS_TO_A_SECOND_US = 999_500
+#: From here on seconds alone are hard to grasp.
+_FEW_MINUTES = 2
+
+
+def clock_text(time_us: float) -> str:
+    """A moment of virtual time, as a clock shows it: ``1:02.500``, or ``1:01:02.500``."""
+    seconds, millis = divmod(round(time_us / 1000), 1000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    head = f"{hours}:{minutes:02}" if hours else f"{minutes}"
+    return f"{head}:{seconds:02}.{millis:03}"
+
+
+def duration_text(lasted_us: float) -> str:
+    """How long something lasted, in the unit that it is grasped best in: ``16.4 s``."""
+    if lasted_us < _ROUNDS_TO_A_MILLISECOND_US:
+        return f"{lasted_us:,.0f} us"
+    if lasted_us < _ROUNDS_TO_A_SECOND_US:
+        return f"{lasted_us / 1000:,.3g} ms"
+    minutes, seconds = divmod(round(lasted_us / 1e6), 60)
+    if minutes < _FEW_MINUTES:
+        return f"{lasted_us / 1e6:,.1f} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+
+
+def number_text(number: float) -> str:
+    """A number with commas; a fraction with one decimal, or three digits if it is small."""
+    if isinstance(number, int) or number == 0:
+        return f"{number:,.0f}"
+    return f"{number:,.1f}" if abs(number) >= 1 else f"{number:.3g}"
+
+
+def value_text(value: object, unit: str, name: str = "") -> str:
+    """A value of a table's column, by the column's unit and name; nothing for null."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ",".join(value_text(each, unit) for each in value)
+    if isinstance(value, int | float):
+        return _number_with_unit(value, unit, name)
+    return str(value)
+
+
+def _number_with_unit(value: float, unit: str, name: str) -> str:
+    if unit == "broker id":
+        return str(value)
+    if unit in _DURATIONS:
+        in_us = value * _DURATIONS[unit]
+        return clock_text(in_us) if is_moment(name) else duration_text(in_us)
+    if unit == "%":
+        return f"{value:.4g} %"
+    return number_text(value)
+
+
+def is_moment(name: str) -> bool:
+    """Whether a column of this name says when something was, and not how long it took."""
+    return name in _MOMENTS or name.endswith("_began_us")
+
+
+def counted(number: int, noun: str) -> str:
+    """How many of something: ``1 broker``, ``20,000 partitions``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def nice_step_us(at_least_us: float) -> int:
+    """The next duration of 1, 2 or 5 times a power of ten, in microseconds."""
+    power = 1
+    while True:
+        for digit in (1, 2, 5):
+            if digit * power >= at_least_us:
+                return digit * power
+        power *= 10
