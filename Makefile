@@ -78,7 +78,7 @@ typed-house: .venv/created
 	@mkdir -p .venv/house/tidegauge
 	@ln -s $(addprefix ../../../,$(wildcard tidegauge/*) $(filter-out tidegauge,$(ROOMS))) \
 		.venv/house/tidegauge/
-	@ln -sfn ../../tests ../../bench .venv/house/
+	@ln -sfn ../../tests ../../bench ../../deploy .venv/house/
 
 # The steps of the set-up, each with a file that says when it was done.
 

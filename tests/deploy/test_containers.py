@@ -87,7 +87,7 @@ def test_the_image_is_set_up_from_the_lock_and_runs_as_nobody_special() -> None:
     lines = (DEPLOY / "Dockerfile").read_text().splitlines()
     stages = [line.split()[-1] for line in lines if line.startswith("FROM ")]
     # Whoever names no stage gets the last one.
-    assert stages == ["tidegauge-base", "kuberay", "tidegauge"]
+    assert stages == ["tidegauge-base", "kuberay", "spark", "tidegauge"]
     assert "COPY Makefile pyproject.toml requirements.lock ./" in lines
     assert "RUN make .venv/dependencies" in lines
     assert [line for line in lines if line.startswith("USER ")][-1] == "USER 10001"

@@ -1,0 +1,96 @@
+"""What it takes to analyse runs on a cluster of Spark, beside what it takes on one machine.
+
+Executors are given the part of Tidegauge that reads traces, packed, by the driver itself: so they
+always have the driver's release of it, and none has to be installed there. Their Python needs no
+more than what that part imports: ``msgpack``, ``numpy``, ``pyarrow``, ``pydantic``, ``zstandard``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from socket import gethostname
+from tempfile import NamedTemporaryFile
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from pyspark import SparkFiles
+from pyspark.sql import SparkSession
+
+from tidegauge.simulation.run_files import MANIFEST, RunError
+
+#: The rooms that reading takes.
+_ROOMS = ("tidegauge.replication", "tidegauge.simulation", "tidegauge.spark_analysis")
+_PACKED = "tidegauge.zip"
+
+
+def is_cluster(spark: SparkSession) -> bool:
+    """Whether executors are other processes, maybe on other machines."""
+    return re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master or "local") is None
+
+
+def send_project(spark: SparkSession) -> None:
+    """Give executors what reads traces, unless they have been given it."""
+    context = spark.sparkContext
+    if any(Path(file).name == _PACKED for file in context.listFiles):
+        return
+    # Executors that are started later fetch it, too, so it stays as long as the session does.
+    packed = Path(SparkFiles.getRootDirectory(), "packed", _PACKED)
+    packed.parent.mkdir()
+    pack_project(packed)
+    context.addPyFile(str(packed))
+
+
+def pack_project(file: Path) -> None:
+    """Write what reads traces to a file that Python can import from.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    with ZipFile(file, "w", ZIP_DEFLATED) as packed:
+        # The front door's own asks what release is installed, and here none is.
+        packed.writestr("tidegauge/__init__.py", "")
+        for room in _ROOMS:
+            found = find_spec(room)
+            assert found is not None
+            assert found.origin is not None
+            folder = Path(found.origin).parent
+            for source in sorted(folder.rglob("*.py")):
+                packed.write(source, Path(*room.split("."), source.relative_to(folder)))
+
+
+def check_disk(spark: SparkSession, tables: Path, runs: Sequence[Path]) -> None:
+    """Accept folders that executors see as the driver does; that of the tables is made.
+
+    If they did not see it, each would write its part of a table to a disk of its own, and the
+    driver would find nothing, which looks like a table without rows.
+
+    Args:
+        spark: the session.
+        tables: where tables come.
+        runs: the folders of the runs.
+
+    Raises:
+        RunError: an executor does not see one of them; the message is one line.
+        OSError: there cannot be such a folder for tables.
+    """
+    tables.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile(prefix=".seen-", dir=tables) as mark:
+        files = [str(Path(mark.name).absolute()), *(str(run.absolute() / MANIFEST) for run in runs)]
+        context = spark.sparkContext
+        tasks = context.parallelize(range(context.defaultParallelism), context.defaultParallelism)
+        unseen = tasks.mapPartitions(lambda _: _unseen(files)).collect()
+    for host, file in unseen[:1]:
+        raise RunError(
+            f"{Path(file).parent}: the executor on {host} does not see it; runs and tables have to"
+            " be on a disk that the driver and all executors share"
+        )
+
+
+def _unseen(files: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The name of this machine, and the first file that is not on it; nothing if all are."""
+    for file in files:
+        if not Path(file).exists():
+            yield gethostname(), file
+            return

@@ -1,0 +1,216 @@
+"""Analyses on a cluster of Spark: a master, a worker and an executor of their own processes.
+
+The executor's Python has no Tidegauge, nor Numba or Ray: what it runs is what the driver sent it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it comes without types
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from small_clusters import cluster_of, producers_of
+from tidegauge.command_line import app
+from tidegauge.run_folder import RunFolder
+from tidegauge.simulate import simulate
+from tidegauge.simulation.run_files import RunError
+from tidegauge.spark_analysis.cluster import check_disk, is_cluster, pack_project
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy" / "spark"
+SPARK_HOME = Path(pyspark.__file__).parent
+LIBRARIES = Path(pyspark.__file__).parents[1]
+
+#: What README.md says that the Python of executors needs, and what these need themselves.
+EXECUTORS_NEED = (
+    *("msgpack", "numpy", "pyarrow", "pydantic", "zstandard"),
+    *("annotated_types", "typing_extensions", "typing_inspection"),
+)
+
+#: Tables of a cluster that are held against those of one machine: of windows, causes, manifests.
+COMPARED = ("elections", "isr_intervals", "acknowledged", "faults")
+
+
+@pytest.fixture(scope="module")
+def executor_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python that has what README.md asks for, and nothing else."""
+    home = tmp_path_factory.mktemp("executor")
+    venv.create(home, symlinks=True)
+    (libraries,) = home.glob("lib/python3*/site-packages")
+    for name in EXECUTORS_NEED:
+        for found in LIBRARIES.glob(f"{name}*"):
+            (libraries / found.name).symlink_to(found)
+    return home / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def crashed(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A leader is killed and its partition has another one soon; the first one comes back."""
+    scenario = cluster_of(
+        {"zookeeper.session.timeout.ms": 4000},
+        duration="20s",
+        liveness=True,
+        workload={"producers": [producers_of(10, "2s", "18s", acks="1")]},
+        faults=[{"kind": "crash", "at": "5s", "for": "9s", "brokers": [1]}],
+    )
+    return simulate(scenario, tmp_path_factory.mktemp("runs") / "crashed")
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment, without what would show executors the way to the checkout."""
+    return {**{n: v for n, v in os.environ.items() if n != "PYTHONPATH"}, **more}
+
+
+@contextmanager
+def daemon(log: Path, role: str, *arguments: str) -> Iterator[None]:
+    """A master or a worker, with all that it starts, while the context lasts."""
+    spark_class = SPARK_HOME / "bin" / "spark-class"
+    here = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
+    with (
+        log.open("w") as written,
+        subprocess.Popen(
+            [spark_class, f"org.apache.spark.deploy.{role}", *here, *arguments],
+            stderr=written,
+            stdout=written,
+            start_new_session=True,
+            env=environment(SPARK_DAEMON_MEMORY="256m", SPARK_LOCAL_IP="127.0.0.1"),
+        ) as process,
+    ):
+        try:
+            yield
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def said(log: Path, pattern: str) -> str:
+    """What a daemon has said, as soon as it has."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if found := re.search(pattern, log.read_text()):
+            return found[0]
+        time.sleep(0.1)
+    raise AssertionError(f"not said within a minute: {pattern}\n{log.read_text()}")
+
+
+@contextmanager
+def standalone_cluster(folder: Path) -> Iterator[str]:
+    """Spark's own cluster manager with one worker, and its address."""
+    master, worker = folder / "master.log", folder / "worker.log"
+    with daemon(master, "master.Master"):
+        address = said(master, r"spark://127\.0\.0\.1:\d+")
+        room = ["--cores", "2", "--memory", "2g", "--work-dir", f"{folder}/work"]
+        with daemon(worker, "worker.Worker", *room, address):
+            said(worker, "Successfully registered with master")
+            yield address
+
+
+def submit(address: str, python: Path, folder: Path, *arguments: str) -> None:
+    """``tidegauge analyze`` on a cluster, as README.md has it."""
+    settings = ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=4"]
+    submit = [f"{SPARK_HOME}/bin/spark-submit", "--properties-file", f"{DEPLOY}/analysis.conf"]
+    told = subprocess.run(
+        [*submit, "--master", address, *settings, f"{DEPLOY}/analyze.py", *arguments],
+        env=environment(
+            PYSPARK_DRIVER_PYTHON=sys.executable,
+            PYSPARK_PYTHON=str(python),
+            SPARK_LOCAL_IP="127.0.0.1",
+        ),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=400,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+@pytest.mark.long
+def test_a_cluster_makes_the_same_tables_as_one_machine(
+    spark: SparkSession, crashed: RunFolder, executor_python: Path, tmp_path: Path
+) -> None:
+    """By spark-submit, on a standalone master with one worker."""
+    analyze = [str(crashed.path), *(f"--table={name}" for name in COMPARED)]
+    with standalone_cluster(tmp_path) as address:
+        submit(address, executor_python, tmp_path, *analyze, "--out", f"{tmp_path}/cluster")
+    # An executor was started by the worker, not by the driver.
+    assert list(tmp_path.glob("work/app-*/0/stderr"))
+    assert crashed.summary is not None
+    (file,) = tmp_path.glob("cluster/tables/run=crashed/run_figures/*.parquet")
+    (figures,) = pq.read_table(file).to_pylist()
+    for name in figures:
+        assert figures[name] == crashed.summary[name], name
+    assert figures["leader_elections"] > 0
+
+    assert not is_cluster(spark)
+    result = CliRunner().invoke(app, ["analyze", *analyze, "--out", f"{tmp_path}/here"])
+    assert result.exit_code == 0, result.output
+    rows = {name: differences(tmp_path, name) for name in COMPARED}
+    assert {name: different for name, (_, different) in rows.items() if different} == {}
+    assert all(count > 0 for count, _ in rows.values())
+
+
+def differences(folder: Path, table: str) -> tuple[int, int]:
+    """How many rows the cluster's table has, and how many are only there or only here."""
+    there, here = (
+        f"(from '{folder / place}/tables/run=crashed/{table}/*.parquet')"
+        for place in ("cluster", "here")
+    )
+    asked = duckdb.connect().execute(
+        f"select (select count(*) from {there}),"  # noqa: S608 - paths of this test
+        f" (select count(*) from (({there} except all {here}) union all"
+        f" ({here} except all {there})))"
+    )
+    ((count, different),) = asked.fetchall()
+    return count, different
+
+
+def test_what_executors_are_sent_is_all_that_they_need(
+    executor_python: Path, tmp_path: Path
+) -> None:
+    """Besides it, they have the Python part of their own Spark."""
+    packed = tmp_path / "tidegauge.zip"
+    pack_project(packed)
+    path = [packed, *(SPARK_HOME / "python" / "lib").glob("*.zip")]
+    program = """
+import sys
+import tidegauge.spark_analysis.cause_source
+import tidegauge.spark_analysis.trace_source
+import tidegauge.simulation.durations
+print(sys.modules["tidegauge.simulation.trace_file"].__file__)
+print({"numba", "ray", "prometheus_client"} & sys.modules.keys())
+"""
+    told = subprocess.run(
+        [executor_python, "-c", program],
+        env=environment(PYTHONPATH=os.pathsep.join(map(str, path))),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stderr
+    file, heavy = told.stdout.splitlines()
+    assert file == f"{packed}/tidegauge/simulation/trace_file.py"
+    assert heavy == "set()"
+
+
+@pytest.mark.long
+def test_a_disk_that_executors_do_not_see_is_named(spark: SparkSession, story: RunFolder) -> None:
+    tables = story.path / "tables"
+    check_disk(spark, tables, [story.path])
+    assert list(tables.iterdir()) == []
+    with pytest.raises(RunError, match=r"^/elsewhere/first: the executor on \S+ does not see it;"):
+        check_disk(spark, tables, [story.path, Path("/elsewhere/first")])
