@@ -3,17 +3,22 @@
 =======================  =========================================================================
 ``session.py``           a Spark session that runs by itself, or the one that is there
 ``java.py``              which Java it runs on
+``cluster.py``           what executors of a cluster are sent, and have to see
 ``events.py``            the facade: ``events`` and ``runs`` as DataFrames
 ``trace_source.py``      the data source ``tidegauge`` behind it, for Spark's own ``read``
-``requests.py``          what is asked of it: which rows of which runs, which columns
+``cause_source.py``      the data source ``tidegauge-causes``: what rows go back to
+``tables``               the result tables that all of this is for; ``TABLES.md`` documents them
+``run_tables.py``        the tables of some runs, made when they are asked for
+``questions``            what people ask of them, one small module each
+``report``               all of it in one HTML file
+``requests.py``          what is asked of the data source: which rows of which runs, which columns
 ``run_paths.py``         which runs are meant by paths and patterns, and what they are called
 ``trace_parts.py``       the work, cut into tasks; how many bytes it takes
 ``frame_index.py``       where the frames of a trace file lie, found without reading them
-``tables``               the result tables that all of this is for; ``TABLES.md`` documents them
-``analysis.py``          runs analysed in one call, for the front door
+``causes.py``            chains of causes, of all rows of a run at once
 =======================  =========================================================================
 
-What reads traces (the last four files) does not know Spark, and is tested without it. Everything
+What reads traces (the last five files) does not know Spark, and is tested without it. Everything
 stays in columns: a frame of the trace becomes an Arrow batch, and no row is touched in Python.
 
 **To add a table or a question**, begin with :func:`events.events`, one call for each kind that is
