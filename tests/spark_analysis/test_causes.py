@@ -53,6 +53,23 @@ def test_without_a_fault_there_is_none_and_without_an_outside_no_trigger(tmp_pat
     assert not found.has_fault.any()
 
 
+def test_what_follows_from_a_return_goes_back_to_the_end_of_the_fault(tmp_path: Path) -> None:
+    """A broker that is back is elected: not since its fault began, but since it is over."""
+    rows = WrittenRows()
+    began = rows.write("fault_began", 1_000, 2, fault=0, kind=2)
+    stopped = rows.write("broker_stopped", 1_000, 2, cause=began)
+    ended = rows.write("fault_ended", 9_000, 2, fault=0, kind=2, cause=stopped)
+    started = rows.write("broker_started", 9_500, 2, cause=ended)
+    registered = rows.write("broker_registered", 9_900, CONTROLLER, cause=started)
+    rows.write("leader_elected", 9_950, CONTROLLER, partition=3, cause=registered)
+    (run,) = runs_at(rows.run(tmp_path / "return"))
+    links = links_of(run)
+    found = causes_of(links)
+    assert found.has_fault.all()
+    assert links.time_us[found.fault].tolist() == [9_000]
+    assert links.time_us[found.trigger].tolist() == [9_500]
+
+
 def test_a_run_that_has_written_nothing_yet_has_no_causes(tmp_path: Path) -> None:
     (run,) = runs_at(WrittenRows().run(tmp_path / "silent"))
     assert len(causes_of(links_of(run)).rows) == 0

@@ -69,7 +69,7 @@ def test_what_waits_in_the_queue_is_no_notice(
 def test_the_fault_of_a_row_is_among_its_causes(
     run: str, rows: RunRows, recorded: dict[str, RunFolder]
 ) -> None:
-    """Held against the causes that ``tidegauge show --cause`` tells."""
+    """Held against the causes that ``tidegauge show --cause`` tells: its beginning, or its end."""
     found = 0
     for name in ("elections", "isr_changes", "truncations"):
         for row in table(rows, name, run)[::7]:
@@ -79,7 +79,7 @@ def test_the_fault_of_a_row_is_among_its_causes(
                 (each["fault"], each["time_us"])
                 for strand in cause_strands(recorded[run], start)
                 for each in strand.rows
-                if each.kind == "fault_began"
+                if each.kind in {"fault_began", "fault_ended"}
             }
             if row["fault"] is None:
                 continue
