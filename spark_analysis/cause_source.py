@@ -88,10 +88,8 @@ def _as_arrow(run: FoundRun, links: Links, found: Causes) -> pa.RecordBatch:
     def told(column: np.ndarray, of: str) -> pa.Array:
         return pa.array(column[places[of]], mask=has_none[of])
 
-    names = np.array([kind.name for kind in ROW_KINDS.values()], object)
-    order = np.array([*ROW_KINDS])
-    by_number = np.full(order.max() + 1, "", object)
-    by_number[order] = names
+    by_number = np.full(max(ROW_KINDS) + 1, "", object)
+    by_number[[*ROW_KINDS]] = [kind.name for kind in ROW_KINDS.values()]
     columns = {
         "run": pa.array([run.name] * len(found.rows), pa.string()),
         "process": pa.array(links.process[found.rows]),

@@ -24,7 +24,7 @@ from tidegauge.simulation.row_kinds import (
     FAULT_ENDED,
     ROW_KINDS,
 )
-from tidegauge.spark_analysis.requests import TraceRequest
+from tidegauge.spark_analysis.requests import CANONICAL, TraceRequest
 from tidegauge.spark_analysis.run_paths import FoundRun
 from tidegauge.spark_analysis.trace_parts import find_frames, frames_of
 
@@ -41,7 +41,6 @@ FOLLOWED = (
 
 _FAULTS = (int(FAULT_BEGAN), int(FAULT_ENDED))
 
-_CANONICAL = tuple(kind.name for kind in ROW_KINDS.values() if kind.canonical)
 _COLUMNS = (
     *("time_us", "process", "sequence"),
     *("cause_process", "cause_sequence", "because_process", "because_sequence"),
@@ -85,7 +84,7 @@ def links_of(run: FoundRun) -> Links:
     Raises:
         TraceError, OSError: as :func:`tidegauge.spark_analysis.trace_parts.find_frames`.
     """
-    found = find_frames(TraceRequest([run], kinds=_CANONICAL))
+    found = find_frames(TraceRequest([run], kinds=tuple(CANONICAL)))
     columns: list[list[Numbers]] = [[] for _ in Links._fields]
     for _, frame in frames_of(list(found.files)):
         columns[0].append(np.full(frame.rows, frame.kind.number))

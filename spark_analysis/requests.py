@@ -26,6 +26,9 @@ from tidegauge.spark_analysis.run_paths import FoundRun, Paths
 
 _KINDS = {kind.name: kind for kind in ROW_KINDS.values()}
 
+#: Kinds whose rows are numbered and hashed, by their names.
+CANONICAL = {name: kind for name, kind in _KINDS.items() if kind.canonical}
+
 #: The own columns of rows of several kinds by their places.
 VALUES = tuple(
     f"value_{place}" for place in range(max(len(kind.columns) for kind in _KINDS.values()))

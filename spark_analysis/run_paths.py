@@ -67,6 +67,12 @@ def runs_at(paths: Paths) -> list[FoundRun]:
     return [FoundRun(name, folder) for name, folder in zip(_names(in_order), in_order, strict=True)]
 
 
+def from_here(folder: Path) -> Path:
+    """A folder as one would type it here: relative, if it is below where we are."""
+    here = Path.cwd()
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder
+
+
 def _folders(path: str) -> list[Path]:
     folder = Path(path)
     if has_magic(path) and not folder.exists():

@@ -47,7 +47,7 @@ FAILOVER_BUDGET = Question(
     "How long did each failover take until somebody led again, and what took so long?",
     (
         RUN,
-        Column("begin_us", "bigint", "us", "the fault began; without one: the controller was told"),
+        Column("begin_us", "bigint", "us", "the fault began, or ended; without one: it was told"),
         Column("fault_name", "string", "", "the fault that led to it; null: none"),
         Column("event", "string", "", "what the controller did; null: it had just become that"),
         Column("partitions", "bigint", "partitions", "for which it chose another leader"),

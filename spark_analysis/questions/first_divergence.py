@@ -11,15 +11,14 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from tidegauge.simulation.row_kinds import ROW_KINDS
 from tidegauge.spark_analysis.questions.question import Question, QuestionError
+from tidegauge.spark_analysis.requests import CANONICAL
 from tidegauge.spark_analysis.run_tables import RunTables
 from tidegauge.spark_analysis.tables.result_table import RUN, Column
 from tidegauge.spark_analysis.tables.run_rows import CANONICAL_VALUES
 
 _PLACE = ("process", "sequence")
 _LINKS = ("cause_process", "cause_sequence", "because_process", "because_sequence")
-_CANONICAL = {kind.name: kind.columns for kind in ROW_KINDS.values() if kind.canonical}
 
 
 def _first_divergence(tables: RunTables) -> DataFrame:
@@ -68,8 +67,8 @@ def _said() -> SparkColumn:
     names = f.create_map(
         *(
             each
-            for kind, columns in _CANONICAL.items()
-            for each in (f.lit(kind), f.array(*map(f.lit, columns)).cast("array<string>"))
+            for name, kind in CANONICAL.items()
+            for each in (f.lit(name), f.array(*map(f.lit, kind.columns)).cast("array<string>"))
         )
     )[f.col("kind")]
     return f.map_from_arrays(names, f.slice(f.array(*CANONICAL_VALUES), 1, f.size(names)))

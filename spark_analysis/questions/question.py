@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -32,6 +32,17 @@ class Question(NamedTuple):
         """
         answer = self.answer(tables)
         return answer.select(*(f.col(name).cast(kind) for name, kind, *_ in self.columns))
+
+
+def worth_showing(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+    """Columns without what is null in all rows, and without the run where there is but one."""
+    has_one_run = len({row.get("run") for row in rows}) == 1
+    return [
+        column
+        for column in columns
+        if any(row[column.name] is not None for row in rows)
+        and not (column.name == "run" and has_one_run)
+    ]
 
 
 class QuestionError(ValueError):

@@ -14,6 +14,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from tidegauge.simulation.durations import parse_duration
+from tidegauge.simulation.run_files import read_manifest
+from tidegauge.spark_analysis.run_paths import FoundRun
 
 #: More than these are no name that anybody could read.
 _MOST_AXES = 6
@@ -40,6 +42,19 @@ class RunSetting(NamedTuple):
     value: float | None
     #: What sorts settings by their values, numbers as such.
     order: tuple[tuple[bool, float, str], ...]
+    seed: int | None
+
+
+def settings_at(runs: Iterable[FoundRun]) -> dict[str, RunSetting]:
+    """What tells these runs apart, by their names.
+
+    Raises:
+        RunError: a manifest cannot be read.
+    """
+    manifests = ((run.name, read_manifest(run.folder)) for run in runs)
+    return settings_of(
+        {run: manifest["scenario"] | {"seed": manifest["seed"]} for run, manifest in manifests}
+    )
 
 
 def settings_of(scenarios: Mapping[str, Mapping[str, Any]]) -> dict[str, RunSetting]:
@@ -76,6 +91,7 @@ def settings_of(scenarios: Mapping[str, Mapping[str, Any]]) -> dict[str, RunSett
             ),
             _number(leaves[axes[0]]) if is_numeric else None,
             tuple(_order(leaves.get(path, _NOT_SET)) for path in axes),
+            scenarios[run].get("seed"),
         )
         for run, leaves in flat.items()
     }

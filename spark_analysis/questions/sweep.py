@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from scipy.stats import t as students_t  # type: ignore[import-untyped]  # it comes without types
 
-from tidegauge.simulation.run_files import read_manifest, read_summary
+from tidegauge.simulation.run_files import read_summary
 from tidegauge.spark_analysis.questions.question import Question
-from tidegauge.spark_analysis.questions.run_settings import settings_of
+from tidegauge.spark_analysis.questions.run_settings import settings_at
 from tidegauge.spark_analysis.run_tables import RunTables
 from tidegauge.spark_analysis.tables.result_table import Column
 
@@ -67,12 +67,11 @@ def _sweep(tables: RunTables) -> DataFrame:
 
 def _settings(tables: RunTables) -> DataFrame:
     """One run of each setting and seed, with its setting, and the place of that among all."""
-    manifests = {run.name: read_manifest(run.folder) for run in tables.runs}
-    settings = settings_of({run: each["scenario"] for run, each in manifests.items()})
+    settings = settings_at(tables.runs)
     in_order = sorted({setting.order for setting in settings.values()})
     places = {order: place for place, order in enumerate(in_order)}
     once = {
-        (setting.text, manifests[run]["seed"]): (
+        (setting.text, setting.seed): (
             *(run, setting.text, setting.value),
             places[setting.order],
         )

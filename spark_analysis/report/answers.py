@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame
 
 from tidegauge.spark_analysis.questions.all_questions import QUESTIONS
-from tidegauge.spark_analysis.questions.question import Question, QuestionError
+from tidegauge.spark_analysis.questions.question import Question, QuestionError, worth_showing
 from tidegauge.spark_analysis.report.collected import Answers
 from tidegauge.spark_analysis.report.failovers import SAYS as OF_FAILOVERS
 from tidegauge.spark_analysis.report.failovers import failover_bars
@@ -85,7 +85,7 @@ def _section(question: Question, rows: Sequence[Mapping[str, Any]], command: str
     if not rows:
         pieces.append(Words("Nothing: there is none of this in what was recorded."))
     else:
-        columns = _worth_showing(question.columns, rows)
+        columns = worth_showing(question.columns, rows)
         chart = None if picture is None else picture.draw(rows[:MOST_ROWS])
         if chart is not None:
             pieces.append(chart)
@@ -94,17 +94,6 @@ def _section(question: Question, rows: Sequence[Mapping[str, Any]], command: str
             pieces.append(Words(f"The first {MOST_ROWS} rows; the command has all.", "note"))
         pieces.append(glossary(columns))
     return Section(question.name, question.asks, says, pieces, [command])
-
-
-def _worth_showing(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> list[Column]:
-    """Without the run, where there is one, and without what is null in all rows."""
-    has_one_run = len({row.get("run") for row in rows}) == 1
-    return [
-        column
-        for column in columns
-        if any(row[column.name] is not None for row in rows)
-        and not (column.name == "run" and has_one_run)
-    ]
 
 
 def grid(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> Grid:

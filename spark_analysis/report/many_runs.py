@@ -8,8 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from tidegauge.simulation.run_files import read_manifest
-from tidegauge.spark_analysis.questions.run_settings import settings_of
+from tidegauge.spark_analysis.questions.run_settings import settings_at
 from tidegauge.spark_analysis.questions.sweep import SWEEP
 from tidegauge.spark_analysis.report.answers import glossary, grid
 from tidegauge.spark_analysis.report.collected import Answers
@@ -107,8 +106,7 @@ def _in_short(tables: RunTables, answers: Answers) -> Section:
 
 
 def _grid(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Grid:
-    manifests = {run.name: read_manifest(run.folder) for run in tables.runs}
-    settings = settings_of({run: each["scenario"] for run, each in manifests.items()})
+    settings = settings_at(tables.runs)
     return Grid(
         [
             Heading("run"),
@@ -120,7 +118,7 @@ def _grid(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Grid:
             (
                 row["run"],
                 settings[row["run"]].text,
-                str(manifests[row["run"]]["seed"]),
+                str(settings[row["run"]].seed),
                 *(number_text(row[name]) for name in _FIGURES),
             )
             for row in worst

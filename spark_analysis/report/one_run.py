@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -15,7 +13,7 @@ from pyspark.sql import functions as f
 from tidegauge.simulation.durations import parse_duration
 from tidegauge.simulation.run_files import read_manifest, read_summary
 from tidegauge.spark_analysis.report.quantities import nice_step_us
-from tidegauge.spark_analysis.run_paths import FoundRun
+from tidegauge.spark_analysis.run_paths import FoundRun, from_here
 from tidegauge.spark_analysis.run_tables import RunTables
 
 #: A line in a chart has at most about so many points, whatever the length of the run.
@@ -64,7 +62,7 @@ class OneRun:
 
     def command(self, *words: str) -> str:
         """A command about this run, fit for a shell; ``RUN`` among the words is its folder."""
-        folder = folder_text(self.run.folder)
+        folder = str(from_here(self.run.folder))
         return shlex.join(["tidegauge", *(folder if word == "RUN" else word for word in words)])
 
     @cached_property
@@ -96,13 +94,7 @@ def folders_command(runs: Sequence[FoundRun], *words: str) -> str:
     folders = [run.folder for run in runs]
     parents = list(dict.fromkeys(folder.parent for folder in folders))
     if len(runs) > _NAMED:
-        texts = [f"{folder_text(parent)}/*" for parent in parents]
+        texts = [f"{from_here(parent)}/*" for parent in parents]
     else:
-        texts = [folder_text(folder) for folder in folders]
+        texts = [str(from_here(folder)) for folder in folders]
     return shlex.join(["tidegauge", "analyze", *texts, *words])
-
-
-def folder_text(folder: Path) -> str:
-    """A folder as one would type it here: relative, if it is below where we are."""
-    here = Path.cwd()
-    return os.fspath(folder.relative_to(here) if folder.is_relative_to(here) else folder)

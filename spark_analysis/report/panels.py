@@ -133,7 +133,7 @@ def all_series(run: OneRun) -> DataFrame:
 
 
 def _under_replicated(run: OneRun) -> DataFrame:
-    """The sum over brokers, of the last that each has said in a bucket."""
+    """The sum over brokers, of the most that each has said in a bucket."""
     bucket_us = run.sample_us
     of_brokers = (
         run.tables["broker_samples"]

@@ -16,11 +16,10 @@ from typing import Any, Protocol
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from tidegauge.simulation.row_kinds import ROW_KINDS
 from tidegauge.simulation.run_files import read_manifest
 from tidegauge.spark_analysis.cause_source import found_causes
 from tidegauge.spark_analysis.events import events
-from tidegauge.spark_analysis.requests import VALUES
+from tidegauge.spark_analysis.requests import CANONICAL, VALUES
 from tidegauge.spark_analysis.run_paths import Paths, runs_at
 from tidegauge.spark_analysis.tables.topology import Topology
 
@@ -38,9 +37,8 @@ class Events(Protocol):
         ...
 
 
-_CANONICAL = {kind.name: kind for kind in ROW_KINDS.values() if kind.canonical}
 #: The own columns of canonical rows by their places.
-CANONICAL_VALUES = VALUES[: max(len(kind.columns) for kind in _CANONICAL.values())]
+CANONICAL_VALUES = VALUES[: max(len(kind.columns) for kind in CANONICAL.values())]
 
 
 def _canonical(rows: RunRows) -> DataFrame:
@@ -92,7 +90,7 @@ class RunRows:
     def canonical(self, *columns: str) -> DataFrame:
         """``run``, ``kind``, the order and these columns of all canonical rows, to the last."""
         wanted = ("run", "kind", *ORDER, *columns)
-        return self.read(kind=tuple(_CANONICAL), columns=wanted, within_run=False)
+        return self.read(kind=tuple(CANONICAL), columns=wanted, within_run=False)
 
     def shared(self, build: Callable[[RunRows], DataFrame]) -> DataFrame:
         """What several tables are made of: it is computed once, and kept until :meth:`release`."""
@@ -101,13 +99,13 @@ class RunRows:
         return self._shared[build]
 
     def _of_kind(self, kind: str, columns: Sequence[str], *, within_run: bool) -> DataFrame:
-        if kind not in _CANONICAL:
+        if kind not in CANONICAL:
             wanted = ("run", *ORDER, *columns)
             return self.read(kind=kind, columns=wanted, within_run=within_run)
         found = self.shared(_canonical).where(f.col("kind") == kind)
         if within_run:
             found = found.where("within_run")
-        own = _CANONICAL[kind].columns
+        own = CANONICAL[kind].columns
         named = (f.col(CANONICAL_VALUES[own.index(name)]).alias(name) for name in columns)
         return found.select("run", *ORDER, *named)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from swept_scenario import CRASHES, sweep
 from tidegauge.command_line import app
 from tidegauge.commands.run_batch import Pace
 from tidegauge.many_runs import Outcome
@@ -34,16 +35,6 @@ faults:
   - {name: fades, kind: cut_link, at: 20s, between: [[1], [2, 3]]}
   - {name: dies, kind: crash, at: 40s, brokers: [1]}
 """
-#: One of the brokers is dead for a while; when, and which, is for the seed to say.
-CRASHES = """\
-name: crashes
-duration: 20s
-cluster: {brokers: 3, settings: {zookeeper.session.timeout.ms: 4000}}
-topics: [{name: orders, partitions: 3, replication_factor: 2}]
-workload:
-  producers: [{name: shop, topics: [orders], batches_per_second: 20, settings: {acks: "all"}}]
-fault_rates: [{kind: crash, brokers: [1, 2, 3], mtbf: 20s, repair_time: 5s}]
-"""
 LAG = "cluster.settings.replica.lag.time.max.ms"
 
 
@@ -63,10 +54,6 @@ def crashes(tmp_path: Path) -> Path:
 
 def invoke(*arguments: str | Path) -> Result:
     return CliRunner().invoke(app, [*map(str, arguments)])
-
-
-def sweep(*arguments: str | Path) -> Result:
-    return invoke("sweep", *arguments)
 
 
 def test_a_grid_says_for_which_pairs_nobody_can_be_elected(fading: Path, tmp_path: Path) -> None:

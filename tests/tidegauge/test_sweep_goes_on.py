@@ -16,9 +16,8 @@ from typing import Any
 import pytest
 import ray
 from filelock import FileLock
-from typer.testing import CliRunner, Result
 
-from tidegauge.command_line import app
+from swept_scenario import CRASHES, sweep
 from tidegauge.inline_engine import inline
 from tidegauge.many_runs import Outcome, PlannedRun, run_all
 from tidegauge.run_folder import RunFolder
@@ -29,16 +28,6 @@ from tidegauge.sweep_folder import LOCK, SWEEP, run_name
 
 pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("ray_here")]
 
-#: Brokers die, and come back; when, and which, is for the seed to say.
-SCENARIO = """\
-name: crashes
-duration: 20s
-cluster: {brokers: 3, settings: {zookeeper.session.timeout.ms: 4000}}
-topics: [{name: orders, partitions: 3, replication_factor: 2}]
-workload:
-  producers: [{name: shop, topics: [orders], batches_per_second: 20, settings: {acks: "all"}}]
-fault_rates: [{kind: crash, brokers: [1, 2, 3], mtbf: 20s, repair_time: 5s}]
-"""
 SESSION = "zookeeper.session.timeout.ms"
 VALUES = ("--set", f"cluster.settings.{SESSION}=4000,12000")
 
@@ -46,12 +35,8 @@ VALUES = ("--set", f"cluster.settings.{SESSION}=4000,12000")
 @pytest.fixture
 def crashes(tmp_path: Path) -> Path:
     file = tmp_path / "crashes.yaml"
-    file.write_text(SCENARIO)
+    file.write_text(CRASHES)
     return file
-
-
-def sweep(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, ["sweep", *map(str, arguments)])
 
 
 def written(out: Path) -> dict[str, int]:
@@ -121,9 +106,9 @@ def test_a_run_that_fails_loses_no_other_and_is_tried_again(crashes: Path, tmp_p
 @pytest.mark.parametrize(
     ("scenario", "options", "said"),
     [
-        (SCENARIO.replace("20s, repair", "30s, repair"), [], "faults.0.at is"),
-        (SCENARIO, ["--trace-level", "all"], "trace is transitions there, all here"),
-        (SCENARIO.replace("partitions: 3", "partitions: 4"), [], "topics.0.partitions is 3 there"),
+        (CRASHES.replace("20s, repair", "30s, repair"), [], "faults.0.at is"),
+        (CRASHES, ["--trace-level", "all"], "trace is transitions there, all here"),
+        (CRASHES.replace("partitions: 3", "partitions: 4"), [], "topics.0.partitions is 3 there"),
     ],
     ids=["faults", "level", "partitions"],
 )

@@ -110,7 +110,7 @@ def analyze_runs(
     from tidegauge.spark_analysis.java import JavaError
     from tidegauge.spark_analysis.questions.all_questions import QUESTIONS
     from tidegauge.spark_analysis.report.report import write_report
-    from tidegauge.spark_analysis.run_paths import runs_at
+    from tidegauge.spark_analysis.run_paths import from_here, runs_at
     from tidegauge.spark_analysis.run_tables import tables_of
     from tidegauge.spark_analysis.tables.all_tables import TABLES
 
@@ -120,7 +120,7 @@ def analyze_runs(
     try:
         found = runs_at(runs)
         folder = (
-            out or (_from_here(found[0].folder) if len(found) == 1 else _OF_SEVERAL)
+            out or (from_here(found[0].folder) if len(found) == 1 else _OF_SEVERAL)
         ) / "tables"
         with report(as_json=as_json):
             what = f"Spark reads the traces of {len(found)} runs"
@@ -181,9 +181,3 @@ def _show(out: Console, figures: Sequence[Mapping[str, Any]], folder: Path) -> N
     if len(figures) > MOST_ROWS:
         out.print(f"... {len(figures) - MOST_ROWS:,} more (--json has all)")
     out.print(f"Tables: {folder}", soft_wrap=True)
-
-
-def _from_here(folder: Path) -> Path:
-    """A folder as one would type it here."""
-    here = Path.cwd()
-    return folder.relative_to(here) if folder.is_relative_to(here) else folder

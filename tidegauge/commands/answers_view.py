@@ -60,9 +60,11 @@ def print_answer(out: Console, answer: Answer, runs: Sequence[str]) -> None:
 
     What says the same in no row, or nothing in all, is left out: the run if there is only one.
     """
+    from tidegauge.spark_analysis.questions.question import worth_showing
+
     question = answer.question
     out.print(f"[bold]{question.asks}[/bold]", highlight=False)
-    columns = [column for column in question.columns if _says_something(column, answer.rows)]
+    columns = worth_showing(question.columns, answer.rows)
     rows = answer.rows[:MOST_ROWS]
     texts = [[text_of(column, row[column.name]) for column in columns] for row in rows]
     if not texts:
@@ -100,11 +102,6 @@ def text_of(column: Column, value: Any) -> str:
 def title_of(column: Column) -> str:
     """The name of a column, in words; units stand with the values."""
     return column.name.removesuffix("_us").removesuffix("_ms").replace("_", " ")
-
-
-def _says_something(column: Column, rows: Sequence[Mapping[str, Any]]) -> bool:
-    values = {row[column.name] for row in rows}
-    return values != {None} and (column.name != "run" or len(values) > 1)
 
 
 def _width(columns: Sequence[Column], texts: Sequence[Sequence[str]]) -> int:
