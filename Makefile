@@ -111,8 +111,7 @@ typed-house: .venv/created
 
 # A link to the cache: it leads nowhere once the cache is deleted, and so is made again.
 .venv/compiled: .venv/installed $(KERNEL_SOURCES)
-	@echo 'Compiling the rules: a minute or two, seconds if they are in the cache'
 	@$(BIN)/tidegauge compile
-	@ln -sfn "$$($(BIN)/python -c 'import tidegauge.replication.compiled as compiled; \
-		print(compiled.cache_folder())')" $@
+	@ln -sfn "$$($(BIN)/python -c 'import tidegauge.replication.kept_code as kept_code; \
+		print(kept_code.cache_folder())')" $@
 	@touch -c $@

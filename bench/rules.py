@@ -20,7 +20,8 @@ import sys
 import tempfile
 import time
 
-from tidegauge.replication.compiled import COMPILED, compile_all, rule
+from tidegauge.replication.compile_all import compile_all
+from tidegauge.replication.compiled import COMPILED, rule
 from tidegauge.replication.high_watermark import maybe_increment_leader_high_watermark
 from tidegauge.replication.in_sync_replicas import needs_expand_isr
 from tidegauge.replication.isr_update import commit_isr, expanded_isr

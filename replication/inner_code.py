@@ -5,6 +5,10 @@ that whole into each caller. :class:`InnerCompiler` stops after lowering: the co
 inner rule stays as it is, and :class:`RuleCompiler` links the code of all inner rules that
 a rule reaches, each once, before it optimises the whole and makes machine code of it.
 
+Either keeps what it has made (``kept_code.py``): machine code of a rule, LLVM's bitcode of an
+inner rule with the names of those that it calls. So a change of a handler compiles that handler
+and links the kernel, and several processes share the work of a first compilation.
+
 This leans on what Numba does inside (``CPUCodeLibrary``, ``BaseNativeLowering``); versions
 from 0.61 to 0.68 do it alike.
 """
@@ -14,21 +18,44 @@ from 0.61 to 0.68 do it alike.
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+import hashlib
+import itertools
+import pickle
+import sys
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from llvmlite import binding  # type: ignore[import-untyped]  # it comes without types
 from numba import _dynfunc
-from numba.core import typed_passes
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core import typed_passes, typing
+from numba.core.bytecode import FunctionIdentity
+from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, compile_result
 from numba.core.compiler_machinery import register_pass
+from numba.core.environment import Environment
+from numba.core.funcdesc import FunctionDescriptor
 from numba.core.lowering import Lower
+from numba.core.runtime import rtsys
+from numba.core.serialize import dumps
+
+from tidegauge.replication.kept_code import claimed, kept_file, write_kept
+from tidegauge.replication.signatures import signature_of
+
+# Numba numbers the functions that it compiles, and names symbols by the number. Code of several
+# processes is linked together, so each process counts from a number of its own.
+FunctionIdentity._unique_ids = itertools.count(uuid.uuid4().int >> 72)
 
 
 def _link_inner(library: Any) -> None:
     """Add to a library's links those of the inner rules among them, and so on."""
     found = list(library._linking_libraries)
+    seen = set(found)
     for linked in found:
-        if getattr(linked, "is_inner", False):
-            found.extend(each for each in linked._linking_libraries if each not in found)
+        if getattr(linked, "inner_rule", None) is not None:
+            new = [each for each in linked._linking_libraries if each not in seen]
+            found.extend(new)
+            seen.update(new)
     library._linking_libraries[:] = found
 
 
@@ -53,17 +80,30 @@ class _InnerLowering(typed_passes.NativeLowering):  # type: ignore[misc]
 
     def run_pass(self, state: Any) -> bool:
         state.flags.no_compile = True
+        # The number stands in the symbol by which callers know the function, whichever process
+        # compiled them.
+        identity = state.func_ir.func_id
+        identity.unique_id = _number_of(identity)
         super().run_pass(state)
         lowered = state["cr"]
         library = state.library
-        library.is_inner = True
         library._finalize_dynamic_globals()
-        # Nothing is linked here, and no machine code made: the callers do that.
-        library._finalized = True
+        _stands_in_for(library, identity.func)
         stand_in = _not_callable(lowered.fndesc, lowered.env, library)
         state.targetctx.insert_user_function(stand_in, lowered.fndesc, [library])
         state["cr"] = lowered._replace(cfunc=stand_in)
         return True
+
+
+def _number_of(identity: Any) -> int:
+    digest = hashlib.sha256(f"{identity.modname}.{identity.func_qualname}".encode()).digest()
+    return int.from_bytes(digest[:7], "little")
+
+
+def _stands_in_for(library: Any, function: Callable[..., Any]) -> None:
+    """Mark a library as the code of an inner rule: callers link it, no machine code is made."""
+    library.inner_rule = function
+    library._finalized = True
 
 
 def _not_callable(fndesc: Any, env: Any, library: Any) -> Any:
@@ -80,6 +120,8 @@ def _not_callable(fndesc: Any, env: Any, library: Any) -> Any:
 
 
 class _Compiler(CompilerBase):  # type: ignore[misc]
+    """Compiles a function unless its code is kept, and keeps it."""
+
     lowering: Any
 
     def define_pipelines(self) -> list[Any]:
@@ -91,14 +133,144 @@ class _Compiler(CompilerBase):  # type: ignore[misc]
         manager.finalize()
         return [manager]
 
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        file = kept_file(func)
+        # A function has one file: for the form that its annotations name.
+        if file is None or tuple(self.state.args) != signature_of(func):
+            return super().compile_extra(func)
+        if file.exists():
+            return self._load(func, file)
+        with claimed(file):
+            if file.exists():
+                return self._load(func, file)
+            result = super().compile_extra(func)
+            content = self.content_of(result)
+            if content is not None:
+                write_kept(file, content)
+            return result
+
+    def _load(self, func: Callable[..., Any], file: Path) -> Any:
+        target = self.state.targetctx
+        target.refresh()
+        result = self.result_of(func, file.read_bytes())
+        target.insert_user_function(result.entry_point, result.fndesc, [result.library])
+        return result
+
+    def content_of(self, result: Any) -> bytes | None:
+        """The kept form of what was compiled; None if it cannot be kept."""
+        raise NotImplementedError
+
+    def result_of(self, func: Callable[..., Any], content: bytes) -> Any:
+        """What was compiled, from its kept form."""
+        raise NotImplementedError
+
 
 class RuleCompiler(_Compiler):
     """Compiles a rule, with all inner rules that it reaches."""
 
     lowering = _RuleLowering
 
+    def content_of(self, result: Any) -> bytes | None:
+        """Machine code, and bitcode for the rules that call this one, as Numba's cache has it."""
+        if result.library.has_dynamic_globals:
+            return None
+        content: bytes = dumps(result._reduce())
+        return content
+
+    def result_of(self, func: Callable[..., Any], content: bytes) -> Any:
+        """The rule, ready to be called."""
+        del func
+        return CompileResult._rebuild(self.state.targetctx, *pickle.loads(content))  # noqa: S301 - our own file
+
+
+class _InnerCode(NamedTuple):
+    """An inner rule as it is kept."""
+
+    bitcode: bytes
+    #: Inner rules that it calls: module and name.
+    calls: tuple[tuple[str, str], ...]
+    #: Other code that it calls, which Numba made for it: name and bitcode.
+    links: tuple[tuple[str, bytes], ...]
+    return_type: Any
+    mangled_name: str
+    unique_name: str
+    env_name: str
+
 
 class InnerCompiler(_Compiler):
     """Compiles an inner rule up to the code that its callers take in."""
 
     lowering = _InnerLowering
+
+    def content_of(self, result: Any) -> bytes | None:
+        """Bitcode of this one alone, and what it links."""
+        library, described = result.library, result.fndesc
+        linked = [each for each in library._linking_libraries if each is not rtsys.library]
+        inner = [each for each in linked if getattr(each, "inner_rule", None) is not None]
+        if library.has_dynamic_globals or not all(kept_file(each.inner_rule) for each in inner):
+            return None
+        code = _InnerCode(
+            library._final_module.as_bitcode(),
+            tuple((each.inner_rule.__module__, each.inner_rule.__name__) for each in inner),
+            tuple(
+                (each.name, each._get_module_for_linking().as_bitcode())
+                for each in linked
+                if each not in inner
+            ),
+            result.signature.return_type,
+            described.mangled_name,
+            described.unique_name,
+            described.env_name,
+        )
+        content: bytes = dumps(tuple(code))
+        return content
+
+    def result_of(self, func: Callable[..., Any], content: bytes) -> Any:
+        """The inner rule, ready to be linked; those that it calls are there then, too."""
+        target, arguments = self.state.targetctx, tuple(self.state.args)
+        code = _InnerCode(*pickle.loads(content))  # noqa: S301 - our own file
+        library = _library(target, func.__name__, code.bitcode)
+        library.add_linking_library(rtsys.library)
+        for module, name in code.calls:
+            callee = getattr(sys.modules[module], name)
+            signature = signature_of(callee)
+            callee.compile(signature)
+            library.add_linking_library(callee.overloads[signature].library)
+        for name, bitcode in code.links:
+            library.add_linking_library(_library(target, name, bitcode))
+        _stands_in_for(library, func)
+        names = tuple(func.__code__.co_varnames[: func.__code__.co_argcount])
+        described = FunctionDescriptor(
+            native=True,
+            modname=func.__module__,
+            qualname=func.__qualname__,
+            unique_name=code.unique_name,
+            doc="",
+            typemap=None,
+            restype=code.return_type,
+            calltypes=None,
+            args=names,
+            kws=(),
+            mangler=lambda *_args, **_kws: code.mangled_name,
+            argtypes=arguments,
+            env_name=code.env_name,
+        )
+        return compile_result(
+            typing_context=self.state.typingctx,
+            target_context=target,
+            library=library,
+            fndesc=described,
+            entry_point=_not_callable(described, Environment.from_fndesc(described), library),
+            signature=typing.signature(code.return_type, *arguments),
+            objectmode=False,
+            lifted=(),
+            typing_error=None,
+        )
+
+
+def _library(target: Any, name: str, bitcode: bytes) -> Any:
+    """A library of functions that are linked into others."""
+    library = target.codegen().create_library(name)
+    library._final_module = binding.parse_bitcode(bitcode)
+    library._finalized = True
+    return library

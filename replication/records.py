@@ -54,6 +54,10 @@ class Records(Protocol[R_co]):
 
     def __len__(self) -> int: ...
 
+    @property
+    def ctypes(self) -> Any:
+        """The address, as numpy has it, for system calls (``simulation/system_calls.py``)."""
+
 
 class EpochEntry(Record):
     """A leader epoch and the offset of its first record (Kafka: ``EpochEntry``).

@@ -69,14 +69,14 @@ _read_clock = _c_function("clock_gettime", "int32", "int32", "uintp")
 @inner_rule
 def send_words(descriptor: int, words: Records[Word], first: int, count: int) -> int:
     """Send words over a socket if they can go at once; how many bytes went, or -1."""
-    address = _address_of(words) + first * WORD_BYTES
+    address = words.ctypes.data + first * WORD_BYTES
     return int(_send(descriptor, address, count * WORD_BYTES, _SEND_FLAGS))
 
 
 @inner_rule
 def receive_words(descriptor: int, words: Records[Word]) -> int:
     """Read from a socket what is there already; how many bytes, 0 at its end, or -1."""
-    return int(_receive(descriptor, _address_of(words), len(words) * WORD_BYTES, _DONT_WAIT))
+    return int(_receive(descriptor, words.ctypes.data, len(words) * WORD_BYTES, _DONT_WAIT))
 
 
 @inner_rule
@@ -88,10 +88,5 @@ def let_others_run() -> None:
 @inner_rule
 def thread_cpu_ns(reading: Records[ClockReading]) -> int:
     """CPU time of this thread; the clock is read into the one record of ``reading``."""
-    _read_clock(_CLOCK, _address_of(reading))
+    _read_clock(_CLOCK, reading.ctypes.data)
     return reading[0].seconds * _NS_PER_S + reading[0].nanoseconds
-
-
-@inner_rule
-def _address_of(records: Any) -> int:
-    return int(records.ctypes.data)

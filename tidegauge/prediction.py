@@ -20,7 +20,8 @@ from tidegauge.expected_events import (
     expected_events,
 )
 from tidegauge.group import Group
-from tidegauge.replication import compiled
+from tidegauge.replication.compile_all import is_compiled
+from tidegauge.replication.compiled import COMPILED
 from tidegauge.replication.records import R, new_records
 from tidegauge.simulation.client_state import Target
 from tidegauge.simulation.cluster_plan import ClusterPlan
@@ -81,7 +82,7 @@ def predict(plan: ClusterPlan) -> Prediction:
 
 def measured_events_per_second() -> float | None:
     """Events a second of a small fixed cluster; None if the rules would have to be compiled."""
-    if not (compiled.COMPILED and compiled.is_compiled()):
+    if not (COMPILED and is_compiled()):
         return None
     plan = ClusterPlan(scenario_from_mapping(_PROBE, "probe"))
     group = Group(plan, range(len(plan.processes)))

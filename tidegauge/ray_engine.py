@@ -38,7 +38,8 @@ from tidegauge.grouping import Grouping, grouping_of, usual_broker_groups
 from tidegauge.hosted_group import HostedGroup, Outcome, Place, Report
 from tidegauge.metrics.snapshot import Snapshot, merged
 from tidegauge.ray_cluster import cluster_cpus, node_address, placed, ray_cluster, spans_nodes
-from tidegauge.replication import compiled
+from tidegauge.replication.compile_all import compile_all, is_compiled
+from tidegauge.replication.compiled import COMPILED
 from tidegauge.replication.records import dtype_of
 from tidegauge.run_folder import new_trace_file
 from tidegauge.simulation.kernel import HUB, Row
@@ -351,7 +352,7 @@ class RayEngine:
 def _host_here(place: Place, across: bool) -> HostedGroup:
     """Make the group that this actor hosts; other actors are on other machines, too."""
     import_kernel()
-    if compiled.COMPILED and not compiled.is_compiled():
-        compiled.compile_all()
+    if COMPILED and not is_compiled():
+        compile_all()
     node = ray.get_runtime_context().get_node_id()
     return HostedGroup(place, node, node_address() if across else None)

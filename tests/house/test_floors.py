@@ -38,9 +38,16 @@ PURE = {
 }
 
 #: The files of ``replication`` that handle the compiler and its cache, and their needs.
-COMPILER = {"replication/compiled.py", "replication/inner_code.py", "replication/table_views.py"}
+COMPILER = {
+    f"replication/{name}.py"
+    for name in (
+        *("build_switches", "compile_all", "compiled", "inner_code"),
+        *("kept_code", "signatures", "table_views"),
+    )
+}
 COMPILER_NEEDS = {
-    *("ctypes", "filelock", "llvmlite", "numba", "os", "pathlib", "shutil", "sys", "time"),
+    *("ctypes", "fcntl", "gc", "importlib", "llvmlite", "numba", "os", "pathlib", "pickle"),
+    *("shutil", "subprocess", "sys", "time", "uuid"),
 }
 
 #: Builtins that reach out of the process.

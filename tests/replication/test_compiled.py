@@ -12,16 +12,8 @@ import numpy as np
 import pytest
 
 from tidegauge.commands.compile_rules import import_modules_of
-from tidegauge.replication import compiled
-from tidegauge.replication.compiled import (
-    RULES,
-    Tables,
-    code,
-    inner_rule,
-    rule,
-    signature_of,
-    wrapped,
-)
+from tidegauge.replication import compiled, kept_code
+from tidegauge.replication.compiled import RULES, Tables, code, inner_rule, rule, wrapped
 from tidegauge.replication.records import (
     Partition,
     Record,
@@ -33,6 +25,7 @@ from tidegauge.replication.records import (
     new_records,
 )
 from tidegauge.replication.release_rules import ReleaseRules
+from tidegauge.replication.signatures import signature_of
 
 HOUSE = Path(compiled.__file__).parent.parent
 
@@ -137,10 +130,12 @@ def test_constants_are_typed() -> None:
 
 COUNT_SIGNATURES = """
 from tidegauge.commands.compile_rules import import_kernel
-from tidegauge.replication import compiled
+from tidegauge.replication.compiled import INNER_RULES, RULES
+from tidegauge.replication.signatures import signature_of
 import_kernel()
-assert compiled.compile_all().compiled == len(compiled.RULES)
-rules = compiled.RULES + compiled.INNER_RULES
+rules = RULES + INNER_RULES
+for each in RULES:
+    each.compile(signature_of(each))
 print([rule.py_func.__name__ for rule in rules if len(rule.signatures) > 1])
 """
 
@@ -163,17 +158,14 @@ def test_no_rule_is_compiled_twice(tmp_path: Path) -> None:
     assert told == "[]\n"
 
 
-def cache_folder_of(house: Path, module: str = "", **environment: str) -> str:
-    """Where the rules of a module of a house would be kept, asked in a process of its own."""
-    question = (
-        "import sys, types, importlib; package = types.ModuleType('tidegauge');"
-        f"package.__path__ = [{str(house)!r}]; sys.modules['tidegauge'] = package;"
-        "import tidegauge.replication.compiled as compiled;"
-        f"module = {module!r}; module and importlib.import_module(module);"
-        "print(compiled.cache_folder() / (compiled._folder_of(module) if module else ''))"
+def in_house(house: Path, program: str, **environment: str) -> str:
+    """What a program prints that runs with the rooms of ``house``, in a process of its own."""
+    begin = (
+        "import sys, types, importlib; package = types.ModuleType('tidegauge')\n"
+        f"package.__path__ = [{str(house)!r}]; sys.modules['tidegauge'] = package\n"
     )
     return subprocess.run(
-        [sys.executable, "-c", question],
+        [sys.executable, "-c", begin + program],
         env=os.environ | environment,
         check=True,
         capture_output=True,
@@ -181,34 +173,151 @@ def cache_folder_of(house: Path, module: str = "", **environment: str) -> str:
     ).stdout.strip()
 
 
+def folder_of(house: Path, module: str, **environment: str) -> str:
+    """Where the rules of a module of a house would be kept."""
+    program = (
+        "from tidegauge.replication.kept_code import folder_of\n"
+        f"importlib.import_module({module!r}); print(folder_of({module!r}))"
+    )
+    return in_house(house, program, **environment)
+
+
 @pytest.fixture
 def house(tmp_path: Path) -> Path:
     for room in compiled.KERNEL_ROOMS:
-        shutil.copytree(HOUSE / room, tmp_path / room)
-    return tmp_path
+        shutil.copytree(HOUSE / room, tmp_path / "house" / room)
+    return tmp_path / "house"
 
 
 def test_a_source_names_the_cache_of_all_that_it_can_end_up_in(house: Path) -> None:
     """Numba alone goes on using a rule whose callee in another file has changed."""
     user = "tidegauge.controller.partition_changes"
-    before = cache_folder_of(house, user)
-    assert cache_folder_of(house, user) == before
+    before = folder_of(house, user)
+    assert folder_of(house, user) == before
     elections = house / "controller" / "elections.py"
     elections.write_text(elections.read_text() + "\n# changed\n")
-    assert cache_folder_of(house, user) != before
+    assert folder_of(house, user) != before
 
 
 def test_a_source_leaves_the_cache_of_others_alone(house: Path) -> None:
     """Else each change to a scenario's model would cost a minute of compilation."""
     other = "tidegauge.replication.high_watermark"
-    before = cache_folder_of(house, other)
+    before = folder_of(house, other)
     elections = house / "controller" / "elections.py"
     elections.write_text(elections.read_text() + "\n# changed\n")
-    assert cache_folder_of(house, other) == before
+    assert folder_of(house, other) == before
+
+
+CALLEE = """
+from tidegauge.replication.compiled import code, inner_rule
+STEP = code(3)
+@inner_rule
+def stepped(value: int) -> int:
+    return value + STEP
+"""
+
+CALLER = """
+from tidegauge.replication.callee import stepped
+from tidegauge.replication.compiled import rule
+@rule
+def stepped_twice(value: int) -> int:
+    return stepped(stepped(value))
+"""
+
+STEP_TWICE = """
+from tidegauge.replication.caller import stepped_twice
+print(stepped_twice(1))
+"""
+
+COMPILE_CALLEE = """
+from tidegauge.replication.callee import stepped
+from tidegauge.replication.signatures import signature_of
+stepped.compile(signature_of(stepped))
+"""
+
+
+def write_two_rules(house: Path) -> None:
+    (house / "replication" / "callee.py").write_text(CALLEE)
+    (house / "replication" / "caller.py").write_text(CALLER)
+
+
+def kept(cache: Path) -> dict[str, int]:
+    """The files of compiled code, and when each was written."""
+    return {
+        f"{file.parent.name}/{file.name}": file.stat().st_mtime_ns
+        for file in cache.glob("rules-*/*/*")
+    }
+
+
+@pytest.mark.skipif(not compiled.COMPILED, reason="nothing is compiled")
+def test_a_clone_at_another_path_finds_the_code_of_the_first(tmp_path: Path, house: Path) -> None:
+    """The second clone of a commit used to compile the whole kernel once more."""
+    cache = tmp_path / "cache"
+    write_two_rules(house)
+    clone = tmp_path / "clone" / "of" / "it"
+    shutil.copytree(house, clone)
+    assert in_house(house, STEP_TWICE, TIDEGAUGE_CACHE_DIR=str(cache)) == "7"
+    before = kept(cache)
+    assert {name.rpartition("/")[2] for name in before} == {"stepped", "stepped_twice"}
+    (clone / "replication" / "caller.py").touch()
+    assert in_house(clone, STEP_TWICE, TIDEGAUGE_CACHE_DIR=str(cache)) == "7"
+    assert kept(cache) == before
+
+
+@pytest.mark.skipif(not compiled.COMPILED, reason="nothing is compiled")
+def test_a_rule_links_the_inner_rules_that_another_process_compiled(
+    tmp_path: Path, house: Path
+) -> None:
+    cache = tmp_path / "cache"
+    write_two_rules(house)
+    in_house(house, COMPILE_CALLEE, TIDEGAUGE_CACHE_DIR=str(cache))
+    callee = kept(cache)
+    assert len(callee) == 1
+    assert in_house(house, STEP_TWICE, TIDEGAUGE_CACHE_DIR=str(cache)) == "7"
+    assert kept(cache).items() > callee.items()
+
+
+@pytest.mark.skipif(not compiled.COMPILED, reason="nothing is compiled")
+def test_a_callee_that_has_changed_is_linked_in_its_new_form(tmp_path: Path, house: Path) -> None:
+    cache = tmp_path / "cache"
+    write_two_rules(house)
+    assert in_house(house, STEP_TWICE, TIDEGAUGE_CACHE_DIR=str(cache)) == "7"
+    (house / "replication" / "callee.py").write_text(CALLEE.replace("code(3)", "code(5)"))
+    assert in_house(house, STEP_TWICE, TIDEGAUGE_CACHE_DIR=str(cache)) == "11"
+
+
+CLAIM = """
+from pathlib import Path
+from tidegauge.replication.kept_code import claimed
+with claimed(Path(sys.argv[1])) as is_ours:
+    print("claimed", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_function_is_claimed_by_one_process_at_a_time(tmp_path: Path) -> None:
+    """Two processes that compile share the work; a claim ends with its process, killed or not."""
+    file, other = tmp_path / "module-hash" / "rule", tmp_path / "module-hash" / "other_rule"
+    with subprocess.Popen(
+        [sys.executable, "-c", "import sys\n" + CLAIM, str(file)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "claimed\n"
+        with kept_code.claimed(file, wait=False) as is_ours:
+            assert not is_ours
+        with kept_code.claimed(other, wait=False) as is_ours:
+            assert is_ours
+        process.kill()
+    with kept_code.claimed(file, wait=False) as is_ours:
+        assert is_ours
 
 
 def test_code_with_checked_bounds_has_its_own_cache(house: Path) -> None:
-    assert cache_folder_of(house, TIDEGAUGE_BOUNDS_CHECK="1") != cache_folder_of(house)
+    module = "tidegauge.replication.high_watermark"
+    assert folder_of(house, module, TIDEGAUGE_BOUNDS_CHECK="1") != folder_of(house, module)
 
 
 @pytest.mark.skipif(not compiled.COMPILED, reason="nothing is compiled")
@@ -221,14 +330,11 @@ def test_compiled_code_of_long_ago_is_deleted(
         folder.mkdir()
     for folder in (old, foreign):
         os.utime(folder, (0, 0))
-    compiled.compile_all()
-    assert {folder.name for folder in tmp_path.iterdir()} == {
-        "rules-recent",
-        "mine",
-        compiled.cache_folder().name,
-    }
+    kept_code.forget_old_code([])
+    assert {folder.name for folder in tmp_path.iterdir()} == {"rules-recent", "mine"}
 
 
 def test_the_cache_can_be_put_elsewhere(tmp_path: Path) -> None:
-    folder = cache_folder_of(HOUSE, TIDEGAUGE_CACHE_DIR=str(tmp_path))
-    assert Path(folder).parent == tmp_path
+    module = "tidegauge.replication.high_watermark"
+    folder = folder_of(HOUSE, module, TIDEGAUGE_CACHE_DIR=str(tmp_path))
+    assert Path(folder).parent.parent == tmp_path

@@ -11,6 +11,7 @@ from tidegauge import __version__
 from tidegauge.command_line import app
 from tidegauge.commands.show_releases import switch_meanings
 from tidegauge.replication import compiled, releases
+from tidegauge.replication.kept_code import cache_folder
 
 
 def run(*arguments: str) -> Result:
@@ -176,4 +177,4 @@ def test_releases_say_the_same_to_a_program() -> None:
 def test_compile_says_what_it_did() -> None:
     output = run("compile").output
     assert f"{len(compiled.RULES)} rules" in output
-    assert str(compiled.cache_folder()) in output
+    assert str(cache_folder()) in output

@@ -6,8 +6,14 @@ import importlib
 import pkgutil
 from collections.abc import Iterable
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import typer
+
+from tidegauge.commands.output import fail
+
+if TYPE_CHECKING:
+    from tidegauge.replication.compile_all import Compilation
 
 
 def compile_rules() -> None:
@@ -17,31 +23,44 @@ def compile_rules() -> None:
     Any run does this when it has to; this command does it now. The cache is
     ~/.cache/tidegauge, or the folder that TIDEGAUGE_CACHE_DIR names.
     """
-    from tidegauge.replication import compiled
+    from tidegauge.replication.compiled import COMPILED, RULES
 
     import_kernel()
-    count = len(compiled.RULES)
-    if not compiled.COMPILED:
+    count = len(RULES)
+    if not COMPILED:
         typer.echo(f"TIDEGAUGE_COMPILED=0: {count} rules run as plain Python, none to compile")
         return
-    typer.echo(f"Compiling {count} rules, unless they are in the cache")
-    done = compiled.compile_all()
+    done = _compile_with_progress()
     if done.compiled:
         typer.echo(f"Compiled {done.compiled} of {done.rules} rules in {done.seconds:.1f} s")
     else:
-        typer.echo(f"All {done.rules} rules were in the cache ({done.seconds:.1f} s)")
+        typer.echo(f"All {done.rules} rules were in the cache")
     typer.echo(f"The cache is {done.folder}")
 
 
 def announce_compilation() -> None:
-    """The first run after an installation compiles the kernel: say so, it takes a while."""
-    from tidegauge.replication import compiled
+    """Compile what is not in the cache, with a word about it: the first run would wait for it."""
+    from tidegauge.replication.compile_all import is_compiled
+    from tidegauge.replication.compiled import COMPILED
 
-    if compiled.COMPILED and not compiled.is_compiled():
-        typer.echo("Compiling the kernel: a minute or two, once for each release of Tidegauge")
-        import_kernel()
-        done = compiled.compile_all()
+    if not COMPILED:
+        return
+    import_kernel()
+    if not is_compiled():
+        done = _compile_with_progress()
         typer.echo(f"Compiled in {done.seconds:.0f} s")
+
+
+def _compile_with_progress() -> Compilation:
+    from tidegauge.commands.counted_progress import counted
+    from tidegauge.replication.compile_all import CompilationError, compile_all
+
+    title = "Compiling the kernel, once for each release of Tidegauge: functions"
+    with counted(title) as progress:
+        try:
+            return compile_all(progress)
+        except CompilationError as error:
+            fail(str(error))
 
 
 def import_kernel() -> None:

@@ -1,0 +1,154 @@
+"""Where compiled code is kept: one file for each function, found by what the code was made of.
+
+A folder stands for a module. Its name has a hash of the module's source and of all sources
+that it imports from, directly or not, so that the code of a function is exchanged with its
+callees'. Numba's own cache covers one file at a time, and would go on using a function whose
+callee in another file has changed. No path and no time of a file has a part in it: every
+clone of the same sources finds the same code.
+
+Several processes compile at once. Each claims a function before it compiles it, and a process
+that needs the same one waits and reads the file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core.registry import cpu_target
+
+from tidegauge.replication.build_switches import BOUNDS_CHECKED, cache_base
+
+#: How long compiled code is kept after it was last made or asked for by ``compile_all``.
+KEPT_S = 14 * 24 * 3600
+
+
+def cache_folder() -> Path:
+    """Where the code lies that this compiler makes with these flags for this processor."""
+    return cache_base() / f"rules-{_digest_of_compiler()}"
+
+
+def kept_file(function: Callable[..., Any]) -> Path | None:
+    """The file of a function's code; None for a function inside of another, which is not kept."""
+    function = getattr(function, "py_func", function)
+    if "<" in function.__qualname__:
+        return None
+    return folder_of(function.__module__) / function.__qualname__
+
+
+def folder_of(module: str) -> Path:
+    """Where the code of a module's functions lies."""
+    return cache_folder() / f"{module}-{_digest_of_sources(module)}"
+
+
+def write_kept(file: Path, content: bytes) -> None:
+    """Write a file so that readers see all of it or none."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_name(f"{file.name}.{os.getpid()}")
+    unfinished.write_bytes(content)
+    unfinished.replace(file)
+
+
+@contextmanager
+def claimed(file: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Claim the function of a file among all processes; whether it is claimed.
+
+    A claim ends with its process at the latest. A process that waits for a claim while it
+    holds others cannot wait in a circle, since no rule calls itself.
+
+    Args:
+        file: of the function.
+        wait: until the process that has the claim releases it.
+    """
+    claims = _claims(file.parent.parent)
+    place = int.from_bytes(hashlib.sha256(str(file).encode()).digest()[:6], "little")
+    try:
+        fcntl.lockf(claims, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, place)
+    except BlockingIOError:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        fcntl.lockf(claims, fcntl.LOCK_UN, 1, place)
+
+
+@cache
+def _claims(folder: Path) -> int:
+    """The file of claims, one byte for each function: open until the process ends.
+
+    To close any handle of a file gives up all locks that the process has in it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    return os.open(folder / "claims", os.O_RDWR | os.O_CREAT, 0o644)
+
+
+def forget_old_code(modules: Iterable[str]) -> None:
+    """Delete the code of sources of long ago: each change of a source leaves a folder.
+
+    Args:
+        modules: those in use, whose folders count as used now.
+    """
+    folder = cache_folder()
+    for used in (folder, *(folder_of(module) for module in modules)):
+        if used.exists():
+            os.utime(used)
+    for other in (*folder.parent.glob("rules-*"), *folder.glob("*-*")):
+        if time.time() - other.stat().st_mtime > KEPT_S:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+@cache
+def _digest_of_compiler() -> str:
+    processor = cpu_target.target_context.codegen().magic_tuple()
+    versions = (sys.version, numba.__version__, np.__version__, BOUNDS_CHECKED, processor)
+    return hashlib.sha256(repr(versions).encode()).hexdigest()[:16]
+
+
+@cache
+def _digest_of_sources(module: str) -> str:
+    digest = hashlib.sha256()
+    for source in sorted(_sources_of(module), key=lambda source: (source.name, _content(source))):
+        digest.update(source.name.encode())
+        digest.update(_content(source))
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _content(source: Path) -> bytes:
+    return hashlib.sha256(source.read_bytes()).digest()
+
+
+_IMPORT = re.compile(r"^from (tidegauge[\w.]*) import (?:\(([^)]*)\)|(.*))", re.MULTILINE)
+
+
+@cache
+def _sources_of(module: str) -> frozenset[Path]:
+    """The file of a module and those of all it imports from at its top, directly or not."""
+    source = _source_of(module)
+    if source is None:
+        return frozenset()
+    files = {source}
+    for imported in _IMPORT.finditer(source.read_text()):
+        files |= _sources_of(imported[1])
+        for name in re.findall(r"\w+", imported[2] or imported[3]):
+            files |= _sources_of(f"{imported[1]}.{name}")
+    return frozenset(files)
+
+
+def _source_of(module: str) -> Path | None:
+    """The file of a module that is imported; None for what is not one, or is a package."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return Path(file) if file is not None and not file.endswith("__init__.py") else None
