@@ -40,7 +40,7 @@ Examples:
   tidegauge import describe.txt -o mine.yaml
                              make a scenario of a real cluster
   tidegauge validate FILE    check a scenario, and say what it would run
-  tidegauge run quickstart --inline
+  tidegauge run quickstart
                              run a scenario
   tidegauge sweep quickstart --set faults.crash.for=10s,20s,40s
                              run it with other values, side by side

@@ -177,11 +177,11 @@ def test_the_command_runs_on_ray_and_says_what_the_windows_cost(tmp_path: Path) 
         "{name: tiny, duration: 4s, liveness: false, cluster: {brokers: 2},"
         " topics: [{name: orders, partitions: 1, replication_factor: 2}]}"
     )
-    command = ["run", str(scenario), "--out", str(tmp_path / "run")]
-    result = CliRunner().invoke(app, command)
+    command = ["run", str(scenario), "--out"]
+    result = CliRunner().invoke(app, [*command, str(tmp_path / "run"), "--ray"])
     assert result.exit_code == 0, result.output
     assert "2 actors for brokers, 1 for controllers: " in result.stdout
     assert "windows a virtual second" in result.stdout
-    inline = CliRunner().invoke(app, [*command[:-1], str(tmp_path / "inline"), "--inline"])
+    inline = CliRunner().invoke(app, [*command, str(tmp_path / "inline")])
     sha = [line for line in inline.stdout.splitlines() if line.startswith("trace_sha256")]
     assert sha[0] in result.stdout

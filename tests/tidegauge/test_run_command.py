@@ -39,8 +39,8 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(app, ["run", *map(str, arguments)])
 
 
-def run_inline(scenario: str | Path, out: Path, *options: str) -> RunFolder:
-    result = run(scenario, "--inline", "--out", out, *options)
+def run_into(scenario: str | Path, out: Path, *options: str) -> RunFolder:
+    result = run(scenario, "--out", out, *options)
     assert result.exit_code == 0, result.output
     return RunFolder(out)
 
@@ -69,7 +69,7 @@ def again_in(result: Result) -> list[str]:
 
 def test_a_run_writes_manifest_trace_and_summary(tiny: Path, tmp_path: Path) -> None:
     out = tmp_path / "runs" / "first"
-    folder = run_inline(tiny, out)
+    folder = run_into(tiny, out)
     assert sorted(file.name for file in out.iterdir()) == sorted([MANIFEST, SUMMARY, TRACE])
     assert [file.name for file in (out / TRACE).iterdir()] == ["group-0.msgpack"]
     assert folder.manifest["scenario"]["name"] == "tiny"
@@ -82,7 +82,7 @@ def test_a_run_writes_manifest_trace_and_summary(tiny: Path, tmp_path: Path) -> 
 
 def test_what_came_of_a_run_is_told(tiny: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    result = run(tiny, "--inline", "--out", out)
+    result = run(tiny, "--out", out)
     assert result.exit_code == 0
     assert "tiny: 2 brokers" in result.output
     assert "4 virtual seconds, seed 5" in result.output
@@ -93,10 +93,10 @@ def test_what_came_of_a_run_is_told(tiny: Path, tmp_path: Path) -> None:
 
 
 def test_settings_that_made_no_difference_are_listed(tiny: Path, tmp_path: Path) -> None:
-    plain = run_inline(tiny, tmp_path / "plain")
+    plain = run_into(tiny, tmp_path / "plain")
     settings = "log.retention.hours: 168, num.io.treads: 1, "
     tiny.write_text(SCENARIO.replace("{replica", f"{{{settings}replica"))
-    result = run(tiny, "--inline", "--out", tmp_path / "own")
+    result = run(tiny, "--out", tmp_path / "own")
     own = RunFolder(tmp_path / "own")
     assert own.summary is not None
     listed = [
@@ -112,7 +112,7 @@ def test_settings_that_made_no_difference_are_listed(tiny: Path, tmp_path: Path)
 
 def test_the_command_that_is_printed_runs_the_same_again(tiny: Path, tmp_path: Path) -> None:
     options = ["--seed", "9", "--trace", "all", "--set", "workload.producers.shop.stop=2500 ms"]
-    first = run(tiny, "--inline", "--out", tmp_path / "first", *options)
+    first = run(tiny, "--out", tmp_path / "first", *options)
     assert run(*again_in(first), "--out", tmp_path / "again").exit_code == 0
     one, other = (RunFolder(tmp_path / name) for name in ("first", "again"))
     assert one.manifest == other.manifest
@@ -124,7 +124,7 @@ def test_a_run_without_a_folder_gets_one_of_its_own(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = [run(tiny, "--inline", "--set", "name=nightly/tiny").output for _ in range(2)]
+    said = [run(tiny, "--set", "name=nightly/tiny").output for _ in range(2)]
     assert "into runs/nightly-tiny-5\n" in said[0]
     assert "Next: tidegauge show runs/nightly-tiny-5-2\n" in said[1]
     one, other = (RunFolder(Path("runs") / f"nightly-tiny-5{end}") for end in ("", "-2"))
@@ -132,7 +132,7 @@ def test_a_run_without_a_folder_gets_one_of_its_own(
 
 
 def test_json_is_the_summary_and_nothing_else(tiny: Path, tmp_path: Path) -> None:
-    result = run(tiny, "--inline", "--out", tmp_path / "run", "--json")
+    result = run(tiny, "--out", tmp_path / "run", "--json")
     assert json.loads(result.stdout) == RunFolder(tmp_path / "run").summary
     assert "check liveness" in result.stderr
 
@@ -143,7 +143,7 @@ def test_json_is_the_summary_and_nothing_else(tiny: Path, tmp_path: Path) -> Non
 def test_set_changes_what_is_run(tiny: Path, tmp_path: Path) -> None:
     changes = ["duration=3s", 'release="2.8"', "cluster.settings.num.io.threads=3"]
     options = [word for change in changes for word in ("--set", change)]
-    folder = run_inline(tiny, tmp_path / "run", *options)
+    folder = run_into(tiny, tmp_path / "run", *options)
     scenario = folder.manifest["scenario"]
     assert scenario["duration"] == "3s"
     assert scenario["release"] == "2.8.2"
@@ -155,7 +155,7 @@ def test_the_last_of_several_changes_of_one_field_counts_and_an_option_before_it
     tiny: Path, tmp_path: Path
 ) -> None:
     options = ["--set", "seed=7", "--set", "duration=1s", "--set", "duration=3s", "--seed", "8"]
-    scenario = run_inline(tiny, tmp_path / "run", *options).manifest["scenario"]
+    scenario = run_into(tiny, tmp_path / "run", *options).manifest["scenario"]
     assert (scenario["seed"], scenario["duration"]) == (8, "3s")
 
 
@@ -173,21 +173,21 @@ def test_the_last_of_several_changes_of_one_field_counts_and_an_option_before_it
 def test_a_change_that_no_scenario_can_have_is_refused(
     change: str, complaint: str, tiny: Path, tmp_path: Path
 ) -> None:
-    assert complaint in refusal(run(tiny, "--inline", "--out", tmp_path / "run", "--set", change))
+    assert complaint in refusal(run(tiny, "--out", tmp_path / "run", "--set", change))
     assert not (tmp_path / "run").exists()
 
 
 def test_another_seed_is_another_run(tiny: Path, tmp_path: Path) -> None:
-    as_written = run_inline(tiny, tmp_path / "as-written")
-    same = run_inline(tiny, tmp_path / "same", "--seed", "5")
-    other = run_inline(tiny, tmp_path / "other", "--seed", "6")
+    as_written = run_into(tiny, tmp_path / "as-written")
+    same = run_into(tiny, tmp_path / "same", "--seed", "5")
+    other = run_into(tiny, tmp_path / "other", "--seed", "6")
     assert sha256_of(as_written) == sha256_of(same) != sha256_of(other)
     assert other.manifest["seed"] == other.manifest["scenario"]["seed"] == 6
 
 
 def test_trace_all_records_single_requests(tiny: Path, tmp_path: Path) -> None:
-    few = run_inline(tiny, tmp_path / "few")
-    every = run_inline(tiny, tmp_path / "every", "--trace", "all")
+    few = run_into(tiny, tmp_path / "few")
+    every = run_into(tiny, tmp_path / "every", "--trace", "all")
     assert not list(few.rows("message"))
     assert len(list(every.rows("produce_answered"))) == 5
     assert sha256_of(few) == sha256_of(every)
@@ -196,10 +196,10 @@ def test_trace_all_records_single_requests(tiny: Path, tmp_path: Path) -> None:
 def test_the_resolved_scenario_of_a_manifest_is_run_to_the_same_end(
     tiny: Path, tmp_path: Path
 ) -> None:
-    folder = run_inline(tiny, tmp_path / "run")
+    folder = run_into(tiny, tmp_path / "run")
     resolved = tmp_path / "resolved.yaml"
     resolved.write_text(json.dumps(folder.manifest["scenario"]))
-    assert sha256_of(run_inline(resolved, tmp_path / "again")) == sha256_of(folder)
+    assert sha256_of(run_into(resolved, tmp_path / "again")) == sha256_of(folder)
 
 
 # What it expects.
@@ -208,7 +208,7 @@ MECHANISM_10 = "10-truncation-to-high-watermark"
 
 
 def test_a_scenario_of_data_loss_that_expects_it_ends_well(tmp_path: Path) -> None:
-    result = run(MECHANISM_10, "--inline", "--out", tmp_path / "run")
+    result = run(MECHANISM_10, "--out", tmp_path / "run")
     assert result.exit_code == 0, result.output
     assert "acknowledged_records_lost  BROKEN in 1 partition(s); first story-0" in result.output
 
@@ -218,7 +218,7 @@ def test_a_verdict_that_nobody_expected_is_told_with_its_story(tmp_path: Path) -
     file = tmp_path / "unexpected.yaml"
     text = shipped_scenarios()[MECHANISM_10].read_text()
     file.write_text("\n".join(line for line in text.splitlines() if not line.startswith("checks")))
-    result = run(file, "--inline", "--out", tmp_path / "run", "--seed", "4")
+    result = run(file, "--out", tmp_path / "run", "--seed", "4")
     assert result.exit_code == 1, result.output
     assert "exposed_durable: the true leader has every record" in result.output
     assert "becomes leader in epoch" in result.output
@@ -231,7 +231,7 @@ def test_a_verdict_that_nobody_expected_is_told_with_its_story(tmp_path: Path) -
 
 def test_a_check_that_there_is_not_is_refused(tiny: Path, tmp_path: Path) -> None:
     tiny.write_text(SCENARIO + "checks: {strong_irs: true}\n")
-    said = refusal(run(tiny, "--inline", "--out", tmp_path / "run"))
+    said = refusal(run(tiny, "--out", tmp_path / "run"))
     assert "checks.strong_irs: unknown check; did you mean strong_isr?" in said
 
 
@@ -242,7 +242,7 @@ def test_a_folder_that_is_not_empty_is_refused(tiny: Path, tmp_path: Path) -> No
     out = tmp_path / "run"
     out.mkdir()
     (out / "notes.txt").write_text("mine")
-    said = refusal(run(tiny, "--inline", "--out", out))
+    said = refusal(run(tiny, "--out", out))
     assert str(out) in said
     assert "not empty" in said
     assert [file.name for file in out.iterdir()] == ["notes.txt"]
@@ -251,20 +251,21 @@ def test_a_folder_that_is_not_empty_is_refused(tiny: Path, tmp_path: Path) -> No
 def test_an_empty_folder_is_taken(tiny: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     out.mkdir()
-    assert run_inline(tiny, out).summary is not None
+    assert run_into(tiny, out).summary is not None
 
 
 def test_a_file_is_no_folder_for_a_run(tiny: Path) -> None:
-    assert str(tiny) in refusal(run(tiny, "--inline", "--out", tiny))
+    assert str(tiny) in refusal(run(tiny, "--out", tiny))
     assert tiny.read_text() == SCENARIO
 
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--inline", "--actors", "2"], "--inline does without Ray: leave out --actors"),
+        (["--inline", "--actors", "2"], "--inline does without Ray: leave out --ray, --actors"),
         (["--inline", "--address", "host:6379"], "--inline does without Ray"),
-        (["--inline", "--speed", "0"], "--speed 0: must be more than 0"),
+        (["--inline", "--ray"], "--inline does without Ray"),
+        (["--speed", "0"], "--speed 0: must be more than 0"),
         (["--actors", "3"], "2 brokers can be hosted by 1 to 2 actors, not by 3"),
         (["--address", "127.0.0.1:1"], "127.0.0.1:1: no Ray cluster answers there: "),
     ],
@@ -277,23 +278,23 @@ def test_how_a_scenario_cannot_be_run_is_said_before_anything_is_written(
 
 
 def test_speed_holds_virtual_time_back(tiny: Path, tmp_path: Path) -> None:
-    paced = run_inline(tiny, tmp_path / "paced", "--speed", "4")
+    paced = run_into(tiny, tmp_path / "paced", "--speed", "4")
     assert paced.summary is not None
     assert paced.summary["loop_seconds"] >= 1
-    assert sha256_of(paced) == sha256_of(run_inline(tiny, tmp_path / "at-once"))
+    assert sha256_of(paced) == sha256_of(run_into(tiny, tmp_path / "at-once"))
 
 
 def test_an_unknown_scenario_is_told_from_those_that_come_along(tmp_path: Path) -> None:
-    near = refusal(run("quickstrat", "--inline", "--out", tmp_path / "run"))
+    near = refusal(run("quickstrat", "--out", tmp_path / "run"))
     assert near.startswith("quickstrat: ")
     assert "did you mean quickstart?" in near
-    far = refusal(run("zzz", "--inline", "--out", tmp_path / "run"))
+    far = refusal(run("zzz", "--out", tmp_path / "run"))
     assert all(name in far for name in shipped_scenarios())
 
 
 def test_a_scenario_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     missing = tmp_path / "missing.yaml"
-    assert str(missing) in refusal(run(missing, "--inline", "--out", tmp_path / "run"))
+    assert str(missing) in refusal(run(missing, "--out", tmp_path / "run"))
 
 
 @pytest.mark.parametrize(
@@ -312,7 +313,7 @@ def test_a_bad_scenario_file_is_one_line_with_file_and_field(
 ) -> None:
     assert before in SCENARIO
     tiny.write_text(SCENARIO.replace(before, after))
-    said = refusal(run(tiny, "--inline", "--out", tmp_path / "run"))
+    said = refusal(run(tiny, "--out", tmp_path / "run"))
     assert str(tiny) in said
     assert field in said
     assert not (tmp_path / "run").exists()
@@ -324,7 +325,7 @@ def test_a_bad_scenario_file_is_one_line_with_file_and_field(
 def test_an_option_that_no_scenario_can_have_is_refused(
     option: str, value: str, tiny: Path, tmp_path: Path
 ) -> None:
-    said = refusal(run(tiny, "--inline", "--out", tmp_path / "run", option, value))
+    said = refusal(run(tiny, "--out", tmp_path / "run", option, value))
     assert option.removeprefix("--") in said
     assert not (tmp_path / "run").exists()
 
@@ -332,7 +333,7 @@ def test_an_option_that_no_scenario_can_have_is_refused(
 def test_a_step_that_waits_in_vain_makes_a_run_that_failed(tiny: Path, tmp_path: Path) -> None:
     steps = "steps: [{when: {leader: {topic: orders, partition: 0, is: -1}}, within: 1s, do: wait}]"
     tiny.write_text(SCENARIO + steps)
-    result = run(tiny, "--inline", "--out", tmp_path / "run")
+    result = run(tiny, "--out", tmp_path / "run")
     # Not 2: the file is right, and the run is there to be looked at.
     assert result.exit_code == 1
     assert "steps[0]" in result.stderr
@@ -371,7 +372,7 @@ def test_a_folder_that_cannot_be_written_is_one_line_and_nothing_looks_complete(
         "from tidegauge.command_line import main; main()"
     )
     out = tmp_path / "run"
-    command = [sys.executable, "-c", program, "run", "cut-and-pause", "--inline", "--out", str(out)]
+    command = [sys.executable, "-c", program, "run", "cut-and-pause", "--out", str(out)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 2, result.stderr
     assert result.stderr == f"tidegauge: {out}: cannot be written to: File too large\n"

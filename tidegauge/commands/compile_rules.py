@@ -48,7 +48,7 @@ def announce_compilation() -> None:
     import_kernel()
     if not is_compiled():
         done = _compile_with_progress()
-        typer.echo(f"Compiled in {done.seconds:.0f} s")
+        typer.echo(f"Compiled in {done.seconds:.0f} s", err=True)
 
 
 def _compile_with_progress() -> Compilation:

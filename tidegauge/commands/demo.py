@@ -72,7 +72,10 @@ def _scenes(folder: Path) -> Iterator[Scene]:
     ]
     yield Scene(
         "1. Six brokers, each an actor of Ray. After 20 s broker 2 is killed, for 20 s.",
-        ("run", "quickstart", "--set", "duration=60s", "--set", f"faults={_CRASH}", "--out", crash),
+        (
+            *("run", "quickstart", "--ray", "--set", "duration=60s"),
+            *("--set", f"faults={_CRASH}", "--out", crash),
+        ),
     )
     yield Scene("What the cluster looked like meanwhile:", ("picture", crash))
     yield Scene(
@@ -86,7 +89,7 @@ def _scenes(folder: Path) -> Iterator[Scene]:
     )
     yield Scene(
         "Half of a rolling restart is done when a rack loses power, for two minutes.",
-        ("run", scenario, "--inline", "--set", f"faults={_RACK}", "--out", rack),
+        ("run", scenario, "--set", f"faults={_RACK}", "--out", rack),
     )
     yield Scene("How many partitions refuse writes or are offline, and when:", ("picture", rack))
     worst = _worst_partition(folder / "rack")

@@ -161,7 +161,7 @@ def _show(imported: ImportedScenario, out: Path) -> None:
             typer.echo(f"  {notice.text}")
     scenario = shlex.quote(str(out))
     typer.echo(f"Next: tidegauge validate {scenario}")
-    typer.echo(f"      tidegauge run {scenario} --inline --out DIR")
+    typer.echo(f"      tidegauge run {scenario} --out DIR")
 
 
 def _figures(imported: ImportedScenario) -> list[str]:

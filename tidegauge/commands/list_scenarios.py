@@ -32,7 +32,7 @@ def list_scenarios(
     Examples:
       tidegauge scenarios
       tidegauge scenarios --json
-      tidegauge run isr-storm --inline
+      tidegauge run isr-storm
                                  run one of them
     """
     from tidegauge.shipped_scenarios import FOLDER, described_scenarios

@@ -96,14 +96,3 @@ def _stopping_after(until_us: int | None, progress: Progress | None) -> Progress
             progress(passed)
 
     return show
-
-
-def engine_of(actors: int | None, address: str | None, *, inline: bool) -> EngineMaker:
-    """Who runs the processes: this interpreter, or actors of Ray."""
-    if inline:
-        from tidegauge.inline_engine import inline as all_inline
-
-        return all_inline()
-    from tidegauge.ray_engine import on_ray
-
-    return on_ray(actors, address)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tidegauge.commands.compile_rules import announce_compilation
+from tidegauge.commands.hosting import Hosting
 from tidegauge.commands.output import console, fail
 from tidegauge.commands.perform import INTERRUPTED
 from tidegauge.commands.run_batch import check_jobs, runs_progress
@@ -91,7 +92,7 @@ def _run_missing(
     ]
     before = len(outcomes)
     with (
-        closing(run_all(runs, request.jobs, request.request.address)) as running,
+        closing(run_all(runs, request.jobs, request.request.hosting.address)) as running,
         runs_progress(before + len(missing), before) as advance,
     ):
         for place, outcome in running:
@@ -111,7 +112,7 @@ def _write(
     _check_figures(figures, runs)
     worst = worst_of(runs, figures)
     alone = request.request._replace(
-        changes=(*request.request.changes, *worst.changes), inline=True, address=None
+        changes=(*request.request.changes, *worst.changes), hosting=Hosting()
     )
     over = {axis.path: axis.values for axis in request.axes}
     command = alone.command(worst.seed, loaded.trace)

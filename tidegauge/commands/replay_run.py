@@ -11,8 +11,9 @@ import typer
 
 from tidegauge import __version__
 from tidegauge.commands.compile_rules import announce_compilation
+from tidegauge.commands.hosting import Hosting
 from tidegauge.commands.output import console, fail
-from tidegauge.commands.perform import engine_of, perform
+from tidegauge.commands.perform import perform
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,9 +28,9 @@ def replay_run(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder that the run wrote.")],
     *,
     inline: Annotated[
-        bool,
-        typer.Option("--inline", help="Without Ray, in this interpreter; that is the default."),
+        bool, typer.Option("--inline", help="In this interpreter, without Ray. The default.")
     ] = False,
+    ray: Annotated[bool, typer.Option("--ray", help="In actors of Ray.")] = False,
     actors: Annotated[
         int | None,
         typer.Option("--actors", min=1, help="In so many actors of Ray that host brokers."),
@@ -56,8 +57,8 @@ def replay_run(
       tidegauge replay runs/first --out runs/again
                                  keep it, to look at it with tidegauge show
     """
-    if inline and actors is not None:
-        fail("--inline does without Ray: leave out --actors")
+    hosting = Hosting(inline=inline, ray=ray, actors=actors)
+    hosting.check()
     from tidegauge.run_folder import RunFolder
     from tidegauge.simulation.run_files import RunError
     from tidegauge.simulation.trace_file import TraceError
@@ -72,13 +73,12 @@ def replay_run(
     except OSError as error:
         fail(f"{error.filename}: cannot be read: {error.strerror}")
     announce_compilation()
-    engine = engine_of(actors, None, inline=actors is None)
     with TemporaryDirectory(prefix="tidegauge-") as temporary:
         folder = out or Path(temporary) / "run"
         replayed = perform(
             scenario,
             folder,
-            engine,
+            hosting.engine(),
             f"tidegauge replay {shlex.quote(str(run))}",
             switches=switches,
             until_us=end_us,

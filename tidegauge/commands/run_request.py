@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tidegauge.commands.hosting import Hosting
 from tidegauge.commands.output import fail
 from tidegauge.commands.watching import WatchRequest
 
@@ -23,16 +24,13 @@ class RunRequest(NamedTuple):
     #: None: the scenario's.
     seed: int | None = None
     trace_level: str | None = None
-    inline: bool = False
-    actors: int | None = None
-    address: str | None = None
+    hosting: Hosting = Hosting()
     speed: float | None = None
     watched: WatchRequest = WatchRequest()
 
     def check(self) -> None:
         """Fail unless the options go together."""
-        if self.inline and (self.actors is not None or self.address is not None):
-            fail("--inline does without Ray: leave out --actors and --address")
+        self.hosting.check()
         if self.speed is not None and not self.speed > 0:
             fail(f"--speed {self.speed:g}: must be more than 0")
         self.watched.check()
@@ -82,10 +80,7 @@ class RunRequest(NamedTuple):
     def command(self, seed: int, trace_level: str) -> str:
         """The command that runs the same again, with this seed, fit for a shell."""
         words = ["tidegauge", "run", self.scenario]
-        words += ["--inline"] if self.inline else []
-        words += [] if self.actors is None else ["--actors", str(self.actors)]
-        words += [] if self.address is None else ["--address", self.address]
-        words += self._speed_words() + self.watched.words()
+        words += self.hosting.words() + self._speed_words() + self.watched.words()
         for change in self.changes:
             words += ["--set", change]
         words += ["--seed", str(seed), "--trace-level", trace_level]

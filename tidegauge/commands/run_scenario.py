@@ -9,8 +9,9 @@ import typer
 
 from tidegauge.commands.check_view import show_verdicts
 from tidegauge.commands.compile_rules import announce_compilation
+from tidegauge.commands.hosting import Hosting
 from tidegauge.commands.output import console, fail, print_json, report
-from tidegauge.commands.perform import engine_of, perform
+from tidegauge.commands.perform import perform
 from tidegauge.commands.perform_sweep import perform_sweep
 from tidegauge.commands.run_request import RunRequest
 from tidegauge.commands.summary_view import show_summary
@@ -36,23 +37,29 @@ def run_scenario(
     ] = None,
     *,
     inline: Annotated[
-        bool, typer.Option("--inline", help="Run all processes in this interpreter, without Ray.")
+        bool,
+        typer.Option(
+            "--inline",
+            help="Run all processes in this interpreter, without Ray. The default wherever it is "
+            "the fastest.",
+        ),
     ] = False,
+    ray: Annotated[bool, typer.Option("--ray", help="Run all processes in actors of Ray.")] = False,
     actors: Annotated[
         int | None,
         typer.Option(
             "--actors",
             min=1,
-            help="How many actors of Ray host brokers, beside the one of the controllers. "
-            "Default: one a broker up to 8 brokers, else as many as are worth it.",
+            help="So many actors of Ray host brokers, beside the one of the controllers. Default "
+            "with --ray: one a broker up to 8 brokers, else as many as make it faster.",
         ),
     ] = None,
     address: Annotated[
         str | None,
         typer.Option(
             "--address",
-            help="Join the Ray cluster at this address. Default: that of RAY_ADDRESS, else Ray is "
-            "started on this machine.",
+            help="Join the Ray cluster at this address. Default with --ray: that of RAY_ADDRESS, "
+            "else Ray is started on this machine.",
         ),
     ] = None,
     speed: Annotated[
@@ -133,7 +140,7 @@ def run_scenario(
 ) -> None:
     """Run a scenario in virtual time; write manifest, trace and summary.
 
-    Each broker is an actor of Ray; --inline does without, and is the fast way for a small cluster.
+    All processes run in this interpreter, or in actors of Ray with --ray, --actors or --address.
     The same scenario and seed give the same trace, either way and whatever the machine. The exit
     status is 1 if a check has another verdict than the scenario expects.
 
@@ -146,20 +153,21 @@ def run_scenario(
 
     \b
     Examples:
-      tidegauge run quickstart --inline
+      tidegauge run quickstart
       tidegauge run quickstart --out runs/first
       tidegauge run rack-power-loss --actors 2 --speed 10 --out runs/rack
-      tidegauge run my-cluster.yaml --inline --out runs/mine --seed 7 --trace-level all
+      tidegauge run my-cluster.yaml --out runs/mine --seed 7 --trace-level all
       tidegauge run cut-and-pause --seeds 1..20 --jobs 4
                                  twenty runs, and how their figures are distributed
       tidegauge run quickstart --metrics 9404
                                  in real time, for a Prometheus that asks http://127.0.0.1:9404/sd
-      tidegauge run quickstart --inline --openmetrics quickstart.om
-      tidegauge run quickstart --inline --set faults.crash.for=2m --set 'release="2.8"'
-      tidegauge run quickstart --inline --set cluster.settings.replica.lag.time.max.ms=10000
+      tidegauge run quickstart --openmetrics quickstart.om
+      tidegauge run quickstart --set faults.crash.for=2m --set 'release="2.8"'
+      tidegauge run quickstart --set cluster.settings.replica.lag.time.max.ms=10000
     """
     request = RunRequest(
-        *(scenario, tuple(changes or ()), seed, trace_level, inline, actors, address),
+        *(scenario, tuple(changes or ()), seed, trace_level),
+        Hosting(inline=inline, ray=ray, actors=actors, address=address),
         wanted_speed(speed, metrics),
         WatchRequest(metrics, metrics_level, openmetrics, openmetrics_start),
     )
@@ -186,26 +194,27 @@ def _check_seeds(request: RunRequest, seeds: str | None, jobs: int | None) -> No
     # Before the speed: what is watched has one by default.
     if seeds is not None and request.watched != WatchRequest():
         fail("--seeds has no run to be watched: leave out --metrics and --openmetrics")
-    if seeds is not None and (request.actors, request.speed) != (None, None):
+    if seeds is not None and (request.hosting.actors, request.speed) != (None, None):
         fail("--seeds runs each seed in one process, as fast as it can: no --actors, no --speed")
 
 
 def _run(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] | None, bool]:
     """Run it and tell what came of it; the summary, and whether that is as it should be."""
     from tidegauge.run_folder import new_run_folder
+    from tidegauge.simulation.cluster_plan import ClusterPlan
 
     loaded = request.load()
     out = out or new_run_folder(f"{loaded.name}-{loaded.seed}")
     announce_compilation()
+    hosting = request.hosting.of(ClusterPlan(loaded))
     typer.echo(
         f"{loaded.name}: {len(loaded.broker_ids())} brokers of Kafka "
         f"{loaded.release}, {loaded.duration_us / 1e6:g} virtual seconds, seed {loaded.seed}, "
-        f"into {out}"
+        f"into {out}; {hosting.told(request.hosting)}"
     )
     again = request.command(loaded.seed, loaded.trace)
-    engine = engine_of(request.actors, request.address, inline=request.inline)
     with watched(request.watched, loaded, request.speed) as watchers:
-        run = perform(loaded, out, engine, again, speed=request.speed, watchers=watchers)
+        run = perform(loaded, out, hosting.engine(), again, speed=request.speed, watchers=watchers)
     return run.summary, _show(run, request, loaded, again)
 
 

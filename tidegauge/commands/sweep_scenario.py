@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tidegauge.commands.hosting import Hosting
 from tidegauge.commands.output import fail, print_json, report
 from tidegauge.commands.perform_sweep import perform_sweep
 from tidegauge.commands.run_request import RunRequest
@@ -93,7 +94,7 @@ def sweep_scenario(
     if seeds is not None and seed is not None:
         fail("--seeds and --seed exclude each other")
     fixed, axes = fixed_and_axes(changes or [])
-    request = RunRequest(scenario, fixed, seed, trace_level, address=address)
+    request = RunRequest(scenario, fixed, seed, trace_level, Hosting(address=address))
     span = None if seeds is None else seeds_of(seeds)
     wanted = SweepRequest(request, axes, span, figures or (), jobs, out)
     if span is None and not axes:

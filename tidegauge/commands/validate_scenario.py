@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tidegauge.commands.hosting import Hosting
 from tidegauge.commands.output import fail, print_json
 from tidegauge.commands.run_request import RunRequest
 
@@ -30,6 +31,7 @@ def validate_scenario(
     inline: Annotated[
         bool, typer.Option("--inline", help="As a run in one interpreter, without Ray.")
     ] = False,
+    ray: Annotated[bool, typer.Option("--ray", help="As a run in actors of Ray.")] = False,
     actors: Annotated[
         int | None,
         typer.Option(
@@ -59,12 +61,13 @@ def validate_scenario(
     \b
     Examples:
       tidegauge validate my-cluster.yaml
-      tidegauge validate rack-power-loss --inline
       tidegauge validate rack-power-loss --actors 2
       tidegauge validate isr-storm --set topics.orders.partitions=100000
       tidegauge validate my-cluster.yaml --json
     """
-    request = RunRequest(scenario, tuple(changes or ()), seed, inline=inline, actors=actors)
+    request = RunRequest(
+        scenario, tuple(changes or ()), seed, hosting=Hosting(inline=inline, ray=ray, actors=actors)
+    )
     request.check()
     from tidegauge.engine import EngineError
     from tidegauge.prediction import predict
@@ -72,7 +75,8 @@ def validate_scenario(
 
     plan = ClusterPlan(request.load())
     try:
-        groups = [] if inline else _groups(plan, actors)
+        hosting = request.hosting.of(plan)
+        groups = [] if hosting.inline else _groups(plan, hosting.actors)
     except EngineError as error:
         fail(str(error))
     prediction = predict(plan)
