@@ -47,6 +47,10 @@ check: .venv/installed typed-house ## Check style, types and the floors of the h
 	@cd .venv/house && ../bin/mypy --config-file ../../pyproject.toml .
 	@$(BIN)/python -m pytest tests/house
 
+.PHONY: wheel
+wheel: env ## Install the wheel into a fresh environment and use it
+	@.ci/wheel
+
 .PHONY: schema
 schema: .venv/installed ## Write the JSON schema of scenario files anew
 	@$(BIN)/tidegauge schema > .venv/scenario.schema.json
@@ -78,7 +82,7 @@ typed-house: .venv/created
 	@mkdir -p .venv/house/tidegauge
 	@ln -s $(addprefix ../../../,$(wildcard tidegauge/*) $(filter-out tidegauge,$(ROOMS))) \
 		.venv/house/tidegauge/
-	@ln -sfn ../../tests ../../bench ../../deploy .venv/house/
+	@ln -sfn ../../tests ../../bench .venv/house/
 
 # The steps of the set-up, each with a file that says when it was done.
 

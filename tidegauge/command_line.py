@@ -31,6 +31,7 @@ from tidegauge.commands.show_schema import show_schema
 from tidegauge.commands.sweep_scenario import sweep_scenario
 from tidegauge.commands.validate_scenario import validate_scenario
 from tidegauge.commands.verify_run import verify_run
+from tidegauge.commands.write_dashboards import write_dashboards
 
 # \b keeps the lines below it as they are.
 EXAMPLES = """\b
@@ -57,6 +58,7 @@ Examples:
                              print topics as kafka-topics.sh does
   tidegauge replay RUN       run the same again, and compare
   tidegauge verify RUN       check the trace of a run against its hash
+  tidegauge dashboards DIR   write the dashboard and alert rules for a live run
   tidegauge schema           what can be said in a scenario, for editors
   tidegauge conform FILE     play what real brokers did, and compare
   tidegauge reconcile --leader 0:3,1:2 --follower 0:5
@@ -117,6 +119,7 @@ app.command("analyze")(analyze_runs)
 app.command("describe")(describe_cluster)
 app.command("replay")(replay_run)
 app.command("verify")(verify_run)
+app.command("dashboards")(write_dashboards)
 app.command("schema")(show_schema)
 app.command("conform")(conform_schedules)
 app.command("divergences")(known_divergences)

@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: The floor of each room. A room knows the rooms on lower floors, and no other.
 FLOORS = {
-    "scenarios": 0,  # files to be read, no code
+    "deploy": 0,  # files to be read, no code but a script
+    "scenarios": 0,  # the same
     "replication": 0,
     "simulation": 1,
     "controller": 2,

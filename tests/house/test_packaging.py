@@ -75,6 +75,9 @@ def test_the_wheel_holds_tidegauge_and_nothing_else(tmp_path: Path) -> None:
         "tidegauge/py.typed",
         "tidegauge/conformance/known_differences.md",
         "tidegauge/scenarios/quickstart.yaml",
+        "tidegauge/metrics/COVERAGE.md",
+        "tidegauge/deploy/grafana/dashboards/tidegauge.json",
+        "tidegauge/deploy/prometheus/rules/tidegauge.rules.yml",
     } <= names
 
 
@@ -84,9 +87,10 @@ def test_the_build_knows_every_package() -> None:
 
 def test_the_lock_holds_every_dependency() -> None:
     project = PROJECT["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["spark"], *extras["dev"]]
     names = {re.split(r"[<>=\[ ;]", requirement)[0].lower() for requirement in wanted}
-    assert names <= locked_names(LOCK)
+    assert names - {"tidegauge"} <= locked_names(LOCK)
 
 
 def test_the_lock_pins_by_hash_and_names_no_place() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tidegauge.commands.answers_view import MOST_ROWS, Answer, print_answer, print_questions
+from tidegauge.commands.extras import need_spark
 from tidegauge.commands.output import console, fail, print_json, report
 from tidegauge.commands.run_batch import number_text
 from tidegauge.simulation.scenario_errors import did_you_mean
@@ -36,6 +37,7 @@ _OF_SEVERAL = Path("analysis")
 def _list_questions(wanted: bool) -> None:
     if not wanted:
         return
+    need_spark("analyze --questions")
     from tidegauge.spark_analysis.questions.all_questions import QUESTIONS
 
     print_questions(console(), QUESTIONS)
@@ -106,6 +108,7 @@ def analyze_runs(
       tidegauge analyze 'runs/sweep/*' --question sweep --json
       tidegauge analyze runs/first runs/second --question first-divergence
     """
+    need_spark("analyze")
     from tidegauge.simulation.run_files import RunError
     from tidegauge.spark_analysis.java import JavaError
     from tidegauge.spark_analysis.questions.all_questions import QUESTIONS

@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from tidegauge.commands.extras import has_spark
 from tidegauge.commands.output import console, fail
 
 _CRASH = "[{name: crash, kind: crash, at: 20s, for: 20s, brokers: [2]}]"
@@ -54,6 +55,8 @@ def demo(
         _perform(scene.words)
         screen.print()
     screen.rule(style="dim")
+    if not has_spark():
+        screen.print("The report of that run needs Spark: pip install 'tidegauge[spark]'")
     screen.print("Written:", style="bold")
     for path in sorted(folder.iterdir()):
         holds = (
@@ -106,10 +109,11 @@ def _scenes(folder: Path) -> Iterator[Scene]:
         "The cluster in the middle of it, as kafka-topics.sh would print it:",
         ("describe", rack, "--at", "150s", "--topic", "payments", "--under-replicated-partitions"),
     )
-    yield Scene(
-        "3. Spark makes tables of that run, and of them a report to be opened in a browser:",
-        ("analyze", rack),
-    )
+    if has_spark():
+        yield Scene(
+            "3. Spark makes tables of that run, and of them a report to be opened in a browser:",
+            ("analyze", rack),
+        )
 
 
 def _worst_partition(run: Path) -> str:

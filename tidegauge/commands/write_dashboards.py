@@ -1,0 +1,58 @@
+"""``tidegauge dashboards``: the files with which Prometheus and Grafana watch a live run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidegauge.commands.output import fail
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+#: Folders of the package ``tidegauge.deploy`` that are written.
+_FOLDERS = ("grafana", "prometheus")
+
+
+def write_dashboards(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="New or empty.")],
+) -> None:
+    """Write Grafana's dashboard, alert rules and Prometheus's configuration to a folder.
+
+    They watch a run that serves metrics (`tidegauge run SCENARIO --metrics 9404`). COVERAGE.md
+    beside them says what each metric means, and which panels of other dashboards stay empty.
+
+    \b
+    Examples:
+      tidegauge dashboards watching
+      prometheus --config.file=watching/prometheus/prometheus.yml
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        fail(f"{folder}: is not an empty folder, and no file is overwritten")
+    try:
+        for path, source in _files():
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
+            typer.echo(target)
+    except OSError as error:
+        fail(f"{error.filename}: cannot be written to: {error.strerror}")
+
+
+def _files() -> Iterator[tuple[Path, Traversable]]:
+    """Each file, and where it comes in the folder."""
+    for name in _FOLDERS:
+        yield from _files_in(files("tidegauge.deploy") / name, Path(name))
+    yield Path("COVERAGE.md"), files("tidegauge.metrics") / "COVERAGE.md"
+
+
+def _files_in(folder: Traversable, path: Path) -> Iterator[tuple[Path, Traversable]]:
+    for each in sorted(folder.iterdir(), key=lambda each: each.name):
+        if each.is_dir():
+            yield from _files_in(each, path / each.name)
+        else:
+            yield path / each.name, each
