@@ -27,11 +27,7 @@ from tidegauge.simulation.scenario_faults import (
     fault_name,
 )
 from tidegauge.simulation.scenario_settings import OFFSETS_TOPIC
-from tidegauge.simulation.scenario_steps import (
-    AlterReassignmentsStep,
-    DeleteTopicStep,
-    ReassignStep,
-)
+from tidegauge.simulation.scenario_steps import AdminStep
 from tidegauge.simulation.scenario_workload import ClientGroup, ConsumerGroup, ProducerGroup
 
 #: The name of the client that creates topics and takes the steps.
@@ -235,8 +231,7 @@ class ClusterPlan:
         None where no step does either: nobody watches them then, as nothing would ever happen.
         """
         steps = self.scenario.steps
-        asking = ReassignStep | AlterReassignmentsStep | DeleteTopicStep
-        has_any = any(isinstance(step, asking) for step in steps)
+        has_any = any(isinstance(step, AdminStep) for step in steps)
         return 2 + len(self.scenario.topics) if has_any else 0
 
     @cached_property

@@ -7,7 +7,7 @@ the end of the step before, or from the start of the run), or until a condition 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -123,6 +123,13 @@ class StepOfAnyKind(Part):
         return self
 
 
+class AdminStep(StepOfAnyKind):
+    """A step that makes the controller move replicas or delete a topic.
+
+    Where there is none, the znodes of /admin for both are left out (``ClusterPlan.admin_znodes``).
+    """
+
+
 class RequestStep(OfPartition, StepOfAnyKind):
     """What a client asks of a partition's leader."""
 
@@ -216,7 +223,7 @@ class CreateTopicStep(StepOfAnyKind):
     topic: str = Field(description="Name of the topic, one of `topics`.")
 
 
-class DeleteTopicStep(StepOfAnyKind):
+class DeleteTopicStep(AdminStep):
     """Delete a topic, by /admin/delete_topics; it is gone when all its brokers have deleted it."""
 
     do: Literal["delete_topic"]
@@ -239,7 +246,7 @@ class Move(AlteredMove):
     replicas: BrokerIds = Field(description="Ids of brokers, the preferred leader first.")
 
 
-class ReassignStep(StepOfAnyKind):
+class ReassignStep(AdminStep):
     """Move replicas, by /admin/reassign_partitions.
 
     What kafka-reassign-partitions takes as JSON can stand here as it is. As that tool does, it
@@ -266,7 +273,7 @@ class ReassignStep(StepOfAnyKind):
         return moves
 
 
-class AlterReassignmentsStep(StepOfAnyKind):
+class AlterReassignmentsStep(AdminStep):
     """Move replicas, or replace or cancel what is on its way, by AlterPartitionReassignments.
 
     The broker that is controller by ZooKeeper is asked; if there is none the step is over.
@@ -322,6 +329,13 @@ class EndFaultStep(StepOfAnyKind):
     do: Literal["end_fault"]
     fault: Name = Field(description="Name of the fault.")
 
+
+#: The kinds of :class:`AdminStep`, as they are in a file.
+ADMIN_STEPS = frozenset(
+    kind
+    for step in AdminStep.__subclasses__()
+    for kind in get_args(step.model_fields["do"].annotation)
+)
 
 Step = Annotated[
     ProduceStep

@@ -73,9 +73,10 @@ def test_racks_that_are_far_apart_and_busy_run_in_actors(
     """Windows as long as the way between racks hold enough events for two groups then."""
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     busy = {"name": "shop", "topics": ["orders"], "batches_per_second": 30_000, "stop": "3s"}
+    latency = {"min": "20ms", "p50": "25ms", "p99": "30ms"}
     far = {
         "cluster": {"brokers": 10, "racks": ["a", "b"]},
-        "network": {"between_racks": {"min": "20ms", "p50": "25ms", "p99": "30ms"}},
+        "network": {"between_racks": latency, "clients": latency},
         "topics": [{"name": "orders", "partitions": 10, "replication_factor": 2}],
         "workload": {"producers": [busy]},
     }

@@ -125,7 +125,7 @@ def test_a_run_without_a_folder_gets_one_of_its_own(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said = [run(tiny, "--set", "name=nightly/tiny").output for _ in range(2)]
-    assert "into runs/nightly-tiny-5\n" in said[0]
+    assert "into runs/nightly-tiny-5;" in said[0]
     assert "Next: tidegauge show runs/nightly-tiny-5-2\n" in said[1]
     one, other = (RunFolder(Path("runs") / f"nightly-tiny-5{end}") for end in ("", "-2"))
     assert sha256_of(one) == sha256_of(other)

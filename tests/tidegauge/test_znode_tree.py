@@ -16,6 +16,7 @@ from tidegauge.history.partition_history import last_states
 from tidegauge.history.story import Names, told
 from tidegauge.history.znode_paths import ZnodePaths
 from tidegauge.history.znode_tree import Owner, TreeNode, znode_tree
+from tidegauge.manifest import manifest_of
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.new_tables import new_topology
@@ -101,6 +102,78 @@ def test_the_numbers_of_znodes_are_those_of_the_topology(run: RunFolder) -> None
     first = int(first_notification_znode(topology))
     assert paths.path(first + 7, 12) == "/isr_change_notification/isr_change_0000000012"
     assert paths.path(first) == "/isr_change_notification/isr_change_*"
+
+
+MOVED = {"topic": "orders", "partition": 0, "replicas": [2, 1]}
+ADMIN_STEPS: list[dict[str, Any]] = [
+    {"do": "delete_topic", "topic": "logs"},
+    {"do": "reassign", "partitions": [MOVED]},
+    {"do": "alter_reassignments", "partitions": [MOVED]},
+]
+
+
+@pytest.mark.parametrize("steps", [[], *([step] for step in ADMIN_STEPS)], ids=str)
+@pytest.mark.parametrize("directories_fail", [False, True])
+def test_znodes_of_steps_and_log_directories_are_named_where_the_topology_has_them(
+    steps: list[dict[str, Any]], directories_fail: bool
+) -> None:
+    """Each kind of admin step makes place in /admin, and everything behind it moves along."""
+    failure = {"kind": "log_directory_failure", "at": "8s", "for": "9s", "brokers": [2]}
+    scenario = cluster(
+        topics=TOPICS,
+        cluster={"brokers": 3, "log_directories": 2},
+        steps=[{"at": "4s"} | step for step in steps],
+        faults=[failure | {"directory": 1}] if directories_fail else [],
+    )
+    plan = ClusterPlan(scenario)
+    topology = new_topology(plan).view
+    paths = ZnodePaths(manifest_of(plan))
+    first = int(first_notification_znode(topology))
+    assert paths.path(first, 0) == "/isr_change_notification/isr_change_0000000000"
+    assert not paths.path(first - 1).startswith("/isr_change_notification")
+    if steps:
+        admin = int(state_znode(topology, len(plan.partitions)))
+        assert [paths.path(admin + place) for place in range(4)] == [
+            "/admin/reassign_partitions",
+            "/admin/delete_topics",
+            "/admin/delete_topics/orders",
+            "/admin/delete_topics/logs",
+        ]
+    if directories_fail:
+        events = first - 3 * 2 - 1
+        assert paths.path(events) == "/log_dir_event_notification"
+        told = "/log_dir_event_notification/log_dir_event_0000000003"
+        assert [paths.path(events + 1 + place, 3) for place in range(6)] == [told] * 6
+
+
+def test_a_failed_log_directory_is_told_under_its_own_path_beside_a_reassignment(
+    tmp_path: Path,
+) -> None:
+    """AlterPartitionReassignments (KIP-455) used to shift the names of all znodes behind it."""
+    scenario = cluster(
+        duration="20s",
+        cluster={"brokers": 3, "log_directories": 2},
+        topics=[{"name": "orders", "assignment": {0: [1, 2]}}],
+        steps=[{"at": "4s", "do": "alter_reassignments", "partitions": [MOVED]}],
+        faults=[
+            {
+                "kind": "log_directory_failure",
+                "at": "8s",
+                "for": "9s",
+                "brokers": [2],
+                "directory": 1,
+            }
+        ],
+        workload={"producers": [{"name": "shop", "topics": ["orders"], "batches_per_second": 5}]},
+    )
+    numbered = [
+        (path, row.kind)
+        for path, row in writes(run_of(scenario, tmp_path / "run"))
+        if "_event_" in path or "isr_change_" in path
+    ]
+    first = "/log_dir_event_notification/log_dir_event_0000000000"
+    assert (first, "znode_created") in numbered
+    assert not any("isr_change_" in path for path, _ in numbered)
 
 
 def test_the_tree_after_the_start_is_as_kafka_writes_it(run: RunFolder) -> None:

@@ -45,8 +45,10 @@ def announce_compilation() -> None:
 
     if not COMPILED:
         return
-    import_kernel()
+    # All that a run needs, and no more: the import of every room takes as long as a small run.
+    importlib.import_module("tidegauge.simulate")
     if not is_compiled():
+        import_kernel()
         done = _compile_with_progress()
         typer.echo(f"Compiled in {done.seconds:.0f} s", err=True)
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
+from tidegauge.simulation.scenario_steps import ADMIN_STEPS
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     CONTROLLER_EPOCH_ZNODE,
@@ -32,9 +33,6 @@ FIXED_PATHS: dict[int, str] = {
     int(NOTIFICATIONS_ZNODE): "/isr_change_notification",
     int(PREFERRED_ELECTION_ZNODE): "/admin/preferred_replica_election",
 }
-
-#: Steps of a scenario that need znodes of their own (``ClusterPlan.admin_znodes``).
-ADMIN_STEPS = frozenset({"delete_topic", "reassign"})
 
 
 class ZnodeSort(Enum):
