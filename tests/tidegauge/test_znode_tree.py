@@ -153,14 +153,16 @@ def test_a_failed_log_directory_is_told_under_its_own_path_beside_a_reassignment
     scenario = cluster(
         duration="20s",
         cluster={"brokers": 3, "log_directories": 2},
-        topics=[{"name": "orders", "assignment": {0: [1, 2]}}],
-        steps=[{"at": "4s", "do": "alter_reassignments", "partitions": [MOVED]}],
+        topics=[{"name": "orders", "assignment": {0: [1, 3]}}],
+        steps=[
+            {"at": "4s", "do": "alter_reassignments", "partitions": [MOVED | {"replicas": [3, 1]}]}
+        ],
         faults=[
             {
                 "kind": "log_directory_failure",
                 "at": "8s",
                 "for": "9s",
-                "brokers": [2],
+                "brokers": [3],
                 "directory": 1,
             }
         ],
