@@ -8,6 +8,7 @@ Generated examples have no deadline: how long one takes says more about the mach
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +27,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=None,
         help="play the recorded schedules of this folder (tests/conformance)",
     )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say at the end which tests were skipped, and how to have them: the dots hide it."""
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.getreports("skipped")
+        if isinstance(report.longrepr, tuple)
+    )
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"skipped {count}: {reason}", yellow=True)
 
 
 @pytest.fixture(scope="module")

@@ -21,13 +21,13 @@ from urllib.parse import urlencode
 
 import pytest
 
+_INSTALL = "is not installed: `apt install prometheus`, or `.ci/prometheus` as root"
+
 needs_prometheus = pytest.mark.skipif(
     not (shutil.which("prometheus") and shutil.which("setpriv")),
-    reason="no prometheus (and setpriv of util-linux) here: apt install prometheus",
+    reason=f"prometheus, or setpriv of util-linux, {_INSTALL}",
 )
-needs_promtool = pytest.mark.skipif(
-    shutil.which("promtool") is None, reason="no promtool here: apt install prometheus"
-)
+needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason=f"promtool {_INSTALL}")
 
 Found = TypeVar("Found")
 

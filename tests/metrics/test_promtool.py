@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from prometheus_server import needs_promtool
 from tidegauge.metrics.rehearsal.promtool import (
     Course,
     Intervals,
@@ -21,10 +21,6 @@ from tidegauge.metrics.rehearsal.promtool import (
 from tidegauge.metrics.rehearsal.recording import Recording, Series, values_text
 from tidegauge.metrics.rehearsal.rule_files import RuleFile, read_rule_file
 from tidegauge.metrics.scraping import UP, Scraped
-
-needs_promtool = pytest.mark.skipif(
-    shutil.which("promtool") is None, reason="promtool is not installed: it comes with Prometheus"
-)
 
 MINUTE = 60_000_000
 EVERY_MINUTE = Intervals(MINUTE, MINUTE)

@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from prometheus_server import needs_promtool
 from tidegauge.alert_rehearsal import incident_names, load_incident
 from tidegauge.command_line import app
-
-needs_promtool = pytest.mark.skipif(
-    shutil.which("promtool") is None, reason="promtool is not installed: it comes with Prometheus"
-)
 
 #: Third-party dashboards and rules are nobody's to copy: they are where their reader has them.
 DASHBOARDS = Path(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from typer.testing import CliRunner, Result
 
+from prometheus_server import needs_promtool
 from tidegauge.command_line import app
 from tidegauge.run_folder import RunFolder
 
@@ -31,11 +31,6 @@ workload:
   producers: [{name: shop, topics: [orders], batches_per_second: 5}]
 faults: [{kind: crash, at: 9s, for: 12s, brokers: [2]}]
 """
-
-promtool = pytest.mark.skipif(
-    shutil.which("promtool") is None,
-    reason="promtool is not installed (Debian: apt install prometheus)",
-)
 
 
 @pytest.fixture
@@ -222,7 +217,7 @@ def test_a_disk_that_is_full_is_said_in_one_line(tiny: Path, tmp_path: Path) -> 
     assert not file.exists()
 
 
-@promtool
+@needs_promtool
 def test_promtool_takes_the_file_of_a_run_over(tiny: Path, tmp_path: Path) -> None:
     file = tmp_path / "tiny.om"
     assert run(tiny, "--inline", "--out", tmp_path / "run", "--openmetrics", file).exit_code == 0
