@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from tidegauge.replication.compiled import Tables, code, inner_rule
 from tidegauge.replication.records import Record, Records, flag, i64
-from tidegauge.replication.replica_list import size
+from tidegauge.replication.replica_list import EMPTY, first, rest, size, without
 from tidegauge.simulation.checks.state import History
 from tidegauge.simulation.faults import PAUSE
 from tidegauge.simulation.kernel import NONE, Row
 from tidegauge.simulation.row_kinds import (
+    ASSIGNMENT_WRITTEN,
     BECAME_FOLLOWER,
     BECAME_LEADER,
     BROKER_LOADING,
@@ -24,6 +25,7 @@ from tidegauge.simulation.row_kinds import (
     BROKER_STOPPED,
     CLIENT_TOTALS,
     CONTROLLER_EVENT,
+    CONTROLLER_EVENT_DONE,
     FAULT_BEGAN,
     FAULT_ENDED,
     ISR_EXPANDED,
@@ -61,12 +63,25 @@ class Count(Record):
     at_min_isr: i64
     #: Somebody leads in the epoch that ZooKeeper names, and runs.
     accepting: i64
+    #: The ISR has one member, and there are more replicas.
+    isr_of_one: i64
+    #: All of the ISR stands in one rack.
+    isr_in_one_rack: i64
     # ... and how long, in all, they were not online, not accepting, under min.insync.replicas,
-    # or at it.
+    # at it, with an ISR of one, or with all of it in one rack.
     offline_us: i64
     not_accepting_us: i64
     under_min_isr_us: i64
     at_min_isr_us: i64
+    isr_of_one_us: i64
+    isr_in_one_rack_us: i64
+
+    # The most at any time.
+    isr_in_one_rack_most: i64
+    #: Partitions that ZooKeeper has one broker as the leader of, and the first broker that had so
+    #: many; -1 as long as nobody leads.
+    leaders_most: i64
+    leaders_most_broker: i64
 
     isr_shrinks: i64
     isr_expands: i64
@@ -77,6 +92,10 @@ class Count(Record):
     records_acknowledged: i64
     #: Events that controllers took from their queues.
     controller_events: i64
+    #: How long controllers were at work on events, of those that they were done with.
+    controller_busy_us: i64
+    #: How often the ISR of a partition came to have one member.
+    isr_of_one_episodes: i64
 
 
 class CountedBroker(Record):
@@ -90,6 +109,8 @@ class CountedBroker(Record):
     #: How many faults stop it now.
     paused: i64
     alive: flag
+    #: Number of its rack.
+    rack: i64
 
 
 class CountedPartition(Record):
@@ -102,6 +123,11 @@ class CountedPartition(Record):
     leader: i64
     life: i64
     epoch: i64
+    #: How many replicas it has, those that a reassignment adds apart, and had at its creation.
+    replicas: i64
+    replicas_at_creation: i64
+    #: It is counted with an ISR of one: an episode goes on.
+    isr_is_one: flag
 
 
 class StoppedBy(Record):
@@ -143,6 +169,10 @@ def count_row(history: History, figures: Figures, row: Row) -> None:
     elif kind == CONTROLLER_EVENT:
         figures.queued[count.controller_events].value_us = row.values[2]
         count.controller_events += 1
+    elif kind == CONTROLLER_EVENT_DONE:
+        count.controller_busy_us += row.values[1]
+    elif kind == ASSIGNMENT_WRITTEN:
+        _assign(history, figures, row)
     elif kind == TOPIC_CONFIGURED:
         _configure(history, figures, row.values[0], row.values[1])
     elif row.process < len(figures.brokers) and _is_about_life(kind):
@@ -167,6 +197,8 @@ def _go_on_to(figures: Figures, time_us: int) -> None:
     count.not_accepting_us += passed_us * (count.existing - count.accepting)
     count.under_min_isr_us += passed_us * count.under_min_isr
     count.at_min_isr_us += passed_us * count.at_min_isr
+    count.isr_of_one_us += passed_us * count.isr_of_one
+    count.isr_in_one_rack_us += passed_us * count.isr_in_one_rack
     count.now_us += passed_us
 
 
@@ -196,6 +228,27 @@ def leave_account(history: History, figures: Figures, partition: int) -> None:
 def open_account(history: History, figures: Figures, partition: int) -> None:
     """Something about a partition has changed: it counts again."""
     _account(history, figures, partition, _ENTERS)
+    count = figures.count[0]
+    if count.now_us < count.ends_us:
+        _count_highest(history, figures, partition)
+
+
+@inner_rule
+def _count_highest(history: History, figures: Figures, partition: int) -> None:
+    """A partition counts again: what began with that, and is there more of anything than ever?"""
+    count = figures.count[0]
+    known = history.partitions[partition]
+    own = figures.partitions[partition]
+    is_one = known.exists and _is_isr_of_one(history, figures, partition)
+    if is_one and not own.isr_is_one:
+        count.isr_of_one_episodes += 1
+    own.isr_is_one = is_one
+    count.isr_in_one_rack_most = max(count.isr_in_one_rack_most, count.isr_in_one_rack)
+    if known.exists and known.leader >= 0:
+        led = figures.brokers[known.leader].named_leader
+        if led > count.leaders_most:
+            count.leaders_most = led
+            count.leaders_most_broker = known.leader
 
 
 @inner_rule
@@ -206,6 +259,10 @@ def _account(history: History, figures: Figures, partition: int, sign: int) -> N
     count = figures.count[0]
     own = figures.partitions[partition]
     count.existing += sign
+    if _is_isr_of_one(history, figures, partition):
+        count.isr_of_one += sign
+    if _is_isr_in_one_rack(history, figures, partition):
+        count.isr_in_one_rack += sign
     if known.leader >= 0:
         figures.brokers[known.leader].named_leader += sign
         if history.brokers[known.leader].registered:
@@ -221,6 +278,44 @@ def _account(history: History, figures: Figures, partition: int, sign: int) -> N
             broker.leads += sign
             if broker.paused == 0:
                 count.accepting += sign
+
+
+@inner_rule
+def _is_isr_of_one(history: History, figures: Figures, partition: int) -> bool:
+    in_sync = size(history.partitions[partition].isr)
+    return in_sync == 1 and figures.partitions[partition].replicas > 1
+
+
+@inner_rule
+def _is_isr_in_one_rack(history: History, figures: Figures, partition: int) -> bool:
+    first_slot = history.places[partition].first_slot
+    isr = history.partitions[partition].isr
+    if isr == EMPTY:
+        return False
+    rack = figures.brokers[history.slots[first_slot + first(isr)].broker].rack
+    others = rest(isr)
+    while others != EMPTY:
+        broker = history.slots[first_slot + first(others)].broker
+        if figures.brokers[broker].rack != rack:
+            return False
+        others = rest(others)
+    return True
+
+
+@inner_rule
+def _assign(history: History, figures: Figures, row: Row) -> None:
+    """A partition's replicas are others; those that are still being added do not count."""
+    partition = row.values[0]
+    leave_account(history, figures, partition)
+    figures.partitions[partition].replicas = size(without(row.values[1], row.values[2]))
+    open_account(history, figures, partition)
+
+
+@inner_rule
+def create_again(figures: Figures, partition: int) -> None:
+    """A partition that was deleted is created: it has the replicas that it began with."""
+    own = figures.partitions[partition]
+    own.replicas = own.replicas_at_creation
 
 
 @inner_rule

@@ -53,6 +53,17 @@ class PlainReader:
         self.last_logs: defaultdict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
         self.figures: Counter[str] = Counter()
         self.queued_us: list[int] = []
+        self.busy_us = 0
+        self.created = [each["replicas"] for each in run.manifest["partitions"]]
+        self.replicas = [len(each) for each in self.created]
+        racks = scenario["cluster"]["racks"]
+        self.has_racks = len(racks) > 1
+        rack_of = {broker: rack for rack, brokers in racks.items() for broker in brokers}
+        self.racks = [rack_of[broker] for broker in run.manifest["brokers"]]
+        self.broker_ids = run.manifest["brokers"]
+        self.isr_of_one: set[int] = set()
+        self.in_one_rack_most = 0
+        self.most_led = (0, -1)
         self._znode = ZnodePaths(run.manifest).known
         self._read(run.all_rows(wanted=lambda kind: kind.canonical))
 
@@ -65,6 +76,8 @@ class PlainReader:
             self._keep_promises(row)
             if row["time_us"] < self.ends_us:
                 self._count(row)
+                if row.kind.startswith(("znode_", "assignment_")):
+                    self._look_at_states()
         self._pass(self.ends_us - now_us)
 
     def _pass(self, passed_us: int) -> None:
@@ -78,9 +91,32 @@ class PlainReader:
                 margin = len(unpack(state["isr"])) - self.min_isr[partition]
                 self.figures["partition_seconds_under_min_isr"] += passed_us * (margin < 0)
                 self.figures["partition_seconds_at_min_isr"] += passed_us * (margin == 0)
+            self.figures["partition_seconds_isr_of_one"] += passed_us * self._is_of_one(partition)
+            self.figures["partition_seconds_isr_in_one_rack"] += passed_us * (
+                len(self._racks_of(partition)) == 1
+            )
             broker, epoch = self.leaders.get(partition, (-1, -1))
             if broker not in self.alive or self.stopped[broker] or epoch != state["leader_epoch"]:
                 self.figures["partition_seconds_not_accepting"] += passed_us
+
+    def _is_of_one(self, partition: int) -> bool:
+        return len(unpack(self.states[partition]["isr"])) == 1 < self.replicas[partition]
+
+    def _racks_of(self, partition: int) -> set[str]:
+        isr = unpack(self.states[partition]["isr"])
+        return {self.racks[self.slots[partition][slot]] for slot in isr}
+
+    def _look_at_states(self) -> None:
+        """Whether there is more of something than ever before."""
+        of_one = {partition for partition in self.states if self._is_of_one(partition)}
+        self.figures["isr_of_one_episodes"] += len(of_one - self.isr_of_one)
+        self.isr_of_one = of_one
+        in_one_rack = sum(len(self._racks_of(partition)) == 1 for partition in self.states)
+        self.in_one_rack_most = max(self.in_one_rack_most, in_one_rack)
+        led = Counter(self._leader(partition) for partition in self.states)
+        for broker, count in led.items():
+            if broker is not None and count > self.most_led[0]:
+                self.most_led = (count, self.broker_ids[broker])
 
     def _leader(self, partition: int) -> int | None:
         slot = self.states[partition]["leader"]
@@ -100,6 +136,9 @@ class PlainReader:
                 stopped.discard(row["fault"])
             elif row["process"] in self.alive:
                 stopped.add(row["fault"])
+        elif kind == "assignment_written":
+            adding = len(unpack(row["adding"]))
+            self.replicas[row["partition"]] = len(unpack(row["replicas"])) - adding
         elif kind == "topic_configured":
             for partition, topic in enumerate(self.topic_of):
                 if topic == row["topic"]:
@@ -133,6 +172,8 @@ class PlainReader:
             if row.kind == "znode_deleted":
                 del self.states[number]
             else:
+                if row.kind == "znode_created":
+                    self.replicas[number] = len(self.created[number])
                 self.states[number] = row
 
     def _keep_promises(self, row: TraceRow) -> None:
@@ -153,6 +194,8 @@ class PlainReader:
             self.figures["unclean_elections"] += row["unclean"]
         elif row.kind == "controller_event":
             self.queued_us.append(row["queued_us"])
+        elif row.kind == "controller_event_done":
+            self.busy_us += row["processing_us"]
 
     def _lost(self) -> tuple[int, int]:
         """Acknowledged records that the last leaders do not have, and those without a leader."""
@@ -176,8 +219,10 @@ class PlainReader:
         names = (
             *_COUNTED.values(),
             *("leader_elections", "unclean_elections", "records_acknowledged"),
+            "isr_of_one_episodes",
         )
-        seconds = ("offline", "not_accepting", "under_min_isr", "at_min_isr")
+        seconds = ["offline", "not_accepting", "under_min_isr", "at_min_isr", "isr_of_one"]
+        seconds += ["isr_in_one_rack"] * self.has_racks
         lost, unavailable = self._lost()
         queued = sorted(self.queued_us)
         return {
@@ -186,6 +231,9 @@ class PlainReader:
                 f"partition_seconds_{name}": self.figures[f"partition_seconds_{name}"] / 1e6
                 for name in seconds
             },
+            **({"isr_in_one_rack_most": self.in_one_rack_most} if self.has_racks else {}),
+            "most_leaders": {"partitions": self.most_led[0], "broker": self.most_led[1]},
+            "controller_busy_seconds": self.busy_us / 1e6,
             "records_acknowledged_lost": lost,
             "records_acknowledged_unavailable": unavailable,
             "controller_queue_ms": {

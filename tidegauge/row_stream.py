@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.reassignment_spans import ReassignmentSpans
 from tidegauge.replication.records import Records
 from tidegauge.simulation.checks.judgement import judge, judge_end
 from tidegauge.simulation.checks.new_tables import enlarge, new_figures, new_history
@@ -28,6 +29,7 @@ class RowStream:
         """Nothing has come yet."""
         self.history = new_history(plan)
         self.figures = new_figures(plan)
+        self.reassignments = ReassignmentSpans(plan)
         self._waiting: list[NDArray[np.void]] = []
         self._waiting_rows = 0
 
@@ -64,6 +66,7 @@ class RowStream:
         self._judge(rows[order])
 
     def _judge(self, rows: Records[Row]) -> None:
+        self.reassignments.take(rows)
         done = 0
         while done < len(rows):
             enlarge(self.history, self.figures)

@@ -1,35 +1,8 @@
 """``summary.json``: what came of a run, in figures.
 
-Figures are those of the run itself, ``virtual_seconds`` of it; the liveness phase that comes after
-it has a part of its own. They are counted from canonical rows (``simulation/figures.py``), but for
-those that only a process itself knows, as it counts for JMX.
-
-===================================  ========================================================
-figure                               meaning
-===================================  ========================================================
-``records_acknowledged``             as producers were told
-``records_acknowledged_lost``        acknowledged, and not in the leader's log after the liveness
-                                     phase: by (partition, leader epoch, offset), whatever acks
-``..._lost_permitted``               ... of these, those that acks, an unclean election or a loss
-                                     of power before a flush explains
-``records_lost_by_topic``            which topics have lost them; 0 of those that have not
-``records_lost_by_partition``        which partitions have lost them, those with most first
-``records_acknowledged_unavailable`` acknowledged, of partitions that nobody leads then
-``partition_seconds_offline``        ZooKeeper names no leader, or one that is not registered
-``..._not_accepting``                nobody who runs leads in the epoch that ZooKeeper names
-``partition_seconds_under_min_isr``  ZooKeeper names a leader, and an ISR below the effective
-                                     min.insync.replicas
-``partition_seconds_at_min_isr``     ... exactly as many: one less, and writes are refused
-``isr_shrinks``, ``isr_expands``     made by leaders, as JMX counts them
-``isr_removals``                     replicas that the controller took out of ISRs
-``leader_elections``                 per partition: the controller chose another leader
-``controller_queue_ms``              how long events waited in the controller's queue (nearest
-                                     rank of all of them)
-``produce_ms``                       of each group of producers, from making a batch to its
-                                     acknowledgement, retries included: exact to an eighth
-``cost_model``                       parameters that the run leaned on: how often each was
-                                     asked for, and what it came to in all
-===================================  ========================================================
+What each figure is called and means is said in ``simulation/summary_figures.py``; ``tidegauge sweep
+--figures`` lists it. They are counted from canonical rows (``simulation/figures.py``), but for those
+that only a process itself knows, as it counts for JMX.
 """
 
 from __future__ import annotations
@@ -51,6 +24,7 @@ from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.costs import COST_NAMES
 from tidegauge.simulation.latency_counts import percentile_us
 from tidegauge.simulation.scenario_workload import ProducerGroup
+from tidegauge.simulation.summary_figures import has_racks
 from tidegauge.simulation.trace_hash import trace_sha256
 
 
@@ -82,7 +56,8 @@ def summary_of(
         **loop.part_of_summary(virtual_seconds),
         "checks": verdicts(plan, stream, liveness),
         "liveness": _liveness_part(liveness),
-        **figures_of(stream),
+        **figures_of(plan, stream),
+        "reassignments": stream.reassignments.figures(),
         "records_lost_by_topic": _lost_by_topic(plan, stream),
         "records_lost_by_partition": _lost_by_partition(plan, stream),
         **counted_by_processes(counted),
@@ -110,7 +85,7 @@ def _lost_by_partition(plan: ClusterPlan, stream: RowStream) -> dict[str, int]:
     }
 
 
-def figures_of(stream: RowStream) -> dict[str, Any]:
+def figures_of(plan: ClusterPlan, stream: RowStream) -> dict[str, Any]:
     """The figures that are counted from rows."""
     count = stream.figures.count[0]
     facts = stream.history.facts[0]
@@ -126,6 +101,10 @@ def figures_of(stream: RowStream) -> dict[str, Any]:
         "partition_seconds_not_accepting": int(count.not_accepting_us) / 1e6,
         "partition_seconds_under_min_isr": int(count.under_min_isr_us) / 1e6,
         "partition_seconds_at_min_isr": int(count.at_min_isr_us) / 1e6,
+        "partition_seconds_isr_of_one": int(count.isr_of_one_us) / 1e6,
+        "isr_of_one_episodes": int(count.isr_of_one_episodes),
+        "most_leaders": _most_leaders(plan, stream),
+        **_of_racks(plan, stream),
         "isr_shrinks": int(count.isr_shrinks),
         "isr_expands": int(count.isr_expands),
         "isr_removals": int(count.isr_removals),
@@ -136,6 +115,28 @@ def figures_of(stream: RowStream) -> dict[str, Any]:
             name: nearest_rank(queued_us.tolist(), percent) / 1000
             for name, percent in (("p50", 50), ("p99", 99), ("max", 100))
         },
+        "controller_busy_seconds": int(count.controller_busy_us) / 1e6,
+    }
+
+
+def _most_leaders(plan: ClusterPlan, stream: RowStream) -> dict[str, int | None]:
+    """The most partitions that one broker led, and its id; None if there never was a leader."""
+    count = stream.figures.count[0]
+    broker = int(count.leaders_most_broker)
+    return {
+        "partitions": int(count.leaders_most),
+        "broker": plan.brokers[broker] if broker >= 0 else None,
+    }
+
+
+def _of_racks(plan: ClusterPlan, stream: RowStream) -> dict[str, float]:
+    """ISRs that stand in one rack; nothing where there is but one."""
+    if not has_racks(plan.scenario):
+        return {}
+    count = stream.figures.count[0]
+    return {
+        "partition_seconds_isr_in_one_rack": int(count.isr_in_one_rack_us) / 1e6,
+        "isr_in_one_rack_most": int(count.isr_in_one_rack_most),
     }
 
 

@@ -35,6 +35,7 @@ from tidegauge.simulation.figures import (
     Figures,
     count_row,
     count_to_end,
+    create_again,
     leave_account,
     move_registration,
     open_account,
@@ -168,6 +169,7 @@ def _take_znode(history: History, figures: Figures, row: Row) -> None:
     leave_account(history, figures, partition)
     if row.kind == ZNODE_CREATED and known.deleted:
         _begin_anew(known)
+        create_again(figures, partition)
     if exists:
         _take_state(history, known, partition, row)
     known.exists = exists

@@ -86,13 +86,17 @@ def new_figures(plan: ClusterPlan) -> Figures:
     )
     figures.count[0].ends_us = plan.scenario.duration_us
     figures.count[0].faults = faults
+    figures.count[0].leaders_most_broker = NONE
     column(figures.partitions, "leader")[:] = NONE
+    # The first processes are the brokers.
+    column(figures.brokers, "rack")[:] = [each.rack for each in plan.processes[:brokers]]
     capped = [
         rules_of(*plan.scenario.release_of(broker)).min_isr_capped_by_replicas
         for broker in plan.brokers
     ]
     for number, planned in enumerate(plan.partitions):
         partition = figures.partitions[number]
+        partition.replicas = partition.replicas_at_creation = len(planned.replicas)
         partition.most_insync_replicas = (
             len(planned.replicas) if capped[planned.replicas[0]] else _NEVER_CAPPED
         )

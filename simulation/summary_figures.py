@@ -1,0 +1,309 @@
+"""What the figures of a run mean: every number of ``summary.json``, and how long each fault was on.
+
+This is where a figure gets its name, unit and meaning. ``tidegauge sweep --figures`` lists them,
+``--figure`` takes them, and the result table of figures documents itself with them. How they are
+counted is said in ``figures.py`` (from canonical rows) and in ``tidegauge/summary.py``.
+
+A figure that lies in a part of the summary has dots in its name: ``controller_queue_ms.p99``. A
+name in capitals stands for what the scenario names: in ``produce_ms.GROUP.p99`` a group of
+producers.
+
+Figures are those of the run itself, ``virtual_seconds`` of it; the liveness phase that comes after
+it has a part of its own. Only losses are judged at the end of that phase.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from tidegauge.simulation.checks import CHECK_NAMES
+from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.simulation.costs import COST_NAMES
+from tidegauge.simulation.scenario import Scenario
+from tidegauge.simulation.scenario_faults import fault_name
+from tidegauge.simulation.scenario_steps import AlterReassignmentsStep, ReassignStep
+
+
+class Figure(NamedTuple):
+    """A figure, or all figures of one form."""
+
+    name: str
+    #: ``s``, ``ms`` or ``us``, of virtual time unless the meaning says otherwise; what is counted,
+    #: as a plural; empty for what has none.
+    unit: str
+    meaning: str
+    #: The summary has only those that are not 0.
+    left_out_at_zero: bool = False
+
+
+def _percentiles(name: str, meaning: str) -> tuple[Figure, ...]:
+    words = {"p50": "half of them at most", "p99": "99 of 100 at most", "max": "the longest"}
+    return tuple(Figure(f"{name}.{word}", "ms", f"{meaning}: {of}") for word, of in words.items())
+
+
+_OF_RECORDS = (
+    Figure("records_sent", "records", "in batches that producers made"),
+    Figure("records_acknowledged", "records", "acknowledged to producers"),
+    Figure(
+        "records_acknowledged_lost",
+        "records",
+        "acknowledged, whatever acks, and not in the leader's log after the liveness phase",
+    ),
+    Figure(
+        "records_acknowledged_lost_permitted",
+        "records",
+        "... of these, those that acks, an unclean election or a loss of power explains",
+    ),
+    Figure(
+        "records_acknowledged_unavailable",
+        "records",
+        "acknowledged, of partitions that have no leader after the liveness phase",
+    ),
+    Figure("records_lost_by_topic.TOPIC", "records", "acknowledged and lost, of this topic"),
+    Figure(
+        "records_lost_by_partition.PARTITION",
+        "records",
+        "acknowledged and lost, of this partition",
+        left_out_at_zero=True,
+    ),
+    Figure("records_failed", "records", "that producers gave up after delivery.timeout.ms"),
+    Figure("records_duplicated", "records", "that a retry of their producer appended again"),
+    Figure("records_consumed", "records", "that consumers read"),
+    *_percentiles(
+        "produce_ms.GROUP",
+        "from making a batch to its acknowledgement, retries included, exact to an eighth",
+    ),
+)
+
+_OF_PARTITIONS = (
+    Figure(
+        "partition_seconds_offline",
+        "s",
+        "ZooKeeper names no leader, or one whose broker is not registered",
+    ),
+    Figure(
+        "partition_seconds_not_accepting",
+        "s",
+        "no broker that runs leads in the epoch that ZooKeeper names",
+    ),
+    Figure(
+        "partition_seconds_under_min_isr",
+        "s",
+        "there is a leader, and the ISR has less than the effective min.insync.replicas",
+    ),
+    Figure("partition_seconds_at_min_isr", "s", "... exactly as many: one less, and writes fail"),
+    Figure(
+        "partition_seconds_isr_of_one",
+        "s",
+        "the ISR has one member, of partitions with more than one replica",
+    ),
+    Figure(
+        "isr_of_one_episodes",
+        "episodes",
+        "times at which the ISR of such a partition came to have one member",
+    ),
+    Figure(
+        "most_leaders.partitions",
+        "partitions",
+        "the most that ZooKeeper named one broker as leader of, at any time",
+    ),
+    Figure("most_leaders.broker", "broker id", "... and the first broker that had so many"),
+)
+_OF_RACKS = (
+    Figure(
+        "partition_seconds_isr_in_one_rack",
+        "s",
+        "the whole ISR stands in one rack, of all partitions; where there are several racks",
+    ),
+    Figure(
+        "isr_in_one_rack_most",
+        "partitions",
+        "the most whose whole ISR stood in one rack at the same time",
+    ),
+)
+
+_OF_CONTROL = (
+    Figure("isr_shrinks", "ISRs", "that leaders shrank, as JMX counts them"),
+    Figure("isr_expands", "ISRs", "that leaders expanded, as JMX counts them"),
+    Figure("isr_removals", "replicas", "that controllers took out of ISRs"),
+    Figure("isr_notifications", "znodes", "isr_change_notifications that brokers wrote"),
+    Figure("failed_isr_updates", "writes", "of ISRs that were refused, as JMX counts them"),
+    Figure("leader_elections", "elections", "in which a partition got another leader"),
+    Figure("unclean_elections", "elections", "of a leader from outside of the ISR"),
+    Figure("failovers", "elections", "of a controller"),
+    Figure("starts", "brokers", "that started, each time"),
+    *_percentiles("controller_queue_ms", "how long events waited in controllers' queues"),
+    Figure(
+        "controller_busy_seconds",
+        "s",
+        "in which controllers were at work on events, of those that they were done with",
+    ),
+)
+_OF_MOVES = (
+    Figure(
+        "reassignments.STEP.seconds",
+        "s",
+        "from the request of this step to the end of its last partition, or of the run",
+    ),
+    Figure("reassignments.STEP.partitions", "partitions", "whose replicas this step moved"),
+    Figure(
+        "reassignments.STEP.unfinished",
+        "partitions",
+        "... that still had not all of their new replicas when the run ended",
+    ),
+    Figure(
+        "reassignments.STEP.replaced",
+        "partitions",
+        "... that a later step has moved elsewhere, or cancelled, on their way",
+    ),
+)
+_OF_FAULTS = Figure("FAULT.seconds", "s", "how long this fault was on, to the end of the run")
+
+_OF_CHECKS = (
+    Figure("checks.CHECK.broken", "partitions", "in which this check was broken"),
+    Figure("checks.CHECK.permitted", "partitions", "... in which a setting permits that"),
+    Figure("checks.CHECK.first_event.time_us", "us", "when it was broken first, if it was"),
+    Figure("checks.CHECK.first_event.process", "", "... by a row of this process"),
+    Figure("checks.CHECK.first_event.sequence", "", "... with this number"),
+    Figure("checks.CHECK.first_event.partition", "", "... about this partition"),
+    Figure("steps_taken", "steps", "of the scenario"),
+    Figure("steps_timed_out", "steps", "whose condition did not come true in time"),
+)
+_OF_LIVENESS = (
+    Figure("liveness.virtual_seconds", "s", "until all was well, or the phase was given up"),
+    Figure("liveness.bound_seconds", "s", "how long that may take"),
+)
+
+_OF_THE_SIMULATION = (
+    Figure("seed", "", "of the run"),
+    Figure("virtual_seconds", "s", "how long the run was, without the liveness phase"),
+    Figure("wall_seconds", "s", "how long it took, of real time, all in all"),
+    Figure("loop_seconds", "s", "... the event loop alone"),
+    Figure("loop_seconds_by_process_kind.KIND", "s", "... events of processes of this kind"),
+    Figure("loop_samples", "samples", "from which that is known"),
+    Figure("events", "events", "that were handled"),
+    Figure("events_per_second", "events", "in a second of real time"),
+    Figure("times_real_time", "", "how much faster than real time it was"),
+    Figure("windows", "windows", "of virtual time in which groups of processes ran"),
+    Figure("windows_per_virtual_second", "windows", "in a second of virtual time"),
+    Figure("events_per_window", "events", "in a window"),
+    Figure(
+        "cost_model.COST.times",
+        "times",
+        "this parameter of the cost model was asked for",
+        left_out_at_zero=True,
+    ),
+    Figure(
+        "cost_model.COST.seconds", "s", "... and came to so much in all", left_out_at_zero=True
+    ),
+)
+
+#: All forms, those that matter most first.
+FORMS = (
+    *_OF_RECORDS,
+    *_OF_PARTITIONS,
+    *_OF_RACKS,
+    *_OF_CONTROL,
+    *_OF_MOVES,
+    _OF_FAULTS,
+    *_OF_CHECKS,
+    *_OF_LIVENESS,
+    *_OF_THE_SIMULATION,
+)
+#: The figures of a single name.
+FIGURES = {form.name: form for form in FORMS if form.name == form.name.lower()}
+
+#: The kinds of processes that a loop's time is told of, and the rest of it.
+PROCESS_KINDS = ("broker", "controller", "zookeeper", "client", "driver")
+
+_CAPITALS = re.compile(r"[A-Z]{2,}")
+
+
+def is_left_out_at_zero(name: str) -> bool:
+    """Whether a summary that does not have this figure says that it is 0."""
+    prefixes = (form.name.partition(".")[0] + "." for form in FORMS if form.left_out_at_zero)
+    return name.startswith(tuple(prefixes))
+
+
+class FigureNames:
+    """The figures that runs of one scenario have."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        """Nothing is run: all names follow from the scenario."""
+        plan = ClusterPlan(scenario)
+        self._named: Mapping[str, tuple[str, ...]] = {
+            "TOPIC": tuple(dict.fromkeys(each.topic for each in plan.partitions)),
+            "PARTITION": tuple(f"{each.topic}-{each.number}" for each in plan.partitions),
+            "GROUP": tuple(group.name for group in scenario.workload.producers),
+            "STEP": tuple(moving_steps(scenario).values()),
+            "FAULT": tuple(fault_name(plan.faults, place) for place in range(len(plan.faults))),
+            "CHECK": CHECK_NAMES,
+            "KIND": PROCESS_KINDS,
+            "COST": tuple(f"costs.{name}" for name in COST_NAMES),
+        }
+        #: How faults are called that the seed draws.
+        self._drawn = tuple(rate.name or str(rate.fault.kind) for rate in scenario.fault_rates)
+        left_out = () if has_racks(scenario) else _OF_RACKS
+        left_out += () if scenario.liveness else _OF_LIVENESS
+        #: The forms of which there is a figure.
+        self.forms = tuple(
+            form
+            for form in FORMS
+            if form not in left_out and next(self.names_of(form), None) is not None
+        )
+
+    def names_of(self, form: Figure) -> Iterator[str]:
+        """The names of one form, in the order in which the scenario has what they are of."""
+        found = _CAPITALS.search(form.name)
+        if found is None:
+            yield form.name
+            return
+        for name in self._named[found.group()]:
+            yield form.name[: found.start()] + name + form.name[found.end() :]
+
+    def all_names(self) -> Iterator[str]:
+        """All names of all forms."""
+        for form in self.forms:
+            yield from self.names_of(form)
+
+    def may_be_drawn(self, name: str) -> bool:
+        """Whether it is how long a fault was on that some seed draws from a rate."""
+        return any(
+            re.fullmatch(re.escape(rate) + r"(-.+)?-[0-9]+\.seconds", name) for rate in self._drawn
+        )
+
+
+def has_racks(scenario: Scenario) -> bool:
+    """Whether brokers stand in several racks, so that an ISR can be in one or more of them."""
+    return len(scenario.cluster.racks) > 1
+
+
+def moving_steps(scenario: Scenario) -> dict[int, str]:
+    """The steps that move replicas, by their places: each as ``--set`` calls it."""
+    return {
+        place: f"steps.{place}"
+        for place, step in enumerate(scenario.steps)
+        if isinstance(step, ReassignStep | AlterReassignmentsStep)
+    }
+
+
+def unknown_figures(names: Iterable[str], scenarios: Iterable[Scenario]) -> dict[str, set[str]]:
+    """The names that are figures of none of these scenarios, and what is known instead.
+
+    Scenarios are asked only as long as a name is not known.
+    """
+    unknown = dict.fromkeys(names)
+    known: set[str] = set()
+    for scenario in scenarios:
+        if not unknown:
+            break
+        figures = FigureNames(scenario)
+        known.update(figures.all_names())
+        unknown = {
+            name: None
+            for name in unknown
+            if name not in known and not figures.may_be_drawn(name)
+        }
+    return dict.fromkeys(unknown, known)
