@@ -259,10 +259,8 @@ def _account(history: History, figures: Figures, partition: int, sign: int) -> N
     count = figures.count[0]
     own = figures.partitions[partition]
     count.existing += sign
-    if _is_isr_of_one(history, figures, partition):
-        count.isr_of_one += sign
-    if _is_isr_in_one_rack(history, figures, partition):
-        count.isr_in_one_rack += sign
+    count.isr_of_one += sign * _is_isr_of_one(history, figures, partition)
+    count.isr_in_one_rack += sign * _is_isr_in_one_rack(history, figures, partition)
     if known.leader >= 0:
         figures.brokers[known.leader].named_leader += sign
         if history.brokers[known.leader].registered:

@@ -71,6 +71,26 @@ def parse_change(text: str) -> tuple[str, object]:
     return path, value.strip() if is_version else loaded
 
 
+def split_values(text: str) -> tuple[str, ...]:
+    """The values in ``VALUE,VALUE...``, each as it stands there: YAML, as in a list of YAML.
+
+    So commas within quotes, lists and mappings are part of a value. A text that is no such list is
+    one value, whose own error says what is wrong with it.
+    """
+    # After these an item of a list would end, or be left out: here a value is empty.
+    if text.strip().startswith(",") or text.rstrip().endswith(","):
+        return tuple(value.strip() for value in text.split(","))
+    try:
+        values = yaml.compose(f"[{text}]", Loader=yaml.SafeLoader)
+    except _NO_YAML:
+        return (text,)
+    if not isinstance(values, yaml.SequenceNode) or values.end_mark.index != len(text) + 2:
+        return (text,)
+    return tuple(
+        text[node.start_mark.index - 1 : node.end_mark.index - 1].strip() for node in values.value
+    )
+
+
 def with_changes(data: object, changes: Mapping[str, object]) -> Changed:
     """The content of a scenario file with other values at some paths; the content stays as it is.
 

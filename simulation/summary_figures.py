@@ -39,8 +39,8 @@ class Figure(NamedTuple):
 
 
 def _percentiles(name: str, meaning: str) -> tuple[Figure, ...]:
-    words = {"p50": "half of them at most", "p99": "99 of 100 at most", "max": "the longest"}
-    return tuple(Figure(f"{name}.{word}", "ms", f"{meaning}: {of}") for word, of in words.items())
+    words = {"p50": "P50", "p99": "P99", "max": "longest"}
+    return tuple(Figure(f"{name}.{word}", "ms", f"{of} {meaning}") for word, of in words.items())
 
 
 _OF_RECORDS = (
@@ -49,17 +49,17 @@ _OF_RECORDS = (
     Figure(
         "records_acknowledged_lost",
         "records",
-        "acknowledged, whatever acks, and not in the leader's log after the liveness phase",
+        "acknowledged with any acks, and not in the leader's log in the end",
     ),
     Figure(
         "records_acknowledged_lost_permitted",
         "records",
-        "... of these, those that acks, an unclean election or a loss of power explains",
+        "lost as acks, an unclean election or a loss of power permits",
     ),
     Figure(
         "records_acknowledged_unavailable",
         "records",
-        "acknowledged, of partitions that have no leader after the liveness phase",
+        "acknowledged, of partitions that have no leader in the end",
     ),
     Figure("records_lost_by_topic.TOPIC", "records", "acknowledged and lost, of this topic"),
     Figure(
@@ -73,7 +73,7 @@ _OF_RECORDS = (
     Figure("records_consumed", "records", "that consumers read"),
     *_percentiles(
         "produce_ms.GROUP",
-        "from making a batch to its acknowledgement, retries included, exact to an eighth",
+        "time until a batch was acknowledged, retries included, exact to an eighth",
     ),
 )
 
@@ -91,9 +91,13 @@ _OF_PARTITIONS = (
     Figure(
         "partition_seconds_under_min_isr",
         "s",
-        "there is a leader, and the ISR has less than the effective min.insync.replicas",
+        "there is a leader, and the ISR is below the effective min.insync.replicas",
     ),
-    Figure("partition_seconds_at_min_isr", "s", "... exactly as many: one less, and writes fail"),
+    Figure(
+        "partition_seconds_at_min_isr",
+        "s",
+        "there is a leader, and the ISR has just the effective min.insync.replicas",
+    ),
     Figure(
         "partition_seconds_isr_of_one",
         "s",
@@ -102,25 +106,27 @@ _OF_PARTITIONS = (
     Figure(
         "isr_of_one_episodes",
         "episodes",
-        "times at which the ISR of such a partition came to have one member",
+        "ISRs that came to have one member, of partitions with more than one replica",
     ),
     Figure(
         "most_leaders.partitions",
         "partitions",
-        "the most that ZooKeeper named one broker as leader of, at any time",
+        "most that one broker was leader of at any time, by ZooKeeper",
     ),
-    Figure("most_leaders.broker", "broker id", "... and the first broker that had so many"),
+    Figure(
+        "most_leaders.broker", "broker id", "first broker that was leader of the most partitions"
+    ),
 )
 _OF_RACKS = (
     Figure(
         "partition_seconds_isr_in_one_rack",
         "s",
-        "the whole ISR stands in one rack, of all partitions; where there are several racks",
+        "the whole ISR stands in one rack; where there are several racks",
     ),
     Figure(
         "isr_in_one_rack_most",
         "partitions",
-        "the most whose whole ISR stood in one rack at the same time",
+        "most at any time whose whole ISR stood in one rack",
     ),
 )
 
@@ -134,40 +140,54 @@ _OF_CONTROL = (
     Figure("unclean_elections", "elections", "of a leader from outside of the ISR"),
     Figure("failovers", "elections", "of a controller"),
     Figure("starts", "brokers", "that started, each time"),
-    *_percentiles("controller_queue_ms", "how long events waited in controllers' queues"),
+    *_percentiles("controller_queue_ms", "time that events waited in controllers' queues"),
     Figure(
         "controller_busy_seconds",
         "s",
-        "in which controllers were at work on events, of those that they were done with",
+        "time that controllers worked on events, of those that they finished",
     ),
 )
 _OF_MOVES = (
     Figure(
         "reassignments.STEP.seconds",
         "s",
-        "from the request of this step to the end of its last partition, or of the run",
+        "from this step's request until its last partition is moved, or the run ends",
     ),
-    Figure("reassignments.STEP.partitions", "partitions", "whose replicas this step moved"),
+    Figure("reassignments.STEP.partitions", "partitions", "that this step moved, finished or not"),
     Figure(
         "reassignments.STEP.unfinished",
         "partitions",
-        "... that still had not all of their new replicas when the run ended",
+        "that this step had not finished moving when the run ended",
     ),
     Figure(
         "reassignments.STEP.replaced",
         "partitions",
-        "... that a later step has moved elsewhere, or cancelled, on their way",
+        "that a later step moved elsewhere, or cancelled, before this one had finished",
     ),
 )
 _OF_FAULTS = Figure("FAULT.seconds", "s", "how long this fault was on, to the end of the run")
 
 _OF_CHECKS = (
     Figure("checks.CHECK.broken", "partitions", "in which this check was broken"),
-    Figure("checks.CHECK.permitted", "partitions", "... in which a setting permits that"),
-    Figure("checks.CHECK.first_event.time_us", "us", "when it was broken first, if it was"),
-    Figure("checks.CHECK.first_event.process", "", "... by a row of this process"),
-    Figure("checks.CHECK.first_event.sequence", "", "... with this number"),
-    Figure("checks.CHECK.first_event.partition", "", "... about this partition"),
+    Figure(
+        "checks.CHECK.permitted",
+        "partitions",
+        "in which this check was broken as a setting permits",
+    ),
+    Figure(
+        "checks.CHECK.first_event.time_us", "us", "time of the first event that broke this check"
+    ),
+    Figure(
+        "checks.CHECK.first_event.process", "", "process of the first event that broke this check"
+    ),
+    Figure(
+        "checks.CHECK.first_event.sequence", "", "number of that event's row within its process"
+    ),
+    Figure(
+        "checks.CHECK.first_event.partition",
+        "",
+        "partition of the first event that broke this check",
+    ),
     Figure("steps_taken", "steps", "of the scenario"),
     Figure("steps_timed_out", "steps", "whose condition did not come true in time"),
 )
@@ -177,15 +197,19 @@ _OF_LIVENESS = (
 )
 
 _OF_THE_SIMULATION = (
-    Figure("seed", "", "of the run"),
+    Figure("seed", "", "of the run's random draws"),
     Figure("virtual_seconds", "s", "how long the run was, without the liveness phase"),
-    Figure("wall_seconds", "s", "how long it took, of real time, all in all"),
-    Figure("loop_seconds", "s", "... the event loop alone"),
-    Figure("loop_seconds_by_process_kind.KIND", "s", "... events of processes of this kind"),
-    Figure("loop_samples", "samples", "from which that is known"),
+    Figure("wall_seconds", "s", "real time that the run took"),
+    Figure("loop_seconds", "s", "real time of the event loop"),
+    Figure(
+        "loop_seconds_by_process_kind.KIND",
+        "s",
+        "real time of the event loop in processes of this kind",
+    ),
+    Figure("loop_samples", "samples", "from which the loop's time by process kind is known"),
     Figure("events", "events", "that were handled"),
     Figure("events_per_second", "events", "in a second of real time"),
-    Figure("times_real_time", "", "how much faster than real time it was"),
+    Figure("times_real_time", "", "virtual time by real time of the event loop"),
     Figure("windows", "windows", "of virtual time in which groups of processes ran"),
     Figure("windows_per_virtual_second", "windows", "in a second of virtual time"),
     Figure("events_per_window", "events", "in a window"),
@@ -196,7 +220,10 @@ _OF_THE_SIMULATION = (
         left_out_at_zero=True,
     ),
     Figure(
-        "cost_model.COST.seconds", "s", "... and came to so much in all", left_out_at_zero=True
+        "cost_model.COST.seconds",
+        "s",
+        "this parameter of the cost model came to in all",
+        left_out_at_zero=True,
     ),
 )
 
@@ -302,8 +329,6 @@ def unknown_figures(names: Iterable[str], scenarios: Iterable[Scenario]) -> dict
         figures = FigureNames(scenario)
         known.update(figures.all_names())
         unknown = {
-            name: None
-            for name in unknown
-            if name not in known and not figures.may_be_drawn(name)
+            name: None for name in unknown if name not in known and not figures.may_be_drawn(name)
         }
     return dict.fromkeys(unknown, known)

@@ -139,7 +139,11 @@ class PlainReader:
         elif kind == "assignment_written":
             adding = len(unpack(row["adding"]))
             self.replicas[row["partition"]] = len(unpack(row["replicas"])) - adding
-        elif kind == "topic_configured":
+        else:
+            self._keep_configuration(row)
+
+    def _keep_configuration(self, row: TraceRow) -> None:
+        if row.kind == "topic_configured":
             for partition, topic in enumerate(self.topic_of):
                 if topic == row["topic"]:
                     self.min_isr[partition] = row["min_insync_replicas"]

@@ -20,6 +20,7 @@ from tidegauge.simulation.durations import parse_duration
 from tidegauge.simulation.run_files import SUMMARY
 from tidegauge.simulation.scenario import load_scenario
 from tidegauge.simulation.scenario_errors import one_line
+from tidegauge.simulation.summary_figures import is_left_out_at_zero
 from tidegauge.sweep_folder import remove_unfinished
 
 
@@ -41,8 +42,8 @@ class Outcome:
     error: str | None = None
     #: The checks whose verdict was not as expected, and ``steps`` if one waited in vain.
     unexpected: Sequence[str] = ()
-    #: Every number of its summary, with dots where it lies in a part of it; and of each fault how
-    #: many ``seconds`` it was on, to the end of the run if it did not end before.
+    #: As ``simulation/summary_figures.py`` says: every number of its summary, and of each fault how
+    #: many seconds it was on.
     figures: Mapping[str, float] = field(default_factory=dict)
     trace_sha256: str | None = None
 
@@ -50,6 +51,12 @@ class Outcome:
     def is_as_expected(self) -> bool:
         """Whether it came to its end, and nothing was a surprise."""
         return self.error is None and not self.unexpected
+
+    def figure(self, name: str) -> float | None:
+        """One of its figures; None if it has no such figure, or no summary."""
+        if self.error is None and is_left_out_at_zero(name):
+            return self.figures.get(name, 0)
+        return self.figures.get(name)
 
 
 def run_all(
@@ -106,10 +113,12 @@ def _figures(run: RunFolder) -> Iterator[tuple[str, float]]:
     assert run.summary is not None
     yield from _numbers("", run.summary)
     end_us = parse_duration(run.manifest["scenario"]["duration"])
+    lasted_us = [0] * len(run.manifest["faults"])
     for span in fault_spans(run):
         last_us = end_us if span.end_us is None else min(end_us, span.end_us)
-        name = run.manifest["faults"][span.fault]["name"]
-        yield f"{name}.seconds", (last_us - span.begin_us) / 1e6
+        lasted_us[span.fault] += max(0, last_us - span.begin_us)
+    for fault, its_us in zip(run.manifest["faults"], lasted_us, strict=True):
+        yield f"{fault['name']}.seconds", its_us / 1e6
 
 
 def _numbers(path: str, part: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

@@ -1,8 +1,8 @@
 """``summary.json``: what came of a run, in figures.
 
-What each figure is called and means is said in ``simulation/summary_figures.py``; ``tidegauge sweep
---figures`` lists it. They are counted from canonical rows (``simulation/figures.py``), but for those
-that only a process itself knows, as it counts for JMX.
+``simulation/summary_figures.py`` defines the name, unit and meaning of each figure, and
+``tidegauge sweep --figures`` lists them. Figures are counted from canonical rows
+(``simulation/figures.py``), but for those that only a process itself knows, as it counts for JMX.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def worst_of(runs: Sequence[SweptRun], figures: Sequence[str]) -> SweptRun:
     """The run that is worst: a surprise, then the most of each figure; of equals the first."""
 
     def badness(run: SweptRun) -> tuple[float, ...]:
-        amounts = (run.outcome.figures.get(name, 0) for name in figures)
+        amounts = (run.outcome.figure(name) or 0 for name in figures)
         return (not run.outcome.is_as_expected, *amounts)
 
     return max(runs, key=badness)
@@ -57,16 +57,16 @@ def settings_of(runs: Sequence[SweptRun], figures: Sequence[str]) -> list[dict[s
 
 def _distribution(name: str, runs: Sequence[SweptRun]) -> dict[str, float | None]:
     """P50, P99 and the worst of a figure, and the seed of that; of what has come to its end."""
-    ended = [run for run in runs if name in run.outcome.figures]
+    ended = [(value, run.seed) for run in runs if (value := run.outcome.figure(name)) is not None]
     if not ended:
         return {"p50": None, "p99": None, "worst": None, "worst_seed": None}
-    values = sorted(run.outcome.figures[name] for run in ended)
-    worst = max(ended, key=lambda run: run.outcome.figures[name])
+    values = sorted(value for value, _ in ended)
+    worst, worst_seed = max(ended, key=lambda each: each[0])
     return {
         "p50": nearest_rank(values, 50),
         "p99": nearest_rank(values, 99),
-        "worst": values[-1],
-        "worst_seed": worst.seed,
+        "worst": worst,
+        "worst_seed": worst_seed,
     }
 
 
@@ -100,7 +100,7 @@ def content_of(
                 "folder": run.folder,
                 "error": run.outcome.error,
                 "unexpected": list(run.outcome.unexpected),
-                **{name: run.outcome.figures.get(name) for name in figures},
+                **{name: run.outcome.figure(name) for name in figures},
                 "trace_sha256": run.outcome.trace_sha256,
             }
             for run in runs

@@ -9,7 +9,6 @@ import pytest
 
 from plain_reader import PlainReader
 from small_clusters import cluster_of, producers_of
-from tidegauge.many_runs import outcome_of
 from tidegauge.run_folder import RunFolder
 from tidegauge.shipped_scenarios import find_scenario
 from tidegauge.simulate import simulate

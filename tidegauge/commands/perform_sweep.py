@@ -109,7 +109,6 @@ def _write(
     from tidegauge.sweep_folder import SWEEP
 
     figures = request.figures or FIGURES
-    _check_figures(figures, runs)
     worst = worst_of(runs, figures)
     alone = request.request._replace(
         changes=(*request.request.changes, *worst.changes), hosting=Hosting()
@@ -119,15 +118,3 @@ def _write(
     content = content_of(loaded.name, over, figures, runs, command)
     write_json_atomically(out / SWEEP, content)
     return content
-
-
-def _check_figures(figures: Sequence[str], runs: Sequence[SweptRun]) -> None:
-    """Fail if a figure is one of no run."""
-    from difflib import get_close_matches
-
-    known = {name for run in runs for name in run.outcome.figures}
-    for name in figures:
-        if known and name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "summary.json has their names"
-            fail(f"--figure {name}: no run has such a number; {hint}")

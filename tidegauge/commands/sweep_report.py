@@ -99,7 +99,7 @@ def _grid(axes: Sequence[Axis], figure: str, runs: Sequence[SweptRun]) -> Table:
     for row, value in enumerate(down.values):
         begin = row * len(across.values)
         those = runs[begin : begin + len(across.values)]
-        table.add_row(value, *(number_text(run.outcome.figures.get(figure)) for run in those))
+        table.add_row(value, *(number_text(run.outcome.figure(figure)) for run in those))
     return table
 
 
@@ -112,7 +112,7 @@ def _lines(axes: Sequence[Axis], figures: Sequence[str], runs: Sequence[SweptRun
         table.add_column(name.replace("_", " "), justify="right")
     for run in runs:
         values = (change.partition("=")[2] for change in run.changes)
-        table.add_row(*values, *(number_text(run.outcome.figures.get(name)) for name in figures))
+        table.add_row(*values, *(number_text(run.outcome.figure(name)) for name in figures))
     return table
 
 

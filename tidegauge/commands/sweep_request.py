@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tidegauge.commands.figure_names import check_figures
 from tidegauge.commands.output import fail
 from tidegauge.commands.run_request import RunRequest
 
@@ -19,9 +20,6 @@ _MOST_SETTINGS = 1_000
 _MOST_RUNS = 100_000
 
 _RANGE = re.compile(r"([0-9]{1,19})\.\.([0-9]{1,19})")
-
-#: What a value begins or has that is no plain text: a list, a mapping, or quotes of YAML.
-_MARKS = "[{'\""
 
 
 class Axis(NamedTuple):
@@ -64,7 +62,8 @@ class SweepRequest(NamedTuple):
     def plan(self) -> tuple[Scenario, list[Planned]]:
         """The first scenario, and all runs; the command ends if there is none, or one cannot be.
 
-        Each setting is read before any is run: a value that cannot be is told at once.
+        Each setting is read before any is run: a value that cannot be is an error at once, and so
+        is a figure that no run will have.
         """
         paths = {*(axis.path for axis in self.axes), *map(_path_of, self.request.changes)}
         if self.seeds is not None and "seed" in paths:
@@ -88,14 +87,17 @@ class SweepRequest(NamedTuple):
         names = {each.name for each in planned}
         if len(names) < len(planned):
             fail("--set: a value is given twice, or two paths are the same")
+        check_figures(self.figures, loaded)
         return loaded[0], planned
 
     def _name(self, setting: Sequence[str], seed: int) -> str:
         from tidegauge.sweep_folder import run_name
 
-        pairs = [text.partition("=")[::2] for text in (*self.request.changes, *setting)]
-        plain = {path: value.strip("'\"") for path, value in pairs if not set(value) & {*"[{"}}
-        return run_name(plain, seed)
+        fixed = [text.partition("=")[::2] for text in self.request.changes]
+        swept = [text.partition("=")[::2] for text in setting]
+        # Lists and mappings that all runs have would only make the name long.
+        named = [each for each in fixed if not set(each[1]) & {*"[{"}] + swept
+        return run_name({path: value.strip("'\"") for path, value in named}, seed)
 
 
 def _path_of(change: str) -> str:
@@ -113,13 +115,13 @@ def fixed_and_axes(texts: Sequence[str]) -> tuple[tuple[str, ...], list[Axis]]:
 
 
 def _values(text: str) -> Axis:
-    """A path and its values; a list or mapping, which has commas of its own, is one."""
+    """A path and its values: YAML, with commas between them."""
     path, equals, values = text.partition("=")
     if not equals or not path or not values:
         fail(f"--set {text}: must be PATH=VALUE,VALUE..., such as cluster.brokers=3,6")
-    if set(values) & {*_MARKS}:
-        return Axis(path, (values,))
-    return Axis(path, tuple(value.strip() for value in values.split(",")))
+    from tidegauge.simulation.scenario_changes import split_values
+
+    return Axis(path, split_values(values))
 
 
 def seeds_of(span: str) -> range:

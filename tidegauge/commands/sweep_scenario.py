@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tidegauge.commands.figure_names import figures_for_programs, show_figures
 from tidegauge.commands.hosting import Hosting
 from tidegauge.commands.output import fail, print_json, report
 from tidegauge.commands.perform_sweep import perform_sweep
@@ -16,8 +17,8 @@ from tidegauge.commands.sweep_request import SweepRequest, fixed_and_axes, seeds
 
 def sweep_scenario(
     scenario: Annotated[
-        str, typer.Argument(help="A scenario file, or the name of one that comes along.")
-    ],
+        str | None, typer.Argument(help="A scenario file, or the name of one that comes along.")
+    ] = None,
     *,
     changes: Annotated[
         list[str] | None,
@@ -37,10 +38,18 @@ def sweep_scenario(
         typer.Option(
             "--figure",
             metavar="NAME",
-            help="What is told of each run: a number of summary.json (controller_queue_ms.p99), or "
-            "how long a fault was on (roll.seconds).",
+            help="A figure to show of each run: a number of summary.json, such as "
+            "controller_queue_ms.p99, or how long a fault was on, such as roll.seconds.",
         ),
     ] = None,
+    list_figures: Annotated[
+        bool,
+        typer.Option(
+            "--figures",
+            help="List the figures that runs of SCENARIO have, with unit and meaning, and run "
+            "nothing. Without SCENARIO: all forms of figures.",
+        ),
+    ] = False,
     seed: Annotated[int | None, typer.Option("--seed", help="Of all runs.")] = None,
     trace_level: Annotated[str | None, typer.Option("--trace-level", help="Of all runs.")] = None,
     jobs: Annotated[
@@ -90,7 +99,13 @@ def sweep_scenario(
           --set cluster.settings.replica.lag.time.max.ms=5000,10000,30000 \\
           --set cluster.settings.zookeeper.session.timeout.ms=6000,18000
       tidegauge sweep isr-storm --set release=2.6,2.8 --figure controller_queue_ms.max
+      tidegauge sweep rolling-restart --figures
     """
+    if list_figures:
+        _list_figures(scenario, changes or [], as_json=as_json)
+        return
+    if scenario is None:
+        fail("SCENARIO is missing: a file, or the name of one that comes along")
     if seeds is not None and seed is not None:
         fail("--seeds and --seed exclude each other")
     fixed, axes = fixed_and_axes(changes or [])
@@ -105,3 +120,16 @@ def sweep_scenario(
         print_json(content)
     if not is_well:
         raise typer.Exit(1)
+
+
+def _list_figures(name: str | None, changes: list[str], *, as_json: bool) -> None:
+    """Print what ``--figure`` takes; of the first value of each path, where it has several."""
+    scenario = None
+    if name is not None:
+        fixed, axes = fixed_and_axes(changes)
+        first = (f"{axis.path}={axis.values[0]}" for axis in axes)
+        scenario = RunRequest(name, (*fixed, *first)).load()
+    if as_json:
+        print_json(figures_for_programs(scenario))
+    else:
+        show_figures(scenario)
