@@ -1,6 +1,7 @@
 """The files of a run's folder: how they are called, and what its manifest and summary hold.
 
-``tidegauge/run_folder.py`` says what each of them is.
+``tidegauge/run_folder.py`` says what each of them is. A sweep has a folder, too, in which each of
+its runs has one (``tidegauge/sweep_folder.py``).
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
 TRACE = "trace"
 
+#: In the folder of a sweep: what came of all runs that were asked for last.
+SWEEP = "sweep.json"
+#: ... held by the sweep that runs into it; it stays, and says whose folder it is.
+SWEEP_LOCK = ".sweep.lock"
+
 #: What a manifest lists, since rows call it by a number.
 NAMED = ("processes", "brokers", "partitions", "faults")
 
@@ -27,15 +33,63 @@ class RunError(ValueError):
     """A folder that is no run, or one that cannot be read; the message is one line."""
 
 
+class SweepFolderError(RunError):
+    """The folder of a sweep, where that of one run is needed."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"{folder}: the folder of a sweep, not of a run: its runs are below it")
+
+
+def is_sweep(folder: Path) -> bool:
+    """Whether it is the folder of a sweep, as far as that has come."""
+    is_run = (folder / MANIFEST).exists()
+    return not is_run and ((folder / SWEEP).is_file() or (folder / SWEEP_LOCK).is_file())
+
+
+def runs_of_sweep(folder: Path) -> list[Path]:
+    """The folders of a sweep's runs: in the order of its table, then those of before by name.
+
+    Raises:
+        RunError: what came of it cannot be read.
+    """
+    in_order = [folder / name for name in _told_of_sweep(folder)[0]]
+    others = sorted(file.parent for file in folder.glob(f"*/{MANIFEST}"))
+    return [each for each in dict.fromkeys((*in_order, *others)) if (each / MANIFEST).is_file()]
+
+
+def worst_of_sweep(folder: Path) -> Path | None:
+    """The folder of the run that fared worst; None if the sweep has not come to its end.
+
+    Raises:
+        RunError: what came of it cannot be read.
+    """
+    worst = _told_of_sweep(folder)[1]
+    return None if worst is None else folder / worst
+
+
+def _told_of_sweep(folder: Path) -> tuple[list[str], str | None]:
+    """The folders of runs in a sweep's table, and of the one that fared worst."""
+    told = _read_json(folder / SWEEP)
+    if told is None:
+        return [], None
+    try:
+        return [str(each["folder"]) for each in told["runs"]], str(told["worst"]["folder"])
+    except (KeyError, TypeError) as error:
+        raise RunError(f"{folder / SWEEP}: is not what a sweep of Tidegauge writes") from error
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """What is run in this folder, and what the numbers in its rows stand for.
 
     Raises:
         RunError: there is no manifest in it that this Tidegauge can read.
+        SweepFolderError: it is the folder of a sweep.
     """
     file = folder / MANIFEST
     manifest = _read_json(file)
     if manifest is None:
+        if is_sweep(folder):
+            raise SweepFolderError(folder)
         raise RunError(f"{folder}: not the folder of a run: it has no {MANIFEST}")
     if manifest.get("format") != FORMAT:
         raise RunError(f"{file}: not the manifest of a run of Tidegauge")

@@ -151,7 +151,7 @@ _OF_MOVES = (
     Figure(
         "reassignments.STEP.seconds",
         "s",
-        "from this step's request until its last partition is moved, or the run ends",
+        "from this step's request until its last partition is moved or replaced, or the run ends",
     ),
     Figure("reassignments.STEP.partitions", "partitions", "that this step moved, finished or not"),
     Figure(
@@ -272,7 +272,7 @@ class FigureNames:
         }
         #: How faults are called that the seed draws.
         self._drawn = tuple(rate.name or str(rate.fault.kind) for rate in scenario.fault_rates)
-        left_out = () if has_racks(scenario) else _OF_RACKS
+        left_out: tuple[Figure, ...] = () if has_racks(scenario) else _OF_RACKS
         left_out += () if scenario.liveness else _OF_LIVENESS
         #: The forms of which there is a figure.
         self.forms = tuple(

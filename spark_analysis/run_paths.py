@@ -9,7 +9,13 @@ from glob import glob, has_magic
 from itertools import count
 from pathlib import Path
 
-from tidegauge.simulation.run_files import MANIFEST, RunError, read_manifest
+from tidegauge.simulation.run_files import (
+    MANIFEST,
+    RunError,
+    is_sweep,
+    read_manifest,
+    runs_of_sweep,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +51,9 @@ Paths = str | Path | Sequence[str | Path] | Sequence[FoundRun]
 def runs_at(paths: Paths) -> list[FoundRun]:
     """The runs that are there, each once, in the order of their folders.
 
-    A folder that is named has to be a run. Of what a pattern matches (``runs/*``), only the runs
-    are taken. Runs that were found before keep their names.
+    A folder that is named has to be a run, or a sweep, of which all runs are taken. Of what a
+    pattern matches (``runs/*``), only the runs are taken. Runs that were found before keep their
+    names.
 
     Raises:
         RunError: a folder is no run, or a pattern matches none.
@@ -67,6 +74,13 @@ def runs_at(paths: Paths) -> list[FoundRun]:
     return [FoundRun(name, folder) for name, folder in zip(_names(in_order), in_order, strict=True)]
 
 
+def common_folder(paths: Sequence[str], runs: Sequence[FoundRun]) -> Path | None:
+    """The folder of one run, or of one sweep that all runs are of; None if there is none such."""
+    if len(paths) == 1 and is_sweep(Path(paths[0])):
+        return from_here(Path(paths[0]).resolve())
+    return from_here(runs[0].folder) if len(runs) == 1 else None
+
+
 def from_here(folder: Path) -> Path:
     """A folder as one would type it here: relative, if it is below where we are."""
     here = Path.cwd()
@@ -82,6 +96,11 @@ def _folders(path: str) -> list[Path]:
         return matches
     if not folder.exists():
         raise RunError(f"{path}: there is no such folder")
+    if is_sweep(folder):
+        runs = runs_of_sweep(folder)
+        if not runs:
+            raise RunError(f"{path}: the folder of a sweep, of which no run has begun yet")
+        return runs
     read_manifest(folder)
     return [folder]
 

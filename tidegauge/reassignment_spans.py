@@ -36,7 +36,7 @@ class _Reassignment:
     """What one step asked for."""
 
     asked_us: int | None = None
-    #: When the last of those that ended did.
+    #: When the last of those came to its end that have, moved or replaced.
     done_us: int = 0
     moved: set[int] = field(default_factory=set)
     #: Of these, those that are on their way, and those that another step has taken over.
@@ -85,7 +85,7 @@ class ReassignmentSpans:
         if kind == STEP_TAKEN:
             self._ask(subject, time_us)
         elif kind == REASSIGNMENT_BEGUN:
-            self._begin(subject)
+            self._begin(subject, time_us)
         elif kind == REASSIGNMENT_DONE:
             self._end(subject, time_us)
         else:
@@ -104,7 +104,7 @@ class ReassignmentSpans:
         self._spans[step].asked_us = time_us
         self._asked.update(dict.fromkeys(self._partitions[step], step))
 
-    def _begin(self, partition: int) -> None:
+    def _begin(self, partition: int, time_us: int) -> None:
         step = self._asked.pop(partition, None)
         if step is None:
             # Another controller takes it up again.
@@ -113,6 +113,7 @@ class ReassignmentSpans:
         if former is not None:
             self._spans[former].on_the_way.discard(partition)
             self._spans[former].replaced.add(partition)
+            self._spans[former].done_us = time_us
         self._moving[partition] = step
         self._spans[step].moved.add(partition)
         self._spans[step].on_the_way.add(partition)

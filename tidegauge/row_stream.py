@@ -23,7 +23,7 @@ _MANY_ROWS = 4096
 
 
 class RowStream:
-    """Takes the rows of all groups, and judges them in their order."""
+    """Takes the rows of all groups, and judges and counts them in their order."""
 
     def __init__(self, plan: ClusterPlan) -> None:
         """Nothing has come yet."""
@@ -63,10 +63,10 @@ class RowStream:
         else:
             self._waiting = []
             self._waiting_rows = 0
+        self.reassignments.take(rows[order])
         self._judge(rows[order])
 
     def _judge(self, rows: Records[Row]) -> None:
-        self.reassignments.take(rows)
         done = 0
         while done < len(rows):
             enlarge(self.history, self.figures)

@@ -23,13 +23,8 @@ from filelock import FileLock, Timeout
 from tidegauge import __version__
 from tidegauge.run_folder import RunFolder
 from tidegauge.simulation.row_kinds import SCHEMA_VERSION
-from tidegauge.simulation.run_files import MANIFEST, SUMMARY, TRACE
+from tidegauge.simulation.run_files import MANIFEST, SUMMARY, SWEEP, SWEEP_LOCK, TRACE
 from tidegauge.simulation.scenario import Scenario
-
-#: What came of all runs that were asked for last.
-SWEEP = "sweep.json"
-#: Held by the sweep that runs into the folder; it stays, and says whose folder it is.
-LOCK = ".sweep.lock"
 
 _CLUSTER_SETTINGS = "cluster.settings."
 
@@ -69,10 +64,10 @@ def sweep_folder(out: Path) -> Iterator[None]:
         OSError: it cannot be written to.
     """
     out.mkdir(parents=True, exist_ok=True)
-    is_known = (out / LOCK).exists() or (out / SWEEP).exists()
+    is_known = (out / SWEEP_LOCK).exists() or (out / SWEEP).exists()
     if not is_known and any(out.iterdir()):
         raise SweepError(f"{out}: is not empty, and has no sweep that could go on")
-    lock = FileLock(out / LOCK, timeout=0)
+    lock = FileLock(out / SWEEP_LOCK, timeout=0)
     try:
         with lock:
             yield

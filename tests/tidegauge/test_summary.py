@@ -9,10 +9,12 @@ import pytest
 
 from plain_reader import PlainReader
 from small_clusters import cluster_of, producers_of
+from tidegauge.many_runs import outcome_of
 from tidegauge.run_folder import RunFolder
 from tidegauge.shipped_scenarios import find_scenario
 from tidegauge.simulate import simulate
-from tidegauge.simulation.scenario import load_scenario
+from tidegauge.simulation.scenario import load_scenario, scenario_from_mapping
+from tidegauge.simulation.summary_figures import FORMS, FigureNames
 from twelve_brokers import twelve_brokers
 
 
@@ -103,3 +105,28 @@ def test_figures_end_with_the_run_and_not_with_the_liveness_phase(tmp_path: Path
     assert summary_of(run)["isr_expands"] == 0
     (expanded,) = run.rows("isr_expanded")
     assert expanded["time_us"] > 5_000_000
+
+
+@pytest.mark.parametrize("name", ["quickstart", "rack_power_loss"])
+def test_all_numbers_of_a_summary_are_defined_and_all_that_are_defined_are_there(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    """So what ``--figures`` lists and ``--figure`` takes is what runs have."""
+    run: RunFolder = request.getfixturevalue(name)
+    scenario = scenario_from_mapping(run.manifest["scenario"], "manifest")
+    defined = {*FigureNames(scenario).all_names()}
+    outcome = outcome_of(run)
+    assert {*outcome.figures} <= defined
+    missing = {each for each in defined if outcome.figure(each) is None}
+    assert all(".first_event." in each for each in missing), "of a check that holds"
+
+
+def test_each_figure_has_a_unit_or_is_none_that_needs_one() -> None:
+    assert len({form.name for form in FORMS}) == len(FORMS)
+    for form in FORMS:
+        assert form.meaning, form
+        word = form.name.rpartition(".")[2]
+        if word in ("p50", "p99", "max"):
+            assert form.unit == "ms", form
+        elif "seconds" in word and not word.startswith("loop_seconds_"):
+            assert form.unit in ("s", "windows"), form

@@ -14,6 +14,7 @@ from tidegauge.command_line import app
 from tidegauge.commands.run_batch import Pace
 from tidegauge.many_runs import Outcome
 from tidegauge.run_folder import RunFolder
+from tidegauge.simulation.scenario_changes import split_values
 from tidegauge.sweep_content import FIGURES, SweptRun, worst_of
 
 #: All on one Ray, which is started once.
@@ -207,6 +208,12 @@ def test_the_time_that_is_left_is_told_of_what_this_sweep_has_run() -> None:
         (["--seeds", "1..999999"], "are too many"),
         (["--seeds", "1..99999", "--set", f"{LAG}=5000,6000"], "199,998 runs are too many"),
         (["--seeds", "1..2", "--set", "duration=soon"], "duration: must be a duration"),
+        (["--seeds", "1..2", "--figure", "dies.second"], "no run will have such a figure; did you"),
+        (["--seeds", "1..2", "--figure", "dies.second"], "did you mean dies.seconds"),
+        (["--seeds", "1..2", "--figure", "produce_ms.web.p99"], "mean produce_ms.shop.p99"),
+        (["--seeds", "1..2", "--figure", "acknowledged_lost"], "records_acknowledged_lost"),
+        (["--seeds", "1..2", "--figure", "isr_in_one_rack_most"], "no run will have such a"),
+        (["--seeds", "1..2", "--figure", "qqq"], "--figures lists them"),
         ([f"--set={part}={','.join(map(str, range(40)))}" for part in ("seed", LAG)], "too many"),
     ],
 )
@@ -220,11 +227,68 @@ def test_what_cannot_be_swept_is_one_line_before_anything_is_written(
     assert not (tmp_path / "sweep").exists()
 
 
-def test_a_figure_that_no_run_has_is_one_line(fading: Path, tmp_path: Path) -> None:
-    options = ("--seeds", "1..1", "--figure", "dies.second", "--out", tmp_path / "sweep")
-    result = sweep(fading, *options)
-    assert result.exit_code == 2, result.output
-    assert "did you mean dies.seconds?" in result.stderr
+def test_figures_that_the_scenario_names_are_known_before_and_there_after(
+    fading: Path, tmp_path: Path
+) -> None:
+    """Nobody of the ISR has what its leader acknowledged alone. What is left out at 0 is 0."""
+    names = [
+        *("produce_ms.shop.p99", "dies.seconds", "records_lost_by_topic.orders"),
+        *("records_lost_by_partition.orders-0", "cost_model.costs.offsets_load.times"),
+        *("controller_busy_seconds", "most_leaders.broker"),
+    ]
+    options = [word for name in names for word in ("--figure", name)]
+    result = sweep(fading, "--seeds", "1..1", *options, "--out", tmp_path / "sweep", "--json")
+    assert result.exit_code == 0, result.output
+    (run,) = json.loads(result.stdout)["runs"]
+    found = [run[name] for name in names]
+    assert found[1:5] == [40.0, 80, 80, 0]
+    assert min(found[0], found[5]) > 0
+    assert found[6] == 1
+
+
+def test_faults_that_a_seed_draws_are_known_by_their_rate(crashes: Path, tmp_path: Path) -> None:
+    options = ("--figure", "crash-2-1.seconds", "--out", tmp_path / "sweep", "--jobs", "1")
+    result = sweep(crashes, "--seeds", "1..2", *options)
+    assert result.exit_code == 0, result.output
+
+
+def test_values_are_a_list_of_yaml(fading: Path, tmp_path: Path) -> None:
+    """Releases in quotes, as a file has them, and lists, whose commas are their own."""
+    out = tmp_path / "sweep"
+    result = sweep(
+        fading,
+        *("--set", 'release="2.6","2.8"', "--set", "faults.dies.brokers=[1],[1, 2]"),
+        *("--jobs", "1", "--out", out, "--json"),
+    )
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["over"] == {
+        "release": ['"2.6"', '"2.8"'],
+        "faults.dies.brokers": ["[1]", "[1, 2]"],
+    }
+    scenarios = [RunFolder(out / run["folder"]).manifest["scenario"] for run in found["runs"]]
+    assert [each["release"][:3] for each in scenarios] == ["2.6", "2.6", "2.8", "2.8"]
+    assert [scenario["faults"][1]["brokers"] for scenario in scenarios] == 2 * [[1], [1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ('"2.6","3.9"', ('"2.6"', '"3.9"')),
+        ("'a,b', c", ("'a,b'", "c")),
+        ("[[1],[2]],[[1],[3]]", ("[[1],[2]]", "[[1],[3]]")),
+        ("{0: [1,2]},{0: [2,1]}", ("{0: [1,2]}", "{0: [2,1]}")),
+        ("10s, 20s", ("10s", "20s")),
+        ("it's,that", ("it's", "that")),
+        ("1,", ("1", "")),
+        ("[1, 2", ("[1, 2",)),
+        ("1],[2", ("1],[2",)),
+    ],
+)
+def test_commas_separate_values_but_within_quotes_lists_and_mappings(
+    text: str, values: tuple[str, ...]
+) -> None:
+    assert split_values(text) == values
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ from tidegauge.inline_engine import inline
 from tidegauge.many_runs import Outcome, PlannedRun, run_all
 from tidegauge.run_folder import RunFolder
 from tidegauge.simulate import simulate
-from tidegauge.simulation.run_files import MANIFEST, SUMMARY, TRACE
+from tidegauge.simulation.run_files import MANIFEST, SUMMARY, SWEEP, SWEEP_LOCK, TRACE
 from tidegauge.simulation.scenario import load_scenario
-from tidegauge.sweep_folder import LOCK, SWEEP, run_name
+from tidegauge.sweep_folder import run_name
 
 pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("ray_here")]
 
@@ -135,7 +135,7 @@ def test_a_folder_of_something_else_is_left_as_it_is(crashes: Path, tmp_path: Pa
 
 
 def test_two_sweeps_do_not_run_into_one_folder(crashes: Path, tmp_path: Path) -> None:
-    with FileLock(tmp_path / "sweep" / LOCK):
+    with FileLock(tmp_path / "sweep" / SWEEP_LOCK):
         result = sweep(crashes, "--seeds", "1..2", "--out", tmp_path / "sweep")
     assert result.exit_code == 2
     assert "another sweep runs into it at this moment" in result.stderr

@@ -46,7 +46,8 @@ def _list_questions(wanted: bool) -> None:
 
 def analyze_runs(
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN...", help="Folders of runs, or 'runs/*'.")
+        list[str],
+        typer.Argument(metavar="RUN...", help="Folders of runs or of sweeps, or 'runs/*'."),
     ],
     *,
     out: Annotated[
@@ -54,8 +55,8 @@ def analyze_runs(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Where tables/ and report.html come. Default: the folder of the run; analysis/ "
-            "for several runs.",
+            help="Where tables/ and report.html come. Default: the folder of the run or of the "
+            "sweep; analysis/ for several runs.",
         ),
     ] = None,
     tables: Annotated[
@@ -105,7 +106,8 @@ def analyze_runs(
       tidegauge analyze runs/first --table elections --table lost
       tidegauge analyze --questions
       tidegauge analyze runs/first --question failover-budget
-      tidegauge analyze 'runs/sweep/*' --question sweep --json
+      tidegauge analyze runs/lag-time --question sweep --json
+                                 a sweep's folder: all of its runs
       tidegauge analyze runs/first runs/second --question first-divergence
     """
     need_spark("analyze")
@@ -113,7 +115,7 @@ def analyze_runs(
     from tidegauge.spark_analysis.java import JavaError
     from tidegauge.spark_analysis.questions.all_questions import QUESTIONS
     from tidegauge.spark_analysis.report.report import write_report
-    from tidegauge.spark_analysis.run_paths import from_here, runs_at
+    from tidegauge.spark_analysis.run_paths import common_folder, runs_at
     from tidegauge.spark_analysis.run_tables import tables_of
     from tidegauge.spark_analysis.tables.all_tables import TABLES
 
@@ -122,9 +124,7 @@ def analyze_runs(
     _check_names("--question", "question", asked, QUESTIONS)
     try:
         found = runs_at(runs)
-        folder = (
-            out or (from_here(found[0].folder) if len(found) == 1 else _OF_SEVERAL)
-        ) / "tables"
+        folder = (out or common_folder(runs, found) or _OF_SEVERAL) / "tables"
         with report(as_json=as_json):
             what = f"Spark reads the traces of {len(found)} runs"
             with console().status(what) as status, tables_of(found, folder, cores) as made:

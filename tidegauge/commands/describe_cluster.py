@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegauge.commands.output import fail
+from tidegauge.commands.run_argument import opened_run
 from tidegauge.commands.story_lines import moment_of, print_notes
 
 if TYPE_CHECKING:
@@ -68,10 +69,9 @@ def describe_cluster(
         fail(f"{chosen[0]} and {chosen[1]} exclude each other")
 
     from tidegauge.history.topic_description import describe_topics
-    from tidegauge.run_folder import RunFolder
 
     try:
-        folder = RunFolder(run)
+        folder = opened_run(run, "describe")
         print_notes(folder)
         topics = describe_topics(folder, None if at is None else moment_of(folder, at))
     except ValueError as error:

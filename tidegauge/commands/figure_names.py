@@ -17,7 +17,7 @@ _PROPOSED = 3
 #: To find a name that is near among more would take seconds.
 _MOST_COMPARED = 5_000
 #: So many names of one form are listed; the rest is counted.
-_LISTED = 12
+_LISTED = 24
 
 
 def check_figures(names: Sequence[str], scenarios: Sequence[Scenario]) -> None:
@@ -52,7 +52,8 @@ def show_figures(scenario: Scenario | None) -> None:
         for name in each["names"][:_LISTED]:
             typer.echo(f"{name:{width}}  {each['unit']:{unit_width}}  {each['meaning']}")
         if len(each["names"]) > _LISTED:
-            typer.echo(f"  ... and {len(each['names']) - _LISTED:,} more, to {each['names'][-1]}")
+            more, last = len(each["names"]) - _LISTED, each["names"][-1]
+            typer.echo(f"  ... and {more:,} more, to {last} (--json has all)")
     if scenario is None:
         typer.echo(
             "\nNames in capitals stand for what a scenario names: a TOPIC, a GROUP of producers, a "

@@ -105,8 +105,8 @@ def _write(
 ) -> dict[str, Any]:
     """Write down what came of all; what is written."""
     from tidegauge.run_folder import write_json_atomically
+    from tidegauge.simulation.run_files import SWEEP
     from tidegauge.sweep_content import FIGURES, content_of, worst_of
-    from tidegauge.sweep_folder import SWEEP
 
     figures = request.figures or FIGURES
     worst = worst_of(runs, figures)

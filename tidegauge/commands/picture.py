@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tidegauge.commands.output import console, fail
+from tidegauge.commands.run_argument import opened_run
 from tidegauge.commands.story_lines import parse_span, print_notes
 
 
@@ -48,10 +49,9 @@ def picture(
     from tidegauge.commands.partition_view import partition_number
     from tidegauge.commands.time_axis import axis_of
     from tidegauge.history.story import Names
-    from tidegauge.run_folder import RunFolder
 
     try:
-        folder = RunFolder(run)
+        folder = opened_run(run, "picture")
         names = Names(folder.manifest)
         out = console()
         axis = axis_of(folder, out, parse_span(begin, end))

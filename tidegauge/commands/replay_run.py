@@ -14,6 +14,7 @@ from tidegauge.commands.compile_rules import announce_compilation
 from tidegauge.commands.hosting import Hosting
 from tidegauge.commands.output import console, fail
 from tidegauge.commands.perform import perform
+from tidegauge.commands.run_argument import opened_run
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,12 +60,11 @@ def replay_run(
     """
     hosting = Hosting(inline=inline, ray=ray, actors=actors)
     hosting.check()
-    from tidegauge.run_folder import RunFolder
     from tidegauge.simulation.run_files import RunError
     from tidegauge.simulation.trace_file import TraceError
 
     try:
-        recorded = RunFolder(run)
+        recorded = opened_run(run, "replay")
         _note_other_release(recorded)
         scenario, switches = _manifest_parts(recorded)
         end_us = _recorded_until_us(recorded)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegauge.commands.output import console, fail, print_json
+from tidegauge.commands.run_argument import opened_run
 from tidegauge.commands.story_lines import (
     StoryOptions,
     moment_of,
@@ -120,10 +121,9 @@ def show_run(
     _check_options([view for view, wanted in views.items() if wanted], at is not None, narrowed)
 
     from tidegauge.history.story import Names
-    from tidegauge.run_folder import RunFolder
 
     try:
-        folder = RunFolder(run)
+        folder = opened_run(run, "show")
         names = Names(folder.manifest)
         print_notes(folder)
         at_us = None if at is None else moment_of(folder, at)

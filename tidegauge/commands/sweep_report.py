@@ -33,7 +33,7 @@ def show_sweep(
         runs: all of them, in their order.
         folder: of the sweep.
     """
-    from tidegauge.sweep_folder import SWEEP
+    from tidegauge.simulation.run_files import SWEEP
 
     figures: list[str] = content["figures"]
     out.print()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from tidegauge.commands.output import fail, print_json
+from tidegauge.commands.run_argument import opened_run
 
 if TYPE_CHECKING:
     from tidegauge.run_folder import RunFolder
@@ -40,12 +41,11 @@ def verify_run(
       tidegauge verify runs/rack-outage
       tidegauge verify runs/rack-outage --json
     """
-    from tidegauge.run_folder import RunFolder
     from tidegauge.simulation.run_files import RunError
     from tidegauge.simulation.trace_file import TraceError
 
     try:
-        found = verified(RunFolder(run))
+        found = verified(opened_run(run, "verify"))
     except RunError as error:
         fail(str(error))
     except (VerificationError, TraceError) as error:
