@@ -17,7 +17,8 @@ what goes wrong, who is alive  ``faults.py``; ``slow_disks.py``, ``timed_stops.p
 rolling restarts               ``rolling_restarts.py``
 faults from rates              ``fault_rates.py``, before the run
 random draws, the cost model   ``random_streams.py``, ``costs.py``
-what must hold, what counts    ``checks``: one file for each; ``figures.py``
+what must hold, what counts    ``checks``: one file for each; ``figures.py``, and what each
+                               figure means: ``summary_figures.py``
 rows of the trace, their hash  ``row_kinds.py`` (the schema), ``rows.py`` (written and
                                folded), ``trace_hash.py``, ``trace_file.py``; what else a
                                run leaves: ``run_files.py``
@@ -37,7 +38,9 @@ of row: a line in ``row_kinds.py``, and its words in ``tidegauge/history/story.p
 model in ``scenario_faults.py``, its record in ``new_faults.py``, what it does in ``faults.py``, and
 in the process that it hits what follows (``actors/broker.py``). A step: its model in
 ``scenario_steps.py``, its record in ``new_steps.py``, what it does in ``steps.py``. A cost: its
-field in ``scenario_costs.py`` and its place in ``costs.py``.
+field in ``scenario_costs.py`` and its place in ``costs.py``. A figure: its name, unit and meaning
+in ``summary_figures.py``, how it is counted in ``figures.py``, and its value in
+``tidegauge/summary.py``; ``tests/plain_reader.py`` counts it by itself.
 
 What runs inside the loop is compiled: ``@inner_rule`` functions over tables, which only other
 rules call. This room imports from ``replication`` only.

@@ -136,7 +136,7 @@ class Result:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """All figures; ``summary.py`` says what each means.
+        """All figures; ``simulation/summary_figures.py`` says what each means.
 
         Raises:
             RunError: the run did not come to its end, so there are none.

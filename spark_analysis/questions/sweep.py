@@ -31,6 +31,8 @@ _FIGURES = {
     "partition_seconds_not_accepting": ("partition_seconds_not_accepting", "s"),
     "partition_seconds_under_min_isr": ("partition_seconds_under_min_isr", "s"),
     "partition_seconds_at_min_isr": ("partition_seconds_at_min_isr", "s"),
+    "partition_seconds_isr_of_one": ("partition_seconds_isr_of_one", "s"),
+    "controller_busy_seconds": ("controller_busy_seconds", "s"),
     "records_acknowledged": ("records_acknowledged", "records"),
     "records_acknowledged_lost": ("records_acknowledged_lost", "records"),
     "records_acknowledged_unavailable": ("records_acknowledged_unavailable", "records"),

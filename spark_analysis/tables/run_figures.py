@@ -1,4 +1,7 @@
-"""The figures of a run, counted from its tables: they are those of ``summary.json``."""
+"""The figures of a run, counted from its tables: they are those of ``summary.json``.
+
+What each means is defined in ``simulation/summary_figures.py``.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,11 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from tidegauge.simulation.summary_figures import FIGURES
 from tidegauge.spark_analysis.tables.acknowledged import acknowledged
+from tidegauge.spark_analysis.tables.intervals import from_the_beginning, merged, overlaid, tiled
 from tidegauge.spark_analysis.tables.partition_states import partition_states
+from tidegauge.spark_analysis.tables.replica_lists import list_size
 from tidegauge.spark_analysis.tables.result_table import RUN, Column, ResultTable
 from tidegauge.spark_analysis.tables.run_rows import RunRows
 from tidegauge.spark_analysis.tables.unavailable import CONDITIONS
@@ -47,6 +53,9 @@ def _run_figures(rows: RunRows) -> DataFrame:
             )
         )
     )
+    parts += _of_one(rows)
+    done = rows.of_kind("controller_event_done", "processing_us").groupBy("run")
+    parts.append(done.agg((f.sum("processing_us") / 1e6).alias("controller_busy_seconds")))
     totals = rows.to_the_last("client_totals", "records_acknowledged").groupBy("run")
     parts.append(totals.agg(f.sum("records_acknowledged").alias("records_acknowledged")))
     fates = rows.shared(acknowledged).groupBy("run")
@@ -63,25 +72,60 @@ def _run_figures(rows: RunRows) -> DataFrame:
     return joined.fillna(0)
 
 
+def _of_one(rows: RunRows) -> list[DataFrame]:
+    """How often, and how long in all, ISRs had one member where there were more replicas."""
+    partition = ("run", "partition")
+    topology = rows.topology
+    planned = topology.partitions.select(*partition, f.col("replica_count").alias("replicas"))
+    assigned = rows.of_kind("assignment_written", "partition", "replicas", "adding")
+    assigned = assigned.withColumn(
+        "replicas", list_size(f.col("replicas")) - list_size(f.col("adding"))
+    ).drop("adding")
+    # A topic that is created again has the replicas that it began with.
+    states = topology.partitions.select(
+        *partition, f.col("state_znode").alias("znode"), f.col("replica_count").alias("replicas")
+    )
+    created = rows.of_kind("znode_created", "znode").join(states, ["run", "znode"]).drop("znode")
+    changes = from_the_beginning(planned).unionByName(assigned).unionByName(created)
+    lists = rows.shared(partition_states).where("in_sync = 1")
+    alone = overlaid(
+        lists.select(*partition, "begin_us", "end_us"),
+        tiled(changes, topology.ends, partition).where("replicas > 1"),
+        partition,
+    )
+    seconds = f.sum(f.expr("end_us - begin_us")) / 1e6
+    return [
+        alone.groupBy("run").agg(seconds.alias("partition_seconds_isr_of_one")),
+        merged(alone, partition, ()).groupBy("run").agg(f.count("*").alias("isr_of_one_episodes")),
+    ]
+
+
+def _column(name: str, spark_type: str) -> Column:
+    return Column(name, spark_type, FIGURES[name].unit, FIGURES[name].meaning)
+
+
 RUN_FIGURES = ResultTable(
     "run_figures",
     "one run, in the figures of its summary",
     (
         RUN,
-        Column("virtual_seconds", "double", "s", "how long it was, without the liveness phase"),
-        Column("isr_shrinks", "bigint", "", "ISRs that leaders shrank"),
-        Column("isr_expands", "bigint", "", "ISRs that leaders expanded"),
-        Column("isr_removals", "bigint", "", "replicas that the controller took out of ISRs"),
-        Column("isr_notifications", "bigint", "", "isr_change_notifications that brokers wrote"),
-        Column("leader_elections", "bigint", "", "partitions that got another leader, each time"),
-        Column("unclean_elections", "bigint", "", "... from outside the ISR"),
-        Column("partition_seconds_offline", "double", "s", "no leader, or one without a session"),
-        Column("partition_seconds_not_accepting", "double", "s", "nobody leads in truth"),
-        Column("partition_seconds_under_min_isr", "double", "s", "below min.insync.replicas"),
-        Column("partition_seconds_at_min_isr", "double", "s", "just as many"),
-        Column("records_acknowledged", "bigint", "records", "as producers were told"),
-        Column("records_acknowledged_lost", "bigint", "records", "... and not there in the end"),
-        Column("records_acknowledged_unavailable", "bigint", "records", "... nobody leads then"),
+        _column("virtual_seconds", "double"),
+        _column("isr_shrinks", "bigint"),
+        _column("isr_expands", "bigint"),
+        _column("isr_removals", "bigint"),
+        _column("isr_notifications", "bigint"),
+        _column("leader_elections", "bigint"),
+        _column("unclean_elections", "bigint"),
+        _column("partition_seconds_offline", "double"),
+        _column("partition_seconds_not_accepting", "double"),
+        _column("partition_seconds_under_min_isr", "double"),
+        _column("partition_seconds_at_min_isr", "double"),
+        _column("partition_seconds_isr_of_one", "double"),
+        _column("isr_of_one_episodes", "bigint"),
+        _column("controller_busy_seconds", "double"),
+        _column("records_acknowledged", "bigint"),
+        _column("records_acknowledged_lost", "bigint"),
+        _column("records_acknowledged_unavailable", "bigint"),
     ),
     _run_figures,
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tidegauge.simulation.scenario_changes import parse_change, with_changes
+from tidegauge.simulation.scenario_changes import parse_change, split_values, with_changes
 from tidegauge.simulation.scenario_errors import ProblemsError, ScenarioError
 
 SCENARIO: dict[str, Any] = {
@@ -109,3 +109,23 @@ def test_what_is_no_change_is_one_line(text: str) -> None:
     with pytest.raises(ScenarioError) as found:
         parse_change(text)
     assert len(str(found.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ('"2.6","3.9"', ('"2.6"', '"3.9"')),
+        ("'a,b', c", ("'a,b'", "c")),
+        ("[[1],[2]],[[1],[3]]", ("[[1],[2]]", "[[1],[3]]")),
+        ("{0: [1,2]},{0: [2,1]}", ("{0: [1,2]}", "{0: [2,1]}")),
+        ("10s, 20s", ("10s", "20s")),
+        ("it's,that", ("it's", "that")),
+        ("1,", ("1", "")),
+        ("[1, 2", ("[1, 2",)),
+        ("1],[2", ("1],[2",)),
+    ],
+)
+def test_commas_separate_values_but_within_quotes_lists_and_mappings(
+    text: str, values: tuple[str, ...]
+) -> None:
+    assert split_values(text) == values

@@ -14,7 +14,6 @@ from tidegauge.command_line import app
 from tidegauge.commands.run_batch import Pace
 from tidegauge.many_runs import Outcome
 from tidegauge.run_folder import RunFolder
-from tidegauge.simulation.scenario_changes import split_values
 from tidegauge.sweep_content import FIGURES, SweptRun, worst_of
 
 #: All on one Ray, which is started once.
@@ -269,26 +268,6 @@ def test_values_are_a_list_of_yaml(fading: Path, tmp_path: Path) -> None:
     scenarios = [RunFolder(out / run["folder"]).manifest["scenario"] for run in found["runs"]]
     assert [each["release"][:3] for each in scenarios] == ["2.6", "2.6", "2.8", "2.8"]
     assert [scenario["faults"][1]["brokers"] for scenario in scenarios] == 2 * [[1], [1, 2]]
-
-
-@pytest.mark.parametrize(
-    ("text", "values"),
-    [
-        ('"2.6","3.9"', ('"2.6"', '"3.9"')),
-        ("'a,b', c", ("'a,b'", "c")),
-        ("[[1],[2]],[[1],[3]]", ("[[1],[2]]", "[[1],[3]]")),
-        ("{0: [1,2]},{0: [2,1]}", ("{0: [1,2]}", "{0: [2,1]}")),
-        ("10s, 20s", ("10s", "20s")),
-        ("it's,that", ("it's", "that")),
-        ("1,", ("1", "")),
-        ("[1, 2", ("[1, 2",)),
-        ("1],[2", ("1],[2",)),
-    ],
-)
-def test_commas_separate_values_but_within_quotes_lists_and_mappings(
-    text: str, values: tuple[str, ...]
-) -> None:
-    assert split_values(text) == values
 
 
 @pytest.mark.parametrize(
