@@ -26,8 +26,9 @@ _QUIET = Path(__file__).with_name("log4j2.properties")
 #: For large traces: the most work in the least time.
 FOR_ANALYSIS = "-XX:+UseParallelGC"
 #: For others: less time until the first answer. Up to some ten million rows a third of all CPU went
-#: into code that is then hardly used.
-FOR_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+#: into code that is then hardly used. With this one tier Java has 48 MB for compiled code unless
+#: more is asked for; all tables with their report can fill that, and then a task fails.
+FOR_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -36,6 +37,21 @@ def test_figures_are_those_of_the_summary_and_tables_are_parquet(
     query = f"select count(*) from '{pattern}'"  # noqa: S608 - a path of this test
     ((elections,),) = duckdb.connect().execute(query).fetchall()
     assert elections > 0
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_folder_of_a_sweep_is_analysed_as_a_whole(crashed: RunFolder, tmp_path: Path) -> None:
+    """Its tables come into it."""
+    sweep = tmp_path / "sweep"
+    for name in ("seed=1", "seed=2"):
+        shutil.copytree(crashed.path, sweep / name)
+    (sweep / ".sweep.lock").touch()
+    result = analyze(sweep, "--json", "--table", "faults")
+    assert result.exit_code == 0, result.output
+    assert [figures["run"] for figures in json.loads(result.stdout)] == ["seed=1", "seed=2"]
+    assert {folder.name for folder in (sweep / "tables").glob("run=*")} == {
+        *("run=seed%3D1", "run=seed%3D2"),
+    }
 
 
 @pytest.mark.long

@@ -5,6 +5,7 @@ Spark has no part in these tests: what it would be handed is looked at directly.
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from tidegauge.simulation.run_files import TRACE, RunError
 from tidegauge.simulation.trace_file import TraceError, TraceWriter, checksum_of, read_trace
 from tidegauge.spark_analysis.frame_index import FramePlace, TraceBytes, frames_of_file, read_frame
 from tidegauge.spark_analysis.requests import TraceRequest
-from tidegauge.spark_analysis.run_paths import runs_at
+from tidegauge.spark_analysis.run_paths import common_folder, runs_at
 from tidegauge.spark_analysis.trace_parts import find_frames, frames_of, parts_of, read_share
 from written_rows import WrittenRows
 
@@ -208,6 +209,27 @@ def test_runs_are_called_by_their_folders_and_by_more_where_that_is_not_enough(
     both: list[str | Path] = [tmp_path / "lag=10s" / "seed-1", f"{tmp_path}/lag=*/*"]
     assert [run.name for run in runs_at(both)] == ["lag=10s/seed-1", "lag=30s/seed-1"]
     assert [run.name for run in runs_at(f"{tmp_path}/*")] == ["other"]
+
+
+def test_the_folder_of_a_sweep_means_all_of_its_runs(tmp_path: Path) -> None:
+    """Those of its table, and those of before; tables and report come beside them."""
+    sweep = tmp_path / "sweep"
+    for name in ("seed=2", "seed=10"):
+        WrittenRows().run(sweep / name)
+    (sweep / ".sweep.lock").touch()
+    assert [run.name for run in runs_at(sweep)] == ["seed=10", "seed=2"], "it was stopped"
+    told = {"runs": [{"folder": "seed=2"}, {"folder": "failed"}], "worst": {"folder": "seed=2"}}
+    (sweep / "sweep.json").write_text(json.dumps(told))
+    assert {run.name for run in runs_at(sweep)} == {"seed=2", "seed=10"}
+    assert common_folder([str(sweep)], runs_at(sweep)) == sweep
+    assert common_folder([f"{sweep}/*"], runs_at(f"{sweep}/*")) is None
+    (one,) = runs_at(sweep / "seed=2")
+    assert common_folder([str(one.folder)], [one]) == one.folder
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    (empty / ".sweep.lock").touch()
+    with pytest.raises(RunError, match="the folder of a sweep, of which no run has begun yet"):
+        runs_at(empty)
 
 
 def test_what_is_no_run_is_told_in_one_line(tmp_path: Path) -> None:

@@ -187,3 +187,12 @@ def test_the_liveness_phase_is_left_out_if_that_is_asked_for(
     assert (row.duration_us, row.finished, row.seed) == (3_000_000, True, 1)
     assert row.brokers == 3
     assert row.settings["replica.fetch.wait.max.ms"] == "5000"
+
+
+def test_java_has_room_for_the_code_of_all_tables_and_the_report(spark: SparkSession) -> None:
+    """With one tier of compilation Java takes 48 MB by itself, which one analysis has filled."""
+    machine = spark._jvm  # noqa: SLF001 - PySpark has no other way to ask Java
+    assert machine is not None
+    beans = machine.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    rooms = [bean.getUsage().getMax() for bean in beans if "ode" in bean.getName()]
+    assert sum(rooms) >= 200 << 20, [bean.getName() for bean in beans]
