@@ -92,7 +92,7 @@ class Count(Record):
     records_acknowledged: i64
     #: Events that controllers took from their queues.
     controller_events: i64
-    #: How long controllers were at work on events, of those that they were done with.
+    #: Time that controllers worked on events, of those that they finished.
     controller_busy_us: i64
     #: How often the ISR of a partition came to have one member.
     isr_of_one_episodes: i64
@@ -126,7 +126,7 @@ class CountedPartition(Record):
     #: How many replicas it has, those that a reassignment adds apart, and had at its creation.
     replicas: i64
     replicas_at_creation: i64
-    #: It is counted with an ISR of one: an episode goes on.
+    #: It is counted with an ISR of one: an episode has begun, and has not ended.
     isr_is_one: flag
 
 
@@ -235,7 +235,7 @@ def open_account(history: History, figures: Figures, partition: int) -> None:
 
 @inner_rule
 def _count_highest(history: History, figures: Figures, partition: int) -> None:
-    """A partition counts again: what began with that, and is there more of anything than ever?"""
+    """Count an episode that begins, and the highest numbers, as a partition counts again."""
     count = figures.count[0]
     known = history.partitions[partition]
     own = figures.partitions[partition]

@@ -1,8 +1,8 @@
-"""What the figures of a run mean: every number of ``summary.json``, and how long each fault was on.
+"""Name, unit and meaning of each figure of a run: numbers of ``summary.json``, durations of faults.
 
-This is where a figure gets its name, unit and meaning. ``tidegauge sweep --figures`` lists them,
-``--figure`` takes them, and the result table of figures documents itself with them. How they are
-counted is said in ``figures.py`` (from canonical rows) and in ``tidegauge/summary.py``.
+This is where figures are defined. ``tidegauge sweep --figures`` lists them, ``--figure`` takes them,
+and the result table of figures documents itself with them. How they are counted is said in
+``figures.py`` (from canonical rows) and in ``tidegauge/summary.py``.
 
 A figure that lies in a part of the summary has dots in its name: ``controller_queue_ms.p99``. A
 name in capitals stands for what the scenario names: in ``produce_ms.GROUP.p99`` a group of
@@ -242,7 +242,7 @@ FORMS = (
 #: The figures of a single name.
 FIGURES = {form.name: form for form in FORMS if form.name == form.name.lower()}
 
-#: The kinds of processes that a loop's time is told of, and the rest of it.
+#: Kinds of processes among which the time of the event loop is shared out, and the rest of it.
 PROCESS_KINDS = ("broker", "controller", "zookeeper", "client", "driver")
 
 _CAPITALS = re.compile(r"[A-Z]{2,}")

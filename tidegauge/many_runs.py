@@ -42,8 +42,8 @@ class Outcome:
     error: str | None = None
     #: The checks whose verdict was not as expected, and ``steps`` if one waited in vain.
     unexpected: Sequence[str] = ()
-    #: As ``simulation/summary_figures.py`` says: every number of its summary, and of each fault how
-    #: many seconds it was on.
+    #: As ``simulation/summary_figures.py`` defines them: every number of its summary, and of each
+    #: fault how many seconds it was on.
     figures: Mapping[str, float] = field(default_factory=dict)
     trace_sha256: str | None = None
 

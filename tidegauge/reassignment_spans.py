@@ -1,9 +1,10 @@
 """How long each step took that moves replicas, and how many partitions it moved.
 
 A reassignment is asked for by a step (kafka-reassign-partitions, or AlterPartitionReassignments),
-and ends for each of its partitions when the controller has told all brokers so. A partition belongs
-to the step that asked for it last when the controller took it up. The tool asks for nothing while
-/admin/reassign_partitions is there (ReassignPartitionsCommand@2.4.0), so such a step moves nothing.
+and ends for each of its partitions when the controller has sent the new state to all brokers. A
+partition belongs to the step that asked for it last when the controller took it up. The tool asks
+for nothing while /admin/reassign_partitions is there (ReassignPartitionsCommand@2.4.0), so such a
+step moves nothing.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ _OTHERS = (int(STEP_TAKEN), int(REASSIGNMENT_BEGUN), int(REASSIGNMENT_DONE))
 
 @dataclass
 class _Reassignment:
-    """What one step asked for."""
+    """The reassignment that one step asked for."""
 
     asked_us: int | None = None
     #: When the last of those came to its end that have, moved or replaced.
     done_us: int = 0
     moved: set[int] = field(default_factory=set)
-    #: Of these, those that are on their way, and those that another step has taken over.
+    #: Of these, those on their way, and those that another step has taken over.
     on_the_way: set[int] = field(default_factory=set)
     replaced: set[int] = field(default_factory=set)
 
@@ -125,7 +126,7 @@ class ReassignmentSpans:
             self._spans[step].done_us = time_us
 
     def figures(self) -> Mapping[str, Mapping[str, Any]]:
-        """What came of each step, by its name; there are no more rows."""
+        """The figures of each step, by its name; there are no more rows."""
         if self._tool_is_busy:
             for partition, step in self._asked.items():
                 if step in self._by_tool:

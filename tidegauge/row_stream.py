@@ -63,8 +63,9 @@ class RowStream:
         else:
             self._waiting = []
             self._waiting_rows = 0
-        self.reassignments.take(rows[order])
-        self._judge(rows[order])
+        ordered = rows[order]
+        self.reassignments.take(ordered)
+        self._judge(ordered)
 
     def _judge(self, rows: Records[Row]) -> None:
         done = 0
