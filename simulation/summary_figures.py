@@ -1,7 +1,7 @@
 """Name, unit and meaning of each figure of a run: numbers of ``summary.json``, durations of faults.
 
-This is where figures are defined. ``tidegauge sweep --figures`` lists them, ``--figure`` takes them,
-and the result table of figures documents itself with them. How they are counted is said in
+This is where figures are defined. ``tidegauge sweep --figures`` lists them, ``--figure`` takes
+them, and the result table of figures documents itself with them. How they are counted is said in
 ``figures.py`` (from canonical rows) and in ``tidegauge/summary.py``.
 
 A figure that lies in a part of the summary has dots in its name: ``controller_queue_ms.p99``. A
