@@ -1,0 +1,130 @@
+"""Figures that README has in its sentences and tables, held against the runs that it names.
+
+In a claim ``{0|isr_notifications|,}`` stands for a figure: of which run, under which name
+(``tidegauge sweep --figures``), in which format.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import tidegauge
+from documented import pages
+from tidegauge.many_runs import Outcome, outcome_of
+from tidegauge.run_folder import RunFolder
+
+#: All pages as one text, however their lines are broken.
+TEXT = re.sub(r"\s+", " ", " ".join(page.read_text(encoding="utf-8") for page in pages()))
+
+FIGURE = re.compile(r"\{(\d)\|([^|}]+)\|([^}]*)\}")
+
+
+class Told(NamedTuple):
+    """Runs that a page tells of, and what it says about them."""
+
+    scenario: str
+    #: Of each run: what is other than in the scenario.
+    changes: Sequence[Mapping[str, object]]
+    claims: Sequence[str]
+
+
+RACK = Told(
+    "rack-power-loss",
+    [{}],
+    [
+        "nobody is offline any more ({0|partition_seconds_offline|,.0f} partition-seconds)",
+        "under min ISR, for {0|partition_seconds_under_min_isr|,.0f} partition-seconds",
+        "producers gave up {0|records_failed|,} records",
+        "says that {0|checks.strong_isr.broken|,} partitions were a loss of power away",
+    ],
+)
+
+STORM = {"topics.orders.partitions": 20_000, "trace": "all"}
+STORMS = Told(
+    "isr-storm",
+    [
+        STORM,
+        STORM | {"cluster.settings.isr_change_notification_batching": False},
+        STORM | {"release": "2.8"},
+    ],
+    [
+        (
+            "| notifications | {0|isr_notifications|,} | {1|isr_notifications|,} "
+            "| {2|isr_notifications|,} |"
+        ),
+        (
+            "| {0|controller_busy_seconds|.1f} s, {0|controller_queue_ms.max|ms} "
+            "| {1|controller_busy_seconds|.1f} s, {1|controller_queue_ms.max|ms} "
+            "| {2|controller_busy_seconds|.1f} s, {2|controller_queue_ms.max|ms} |"
+        ),
+    ],
+)
+
+ROLLS = Told(
+    "rolling-restart",
+    [
+        {"faults.roll.batch": batch, "topics.orders.replication_factor": replicas}
+        for replicas in (3, 4)
+        for batch in (1, 2)
+    ],
+    [
+        (
+            "| 1, 3 | {0|roll.seconds|.0f} s | never "
+            "| {0|partition_seconds_at_min_isr|,.0f} partition-seconds "
+            "| {0|produce_ms.shop.p99|ms} |"
+        ),
+        (
+            "| 2, 3 | {1|roll.seconds|.0f} s "
+            "| {1|partition_seconds_under_min_isr|,.0f} partition-seconds "
+            "| {1|partition_seconds_at_min_isr|,.0f} | {1|produce_ms.shop.p99|ms} |"
+        ),
+        "| 1, 4 | {2|roll.seconds|.0f} s | never | never | {2|produce_ms.shop.p99|ms} |",
+        (
+            "| 2, 4 | {3|roll.seconds|.0f} s | never "
+            "| {3|partition_seconds_at_min_isr|,.0f} | {3|produce_ms.shop.p99|ms} |"
+        ),
+    ],
+)
+
+CONTROL = Told(
+    "isolated-leader",
+    [{"faults.cut.between": [[1], ["zookeeper", 4]]}],
+    ["{0|records_acknowledged_lost|} records are lost that broker 1 went on to acknowledge"],
+)
+
+
+def in_words(value: float | None, form: str) -> str:
+    if value is None or form != "ms":
+        return format(value, form)
+    return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:.1f} s"
+
+
+def written(claim: str, runs: Sequence[Outcome]) -> str:
+    """The claim with its figures in it."""
+    return FIGURE.sub(lambda found: in_words(runs[int(found[1])].figure(found[2]), found[3]), claim)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        pytest.param(RACK, marks=pytest.mark.long),
+        pytest.param(STORMS, marks=pytest.mark.long),
+        ROLLS,
+        CONTROL,
+    ],
+    ids=lambda told: told.scenario,
+)
+def test_figures_in_sentences_and_tables_are_those_of_the_runs(told: Told, tmp_path: Path) -> None:
+    runs = [
+        outcome_of(
+            RunFolder(tidegauge.run(told.scenario, changes=each, out=tmp_path / str(at)).path)
+        )
+        for at, each in enumerate(told.changes)
+    ]
+    claims = [written(claim, runs) for claim in told.claims]
+    assert [claim for claim in claims if claim not in TEXT] == []
