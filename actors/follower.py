@@ -54,8 +54,8 @@ from tidegauge.simulation.costs import APPEND, cost_us
 from tidegauge.simulation.events import add_item, free_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import FETCH, LIST_OFFSETS
-from tidegauge.simulation.row_kinds import MOMENT_ANSWER
-from tidegauge.simulation.rows import traces_all
+from tidegauge.simulation.row_kinds import DIVERGING_HIGH_WATERMARK, MOMENT_ANSWER
+from tidegauge.simulation.rows import new_row, traces_all, write_canonical
 from tidegauge.simulation.slow_disks import disk_delay_us
 from tidegauge.simulation.topology import Topology
 
@@ -327,6 +327,8 @@ def _take_records(kernel: Kernel, brokers: Brokers, row: int, item: PartitionDat
     before = partition.high_watermark
     if takes_high_watermark_of_response(rules, diverges):
         update_high_watermark(rules, partition, item.high_watermark)
+        if diverges and partition.high_watermark > before:
+            _write_diverging_high_watermark(kernel, brokers, row, before, item.diverging_end_offset)
     if diverges:
         follow_answer(
             kernel, brokers, row, item.diverging_epoch, item.diverging_end_offset, item.offset
@@ -343,6 +345,23 @@ def _take_records(kernel: Kernel, brokers: Brokers, row: int, item: PartitionDat
             count_fetched(kernel, brokers, row, item.size_bytes)
     if partition.high_watermark != before and traces_all(kernel):
         trace_high_watermark(kernel, brokers, row, before, MOMENT_ANSWER)
+
+
+@inner_rule
+def _write_diverging_high_watermark(
+    kernel: Kernel, brokers: Brokers, row: int, before: int, diverging_end_offset: int
+) -> None:
+    """Write down that a follower believes more to be committed than it knows (KAFKA-14704)."""
+    hosted = brokers.hosted[row]
+    partition = brokers.replicas[row]
+    written = new_row(kernel, hosted.broker, DIVERGING_HIGH_WATERMARK)
+    written.values[0] = hosted.partition
+    written.values[1] = brokers.fetchers[hosted.fetcher].source_broker
+    written.values[2] = partition.leader_epoch
+    written.values[3] = before
+    written.values[4] = partition.high_watermark
+    written.values[5] = diverging_end_offset
+    write_canonical(kernel, written)
 
 
 @inner_rule

@@ -137,6 +137,7 @@ COMMITS_SUCCEED_AGAIN = code(89)
 CONSUMER_SAMPLED = code(90)
 OFFSET_COMMITTED = code(91)
 BROKER_SAMPLED = code(92)
+DIVERGING_HIGH_WATERMARK = code(93)
 
 #: Who wrote a znode that was there before the run.
 FORMER_WRITER = code(-2)
@@ -205,6 +206,9 @@ _CANONICAL = (
      "the highest high watermark that consumers could read so far in this leader's term"),
     (ACKNOWLEDGED, "acknowledged", "partition leader_epoch acks first_offset end_offset reason",
      "offsets of one epoch acknowledged since the last such row of the leader"),
+    (DIVERGING_HIGH_WATERMARK, "diverging_high_watermark",
+     "partition leader leader_epoch old_high_watermark high_watermark diverging_end_offset",
+     "a follower has taken the high watermark of a response that has it truncate (KAFKA-14704)"),
     (TRUNCATED, "truncated", "partition end_offset old_end_offset leader_epoch high_watermark",
      "a follower has cut its log"),
     (LOG_END, "log_end", "partition epoch start_offset end_offset reason high_watermark",

@@ -3,12 +3,20 @@
 At the end of a run producers stop, consumers commit no more, all faults end in every process,
 brokers that are down start (and again, should they exit), steps that were not taken never are. The
 run goes on until the ISR of every partition is its assignment and all its logs are equal, or until
-that has taken longer than it may: :func:`bound_us`. Then it is said of which replica that is not
+that has taken longer than it may (``bound_us``). Then it is said of which replica that is not
 so, and why.
 
 None of its time counts as the run's, and none of its rows in the run's figures. It is looked at
 from outside, every second of virtual time: no process does anything for it, so the hash is that
 of the same events, however the processes are grouped.
+
+Permitted: after a loss of power that took records of the partition, if logs stay apart: a leader
+that leads on in its epoch writes other records at their offsets.
+
+Example: ``tidegauge run 11-equal-length-divergence --inline`` gives it up. In release 0.10.2 two
+logs of one length differ, and no follower ever compares them (KIP-101, scenario 2).
+
+Source: KIP-101, and ReplicaManager's ISR, which a follower that has caught up joins again.
 """
 
 from __future__ import annotations

@@ -6,14 +6,15 @@ each check about the rows that can break it. The code is the kernel's kind of co
 costs less than a microsecond.
 
 A check is broken in a partition, by an event. Where a setting has given up the promise (unclean
-election, records that a loss of power took since they were not flushed) the break is *permitted*:
-it is reported, and the setting with it. The verdict is false if a check was broken anywhere, true
-if it was not, and "unknown" if that cannot be said.
+election, records that a loss of power took since they were not flushed), or a release has
+(KAFKA-14704), the break is *permitted*: it is reported, and what permits it. The verdict is false
+if a check was broken anywhere, true if it was not, and "unknown" if that cannot be said.
 
 **To add a check**: a file of its own here that says what must hold, where that comes from, and
-notes with ``breaches.note_breach`` what breaks it; its number in ``numbers.py``; a call where
-``judgement.py`` sees the row; its name in :data:`CHECKS`; and a scenario in which it is broken, in
-``tests/tidegauge/test_checks.py``.
+notes with ``breaches.note_breach`` what breaks it, with paragraphs *Permitted*, *Example* and
+*Source* in its docstring, from which ``docs/checks.md`` is made; its number in ``numbers.py``; a
+call where ``judgement.py`` sees the row; its name in :data:`CHECKS`; and a scenario in which it is
+broken, in ``tests/tidegauge/test_checks.py``.
 """
 
 from __future__ import annotations

@@ -8,6 +8,15 @@ Records acknowledged with acks=1 are counted as losses, not as a break: nothing 
 of them. So are those of a partition that has elected a leader uncleanly, or of which a loss
 of power took records. Of a partition that nobody leads nothing is lost yet: its records are
 *unavailable*, and whether the check holds is unknown.
+
+Permitted: after an unclean election in the partition, or a loss of power that took records
+of one of its replicas before a flush, and for records with acks=1 always. Such losses are counted
+(``records_acknowledged_lost_permitted``), and the check holds.
+
+Example: ``tidegauge run 10-truncation-to-high-watermark --inline`` breaks it: two records are lost
+by a clean election. ``tidegauge run 17-unclean-election --inline`` keeps it: that loss is counted.
+
+Source: the documentation of the producer's setting ``acks``; Jepsen's lost-writes.
 """
 
 from __future__ import annotations

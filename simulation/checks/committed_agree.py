@@ -4,6 +4,15 @@ Below the smaller of two high watermarks both logs hold the same records. Each l
 told, and each term, is compared up to its high watermark with what any replica has taken for
 committed before: nothing that was committed ever becomes something else.
 
+Permitted: after an unclean election, or a loss of power that took records before a flush. In
+releases 2.8.0 to 3.4.0 also what KAFKA-14704 makes a follower believe: it takes over the high
+watermark of a response that has it truncate, and then truncates. Only the offsets between the high
+watermark that it had and the one of that response are permitted, and only for that follower.
+
+Example: ``tidegauge run rolling-restart --inline --set 'release="2.8"'`` gives it up. A leader
+stops with a record that no follower has; when it is back it believes the record to be committed for
+as long as one response is handled, while its successor has another one there.
+
 Source: the Log Matching property in Jack Vanlightly's TLA+ specification of Kafka.
 """
 
@@ -12,6 +21,7 @@ from __future__ import annotations
 from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.checks.breaches import note_breach, what_permits
 from tidegauge.simulation.checks.lineage import agrees_until
+from tidegauge.simulation.checks.misled_replicas import own_high_watermark
 from tidegauge.simulation.checks.numbers import COMMITTED_AGREE
 from tidegauge.simulation.checks.state import History, LogRuns, RowPlace
 
@@ -20,6 +30,7 @@ from tidegauge.simulation.checks.state import History, LogRuns, RowPlace
 def check_committed(history: History, log: LogRuns, high_watermark: int, place: RowPlace) -> None:
     """A replica takes its log for committed up to its high watermark."""
     known = history.partitions[place.partition]
+    high_watermark = own_high_watermark(history, high_watermark, place)
     common = min(high_watermark, known.committed.end_offset)
     if agrees_until(history, log, known.committed, common) < common:
         note_breach(history, COMMITTED_AGREE, place, what_permits(history, place.partition))

@@ -4,6 +4,12 @@ If it is broken, a record is lost that a consumer may have read. The true leader
 that ZooKeeper names, once it has begun to lead; what a leader has exposed before it learns of
 its successor counts too.
 
+Permitted: after an unclean election in the partition, or a loss of power that took records
+of one of its replicas before a flush.
+
+Example: ``tidegauge run 10-truncation-to-high-watermark --inline`` breaks it: the new leader lacks
+two records that could be read. ``tidegauge run 17-unclean-election --inline`` gives it up.
+
 Source: ExposedDurable, an invariant with a history over KafkaReplication.tla.
 """
 

@@ -3,6 +3,13 @@
 If it is broken, two consumers may have read different records at one offset. Each term's log
 below its high watermark is compared with that of the term that has exposed most.
 
+Permitted: after an unclean election in the partition, or a loss of power that took records
+of one of its replicas before a flush.
+
+Example: ``tidegauge run 11-equal-length-divergence --inline`` gives it up. After a loss of power a
+broker leads with a log that lacks a record, and exposes a record of its own at that offset
+(KIP-101, scenario 2).
+
 Source: ExposedUnique, an invariant with a history over KafkaReplication.tla; Jepsen's
 inconsistent-offsets.
 """

@@ -24,6 +24,11 @@ from tidegauge.simulation.checks.lineage import (
     term_led_by,
 )
 from tidegauge.simulation.checks.log_matching import check_log_matches
+from tidegauge.simulation.checks.misled_replicas import (
+    cut_of_misled,
+    forget_misled,
+    mislead,
+)
 from tidegauge.simulation.checks.one_leader_per_epoch import check_only_leader
 from tidegauge.simulation.checks.state import History, PartitionHistory, RowPlace, Snapshot
 from tidegauge.simulation.checks.strong_isr import (
@@ -47,6 +52,7 @@ from tidegauge.simulation.row_kinds import (
     BECAME_LEADER,
     CHECKPOINT_READ,
     CONSUMER_RESET,
+    DIVERGING_HIGH_WATERMARK,
     EXPOSED,
     ISR_EXPANDED,
     LOG_END,
@@ -129,7 +135,10 @@ def _take_row(history: History, figures: Figures, row: Row) -> None:
 def _take_end(history: History, row: Row) -> None:
     """Where a replica's log ends now, or where a consumer is sent to."""
     kind = row.kind
-    if kind == TRUNCATED:
+    if kind == DIVERGING_HIGH_WATERMARK:
+        mislead(history, row.values[3], row.values[4], _place_of(history, row))
+    elif kind == TRUNCATED:
+        cut_of_misled(history, row.values[1], _place_of(history, row))
         check_end_of_member(history, row.values[1], _place_of(history, row))
     elif kind == LOG_LOST:
         history.partitions[row.values[0]].lost_power = True
@@ -170,6 +179,7 @@ def _take_znode(history: History, figures: Figures, row: Row) -> None:
     if row.kind == ZNODE_CREATED and known.deleted:
         _begin_anew(known)
         create_again(figures, partition)
+        _forget_replicas(history, partition)
     if exists:
         _take_state(history, known, partition, row)
     known.exists = exists
@@ -203,6 +213,15 @@ def _begin_anew(known: PartitionHistory) -> None:
     known.committed.end_offset = 0
     known.first_acknowledged = NONE
     known.last_acknowledged = NONE
+
+
+@inner_rule
+def _forget_replicas(history: History, partition: int) -> None:
+    place = history.places[partition]
+    for slot in range(place.slot_count):
+        replica = history.slots[place.first_slot + slot]
+        replica.misled_from = 0
+        replica.misled_to = 0
 
 
 @inner_rule
@@ -297,6 +316,7 @@ def _begin_term(history: History, row: Row) -> None:
     term.previous = known.last_term
     known.last_term = number
     check_new_leader(history, number)
+    forget_misled(history, term.began)
     add_run(history, term.log, term.epoch, term.log.end_offset)
     if known.newest_term == NONE or history.terms[known.newest_term].epoch <= term.epoch:
         known.newest_term = number

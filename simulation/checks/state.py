@@ -10,15 +10,17 @@ from __future__ import annotations
 from tidegauge.replication.compiled import Tables, code
 from tidegauge.replication.records import EpochEntry, Record, Records, flag, i64
 
-# Why a break is permitted: a setting gives the promise up. The first one counts.
+# Why a break is permitted: a setting or the release gives the promise up. The first one counts.
 NOTHING_PERMITS = code(0)
 BY_UNCLEAN_ELECTION = code(1)
 BY_LOSS_OF_POWER = code(2)
+BY_DIVERGING_RESPONSE = code(3)
 
-#: ... in words, with the setting.
+#: ... in words, with the setting, or Kafka's issue and the releases that have it.
 PERMITS = {
     1: "unclean election (unclean.leader.election.enable)",
     2: "loss of power before a flush (log.flush.interval.messages)",
+    3: "the release (KAFKA-14704, from 2.8.0 to 3.4.0)",
 }
 
 
@@ -155,9 +157,15 @@ class HistoryFacts(Record):
 
 
 class ReplicaSlot(Record):
-    """The broker in a slot of a partition's table of brokers."""
+    """The broker in a slot of a partition's table of brokers, and what its replica believes."""
 
     broker: i64
+    # A diverging response has raised its high watermark (KAFKA-14704): from here to there nothing
+    # else says that its records are committed. Equal: it is not misled.
+    misled_from: i64
+    misled_to: i64
+    #: The row ``diverging_high_watermark``.
+    misled: RowPlace
 
 
 class PartitionPlace(Record):

@@ -6,6 +6,13 @@ leader takes a follower into the ISR, whose log ends where it fetches. What was 
 known from rows up to then: an exposure of which the leader tells later is compared with
 the log of the newest leader.
 
+Permitted: after an unclean election in the partition, or a loss of power that took records
+of one of its replicas before a flush.
+
+Example: ``tidegauge run 10-truncation-to-high-watermark --inline`` breaks it. In release 0.10.2
+broker A cuts its log to its own high watermark, stays in the ISR, and is elected without records
+that were acknowledged (KIP-101, scenario 1).
+
 Source: StrongIsr of the TLA+ specification of Kafka's replication (KafkaReplication.tla).
 """
 
@@ -16,6 +23,7 @@ from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.checks.breaches import note_breach, what_permits
 from tidegauge.simulation.checks.lineage import holds
 from tidegauge.simulation.checks.numbers import STRONG_ISR
+from tidegauge.simulation.checks.slots import slot_of
 from tidegauge.simulation.checks.state import History, LogRuns, RowPlace
 from tidegauge.simulation.kernel import NONE
 
@@ -52,8 +60,5 @@ def _is_member(history: History, partition: int, broker: int) -> bool:
     known = history.partitions[partition]
     if not known.exists or known.deleted:
         return False
-    place = history.places[partition]
-    for slot in range(place.slot_count):
-        if history.slots[place.first_slot + slot].broker == broker:
-            return contains(known.isr, slot)
-    return False
+    slot = slot_of(history, partition, broker)
+    return slot != NONE and contains(known.isr, slot)

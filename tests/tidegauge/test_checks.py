@@ -19,7 +19,12 @@ from tidegauge.replication.release_rules import TRUNCATE_TO_HIGH_WATERMARK
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulate import simulate
 from tidegauge.simulation.checks import CHECK_NAMES
-from tidegauge.simulation.checks.state import BY_LOSS_OF_POWER, BY_UNCLEAN_ELECTION, PERMITS
+from tidegauge.simulation.checks.state import (
+    BY_DIVERGING_RESPONSE,
+    BY_LOSS_OF_POWER,
+    BY_UNCLEAN_ELECTION,
+    PERMITS,
+)
 from tidegauge.simulation.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
 from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
 
@@ -331,17 +336,56 @@ def test_if_fetches_are_not_fenced_a_zombie_s_log_stays_apart_for_ever(tmp_path:
 
 def test_3_1_takes_records_for_committed_that_it_is_about_to_cut(tmp_path: Path) -> None:
     """KAFKA-14704: the first of the schedules that shows it, and no more once it is mended."""
+    by_release = {"committed_agree": PERMITS[int(BY_DIVERGING_RESPONSE)]}
     for seed in range(40):
         story = schedule(seed).resolved() | {"release": "3.1", "protocol": None}
         scenario = scenario_from_mapping(story, f"schedule-{seed}")
         run = simulate(scenario, tmp_path / str(seed))
-        if broken(run):
+        assert broken(run) == set()
+        if permitted(run) == by_release:
             break
     else:
         raise AssertionError("never seen")
-    assert broken(run) == {"committed_agree"}
+    misled = first_event(run, "committed_agree")
+    assert misled.kind == "diverging_high_watermark"
+    assert checks_of(run)["committed_agree"]["as_expected"]
+    # It cuts below what it has taken for committed.
+    (cut,) = [
+        row
+        for row in run.rows("truncated")
+        if (row["time_us"], row["process"], row["partition"])
+        == (misled["time_us"], misled["process"], misled["partition"])
+    ]
+    assert cut["end_offset"] < misled["high_watermark"]
+    assert misled["old_high_watermark"] < misled["high_watermark"] <= cut["old_end_offset"]
     switches = {"high_watermark_from_diverging_response": False}
-    assert broken(simulate(scenario, tmp_path / "mended", switches=switches)) == set()
+    mended = simulate(scenario, tmp_path / "mended", switches=switches)
+    assert (broken(mended), permitted(mended)) == (set(), {})
+    assert not list(mended.rows("diverging_high_watermark"))
+
+
+@pytest.mark.parametrize(
+    ("release", "is_permitted"),
+    [("2.7.2", False), ("2.8.0", True), ("3.4.0", True), ("3.4.1", False), ("3.5", False)],
+)
+def test_the_release_permits_it_from_2_8_0_to_3_4_0(
+    release: str, is_permitted: bool, tmp_path: Path
+) -> None:
+    """KAFKA-14704: a rolling restart, the leader of which dies with a record of its own."""
+    run = simulate(told("rolling-restart", release=release, protocol=None), tmp_path)
+    assert broken(run) == set()
+    expected = {"committed_agree": PERMITS[int(BY_DIVERGING_RESPONSE)]} if is_permitted else {}
+    assert permitted(run) == expected
+
+
+def test_what_kafka_14704_does_not_explain_stays_a_break_in_its_releases(tmp_path: Path) -> None:
+    """Kip320-unfencedFetch in 3.1: a zombie's log stays apart, no diverging response told it so."""
+    scenario = scenario_from_mapping(
+        zombie_keeps_fetching().resolved() | {"release": "3.1", "protocol": "2.6"}, "zombie"
+    )
+    run = simulate(scenario, tmp_path, switches={"fetch_fenced": False})
+    assert "committed_agree" in broken(run)
+    assert not list(run.rows("diverging_high_watermark"))
 
 
 def test_a_rule_that_there_is_not_cannot_be_taken_away(tmp_path: Path) -> None:

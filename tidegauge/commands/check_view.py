@@ -18,6 +18,13 @@ _LOSS = "acknowledged_records_lost"
 #: How many causes of the first event are told.
 _CAUSES = 8
 
+#: What it is, and which releases have it. Source: AbstractFetcherThread.processFetchRequest@3.4.0.
+_KAFKA_14704 = (
+    "KAFKA-14704: a follower of releases 2.8.0 to 3.4.0 takes over the high watermark of a "
+    "response that has it truncate, and only then truncates. In between consumers could read from "
+    "it what it cut, never from a leader. Mended in 3.4.1 and 3.5.0"
+)
+
 
 def show_verdicts(out: Console, run: RunFolder) -> list[str]:
     """Print a line for each check; the names of those that are not as expected."""
@@ -33,6 +40,7 @@ def show_verdicts(out: Console, run: RunFolder) -> list[str]:
         if name == _LOSS and found["verdict"] is True:
             text += _permitted_loss(run.summary)
         out.print(f"check {name:{width}}  {text}", style=style, soft_wrap=True)
+        _explain_release(out, run, names, found)
     for reason in (run.summary["liveness"] or {}).get("reasons", []):
         out.print(f"  after the liveness phase {reason}")
     unexpected = [name for name, found in checks.items() if not found["as_expected"]]
@@ -62,6 +70,27 @@ def _verdict_text(found: dict[str, Any], names: Names) -> str:
         expected = {True: "that it holds", False: "that it is broken"}
         text += f"; expected: {expected.get(found['expected'], found['expected'])}"
     return text
+
+
+def _explain_release(out: Console, run: RunFolder, names: Names, found: dict[str, Any]) -> None:
+    """What a replica believed where its release has KAFKA-14704."""
+    from tidegauge.history.misled_replica import misled_replica, misled_words
+    from tidegauge.history.story import time_text
+
+    first = found["first_event"]
+    if not found["permitted"] or found["broken"] or first is None:
+        return
+    row = run.canonical_row(first["process"], first["sequence"])
+    if row is None or row.kind != "diverging_high_watermark":
+        return
+    misled = misled_replica(run, row)
+    if misled is None:
+        return
+    for line in (
+        f"{time_text(misled.time_us)}: {misled_words(misled, names, row['partition'])}",
+        _KAFKA_14704,
+    ):
+        out.print(f"  {line}", soft_wrap=True)
 
 
 def _permitted_loss(summary: dict[str, Any]) -> str:

@@ -78,6 +78,9 @@ WORDS: dict[str, str] = {
     "acknowledged":
         "acknowledged with acks={acks}: offsets {first_offset} to before {end_offset} "
         "in epoch {leader_epoch} ({reason})",
+    "diverging_high_watermark":
+        "takes the high watermark {high_watermark}, before {old_high_watermark}, from a response "
+        "of {leader} that has it truncate to {diverging_end_offset} (KAFKA-14704)",
     "truncated":
         "truncates its log from {old_end_offset} to {end_offset} in epoch {leader_epoch}, "
         "high watermark {high_watermark}",

@@ -1,0 +1,17 @@
+"""The replica of a partition that a broker hosts, among what checks remember of replicas."""
+
+from __future__ import annotations
+
+from tidegauge.replication.compiled import inner_rule
+from tidegauge.simulation.checks.state import History
+from tidegauge.simulation.kernel import NONE
+
+
+@inner_rule
+def slot_of(history: History, partition: int, broker: int) -> int:
+    """The slot of a broker in the partition's table of brokers; NONE if it has none."""
+    place = history.places[partition]
+    for slot in range(place.slot_count):
+        if history.slots[place.first_slot + slot].broker == broker:
+            return slot
+    return NONE
