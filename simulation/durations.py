@@ -1,16 +1,17 @@
-"""Durations as people write them: ``250ms``, ``1.5s``, ``4m``. Inside, integer microseconds.
+"""Durations and times of a run as people write them: ``250ms``, ``1.5s``, ``23m50s``.
 
-A number always has its unit. What is finer than a microsecond is refused rather than rounded,
-so that a duration that was written and read again is the same.
+Inside they are integer microseconds. In a scenario a number always has its unit; where somebody
+types a time of a run, a number without one is seconds. What is finer than a microsecond is refused
+rather than rounded, so that a duration that was written and read again is the same.
+
+Every time of a run is printed in seconds, by :func:`time_text` or :func:`short_time_text`, and can
+be typed back as it is printed.
 """
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Annotated
-
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
 
 #: Microseconds in a unit, the smallest first.
 UNITS_US = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
@@ -18,30 +19,51 @@ UNITS_US = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_00
 #: More than a year. Interpolation between two latencies multiplies by 2**16 and fits into 64 bits.
 MAX_DURATION_US = 10_000 * UNITS_US["h"]
 
+_NUMBER = r"[0-9]{1,20}(?:\.[0-9]{1,20})?"
+#: Each unit once at most, the largest first.
+_DURATION = re.compile(
+    "".join(rf"(?:(?P<{unit}>{_NUMBER}) ?{unit} ?)?" for unit in reversed(UNITS_US))
+)
+_SECONDS = re.compile(_NUMBER)
+
 #: What an editor is told that a duration is.
 DURATION_SCHEMA: dict[str, object] = {
     "type": "string",
-    "pattern": r"^\s*[0-9]+(\.[0-9]+)? ?(us|ms|s|m|h)\s*$",
-    "examples": ["250ms", "30s", "4m"],
+    "pattern": r"^\s*([0-9]+(\.[0-9]+)? ?(us|ms|s|m|h) ?)+\s*$",
+    "examples": ["250ms", "30s", "1m30s"],
 }
-
-_DURATION = re.compile(r"(?P<number>\d{1,20}(\.\d{1,20})?) ?(?P<unit>us|ms|s|m|h)", re.ASCII)
 
 
 def parse_duration(text: object) -> int:
-    """A duration in microseconds from what a scenario says."""
+    """A duration in microseconds from what a scenario says.
+
+    Raises:
+        ValueError: it is none.
+    """
     match = _DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
-    if match is None:
+    parts = match.groupdict().items() if match is not None else ()
+    said = [(number, unit) for unit, number in parts if number is not None]
+    if not said:
         raise ValueError(
             f"must be a duration: a number and its unit (us, ms, s, m or h), such as 250ms, "
             f"not {text!r}"
         )
-    exact_us = Fraction(match["number"]) * UNITS_US[match["unit"]]
+    exact_us = sum((Fraction(number) * UNITS_US[unit] for number, unit in said), Fraction())
     if exact_us.denominator != 1:
         raise ValueError(f"must be whole microseconds, not {text}")
     if exact_us > MAX_DURATION_US:
         raise ValueError(f"must be {format_duration(MAX_DURATION_US)} at most, not {text}")
     return int(exact_us)
+
+
+def parse_time(text: str) -> int:
+    """A time of a run in microseconds, as somebody types it: ``90``, ``90s``, ``23m50s``.
+
+    Raises:
+        ValueError: it is none.
+    """
+    is_seconds = _SECONDS.fullmatch(text.strip())
+    return parse_duration(f"{text.strip()}s" if is_seconds else text)
 
 
 def format_duration(duration_us: int) -> str:
@@ -52,17 +74,11 @@ def format_duration(duration_us: int) -> str:
     return f"{duration_us}us"
 
 
-def _positive(duration_us: int) -> int:
-    if duration_us == 0:
-        raise ValueError("must be longer than 0")
-    return duration_us
+def time_text(time_us: int) -> str:
+    """A time of a run: ``12.345s``; microseconds are cut off."""
+    return f"{time_us // 1_000_000}.{time_us // 1000 % 1000:03}s"
 
 
-#: A field that is a duration in the file and integer microseconds in the model.
-Duration = Annotated[
-    int,
-    BeforeValidator(parse_duration),
-    PlainSerializer(format_duration, return_type=str),
-    WithJsonSchema(DURATION_SCHEMA),
-]
-PositiveDuration = Annotated[Duration, AfterValidator(_positive)]
+def short_time_text(time_us: int) -> str:
+    """The same without zeros at its end: ``90s``, ``12.5s``."""
+    return f"{time_text(time_us)[:-1].rstrip('0').rstrip('.')}s"

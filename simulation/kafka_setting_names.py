@@ -104,7 +104,8 @@ _CLIENTS = """
 _CLIENT_FAMILIES = ("metrics.", "sasl.", "ssl.")
 _FAMILIES = {
     "brokers": (
-        *("controller.quorum.", "delegation.token.", "group.consumer.", "group.share."),
+        *("controller.quorum.", "delegation.token.", "group.consumer.", "group.coordinator."),
+        *("group.share.", "group.streams."),
         *("kafka.metrics.", "listener.name.", "metadata.log.", "metrics.", "offsets.topic."),
         *("password.encoder.", "remote.log.", "sasl.", "share.", "ssl."),
         *("transaction.state.log.", "zookeeper.metadata.", "zookeeper.ssl."),

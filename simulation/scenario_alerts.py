@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 
-from tidegauge.simulation.durations import Duration, PositiveDuration
+from tidegauge.simulation.duration_fields import Duration, PositiveDuration
 from tidegauge.simulation.scenario_errors import Problem, ProblemsError
 from tidegauge.simulation.scenario_parts import Listed, Name, Part, without_repetition
 

@@ -19,13 +19,8 @@ from pydantic import (
 
 from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.replication.replica_list import SLOTS
-from tidegauge.simulation.durations import (
-    DURATION_SCHEMA,
-    Duration,
-    PositiveDuration,
-    format_duration,
-    parse_duration,
-)
+from tidegauge.simulation.duration_fields import Duration, PositiveDuration
+from tidegauge.simulation.durations import DURATION_SCHEMA, format_duration, parse_duration
 from tidegauge.simulation.scenario_errors import Problem, ProblemsError
 from tidegauge.simulation.scenario_limits import MOST_BROKERS, MOST_PARTITIONS, MOST_SERVERS
 from tidegauge.simulation.scenario_parts import (

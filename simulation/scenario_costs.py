@@ -16,7 +16,8 @@ from pydantic import Field, GetJsonSchemaHandler, model_serializer, model_valida
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from tidegauge.simulation.durations import DURATION_SCHEMA, Duration, format_duration
+from tidegauge.simulation.duration_fields import Duration
+from tidegauge.simulation.durations import DURATION_SCHEMA, format_duration
 from tidegauge.simulation.scenario_parts import Listed, Part
 
 #: A table has the values at 0/16, 1/16, ... 16/16 of probability.

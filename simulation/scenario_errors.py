@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
 
+from tidegauge.simulation.counted import counted
+
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
@@ -55,7 +57,7 @@ def scenario_error(
         place = source if line is None else f"{source}:{line}"
         lines.append(f"{place}: {one_line(f'{path_text(path)}: {message}' if path else message)}")
     if len(found) > _MOST_PROBLEMS:
-        lines.append(f"{source}: and {len(found) - _MOST_PROBLEMS} problems more")
+        lines.append(f"{source}: and {counted(len(found) - _MOST_PROBLEMS, 'problem')} more")
     return ScenarioError("\n".join(lines))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tidegauge.simulation.durations import Duration, PositiveDuration
+from tidegauge.simulation.duration_fields import Duration, PositiveDuration
 from tidegauge.simulation.scenario_costs import Latency
 from tidegauge.simulation.scenario_errors import Problem, ProblemsError
 from tidegauge.simulation.scenario_faults import ControllerMoveFault, Fault, RollingRestartFault

@@ -31,7 +31,7 @@ from pydantic import (
     field_validator,
 )
 
-from tidegauge.simulation.durations import Duration, PositiveDuration
+from tidegauge.simulation.duration_fields import Duration, PositiveDuration
 from tidegauge.simulation.scenario_costs import Latency
 from tidegauge.simulation.scenario_parts import (
     BrokerId,

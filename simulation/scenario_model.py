@@ -17,7 +17,8 @@ from pydantic import Field, WithJsonSchema, field_validator
 from tidegauge.replication.release_versions import Release
 from tidegauge.replication.releases import DEFAULT_RELEASE
 from tidegauge.simulation.checks import CHECK_NAMES
-from tidegauge.simulation.durations import PositiveDuration, format_duration
+from tidegauge.simulation.duration_fields import PositiveDuration
+from tidegauge.simulation.durations import format_duration
 from tidegauge.simulation.replica_assignment import assign_replicas_to_brokers
 from tidegauge.simulation.scenario_alerts import AlertExpectations
 from tidegauge.simulation.scenario_cluster import (
@@ -340,12 +341,12 @@ class Scenario(Part):
     def settings_not_modelled(self) -> list[str]:
         """The settings that the scenario has and the simulator does not read, by their paths."""
         lines: list[str] = []
-        for path, settings, kind, release in self._settings():
+        for path, settings, kind, release in self.said_settings():
             defaults = broker_defaults(release) if kind == "brokers" else {}
             lines += settings_not_modelled(path, settings, kind, defaults)
         return sorted(lines)
 
-    def _settings(self) -> Iterator[tuple[Path, Mapping[str, Value], str, str]]:
+    def said_settings(self) -> Iterator[tuple[Path, Mapping[str, Value], str, str]]:
         """All settings that are said: where, which, of what kind and release."""
         yield ("cluster", "settings"), self.cluster.settings, "brokers", self.release
         for broker, settings in self.cluster.broker_settings.items():

@@ -3,7 +3,8 @@
 Which settings exist, and their defaults, depend on the release. A setting that the simulator
 reads must have a value that Kafka takes. Any other is accepted, so that a cluster's own settings
 can be given as they are, and listed as not modelled, so that nobody believes that it counted; of
-a name that Kafka does not have either, the list says so. Ours are the names with underscores:
+a name that Kafka does not have either, the list says so. Such a name that is nearly one of Kafka's
+is refused: it is a slip. Ours are the names with underscores:
 constants of Kafka, and
 
 ``isr_change_notification_batching``
@@ -209,9 +210,20 @@ def settings_not_modelled(
         elif name in NAMES[kind] or is_known_to_kafka(name, kind):
             yield place
         else:
-            near = get_close_matches(name, [*NAMES[kind], *KAFKA_NAMES[kind]], 1, _NEAR)
-            hint = f"did you mean {near[0]}?" if near else f"Kafka has none of this name for {kind}"
-            yield f"{place}: {hint}"
+            yield f"{place}: Kafka has none of this name for {kind}"
+
+
+def is_of_no_release(name: str, kind: str) -> bool:
+    """Whether no release of Kafka has such a setting of brokers, topics, producers or consumers."""
+    return name not in NAMES[kind] and not is_known_to_kafka(name, kind)
+
+
+def meant_setting(name: str, kind: str) -> str | None:
+    """The setting that a name is a slip for: Kafka has none of this name, but one nearly so."""
+    if not all(is_of_no_release(name, each) for each in NAMES):
+        return None
+    near = get_close_matches(name, [*NAMES[kind], *KAFKA_NAMES[kind]], 1, _NEAR)
+    return near[0] if near else None
 
 
 def problems_of_settings(
@@ -233,7 +245,8 @@ def _wrong_place(name: str, kind: str) -> str | None:
     others = [other for other, names in NAMES.items() if name in names]
     if others and not is_known_to_kafka(name, kind):
         return f"is a setting of {' and '.join(others)}, not of {kind}"
-    return None
+    meant = meant_setting(name, kind)
+    return f"Kafka has no setting of this name: did you mean {meant}?" if meant else None
 
 
 def _wrong_value(name: str, value: Value, default: int | str) -> str | None:

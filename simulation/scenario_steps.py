@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from tidegauge.simulation.durations import Duration, PositiveDuration
+from tidegauge.simulation.duration_fields import Duration, PositiveDuration
 from tidegauge.simulation.scenario_parts import (
     BrokerId,
     BrokerIds,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from tidegauge.simulation.durations import Duration
+from tidegauge.simulation.duration_fields import Duration
 from tidegauge.simulation.scenario_limits import (
     LEAST_PER_SECOND,
     MOST_CLIENTS,

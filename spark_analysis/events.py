@@ -8,7 +8,6 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from tidegauge.simulation.durations import parse_duration
 from tidegauge.simulation.run_files import read_manifest, read_summary
 from tidegauge.spark_analysis.requests import TraceRequest
 from tidegauge.spark_analysis.run_paths import FoundRun, Paths, runs_at
@@ -76,7 +75,8 @@ def runs(spark: SparkSession, path: Paths) -> DataFrame:
     ``folder``           where it is
     ``scenario``         the scenario's name
     ``seed``             of all random draws
-    ``duration_us``      how much virtual time, without the liveness phase
+    ``duration_us``      how much virtual time, without the liveness phase; of a run that is not
+                         finished, until its last row
     ``finished``         it has come to its end
     ``trace``            the level of its trace: ``transitions`` or ``all``
     ``trace_sha256``     of all canonical rows; null if it is not finished
@@ -104,13 +104,12 @@ def _row(run: FoundRun) -> tuple[Any, ...]:
     summary = read_summary(run.folder)
     scenario = manifest.get("scenario", {})
     settings = scenario.get("cluster", {}).get("settings", {})
-    duration = scenario.get("duration")
     return (
         run.name,
         str(run.folder),
         scenario.get("name"),
         manifest.get("seed"),
-        None if duration is None else parse_duration(duration),
+        run.end_us() if "duration" in scenario else None,
         summary is not None,
         manifest.get("trace"),
         summary and summary.get("trace_sha256"),

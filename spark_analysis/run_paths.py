@@ -9,13 +9,17 @@ from glob import glob, has_magic
 from itertools import count
 from pathlib import Path
 
+from tidegauge.simulation.durations import parse_duration
 from tidegauge.simulation.run_files import (
     MANIFEST,
     RunError,
     is_sweep,
     read_manifest,
+    read_summary,
     runs_of_sweep,
+    trace_files,
 )
+from tidegauge.spark_analysis.frame_index import TraceBytes, frames_of_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +34,21 @@ class FoundRun:
     def end_us(self) -> int:
         """The virtual time at which the run itself ends, and the liveness phase begins.
 
-        Raises:
-            RunError: the manifest cannot be read, or does not say it.
-        """
-        # Only here, since what it needs to be imported costs every task a tenth of a second.
-        from tidegauge.simulation.durations import parse_duration  # noqa: PLC0415
+        A run that has not come to its end is over with its last row.
 
+        Raises:
+            RunError: the manifest or summary cannot be read, or does not say it.
+            TraceError: a trace file is damaged.
+        """
         try:
-            return parse_duration(read_manifest(self.folder)["scenario"]["duration"])
+            planned_us = parse_duration(read_manifest(self.folder)["scenario"]["duration"])
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, RunError):
                 raise
             raise RunError(f"{self.folder / MANIFEST}: does not say how long the run is") from error
+        if read_summary(self.folder) is not None:
+            return planned_us
+        return min(planned_us, last_time_us(self.folder) + 1)
 
 
 #: One path or several: folders of runs, and patterns of such folders; or runs that were found.
@@ -79,6 +86,19 @@ def common_folder(paths: Sequence[str], runs: Sequence[FoundRun]) -> Path | None
     if len(paths) == 1 and is_sweep(Path(paths[0])):
         return from_here(Path(paths[0]).resolve())
     return from_here(runs[0].folder) if len(runs) == 1 else None
+
+
+def last_time_us(folder: Path) -> int:
+    """The virtual time of the last row in a run's trace files, by the heads of their frames.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    latest_us = 0
+    for path in trace_files(folder):
+        with TraceBytes(path) as file:
+            latest_us = max([latest_us, *(frame.last_time_us for frame in frames_of_file(file))])
+    return latest_us
 
 
 def from_here(folder: Path) -> Path:

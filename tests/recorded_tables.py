@@ -64,7 +64,7 @@ def bent(
         return found
 
     causes = partial(found_causes, spark, run.path)
-    return RunRows(spark, rows, causes, {run.path.name: run.manifest})
+    return RunRows(spark, rows, causes, {run.path.name: run.manifest}, {run.path.name: run.end_us})
 
 
 def _by_place(kind: str, column: str) -> Column:

@@ -18,7 +18,7 @@ from tidegauge.inline_engine import inline as all_inline
 from tidegauge.run_folder import RunFolder, TraceRow, new_run_folder
 from tidegauge.shipped_scenarios import find_scenario
 from tidegauge.simulate import simulate
-from tidegauge.simulation.durations import parse_duration
+from tidegauge.simulation.durations import parse_time
 from tidegauge.simulation.run_files import RunError
 from tidegauge.simulation.scenario import (
     Scenario,
@@ -195,8 +195,8 @@ class Result:
             number = self._names.partitions[partition]
         if process is not None:
             _check_known("process", process, {each["name"] for each in self.manifest["processes"]})
-        begin_us = parse_duration(begin)
-        end_us = None if end is None else parse_duration(end)
+        begin_us = parse_time(begin)
+        end_us = None if end is None else parse_time(end)
         rows = self._run.all_rows(number, wanted=lambda each: kind in {None, each.name})
 
         def is_wanted(row: TraceRow) -> bool:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from tidegauge.engine import EngineError
 from tidegauge.expected_events import batches_per_second, expected_events
 from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.simulation.counted import counted
 from tidegauge.simulation.lookahead import lookaheads_us
 from tidegauge.simulation.scenario_workload import ProducerGroup
 
@@ -51,7 +52,8 @@ def grouping_of(plan: ClusterPlan, broker_groups: int) -> Grouping:
     brokers = len(plan.brokers)
     if not 1 <= broker_groups <= brokers:
         raise EngineError(
-            f"{brokers} brokers can be hosted by 1 to {brokers} actors, not by {broker_groups}"
+            f"{counted(brokers, 'broker')} can be hosted by 1 to {counted(brokers, 'actor')}, "
+            f"not by {broker_groups}"
         )
     batches = batches_per_second(plan)
     weights = _broker_weights(plan, batches)

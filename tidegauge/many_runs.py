@@ -16,7 +16,6 @@ from tidegauge.history.fault_spans import fault_spans
 from tidegauge.ray_tasks import run_tasks
 from tidegauge.run_folder import RunFolder
 from tidegauge.simulate import simulate
-from tidegauge.simulation.durations import parse_duration
 from tidegauge.simulation.run_files import SUMMARY
 from tidegauge.simulation.scenario import load_scenario
 from tidegauge.simulation.scenario_errors import one_line
@@ -112,7 +111,7 @@ def _run(planned: PlannedRun) -> Outcome:
 def _figures(run: RunFolder) -> Iterator[tuple[str, float]]:
     assert run.summary is not None
     yield from _numbers("", run.summary)
-    end_us = parse_duration(run.manifest["scenario"]["duration"])
+    end_us = run.end_us
     lasted_us = [0] * len(run.manifest["faults"])
     for span in fault_spans(run):
         last_us = end_us if span.end_us is None else min(end_us, span.end_us)

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.simulation.durations import parse_duration
 from tidegauge.simulation.run_files import TRACE, read_manifest, read_summary, trace_files
 from tidegauge.simulation.trace_file import Table, Trace, TraceError, TraceKind, read_trace
 
@@ -111,6 +112,30 @@ class RunFolder:
     def torn(self) -> list[Trace]:
         """The trace files that end within a frame."""
         return [trace for trace in self.traces if trace.torn]
+
+    @cached_property
+    def last_time_us(self) -> int:
+        """The virtual time of the last row, that of a liveness phase too; 0 if there is none.
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        return max(
+            (frame.last_time_us for trace in self.traces for frame in trace.frames), default=0
+        )
+
+    @cached_property
+    def end_us(self) -> int:
+        """Where the run itself ends, and its liveness phase begins.
+
+        A run that has not come to its end is over with its last row: what holds then does not hold
+        until the run was to end.
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        planned_us = parse_duration(self.manifest["scenario"]["duration"])
+        return planned_us if self.summary is not None else min(planned_us, self.last_time_us + 1)
 
     @property
     def kinds(self) -> dict[str, TraceKind]:

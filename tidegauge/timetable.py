@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from tidegauge.simulation.counted import counted
 from tidegauge.simulation.durations import format_duration
 from tidegauge.simulation.scenario import Scenario
 from tidegauge.simulation.scenario_faults import (
@@ -72,7 +73,10 @@ def _of_fault(scenario: Scenario, fault: Fault) -> str:
     if isinstance(fault, RollingRestartFault):
         count = len(scenario.brokers_in_turn(fault))
         each = format_duration(fault.stopped_for_us)
-        return f"{count} brokers restarted cleanly, {fault.batch} at a time, each down for {each}"
+        return (
+            f"{counted(count, 'broker')} restarted cleanly, {fault.batch} at a time, each down for "
+            f"{each}"
+        )
     said: dict[str, Any] = {"how": getattr(fault, "how", "")}
     said["who"] = _who(scenario, getattr(fault, "brokers", ()))
     said["directory"] = getattr(fault, "directory", 0)

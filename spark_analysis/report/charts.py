@@ -22,22 +22,9 @@ BAND = "var(--band)"
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 
 
-_HOUR_US = 3_600_000_000
-_DAY_US = 24 * _HOUR_US
-
-# Plotly takes a number of four digits for a year, even where it takes others for milliseconds: so
-# no moment is as near to its beginning of time as that. The first of a month is day 1 of a run.
-_BEGIN_MS = 31 * 86_400_000
-
-
-def moment_ms(time_us: float) -> float:
-    """A moment of virtual time, as an axis of time takes it."""
-    return _BEGIN_MS + length_ms(time_us)
-
-
-def length_ms(lasted_us: float) -> float:
-    """How long something lasted, as bars along an axis of time take it."""
-    return round(lasted_us / 1000, 3)
+def seconds(time_us: float) -> float:
+    """A moment or a length of virtual time, as an axis of time takes it."""
+    return round(time_us / 1e6, 6)
 
 
 def layout(height: int, **more: Any) -> dict[str, Any]:
@@ -76,16 +63,12 @@ def axis(title: str = "", **more: Any) -> dict[str, Any]:
 
 
 def time_axis(begin_us: int, end_us: int, **more: Any) -> dict[str, Any]:
-    """An axis of virtual time, as a clock shows it: finer where one looks closer."""
-    clock = "%-M:%S" if end_us < _HOUR_US else "%-H:%M:%S"
-    if end_us > _DAY_US:
-        clock = f"day %-d, {clock}"
+    """An axis of virtual time in seconds, as times are printed: finer where one looks closer."""
     return axis(
-        type="date",
-        range=[moment_ms(begin_us), moment_ms(end_us)],
-        tickformat=clock,
-        tickformatstops=[{"dtickrange": [None, 999], "value": f"{clock}.%L"}],
-        hoverformat=f"{clock}.%L",
+        range=[seconds(begin_us), seconds(end_us)],
+        exponentformat="none",
+        ticksuffix="s",
+        hoverformat=".3f",
         **more,
     )
 
@@ -99,8 +82,8 @@ def fault_band(fault: dict[str, Any]) -> dict[str, Any]:
         "y0": 0,
         "y1": 1,
         "layer": "below",
-        "x0": moment_ms(fault["begin_us"]),
-        "x1": moment_ms(fault["end_us"]),
+        "x0": seconds(fault["begin_us"]),
+        "x1": seconds(fault["end_us"]),
         "fillcolor": BAND,
         "line": {"width": 0},
     }

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tidegauge.simulation.counted import counted
+from tidegauge.simulation.durations import short_time_text
 from tidegauge.spark_analysis.report.charts import COLOURS, axis, layout
-from tidegauge.spark_analysis.report.quantities import clock_text, counted, duration_text
+from tidegauge.spark_analysis.report.quantities import duration_text
 from tidegauge.spark_analysis.report.section import Chart, plain
 
 #: Where the time goes, in its order: column, and what it is called.
@@ -64,5 +66,5 @@ def failover_bars(found: Sequence[Mapping[str, Any]]) -> Chart:
 
 def _name(each: Mapping[str, Any]) -> str:
     what = each["fault_name"] or each["event"]
-    at = clock_text(each["begin_us"])[:-4]
+    at = short_time_text(each["begin_us"])
     return f"{at} {what}, {counted(each['partitions'], 'partition')}"

@@ -8,9 +8,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from tidegauge.simulation.counted import counted
 from tidegauge.spark_analysis.report.collected import Answers
 from tidegauge.spark_analysis.report.one_run import OneRun
-from tidegauge.spark_analysis.report.quantities import counted, duration_text, number_text
+from tidegauge.spark_analysis.report.quantities import duration_text, number_text
 from tidegauge.spark_analysis.report.section import Piece, Section, Tile, Tiles, Words
 
 #: What is behind a promise that was given up, as the table of lost records names it.

@@ -8,12 +8,13 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from tidegauge.simulation.counted import counted
 from tidegauge.spark_analysis.questions.run_settings import settings_at
 from tidegauge.spark_analysis.questions.sweep import SWEEP
 from tidegauge.spark_analysis.report.answers import glossary, grid
 from tidegauge.spark_analysis.report.collected import Answers
 from tidegauge.spark_analysis.report.one_run import folders_command
-from tidegauge.spark_analysis.report.quantities import counted, number_text
+from tidegauge.spark_analysis.report.quantities import number_text
 from tidegauge.spark_analysis.report.section import (
     Grid,
     Heading,
@@ -93,7 +94,9 @@ def _in_short(tables: RunTables, answers: Answers) -> Section:
         _grid(tables, worst),
     ]
     if len(tables.runs) > len(worst):
-        pieces.append(Words(f"The {len(worst)} worst of {len(tables.runs):,} runs.", "note"))
+        pieces.append(
+            Words(f"The {len(worst)} worst of {counted(len(tables.runs), 'run')}.", "note")
+        )
     return Section(
         "result",
         "In short",
@@ -137,7 +140,7 @@ def _comparison(tables: RunTables, sweep: Sequence[Mapping[str, Any]]) -> Sectio
     columns = [column for column in SWEEP.columns if column.name != "setting_value"]
     pieces += [grid(columns, shown[:_ROWS]), glossary(columns)]
     if len(shown) > _ROWS:
-        pieces.append(Words(f"The first {_ROWS} of {len(shown):,} rows.", "note"))
+        pieces.append(Words(f"The first {_ROWS} of {counted(len(shown), 'row')}.", "note"))
     return Section(
         SWEEP.name, SWEEP.asks, SAYS, pieces, [folders_command(tables.runs, "--question", "sweep")]
     )

@@ -6,10 +6,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from tidegauge.simulation.counted import counted
+from tidegauge.simulation.durations import time_text
 from tidegauge.spark_analysis.report.charts import GOOD, WARNING, axis, layout
 from tidegauge.spark_analysis.report.collected import Answers
 from tidegauge.spark_analysis.report.one_run import OneRun
-from tidegauge.spark_analysis.report.quantities import clock_text, counted, duration_text
+from tidegauge.spark_analysis.report.quantities import duration_text
 from tidegauge.spark_analysis.report.section import Chart, Section, Words
 
 _RULES = {
@@ -66,8 +68,7 @@ def _chart(found: list[dict[str, Any]]) -> Chart:
                     "x": [round(each["delay_us"] / 1e6, 3) for each in of_rule],
                     "y": [each["partition_count"] for each in of_rule],
                     "text": [
-                        f"broker {each['broker']}, {clock_text(each['time_us'])}"
-                        for each in of_rule
+                        f"broker {each['broker']}, {time_text(each['time_us'])}" for each in of_rule
                     ],
                     "hovertemplate": "%{text}: %{y:,} partitions, the first of them changed "
                     "%{x} s before<extra></extra>",

@@ -43,7 +43,8 @@ class OneRun:
         #: None: the run is still going, or was ended early.
         self.summary = read_summary(run.folder)
         self.scenario: dict[str, Any] = self.manifest["scenario"]
-        self.duration_us = parse_duration(self.scenario["duration"])
+        #: How long it has been; of one that has not come to its end, until its last row.
+        self.duration_us = run.end_us()
 
     @property
     def bucket_us(self) -> int:

@@ -7,6 +7,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from tidegauge.simulation.counted import counted
+from tidegauge.simulation.durations import time_text
 from tidegauge.spark_analysis.report.charts import (
     BAD,
     WARNING,
@@ -14,13 +16,12 @@ from tidegauge.spark_analysis.report.charts import (
     axis,
     fault_band,
     layout,
-    length_ms,
-    moment_ms,
+    seconds,
     time_axis,
 )
 from tidegauge.spark_analysis.report.collected import Answers
 from tidegauge.spark_analysis.report.one_run import OneRun
-from tidegauge.spark_analysis.report.quantities import clock_text, counted, duration_text
+from tidegauge.spark_analysis.report.quantities import duration_text
 from tidegauge.spark_analysis.report.section import Chart, Grid, Heading, Piece, Section, Words
 
 #: Tables that tell of one partition.
@@ -72,7 +73,7 @@ def tells(run: OneRun, answers: Answers) -> Section:
     pieces.append(
         Grid(
             [Heading("time", is_number=True), Heading("what"), Heading("how"), Heading("because")],
-            [(clock_text(time_us), *texts) for time_us, *texts in events[:_EVENTS]],
+            [(time_text(time_us), *texts) for time_us, *texts in events[:_EVENTS]],
         )
     )
     if len(events) > _EVENTS:
@@ -157,12 +158,12 @@ def _bars(
         "orientation": "h",
         "name": name,
         "y": [lane for lane, _ in spans],
-        "base": [moment_ms(each["begin_us"]) for _, each in spans],
-        "x": [length_ms(each["end_us"] - each["begin_us"]) for _, each in spans],
+        "base": [seconds(each["begin_us"]) for _, each in spans],
+        "x": [seconds(each["end_us"] - each["begin_us"]) for _, each in spans],
         "width": width,
         "customdata": [each.get("leader_epoch") for _, each in spans],
         "text": [
-            f"{clock_text(each['begin_us'])} to {clock_text(each['end_us'])}" for _, each in spans
+            f"{time_text(each['begin_us'])} to {time_text(each['end_us'])}" for _, each in spans
         ],
         "textposition": "none",
         "hovertemplate": f"%{{y}}: {name} {more}<br>%{{text}}<extra></extra>",
@@ -191,7 +192,7 @@ def _markers(rows: dict[str, list[dict[str, Any]]]) -> Iterator[dict[str, Any]]:
                 "type": "scatter",
                 "mode": "markers",
                 "name": name,
-                "x": [moment_ms(time_us) for time_us, _, _ in found],
+                "x": [seconds(time_us) for time_us, _, _ in found],
                 "y": [f"broker {broker}" for _, broker, _ in found],
                 "text": [text for _, _, text in found],
                 "hovertemplate": "%{x}, %{y}: %{text}<extra></extra>",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tidegauge.simulation.durations import time_text
+
 #: Units of durations that columns have, in microseconds.
 _DURATIONS = {"us": 1, "ms": 1000}
 #: Columns that say when something was, and not how long it took.
@@ -13,15 +15,6 @@ _ROUNDS_TO_A_MILLISECOND_US = 999.5
 _ROUNDS_TO_A_SECOND_US = 999_500
 #: From here on seconds alone are hard to grasp.
 _FEW_MINUTES = 2
-
-
-def clock_text(time_us: float) -> str:
-    """A moment of virtual time, as a clock shows it: ``1:02.500``, or ``1:01:02.500``."""
-    seconds, millis = divmod(round(time_us / 1000), 1000)
-    minutes, seconds = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    head = f"{hours}:{minutes:02}" if hours else f"{minutes}"
-    return f"{head}:{seconds:02}.{millis:03}"
 
 
 def duration_text(lasted_us: float) -> str:
@@ -62,7 +55,7 @@ def _number_with_unit(value: float, unit: str, name: str) -> str:
         return str(value)
     if unit in _DURATIONS:
         in_us = value * _DURATIONS[unit]
-        return clock_text(in_us) if is_moment(name) else duration_text(in_us)
+        return time_text(round(in_us)) if is_moment(name) else duration_text(in_us)
     if unit == "%":
         return f"{value:.4g} %"
     return number_text(value)
@@ -71,11 +64,6 @@ def _number_with_unit(value: float, unit: str, name: str) -> str:
 def is_moment(name: str) -> bool:
     """Whether a column of this name says when something was, and not how long it took."""
     return name in _MOMENTS or name.endswith("_began_us")
-
-
-def counted(number: int, noun: str) -> str:
-    """How many of something: ``1 broker``, ``20,000 partitions``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def nice_step_us(at_least_us: float) -> int:

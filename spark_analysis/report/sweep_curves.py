@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tidegauge.simulation.counted import counted
 from tidegauge.spark_analysis.report.charts import GOOD, WARNING, axis, layout
 from tidegauge.spark_analysis.report.section import Chart, plain
 
@@ -214,4 +215,4 @@ def _known(row: Mapping[str, Any], side: str) -> float:
 def _text(row: Mapping[str, Any]) -> str:
     name = plain(row["setting"] or "as the scenario is")
     sure = "" if row["low"] is None else f" ({row['low']:,.4g} to {row['high']:,.4g})"
-    return f"{name}: {row['mean']:,.4g}{sure}, {row['seeds']} seeds"
+    return f"{name}: {row['mean']:,.4g}{sure}, {counted(row['seeds'], 'seed')}"

@@ -9,18 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
+from tidegauge.simulation.durations import time_text
 from tidegauge.spark_analysis.report.charts import (
     axis,
     fault_band,
     layout,
-    length_ms,
-    moment_ms,
+    seconds,
     time_axis,
 )
 from tidegauge.spark_analysis.report.collected import Answers
 from tidegauge.spark_analysis.report.one_run import OneRun
 from tidegauge.spark_analysis.report.panels import PANELS, Mark, Panel, all_series
-from tidegauge.spark_analysis.report.quantities import clock_text
 from tidegauge.spark_analysis.report.section import Chart, Section, plain
 
 #: Heights in pixels: of a row, of one in which nothing is, of a fault's line, and between rows.
@@ -178,8 +177,8 @@ class _Timeline:
                 "xaxis": "x2",
                 "yaxis": "y",
                 "y": [plain(_shortened(name)) for name, _ in spans],
-                "base": [moment_ms(each["begin_us"]) for _, each in spans],
-                "x": [length_ms(each["end_us"] - each["begin_us"]) for _, each in spans],
+                "base": [seconds(each["begin_us"]) for _, each in spans],
+                "x": [seconds(each["end_us"] - each["begin_us"]) for _, each in spans],
                 "text": [plain(_fault_text(each)) for _, each in spans],
                 "textposition": "none",
                 "hovertemplate": "%{text}<extra></extra>",
@@ -232,9 +231,9 @@ class _Timeline:
             bar_us = self.run.bar_us
             return common | {
                 "type": "bar",
-                "x": [moment_ms(at_us + bar_us / 2) for at_us in points.at_us.tolist()],
+                "x": [seconds(at_us + bar_us / 2) for at_us in points.at_us.tolist()],
                 "y": _rounded(points.value),
-                "width": length_ms(bar_us),
+                "width": seconds(bar_us),
                 "marker": {"color": mark.colour, "line": {"width": 0}},
             }
         if mark.drawn == "level":
@@ -247,7 +246,7 @@ class _Timeline:
         return common | {
             "type": "scatter",
             "mode": "markers" if is_point else "lines",
-            "x": [moment_ms(each) for each in at_us.tolist()],
+            "x": [seconds(each) for each in at_us.tolist()],
             "y": _rounded(value),
             **({"marker": {"color": mark.colour, "size": 7}} if is_point else {"line": shape}),
         }
@@ -298,8 +297,8 @@ def _shortened(name: str) -> str:
 
 
 def _fault_text(fault: dict[str, Any]) -> str:
-    to = clock_text(fault["end_us"]) if fault["ended"] else "the end"
-    return f"{fault['fault_name']}: {fault['fault_text']}, {clock_text(fault['begin_us'])} to {to}"
+    to = time_text(fault["end_us"]) if fault["ended"] else "the end"
+    return f"{fault['fault_name']}: {fault['fault_text']}, {time_text(fault['begin_us'])} to {to}"
 
 
 def _steps(

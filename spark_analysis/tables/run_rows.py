@@ -60,6 +60,7 @@ class RunRows:
         rows: Events,
         causes: Callable[[], DataFrame],
         manifests: Mapping[str, Mapping[str, Any]],
+        ends_us: Mapping[str, int],
     ) -> None:
         """Take the rows of runs.
 
@@ -69,12 +70,13 @@ class RunRows:
             causes: gives what rows go back to, as
                 :func:`tidegauge.spark_analysis.cause_source.found_causes` does.
             manifests: what each run's ``manifest.json`` holds, by the name of the run.
+            ends_us: where each run ends, by its name, too.
 
         Raises:
             ScenarioError: this Tidegauge cannot read the scenario of a manifest.
         """
         self.runs = tuple(manifests)
-        self.topology = Topology(spark, manifests)
+        self.topology = Topology(spark, manifests, ends_us)
         self.read = rows
         self.causes = causes
         self._shared: dict[Callable[[RunRows], DataFrame], DataFrame] = {}
@@ -125,6 +127,6 @@ def rows_of_runs(spark: SparkSession, runs: Paths) -> RunRows:
     """
     found = runs_at(runs)
     manifests = {run.name: read_manifest(run.folder) for run in found}
-    return RunRows(
-        spark, partial(events, spark, found), partial(found_causes, spark, found), manifests
-    )
+    ends_us = {run.name: run.end_us() for run in found}
+    rows, causes = partial(events, spark, found), partial(found_causes, spark, found)
+    return RunRows(spark, rows, causes, manifests, ends_us)

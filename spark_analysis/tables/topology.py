@@ -36,8 +36,18 @@ _FAULTS = "run string, fault bigint, fault_name string, fault_kind string, fault
 class Topology:
     """The clusters of some runs."""
 
-    def __init__(self, spark: SparkSession, manifests: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        manifests: Mapping[str, Mapping[str, Any]],
+        ends_us: Mapping[str, int],
+    ) -> None:
         """Read manifests, by the names of their runs.
+
+        Args:
+            spark: makes the tables.
+            manifests: what each run's ``manifest.json`` holds.
+            ends_us: where each run ends, as :meth:`FoundRun.end_us` says it.
 
         Raises:
             ScenarioError: this Tidegauge cannot read the scenario of a manifest.
@@ -51,7 +61,7 @@ class Topology:
             return f.broadcast(spark.createDataFrame(list(rows), schema))
 
         #: Where the figures of each run end, its liveness phase apart.
-        self.ends = table(((run, plan.scenario.duration_us) for run, plan in plans.items()), _ENDS)
+        self.ends = table(((run, ends_us[run]) for run in plans), _ENDS)
         #: ``broker``: its index, which is its process; if ZooKeeper knew it before the run; and
         #: after how long it writes a notification of ISR changes.
         self.brokers = table((row for each in plans.items() for row in _brokers(*each)), _BROKERS)

@@ -25,6 +25,10 @@ UNDER_REPLICATED = REAL_INPUT / "kafka-2.6.3-two-brokers-down-under-replicated.t
 KRAFT = REAL_INPUT / "kafka-4.1.0-two-brokers-down-describe.txt"
 SERVERS = [REAL_INPUT / f"kafka-2.6.3-server-{broker}.properties" for broker in (101, 103)]
 
+TWO_BROKERS = (
+    "Topic: orders\tPartitionCount: 1\tReplicationFactor: 2\tConfigs: \n"
+    "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n"
+)
 RATES = "topic,messages_per_second,bytes_per_second,acks\n"
 SMALL = (
     "Topic: orders\tPartitionCount: 3\tReplicationFactor: 2\tConfigs: \n"
@@ -367,7 +371,8 @@ def test_where_nothing_can_be_written_nothing_is(small: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--duration", "5"], "--duration 5: must be a duration"),
+        (["--duration", "soon"], "--duration soon: must be a duration"),
+        (["--duration", "0.5"], "--duration 500ms: must be 1s or more"),
         (["--duration", "900ms"], "--duration 900ms: must be 1s or more"),
         (["--release", "4.1"], "--release 4.1: no release '4.1' (from 4.0 on Kafka has no Zoo"),
         (["--up", "9"], "describe.txt: --up 9: only has brokers 1, 2, 3"),
@@ -467,3 +472,79 @@ def test_another_file_in_the_place_of_properties_is_noticed(
     assert result.exit_code == 2
     assert result.stderr == f"tidegauge: {rates}: has no setting of a broker\n"
     assert not out.exists()
+
+
+def test_a_folder_or_a_pattern_of_properties_stands_for_its_files(tmp_path: Path) -> None:
+    """Kafka's own config folder has consumer.properties beside the broker's."""
+    config = tmp_path / "config"
+    config.mkdir()
+    for broker in (1, 2):
+        (config / f"server-{broker}.properties").write_text(
+            f"broker.id={broker}\nbroker.rack=r{broker}\n"
+        )
+    (config / "consumer.properties").write_text("group.id=test-consumer-group\n")
+    dump = tmp_path / "dump.txt"
+    dump.write_text(TWO_BROKERS)
+    scenarios = {}
+    for name, given in (
+        ("each", [config / "server-1.properties", config / "server-2.properties"]),
+        ("folder", [config]),
+        ("pattern", [f"{config}/server-*.properties"]),
+    ):
+        out = tmp_path / f"{name}.yaml"
+        options = [word for each in given for word in ("--properties", str(each))]
+        result = CliRunner().invoke(
+            app, ["import", str(dump), *options, "-o", str(out), "--name", "same"]
+        )
+        assert result.exit_code == 0, result.output
+        scenarios[name] = out.read_text()
+    assert "r1: [1]" in scenarios["each"]
+    assert scenarios["each"] == scenarios["folder"] == scenarios["pattern"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("empty", "empty: has no file *.properties"),
+        ("*.properties", "*.properties: matches no file"),
+    ],
+)
+def test_a_folder_or_pattern_without_files_is_refused(
+    given: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path)
+    Path("dump.txt").write_text(TWO_BROKERS)
+    result = CliRunner().invoke(
+        app, ["import", "dump.txt", "--properties", given, "-o", "out.yaml"]
+    )
+    assert (result.exit_code, result.stderr) == (2, f"tidegauge: {message}\n")
+    assert not Path("out.yaml").exists()
+
+
+def test_the_dump_may_come_from_standard_input(tmp_path: Path) -> None:
+    """kafka-topics.sh --describe | tidegauge import - -o mine.yaml."""
+    out = tmp_path / "mine.yaml"
+    result = CliRunner().invoke(app, ["import", "-", "-o", str(out)], input=TWO_BROKERS)
+    assert result.exit_code == 0, result.output
+    assert out.read_text().startswith("# Made by `tidegauge import` from standard input.")
+    wrong = CliRunner().invoke(app, ["import", "-", "-o", str(tmp_path / "no.yaml")], input="x\n")
+    assert wrong.exit_code == 2
+    assert wrong.stderr.startswith("tidegauge: standard input:")
+
+
+def test_a_slip_in_server_properties_is_refused_and_what_is_kraft_s_is_warned_of(
+    tmp_path: Path,
+) -> None:
+    dump, file, out = (tmp_path / name for name in ("dump.txt", "server.properties", "out.yaml"))
+    dump.write_text(TWO_BROKERS)
+    file.write_text("broker.id=1\nmin.insync.replica=2\n")
+    command = ["import", str(dump), "--properties", str(file), "-o", str(out)]
+    result = CliRunner().invoke(app, command)
+    assert (result.exit_code, out.exists()) == (2, False)
+    assert f"{file}:2: min.insync.replica: Kafka has no setting of this name" in result.stderr
+    assert "did you mean min.insync.replicas?" in result.stderr
+    file.write_text("broker.id=1\nbroker.session.timeout.ms=9000\n")
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0
+    assert "broker.session.timeout.ms: is KRaft's and is left out" in result.stderr

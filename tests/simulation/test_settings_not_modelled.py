@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
+from tidegauge.simulation.scenario import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.simulation.scenario_settings import (
     NAMES,
     THROTTLED_RATES,
     THROTTLED_REPLICAS,
     settings_not_modelled,
 )
+from tidegauge.simulation.scenario_warnings import warnings_of
 
 ROOT = Path(__file__).parents[2]
 TOGETHER = {"THROTTLED_RATES": THROTTLED_RATES, "THROTTLED_REPLICAS": THROTTLED_REPLICAS}
@@ -106,10 +107,6 @@ def test_they_stay_in_the_manifest(night_cluster: Scenario) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("min.insync.replica", "did you mean min.insync.replicas?"),
-        ("num.io.treads", "did you mean num.io.threads?"),
-        ("replica.lag.time.max", "did you mean replica.lag.time.max.ms?"),
-        ("log.retention.hour", "did you mean log.retention.hours?"),
         ("flux.capacitor", "Kafka has none of this name for brokers"),
         ("inter.broker.protocol.version", "a scenario says that by protocol"),
         ("broker.rack", "a scenario says that by cluster.racks"),
@@ -118,6 +115,83 @@ def test_they_stay_in_the_manifest(night_cluster: Scenario) -> None:
 def test_a_name_that_is_odd_is_listed_with_what_is_odd(name: str, said: str) -> None:
     odd = scenario(cluster={"settings": {name: 1}})
     assert odd.settings_not_modelled() == [f"cluster.settings.{name}: {said}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("min.insync.replica", "min.insync.replicas"),
+        ("num.io.treads", "num.io.threads"),
+        ("replica.lag.time.max", "replica.lag.time.max.ms"),
+        ("log.retention.hour", "log.retention.hours"),
+    ],
+)
+def test_a_slip_for_a_setting_of_kafka_is_refused(name: str, meant: str) -> None:
+    """min.insync.replica would leave every topic at min.insync.replicas=1, without a word."""
+    message = f"Kafka has no setting of this name: did you mean {meant}?"
+    for part in ({"settings": {name: 1}}, {"broker_settings": {2: {name: 1}}}):
+        with pytest.raises(ScenarioError, match=re.escape(message)):
+            scenario(cluster=part)
+    if name == "min.insync.replica":
+        with pytest.raises(ScenarioError, match=re.escape(message)):
+            scenario(topic={"settings": {name: 1}})
+
+
+def test_a_setting_of_brokers_is_no_slip_where_topics_have_one_nearly_so() -> None:
+    """Of a topic it is retention.ms, of a broker log.retention.ms: Kafka has both names."""
+    odd = scenario(topic={"settings": {"log.retention.ms": 1}})
+    assert odd.settings_not_modelled() == [
+        "topics[0].settings.log.retention.ms: Kafka has none of this name for topics"
+    ]
+
+
+WELL_SET = {
+    "workload": {
+        "producers": [{"name": "shop", "topics": ["orders"], "batches_per_second": 1}],
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("parts", "warning"),
+    [
+        ({}, "no producers: nothing is written"),
+        (
+            WELL_SET | {"topic": {"replication_factor": 2, "settings": {"min.insync.replicas": 3}}},
+            "above the replication factor: partitions with 2 replicas, so acks=all is never",
+        ),
+        (
+            WELL_SET
+            | {
+                "release": "3.9",
+                "topic": {"replication_factor": 1, "settings": {"min.insync.replicas": 2}},
+            },
+            "partitions with 1 replica, so this release takes it for 1 (KAFKA-15583)",
+        ),
+        (
+            WELL_SET | {"cluster": {"settings": {"process.roles": "broker"}}},
+            "cluster.settings.process.roles: is of a broker of KRaft",
+        ),
+        (
+            WELL_SET | {"cluster": {"broker_settings": {1: {"broker.session.timeout.ms": 9000}}}},
+            "is KRaft's and is left out: sessions with ZooKeeper last zookeeper.session.timeout.ms",
+        ),
+        (
+            WELL_SET | {"cluster": {"settings": {"flux.capacitor": 1}}},
+            "cluster.settings.flux.capacitor: Kafka has none of this name for brokers",
+        ),
+    ],
+)
+def test_what_is_hardly_meant_is_warned_of(parts: dict[str, Any], warning: str) -> None:
+    (line,) = warnings_of(scenario(**parts))
+    assert warning in line
+
+
+def test_a_sound_scenario_is_not_warned_of(night_cluster: Scenario) -> None:
+    produced = scenario(steps=[{"at": "1s", "do": "produce", "topic": "orders", "partition": 0}])
+    assert warnings_of(produced) == []
+    assert warnings_of(scenario(**WELL_SET)) == []
+    assert warnings_of(night_cluster) == []
 
 
 @pytest.mark.parametrize("name", ["log.flush.interval.ms", "replica.socket.receive.buffer.bytes"])

@@ -122,7 +122,7 @@ def test_a_scenario_that_this_release_cannot_run_is_refused(copied: Path) -> Non
     change_manifest(copied, lambda manifest: manifest["scenario"].update(gravity="low", wind=1))
     said = refusal(replay(copied))
     assert f"{copied / MANIFEST}: gravity: unknown name" in said
-    assert f"and 1 problems more; Tidegauge {__version__} cannot run it" in said
+    assert f"and 1 problem more; Tidegauge {__version__} cannot run it" in said
 
 
 def test_a_newer_schema_is_refused(copied: Path) -> None:

@@ -239,7 +239,7 @@ def test_partitions_that_are_worth_a_look_come_first(cut: Path) -> None:
     [
         (("--partition", "order-0"), "nearest: orders-0, orders-1"),
         (("--partition", "xyz"), "there are: orders-0, orders-1"),
-        (("--partition", "orders-0", "--from", "10"), "--from: must be a duration"),
+        (("--partition", "orders-0", "--from", "soon"), "--from: must be a duration"),
         (("--partition", "orders-0", "--from", "9s", "--to", "8s"), "--to 8s"),
         (("--from", "9s"), "need a --partition"),
     ],

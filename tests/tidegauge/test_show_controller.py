@@ -102,7 +102,7 @@ def test_who_fails_later_is_not_known_as_alive(tmp_path: Path) -> None:
 
 def test_partitions_whose_leader_is_dead_are_without_one(night: Path) -> None:
     state = shown(night, "--controller", "--at", "20s")
-    assert "without a leader:      1 partitions" in state
+    assert "without a leader:      1 partition" in state
     assert "broker 1 leads in epoch 0, it is not alive: orders-5" in state
     early = shown(night, "--controller", "--at", "2s")
     assert "no leader was ever elected: orders-0, orders-1" in early

@@ -136,7 +136,7 @@ def test_lost_records_are_told_where_people_look(tmp_path: Path) -> None:
     assert summary_of(run)["records_lost_by_partition"] == {"orders-0": lost}
     assert lost > 100
     shown = CliRunner().invoke(app, ["show", str(run.path), "--partition", "orders-0"])
-    assert f"{lost:,} acknowledged record(s) of it are lost." in shown.stdout
+    assert f"{lost:,} acknowledged records of it are lost." in shown.stdout
     # Thousands of retries are one line each.
     refusals = [line for line in shown.stdout.splitlines() if "refuses PRODUCE" in line]
     assert 0 < len(refusals) < 30

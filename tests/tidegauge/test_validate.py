@@ -154,8 +154,8 @@ def test_what_is_no_default_has_no_star(tmp_path: Path) -> None:
 def test_the_cluster_its_clients_and_what_is_not_modelled_are_told(tmp_path: Path) -> None:
     said = validate(file_of(BUSY, tmp_path / "busy.yaml")).stdout
     assert "5 brokers of Kafka 2.6.3: 3 in rack a, 2 in rack b" in said
-    assert "2 topic(s), 50 partitions, 140 replicas" in said
-    assert "shop: 3 producer(s), 700 batches/s of 100 bytes to orders, logs, acks=1" in said
+    assert "2 topics, 50 partitions, 140 replicas" in said
+    assert "shop: 3 producers, 700 batches/s of 100 bytes to orders, logs, acks=1" in said
     assert "topics[0].settings.retention.ms" in said
     assert "Nothing goes wrong" in said
 
@@ -200,3 +200,19 @@ def test_more_actors_than_brokers_are_refused() -> None:
     result = validate("cut-and-pause", "--actors", "9")
     assert result.exit_code == 2
     assert "4 brokers can be hosted by 1 to 4 actors, not by 9" in result.stderr
+
+
+def test_what_is_hardly_meant_is_said_first_and_on_standard_error(tmp_path: Path) -> None:
+    """process.roles is KRaft's, and nobody produces: the run would say nothing of either."""
+    text = IDLE.replace("log_directories: 2", "settings: {process.roles: broker}")
+    file = file_of(
+        text.replace("do: produce", "do: fetch").replace("records: 5", "offset: 0"),
+        tmp_path / "odd.yaml",
+    )
+    result = validate(file)
+    assert result.exit_code == 0
+    first, second = result.stderr.splitlines()
+    assert first.startswith("tidegauge: warning: cluster.settings.process.roles: is of a broker of")
+    assert second.startswith("tidegauge: warning: no producers")
+    said = json.loads(validate(file, "--json").stdout)["warnings"]
+    assert [f"tidegauge: warning: {line}" for line in said] == [first, second]

@@ -15,6 +15,8 @@ from rich.text import Text
 
 from tidegauge.alert_rehearsal import Rehearsal, Rehearsed, dead_alerts, incident_names
 from tidegauge.metrics.rehearsal.verdicts import Judged, Verdict, duration_text
+from tidegauge.simulation.counted import counted
+from tidegauge.simulation.durations import short_time_text
 
 if TYPE_CHECKING:
     from tidegauge.metrics.rehearsal.alerts import Alert
@@ -33,8 +35,8 @@ def show_beginning(out: Console, rehearsal: Rehearsal, incidents: int, jobs: int
     files = len(rehearsal.files)
     scrape, evaluation = (duration_text(each) for each in rehearsal.intervals)
     out.print(
-        f"{_counted(len(rehearsal.alerts.alerts), 'alert')} of {_counted(files, 'file')}, "
-        f"{_counted(incidents, 'incident')}, {jobs} at once; scraped every {scrape}, evaluated "
+        f"{counted(len(rehearsal.alerts.alerts), 'alert')} of {counted(files, 'file')}, "
+        f"{counted(incidents, 'incident')}, {jobs} at once; scraped every {scrape}, evaluated "
         f"every {evaluation} by promtool {rehearsal.promtool.version}",
         soft_wrap=True,
     )
@@ -49,9 +51,9 @@ def show_incident(out: Console, ended: Rehearsed) -> None:
     title.append(f"   {duration_text(ended.incident.duration_us)}")
     begins_us, ends_us = ended.incident.begins_us, ended.incident.ends_us
     if begins_us is not None:
-        title.append(f", trouble from {duration_text(begins_us)} on")
+        title.append(f", trouble from {short_time_text(begins_us)} on")
         if ends_us is not None:
-            title.append(f", over at {duration_text(ends_us)}")
+            title.append(f", over at {short_time_text(ends_us)}")
     out.print(title)
     rows = [
         each
@@ -82,7 +84,7 @@ def _table(rows: Sequence[Judged]) -> Table:
         grid.add_column(title, overflow="fold")
     for each in rows:
         style = _FAILURE if each.verdict.is_failure else _STYLES[each.verdict]
-        began = duration_text(each.firing[0].begin_us) if each.firing else "never"
+        began = short_time_text(each.firing[0].begin_us) if each.firing else "never"
         grid.add_row(
             Text(each.verdict.value, style=style),
             Text(each.alert),
@@ -99,7 +101,7 @@ def _spells_text(each: Judged) -> str:
         return "was pending" if each.pending else ""
     text = duration_text(each.fired_us)
     if len(each.firing) > 1:
-        text += f", {len(each.firing)} times"
+        text += f", {counted(len(each.firing), 'time')}"
     return text + (", to the end" if each.firing[-1].end_us is None else "")
 
 
@@ -140,10 +142,10 @@ def show_summary(
     expectations = sum(_is_judged(each) for one in ended for each in one.judged)
     failures = sum(each.verdict.is_failure for one in ended for each in one.judged)
     out.print(
-        f"\n{failures} of {_counted(expectations, 'expectation')} did not come true, in "
-        f"{len(failed)} of {_counted(len(ended), 'incident')}"
+        f"\n{failures} of {counted(expectations, 'expectation')} did not come true, in "
+        f"{len(failed)} of {counted(len(ended), 'incident')}"
         if failed
-        else f"\nAll {_counted(expectations, 'expectation')} came true",
+        else f"\nAll {counted(expectations, 'expectation')} came true",
         style="bold red" if failed else "bold green",
     )
     for one in failed:
@@ -168,7 +170,7 @@ def _show_failure(out: Console, one: Rehearsed, command: str) -> None:
 def _what_it_did(each: Judged) -> str:
     if not each.firing:
         return "it did not fire" + (", but was pending" if each.pending else "")
-    began = f"it fired at {duration_text(each.firing[0].begin_us)}"
+    began = f"it fired at {short_time_text(each.firing[0].begin_us)}"
     if each.late_us is not None:
         began += f", {duration_text(each.late_us)} after the trouble began"
     return f"{began}, for {_spells_text(each)}"
@@ -176,7 +178,7 @@ def _what_it_did(each: Judged) -> str:
 
 def _row(alert: Alert, ended: Sequence[Rehearsed], dead: Sequence[str]) -> Iterator[str | Text]:
     found = [(one.name, each) for one in ended for each in one.judged if each.alert == alert.name]
-    rules = f" ({len(alert.places)} rules)" if len(alert.places) > 1 else ""
+    rules = f" ({counted(len(alert.places), 'rule')})" if len(alert.places) > 1 else ""
     yield Text(f"{alert.name}{rules}")
     if not alert.is_simulated:
         yield from ("", "", "", Text("not simulated", style="dim"))
@@ -203,10 +205,6 @@ def _is_judged(each: Judged) -> bool:
 
 def _why_not(alert: Alert) -> str:
     return "reads no metric" if alert.reads_nothing else f"needs {', '.join(alert.missing)}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 # For programs.

@@ -12,6 +12,7 @@ from tidegauge.commands.answers_view import MOST_ROWS, Answer, print_answer, pri
 from tidegauge.commands.extras import need_spark
 from tidegauge.commands.output import console, fail, print_json, report
 from tidegauge.commands.run_batch import number_text
+from tidegauge.simulation.counted import counted
 from tidegauge.simulation.scenario_errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def analyze_runs(
         found = runs_at(runs)
         folder = (out or common_folder(runs, found) or _OF_SEVERAL) / "tables"
         with report(as_json=as_json):
-            what = f"Spark reads the traces of {len(found)} runs"
+            what = f"Spark reads the traces of {counted(len(found), 'run')}"
             with console().status(what) as status, tables_of(found, folder, cores) as made:
 
                 def begins(name: str) -> None:

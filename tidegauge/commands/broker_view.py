@@ -54,7 +54,7 @@ def show_broker_at(out: Console, run: RunFolder, names: Names, broker: int, at_u
 def _print_facts(
     out: Console, state: BrokerState, names: Names, broker: int, at_us: int | None
 ) -> None:
-    from tidegauge.history.story import time_text
+    from tidegauge.simulation.durations import time_text
 
     out.print(f"Broker {names.broker_id(broker)} {when_text(at_us)}: {_life(state, names)}",
               style="bold", soft_wrap=True)  # fmt: skip
@@ -68,7 +68,8 @@ def _print_facts(
 
 
 def _life(state: BrokerState, names: Names) -> str:
-    from tidegauge.history.story import time_text, told
+    from tidegauge.history.story import told
+    from tidegauge.simulation.durations import time_text
 
     life = state.life
     if life is None:
@@ -80,7 +81,7 @@ def _life(state: BrokerState, names: Names) -> str:
 
 
 def _session(row: TraceRow | None) -> str:
-    from tidegauge.history.story import time_text
+    from tidegauge.simulation.durations import time_text
 
     if row is None:
         return "none yet"
@@ -92,7 +93,7 @@ def _session(row: TraceRow | None) -> str:
 
 
 def _yes_or_no(row: TraceRow | None, yes_kind: str) -> str:
-    from tidegauge.history.story import time_text
+    from tidegauge.simulation.durations import time_text
 
     if row is None:
         return "not yet"
@@ -100,7 +101,7 @@ def _yes_or_no(row: TraceRow | None, yes_kind: str) -> str:
 
 
 def _seen(row: TraceRow | None) -> str:
-    from tidegauge.history.story import time_text
+    from tidegauge.simulation.durations import time_text
 
     if row is None:
         return "no row tells that one saw it come or go"
@@ -124,7 +125,7 @@ def _print_replicas(out: Console, replicas: Sequence[ReplicaState], names: Names
     """All replicas: those with a note first, then those that it leads."""
     from rich.text import Text
 
-    from tidegauge.history.story import time_text
+    from tidegauge.simulation.durations import time_text
 
     width = max(len("partition"), *(len(names.partition(each.partition)) for each in replicas))
     isrs = [

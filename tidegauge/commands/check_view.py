@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tidegauge.commands.story_lines import moment_line, print_lines
+from tidegauge.simulation.counted import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,10 +55,10 @@ def _verdict_text(found: dict[str, Any], names: Names) -> str:
     if found["verdict"] is False:
         parts = []
         if found["broken"]:
-            parts.append(f"BROKEN in {found['broken']} partition(s)")
+            parts.append(f"BROKEN in {counted(found['broken'], 'partition')}")
         if found["permitted"]:
             parts.append(
-                f"given up in {found['permitted']} partition(s) by {found['permitted_by']}"
+                f"given up in {counted(found['permitted'], 'partition')} by {found['permitted_by']}"
             )
         text = ", ".join(parts) or "BROKEN"
     first = found["first_event"]
@@ -75,7 +76,7 @@ def _verdict_text(found: dict[str, Any], names: Names) -> str:
 def _explain_release(out: Console, run: RunFolder, names: Names, found: dict[str, Any]) -> None:
     """What a replica believed where its release has KAFKA-14704."""
     from tidegauge.history.misled_replica import misled_replica, misled_words
-    from tidegauge.history.story import time_text
+    from tidegauge.simulation.durations import time_text
 
     first = found["first_event"]
     if not found["permitted"] or found["broken"] or first is None:
@@ -99,8 +100,8 @@ def _permitted_loss(summary: dict[str, Any]) -> str:
     if not lost:
         return ""
     return (
-        f" but for {lost:,} record(s) that settings give up: acks=1, an unclean election, or a "
-        "loss of power before a flush"
+        f" but for {counted(lost, 'record')} that settings give up: acks=1, an unclean election, "
+        "or a loss of power before a flush"
     )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidegauge.commands.fault_bands import fault_lines
-from tidegauge.commands.time_axis import LABEL_WIDTH, TimeAxis, seconds_text
+from tidegauge.commands.time_axis import LABEL_WIDTH, TimeAxis
+from tidegauge.simulation.counted import counted
+from tidegauge.simulation.durations import short_time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +40,10 @@ def show_cluster(out: Console, run: RunFolder, names: Names, axis: TimeAxis) -> 
     from tidegauge.history.fault_spans import fault_spans
 
     partitions, brokers = len(names.partitions), len(run.manifest["brokers"])
-    out.print(f"{brokers} brokers, {partitions} partitions; {scale_text(axis)}\n", style="bold")
+    out.print(
+        f"{counted(brokers, 'broker')}, {counted(partitions, 'partition')}; {scale_text(axis)}\n",
+        style="bold",
+    )
     times, ruler = axis.marks()
     out.print(Text(f"{'':{LABEL_WIDTH}}{times}"), soft_wrap=True)
     out.print(Text(f"{'partitions':<17}{'most':>7}{'seconds':>11}  {ruler}"), soft_wrap=True)
@@ -62,8 +67,8 @@ def scale_text(axis: TimeAxis) -> str:
     """What the axis shows, in words."""
     each_us = (axis.end_us - axis.begin_us) / axis.width
     return (
-        f"{seconds_text(axis.begin_us)} to {seconds_text(axis.end_us)}, "
-        f"{seconds_text(round(each_us))} a character"
+        f"{short_time_text(axis.begin_us)} to {short_time_text(axis.end_us)}, "
+        f"{short_time_text(round(each_us))} a character"
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tidegauge.commands.conform import SEEDS
 from tidegauge.commands.story_lines import LISTED, Line, Span, StoryOptions, print_lines
+from tidegauge.simulation.counted import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -115,7 +116,7 @@ class Report:
     def _show_parting(self, result: Conformance) -> None:
         """The first step that differs, and how many others do."""
         from tidegauge.conformance.comparison import NOT_PLAYED
-        from tidegauge.history.story import time_text
+        from tidegauge.simulation.durations import time_text
 
         parting = result.parting
         step = parting[0].step
@@ -182,8 +183,8 @@ class Report:
             different = explained + unexplained
             share = 100 * different / max(compared, 1)
             self._print(
-                f"{kind:6}  {compared:6} fields, {different} different ({share:.2f} %):"
-                f" {explained} explained, {unexplained} unexplained"
+                f"{kind:6}  {counted(compared, 'field'):>13}, {different} different "
+                f"({share:.2f} %): {explained} explained, {unexplained} unexplained"
             )
 
 

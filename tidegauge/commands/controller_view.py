@@ -13,6 +13,7 @@ from tidegauge.commands.story_lines import (
     print_lines,
     when_text,
 )
+from tidegauge.simulation.counted import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,7 +76,7 @@ def _told_event(event: QueueEvent) -> str:
 
 
 def _print_terms(out: Console, terms: list[Term], names: Names) -> None:
-    from tidegauge.history.story import time_text
+    from tidegauge.simulation.durations import time_text
 
     def time_or(time_us: int | None) -> str:
         return "-" if time_us is None else time_text(time_us)
@@ -138,7 +139,7 @@ def show_controller_at(out: Console, run: RunFolder, names: Names, at_us: int) -
         return
     alive = ", ".join(str(names.broker_id(broker)) for broker in known.alive)
     out.print(f"  knows as alive:        {alive or 'nobody'}", soft_wrap=True)
-    out.print(f"  without a leader:      {len(known.leaderless)} partitions")
+    out.print(f"  without a leader:      {counted(len(known.leaderless), 'partition')}")
     partitions_by_reason: dict[str, list[str]] = {}
     for partition, why in known.leaderless.items():
         partitions_by_reason.setdefault(why, []).append(names.partition(partition))
@@ -148,7 +149,7 @@ def show_controller_at(out: Console, run: RunFolder, names: Names, at_us: int) -
 
 
 def _controller(terms: list[Term], names: Names) -> str:
-    from tidegauge.history.story import time_text
+    from tidegauge.simulation.durations import time_text
 
     if not terms:
         return "Nobody is controller"

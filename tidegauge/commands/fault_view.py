@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tidegauge.commands.story_lines import duration_text
+from tidegauge.simulation.counted import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,7 +65,7 @@ def faults_for_programs(run: RunFolder, names: Names) -> list[dict[str, Any]]:
 
 
 def _heading(run: RunFolder, costs: FaultCosts) -> str:
-    from tidegauge.history.story import time_text
+    from tidegauge.simulation.durations import time_text
 
     fault = run.manifest["faults"][costs.span.fault]
     begin_us, end_us = costs.span.begin_us, costs.span.end_us
@@ -76,7 +77,7 @@ def _heading(run: RunFolder, costs: FaultCosts) -> str:
 
 
 def _lines(costs: FaultCosts, names: Names) -> Iterator[tuple[str, str]]:
-    from tidegauge.history.story import time_text
+    from tidegauge.simulation.durations import time_text
 
     begin_us = costs.span.begin_us
     if costs.sessions_ended:
@@ -100,7 +101,7 @@ def _lines(costs: FaultCosts, names: Names) -> Iterator[tuple[str, str]]:
 
 
 def _failover_lines(costs: FaultCosts) -> Iterator[tuple[str, str]]:
-    from tidegauge.history.story import time_text
+    from tidegauge.simulation.durations import time_text
 
     failover = costs.failover
     assert failover is not None
@@ -153,7 +154,7 @@ def _work_lines(work: WorkDone) -> Iterator[tuple[str, str]]:
         "ZooKeeper",
         (
             f"{work.states_written:,} states written; {work.notifications:,} "
-            f"isr_change_notifications about {work.notified_partitions:,} partitions"
+            f"isr_change_notifications about {counted(work.notified_partitions, 'partition')}"
         ),
     )
     requests = "not recorded: run with --trace-level all"
@@ -163,11 +164,14 @@ def _work_lines(work: WorkDone) -> Iterator[tuple[str, str]]:
     yield (
         "controller",
         (
-            f"{work.controller_events:,} events, "
+            f"{counted(work.controller_events, 'event')}, "
             f"busy for {duration_text(work.controller_busy_us)}, "
             f"longest wait in its queue {duration_text(work.longest_queued_us)}"
         ),
     )
     refused = work.produce_refused.most_common(_NAMED)
     named = ", ".join(f"{count:,} {error}" for error, count in refused) or "none"
-    yield "produce refused", f"{named}; producers gave up {work.records_given_up:,} records"
+    yield (
+        "produce refused",
+        f"{named}; producers gave up {counted(work.records_given_up, 'record')}",
+    )

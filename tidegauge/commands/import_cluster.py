@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegauge.commands.output import fail
+from tidegauge.commands.output import fail, show_warnings
 
 if TYPE_CHECKING:
     from tidegauge.real_input.imported_scenario import ImportedScenario, ImportRequest
@@ -23,7 +23,8 @@ def import_cluster(
     describe: Annotated[
         Path,
         typer.Argument(
-            metavar="DESCRIBE", help="A file with what kafka-topics.sh --describe printed."
+            metavar="DESCRIBE",
+            help="A file with what kafka-topics.sh --describe printed; - for standard input.",
         ),
     ],
     out: Annotated[
@@ -32,7 +33,9 @@ def import_cluster(
     properties: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE", help="A broker's server.properties; as often as there are files."
+            metavar="FILE",
+            help="A broker's server.properties, a folder of such files, or a pattern in quotes; as "
+            "often as there are such.",
         ),
     ] = None,
     reassignment: Annotated[
@@ -78,6 +81,8 @@ def import_cluster(
     Examples:
       kafka-topics.sh --bootstrap-server kafka:9092 --describe > describe.txt
       tidegauge import describe.txt -o mine.yaml
+      kafka-topics.sh --bootstrap-server kafka:9092 --describe | tidegauge import - -o mine.yaml
+      tidegauge import describe.txt --properties 'server-*.properties' -o mine.yaml
       tidegauge import describe.txt --properties server-1.properties \\
           --properties server-2.properties --rates rates.csv -o mine.yaml
       tidegauge import describe.txt --reassignment move.json --reassign-at 90s -o move.yaml
@@ -85,17 +90,22 @@ def import_cluster(
     """
     from tidegauge.real_input.imported_scenario import ImportRequest, import_scenario
     from tidegauge.real_input.input_file import InputError
+    from tidegauge.real_input.properties_files import properties_files
     from tidegauge.real_input.scenario_text import scenario_text
 
+    try:
+        files = properties_files(properties or [])
+    except InputError as error:
+        fail(str(error))
     request = ImportRequest(
         describe,
         out.stem if name is None else name,
-        properties or [],
+        files,
         reassignment,
         rates,
         release,
-        duration,
-        reassign_at,
+        _as_in_scenario("--duration", duration),
+        _as_in_scenario("--reassign-at", reassign_at),
         up or [],
         down or [],
     )
@@ -105,7 +115,18 @@ def import_cluster(
     except InputError as error:
         fail(str(error))
     _write(out, scenario_text(imported))
+    show_warnings(imported.scenario)
     _show(imported, out)
+
+
+def _as_in_scenario(option: str, text: str) -> str:
+    """A time that somebody typed, as a scenario has it; the command ends if it is none."""
+    from tidegauge.simulation.durations import format_duration, parse_time
+
+    try:
+        return format_duration(parse_time(text))
+    except ValueError as error:
+        fail(f"{option} {text}: {error}")
 
 
 def _check_options(request: ImportRequest, out: Path, *, force: bool) -> None:
@@ -117,10 +138,7 @@ def _check_options(request: ImportRequest, out: Path, *, force: bool) -> None:
         ("--duration", request.duration),
         ("--reassign-at", request.reassign_at),
     ):
-        try:
-            times_us[option] = parse_duration(text)
-        except ValueError as error:
-            fail(f"{option} {text}: {error}")
+        times_us[option] = parse_duration(text)
     if times_us["--duration"] < _LEAST_US:
         fail(f"--duration {request.duration}: must be 1s or more")
     if request.reassignment and times_us["--reassign-at"] >= times_us["--duration"]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegauge.commands.output import console, print_json
+from tidegauge.simulation.counted import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,7 +68,7 @@ def _print(out: Console, scenario: ShippedScenario) -> None:
 
     line = Text("\n").append(scenario.name, style="bold cyan")
     line.append(
-        f"   {_counted(scenario.brokers, 'broker')}, {_counted(scenario.partitions, 'partition')}, "
+        f"   {counted(scenario.brokers, 'broker')}, {counted(scenario.partitions, 'partition')}, "
         f"{format_duration(round(scenario.virtual_seconds * 1e6))}"
     )
     out.print(line)
@@ -83,7 +84,3 @@ def _print_in_a_line(out: Console, scenario: ShippedScenario) -> None:
     story = scenario.question.split(": ")[0].split(". ")[0].removesuffix(".")
     line = Text.assemble((scenario.name, "bold cyan"), f"   {story}")
     out.print(line, no_wrap=True, overflow="ellipsis")
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

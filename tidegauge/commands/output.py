@@ -12,6 +12,8 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tidegauge.simulation.scenario import Scenario
+
 #: Columns of the output where there is no terminal to ask.
 WIDTH = 100
 
@@ -30,6 +32,14 @@ def fail(message: str) -> NoReturn:
     """End the command with one line that says what was wrong with its input."""
     typer.echo(f"tidegauge: {message}", err=True)
     raise typer.Exit(2)
+
+
+def show_warnings(scenario: Scenario) -> None:
+    """Say on standard error what of a scenario is hardly meant, before it is run."""
+    from tidegauge.simulation.scenario_warnings import warnings_of
+
+    for line in warnings_of(scenario):
+        typer.echo(f"tidegauge: warning: {line}", err=True)
 
 
 def report(*, as_json: bool) -> AbstractContextManager[object]:

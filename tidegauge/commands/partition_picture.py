@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidegauge.commands.cluster_picture import scale_text
 from tidegauge.commands.fault_bands import fault_lines
-from tidegauge.commands.time_axis import LABEL_WIDTH, TimeAxis, seconds_text
+from tidegauge.commands.time_axis import LABEL_WIDTH, TimeAxis
 from tidegauge.history.replica_history import (
     Ends,
     ReplicaTimes,
@@ -15,6 +15,7 @@ from tidegauge.history.replica_history import (
     replica_times,
     sampled_ends,
 )
+from tidegauge.simulation.durations import short_time_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -116,7 +117,7 @@ def _table(
 ) -> list[str]:
     """High watermark and log end offset of each replica at some times."""
     ends = sampled_ends(run, names, partition, [time_us for time_us, _ in times])
-    heads = [f"{seconds_text(time_us)} {what}"[:20] for time_us, what in times]
+    heads = [f"{short_time_text(time_us)} {what}"[:20] for time_us, what in times]
     lines = ["".join([f"{'':<11}", *(f"{head:>22}" for head in heads)])]
     lines.append("".join([f"{'':<11}", *(f"{'HW':>12}{'LEO':>10}" for _ in times)]))
     for replica in replicas:

@@ -13,6 +13,7 @@ from tidegauge.commands.story_lines import (
     moment_line,
     print_lines,
 )
+from tidegauge.simulation.counted import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,7 +54,7 @@ def show_partitions(out: Console, run: RunFolder, names: Names) -> None:
 
     partitions = overview(run, names)
     striking = [partition for partition in partitions if partition.reasons]
-    out.print(f"{len(partitions)} partitions, {len(striking)} of them worth a look")
+    out.print(f"{counted(len(partitions), 'partition')}, {len(striking)} of them worth a look")
     width = max(map(len, names.partitions), default=0)
     out.print(f"\n{'partition':{width}}  ISR changes  terms  worth a look", style="bold")
     for partition in partitions[:LISTED]:
@@ -92,7 +93,8 @@ def partition_story(
     """
     from tidegauge.history.moments import moments
     from tidegauge.history.partition_history import history
-    from tidegauge.history.story import time_text, told
+    from tidegauge.history.story import told
+    from tidegauge.simulation.durations import time_text
 
     def words(moment: Moment, names: Names) -> str:
         first, last = moment[0], moment[-1]
@@ -132,7 +134,7 @@ def _what_is_refused(row: TraceRow) -> tuple[int, ...] | int:
 def _show_state(out: Console, run: RunFolder, names: Names, partition: int, span: Span) -> None:
     """The last state, in the manner of ``kafka-topics --describe``."""
     from tidegauge.history.partition_history import assignment, last_states
-    from tidegauge.history.story import time_text
+    from tidegauge.simulation.durations import time_text
 
     topic, number = names.topic_and_partition(partition)
     state = last_states(run, names, span.end_us).get(partition)
@@ -152,7 +154,10 @@ def _show_state(out: Console, run: RunFolder, names: Names, partition: int, span
     out.print(f"({when}{'' if state is None else f', in leader epoch {state.leader_epoch}'})")
     lost = ((run.summary or {}).get("records_lost_by_partition") or {}).get(f"{topic}-{number}")
     if lost:
-        out.print(f"{lost:,} acknowledged record(s) of it are lost.", style="bold red")
+        out.print(
+            f"{counted(lost, 'acknowledged record')} of it {'is' if lost == 1 else 'are'} lost.",
+            style="bold red",
+        )
     for line in _leaderless_lines(run, names, partition):
         out.print(line, style="red", soft_wrap=True)
     out.print()
@@ -162,7 +167,7 @@ def _leaderless_lines(run: RunFolder, names: Names, partition: int) -> Iterator[
     """When nobody led it, and which faults were on when that began."""
     from tidegauge.history.fault_spans import fault_spans
     from tidegauge.history.replica_history import replica_times, times_without_leader
-    from tidegauge.history.story import time_text
+    from tidegauge.simulation.durations import time_text
 
     spans = fault_spans(run)
     without = times_without_leader(replica_times(run, names, partition))
@@ -176,7 +181,7 @@ def _leaderless_lines(run: RunFolder, names: Names, partition: int) -> Iterator[
         faults = f"; on when that began: {', '.join(on)}" if on else ""
         yield f"Nobody who is up led it from {time_text(begin_us)} to {until}{faults}."
     if len(without) > _LEADERLESS:
-        yield f"... and {len(without) - _LEADERLESS} times more."
+        yield f"... and {counted(len(without) - _LEADERLESS, 'time')} more."
 
 
 def listed(brokers: Iterable[int | None]) -> str:

@@ -11,11 +11,12 @@ import typer
 
 from tidegauge.commands.compile_rules import announce_compilation
 from tidegauge.commands.hosting import Hosting
-from tidegauge.commands.output import console, fail
+from tidegauge.commands.output import console, fail, show_warnings
 from tidegauge.commands.perform import INTERRUPTED
 from tidegauge.commands.run_batch import check_jobs, runs_progress
 from tidegauge.commands.sweep_report import show_sweep
 from tidegauge.commands.sweep_request import Planned, SweepRequest
+from tidegauge.simulation.counted import counted
 
 if TYPE_CHECKING:
     from tidegauge.many_runs import Outcome
@@ -37,6 +38,7 @@ def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], bool]:
 
     check_jobs(request.jobs)
     loaded, planned = request.plan()
+    show_warnings(loaded)
     out = request.out or new_run_folder(f"{loaded.name}-sweep")
     try:
         with sweep_folder(out):
@@ -65,14 +67,14 @@ def _run(
             outcomes[each.name] = outcome_of(found)
     announce_compilation()
     there = f", {len(outcomes)} of them are there already" if outcomes else ""
-    typer.echo(f"{loaded.name}: {len(planned)} runs into {out}{there}")
+    typer.echo(f"{loaded.name}: {counted(len(planned), 'run')} into {out}{there}")
     missing = [each for each in planned if each.name not in outcomes]
     try:
         _run_missing(request, missing, out, outcomes)
     except KeyboardInterrupt:
         typer.echo(
-            f"\nStopped: {len(outcomes)} of {len(planned)} runs have come to their end in {out}; "
-            "the same command with this --out goes on"
+            f"\nStopped: {len(outcomes)} of {counted(len(planned), 'run')} have come to their end "
+            f"in {out}; the same command with this --out goes on"
         )
         raise typer.Exit(INTERRUPTED) from None
     return [SweptRun(each.setting, each.seed, each.name, outcomes[each.name]) for each in planned]

@@ -145,12 +145,12 @@ def _incidents_of(options: Sequence[str]) -> list[str]:
 
 def _intervals(scrape: str, evaluation: str) -> Intervals:
     from tidegauge.metrics.rehearsal.promtool import Intervals
-    from tidegauge.simulation.durations import parse_duration
+    from tidegauge.simulation.durations import parse_time
 
     found = []
     for option, text in (("--scrape-interval", scrape), ("--evaluation-interval", evaluation)):
         try:
-            interval_us = parse_duration(text)
+            interval_us = parse_time(text)
         except ValueError as error:
             fail(f"{option} {error}")
         if interval_us < _LEAST_INTERVAL_US or interval_us % 1_000:

@@ -15,6 +15,7 @@ from tidegauge.commands.hosting import Hosting
 from tidegauge.commands.output import console, fail
 from tidegauge.commands.perform import perform
 from tidegauge.commands.run_argument import opened_run
+from tidegauge.simulation.counted import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -125,7 +126,7 @@ def _manifest_parts(run: RunFolder) -> tuple[Scenario, dict[str, int | bool]]:
         return scenario_from_mapping(run.manifest.get("scenario", {}), str(file)), switches
     except ScenarioError as error:
         first, *others = str(error).splitlines()
-        more = f", and {len(others)} problems more" if others else ""
+        more = f", and {counted(len(others), 'problem')} more" if others else ""
         raise RunError(f"{first}{more}; Tidegauge {__version__} cannot run it") from error
 
 
@@ -135,11 +136,10 @@ def _recorded_until_us(run: RunFolder) -> int | None:
     Raises:
         RunError, TraceError: the trace is damaged, or is not all that the run has written.
     """
-    from tidegauge.history.run_comparison import last_time_us
     from tidegauge.simulation.run_files import TRACE, RunError
 
     if run.summary is None:
-        return last_time_us(run)
+        return run.last_time_us
     if not isinstance(run.summary.get("trace_sha256"), str):
         raise RunError(f"{run.path}: the summary has no trace_sha256 to compare")
     if not run.traces:
@@ -151,16 +151,17 @@ def _recorded_until_us(run: RunFolder) -> int | None:
 
 def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
     """Tell whether both runs are equal, or where they begin to differ."""
-    from tidegauge.history.run_comparison import first_difference, last_time_us, row_count
-    from tidegauge.history.story import Names, time_text
+    from tidegauge.history.run_comparison import first_difference, row_count
+    from tidegauge.history.story import Names
+    from tidegauge.simulation.durations import time_text
 
     is_unfinished = recorded.summary is None
     difference = first_difference(recorded, replayed, one_is_unfinished=is_unfinished)
-    rows = f"{row_count(recorded):,} rows"
+    rows = counted(row_count(recorded), "row")
     if is_unfinished:
         typer.echo(
             f"note: {recorded.path} is unfinished: compared are the {rows} that it has, up to "
-            f"{time_text(last_time_us(recorded))}",
+            f"{time_text(recorded.last_time_us)}",
             err=True,
         )
     hashes = [(run.summary or {}).get("trace_sha256") for run in (recorded, replayed)]
@@ -202,7 +203,8 @@ def _show_difference(
 
 def _row_text(row: TraceRow | None, names: Names) -> str:
     """When, who, its number in the trace and what it says."""
-    from tidegauge.history.story import time_text, told
+    from tidegauge.history.story import told
+    from tidegauge.simulation.durations import time_text
 
     if row is None:
         return "has no more rows"

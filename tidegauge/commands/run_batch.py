@@ -11,6 +11,7 @@ from pathlib import Path
 import typer
 
 from tidegauge.commands.output import console, fail
+from tidegauge.simulation.counted import counted
 
 #: Where there is no terminal a line says how far it is: after so much of all, but not more often
 #: than that, or after so long.
@@ -115,7 +116,7 @@ class Pace:
         if self.done == self._total or not (is_much or since_s >= _LINE_S):
             return None
         self._told_s, self._told = now_s, self.done
-        return f"{self.done} of {self._total} runs{self.left(now_s)}"
+        return f"{self.done} of {counted(self._total, 'run')}{self.left(now_s)}"
 
 
 def number_text(value: float | None) -> str:

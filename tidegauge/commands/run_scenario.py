@@ -10,13 +10,15 @@ import typer
 from tidegauge.commands.check_view import show_verdicts
 from tidegauge.commands.compile_rules import announce_compilation
 from tidegauge.commands.hosting import Hosting
-from tidegauge.commands.output import console, fail, print_json, report
+from tidegauge.commands.output import console, fail, print_json, report, show_warnings
 from tidegauge.commands.perform import perform
 from tidegauge.commands.perform_sweep import perform_sweep
 from tidegauge.commands.run_request import RunRequest
 from tidegauge.commands.summary_view import show_summary
 from tidegauge.commands.sweep_request import SweepRequest, seeds_of
 from tidegauge.commands.watching import WatchRequest, wanted_speed, watched
+from tidegauge.simulation.counted import counted
+from tidegauge.simulation.durations import format_duration
 
 if TYPE_CHECKING:
     from tidegauge.run_folder import RunFolder
@@ -204,13 +206,14 @@ def _run(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] | None, 
     from tidegauge.simulation.cluster_plan import ClusterPlan
 
     loaded = request.load()
+    show_warnings(loaded)
     out = out or new_run_folder(f"{loaded.name}-{loaded.seed}")
     announce_compilation()
     hosting = request.hosting.of(ClusterPlan(loaded))
     typer.echo(
-        f"{loaded.name}: {len(loaded.broker_ids())} brokers of Kafka "
-        f"{loaded.release}, {loaded.duration_us / 1e6:g} virtual seconds, seed {loaded.seed}, "
-        f"into {out}; {hosting.told(request.hosting)}"
+        f"{loaded.name}: {counted(len(loaded.broker_ids()), 'broker')} of Kafka {loaded.release}, "
+        f"{format_duration(loaded.duration_us)} of virtual time, seed {loaded.seed}, into {out}; "
+        f"{hosting.told(request.hosting)}"
     )
     again = request.command(loaded.seed, loaded.trace)
     with watched(request.watched, loaded, request.speed) as watchers:

@@ -94,7 +94,7 @@ def print_lines(out: Console, lines: Iterable[Line], *, handles: bool) -> None:
     """Print lines in columns; handles stand behind the time, where they can be copied."""
     from rich.text import Text
 
-    from tidegauge.history.story import time_text
+    from tidegauge.simulation.durations import time_text
 
     lines = list(lines)
     speaker_width = max((len(line.speaker) for line in lines), default=0)
@@ -117,10 +117,10 @@ def parse_time(option: str, text: str) -> int:
     Raises:
         ValueError: it cannot be read; the message names the option.
     """
-    from tidegauge.simulation.durations import parse_duration
+    from tidegauge.simulation import durations
 
     try:
-        return parse_duration(text)
+        return durations.parse_time(text)
     except ValueError as error:
         raise ValueError(f"{option}: {error}") from error
 
@@ -132,15 +132,20 @@ def parse_span(begin: str | None, end: str | None) -> Span:
         ValueError: one cannot be read, or they are in the wrong order; the message names it.
     """
     begin_us = 0 if begin is None else parse_time("--from", begin)
-    end_us = None if end is None else parse_time("--to", end)
+    end_us = None if end is None else _to_the_millisecond(parse_time("--to", end))
     if end_us is not None and end_us < begin_us:
         raise ValueError(f"--to {end}: is before --from {begin}")
     return Span(begin_us, end_us)
 
 
+def _to_the_millisecond(time_us: int) -> int:
+    """The last microsecond that is printed as this time, so that one typed back has its events."""
+    return time_us if time_us % 1000 else time_us + 999
+
+
 def when_text(at_us: int | None) -> str:
     """``at 12.345s``, or ``at the end``."""
-    from tidegauge.history.story import time_text
+    from tidegauge.simulation.durations import time_text
 
     return "at the end" if at_us is None else f"at {time_text(at_us)}"
 
@@ -161,17 +166,14 @@ def moment_of(run: RunFolder, text: str) -> int:
         ValueError: it is no time, or the run was over by then.
         TraceError: a trace file is damaged.
     """
-    from tidegauge.history.run_comparison import last_time_us
-    from tidegauge.history.story import time_text
-    from tidegauge.simulation.durations import parse_duration
+    from tidegauge.simulation.durations import time_text
 
-    at_us = parse_time("--at", text)
-    duration = run.manifest.get("scenario", {}).get("duration")
-    if run.summary is None or duration is None:
+    at_us = _to_the_millisecond(parse_time("--at", text))
+    if run.summary is None or "duration" not in run.manifest.get("scenario", {}):
         return at_us
     # The last thing that happened may be long before the end, or in the liveness phase behind it.
-    end_us = max(last_time_us(run), parse_duration(duration))
-    if at_us > end_us:
+    end_us = max(run.last_time_us, run.end_us)
+    if at_us - at_us % 1000 > end_us:
         raise ValueError(f"--at {text}: the run ends at {time_text(end_us)}")
     return at_us
 

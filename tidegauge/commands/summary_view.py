@@ -6,6 +6,8 @@ from typing import Any
 
 import typer
 
+from tidegauge.simulation.counted import counted
+
 #: From here on it is seconds.
 _LONG_MS = 1_000
 
@@ -16,7 +18,7 @@ _LISTED = 5
 def show_summary(summary: dict[str, Any]) -> None:
     """Print the figures that people ask for first."""
     typer.echo(
-        f"{summary['events']:,} events in {summary['loop_seconds']:.2f} s: "
+        f"{counted(summary['events'], 'event')} in {summary['loop_seconds']:.2f} s: "
         f"{summary['times_real_time']:,.4g} times real time"
     )
     if len(summary["groups"]) > 1:
@@ -29,9 +31,10 @@ def show_summary(summary: dict[str, Any]) -> None:
         f"{summary['records_consumed']:,} consumed"
     )
     typer.echo(
-        f"ISR: {summary['isr_shrinks']} shrinks and {summary['isr_expands']} expands by leaders, "
-        f"{summary['isr_removals']} removals by controllers, "
-        f"{summary['isr_notifications']} notifications"
+        f"ISR: {counted(summary['isr_shrinks'], 'shrink')} and "
+        f"{counted(summary['isr_expands'], 'expand')} by leaders, "
+        f"{counted(summary['isr_removals'], 'removal')} by controllers, "
+        f"{counted(summary['isr_notifications'], 'notification')}"
     )
     typer.echo(
         f"partition-seconds: {summary['partition_seconds_offline']:,.1f} offline, "
@@ -85,7 +88,7 @@ def _show_groups(summary: dict[str, Any]) -> None:
     exchange = max(group["exchange_cpu_us_per_window"] for group in brokers)
     busiest = max(summary["groups"], key=lambda group: float(group["kernel_cpu_seconds"]))
     typer.echo(
-        f"{len(brokers)} actor{'s' if len(brokers) > 1 else ''} for brokers, 1 for controllers: "
+        f"{counted(len(brokers), 'actor')} for brokers, 1 for controllers: "
         f"{summary['windows_per_virtual_second']:,.0f} windows a virtual second of "
         f"{summary['events_per_window']:,.1f} events; exchange {exchange:.0f} us of CPU a window "
         f"at most; busiest: {busiest['name']}, {busiest['kernel_cpu_seconds']:.1f} s"

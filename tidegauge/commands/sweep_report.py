@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidegauge.commands.run_batch import number_text
 from tidegauge.commands.story_lines import LISTED
+from tidegauge.simulation.counted import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -128,6 +129,6 @@ def _show_surprises(out: Console, runs: Sequence[SweptRun]) -> None:
     failed = sum(run.outcome.error is not None for run in runs)
     if surprises:
         out.print(
-            f"{len(surprises) - failed} of {len(runs)} runs had an unexpected verdict, "
+            f"{len(surprises) - failed} of {counted(len(runs), 'run')} had an unexpected verdict, "
             f"{failed} failed" + ("; the same command tries those again" if failed else "")
         )

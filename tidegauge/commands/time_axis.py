@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from tidegauge.simulation.durations import short_time_text
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -47,7 +49,7 @@ class TimeAxis(NamedTuple):
         """Two lines: times, and where they are."""
         edges_us = self.edges_us
         places = range(0, self.width + 1, _MARK_EVERY)
-        times = "".join(f"{seconds_text(edges_us[place]):<{_MARK_EVERY}}" for place in places)
+        times = "".join(f"{short_time_text(edges_us[place]):<{_MARK_EVERY}}" for place in places)
         ruler = "".join("|" if place in places else "-" for place in range(self.width))
         return times.rstrip(), ruler
 
@@ -106,23 +108,11 @@ def axis_of(run: RunFolder, out: Console, span: Span) -> TimeAxis:
     Raises:
         ValueError: the part is too short, or behind the end of the run.
     """
-    end_us = end_of(run) if span.end_us is None else span.end_us
+    end_us = run.end_us if span.end_us is None else span.end_us
     width = min(_MOST, max(_LEAST, (out.width - LABEL_WIDTH) // _MARK_EVERY * _MARK_EVERY))
     if end_us - span.begin_us < width:
         raise ValueError(
-            f"from {seconds_text(span.begin_us)} to {seconds_text(end_us)} there is nothing to "
-            f"draw: --from must be before --to, and before the end of the run"
+            f"from {short_time_text(span.begin_us)} to {short_time_text(end_us)} there is nothing "
+            f"to draw: --from must be before --to, and before the end of the run"
         )
     return TimeAxis(span.begin_us, end_us, width, _ASCII if out.options.ascii_only else _BLOCKS)
-
-
-def end_of(run: RunFolder) -> int:
-    """Where the run ends, without its liveness phase; of an unfinished one where it was to."""
-    from tidegauge.simulation.durations import parse_duration
-
-    return parse_duration(run.manifest["scenario"]["duration"])
-
-
-def seconds_text(time_us: int) -> str:
-    """A time in seconds, as short as it is exact to a millisecond: ``90s``, ``12.5s``."""
-    return f"{round(time_us / 1e6, 3):.12g}s"

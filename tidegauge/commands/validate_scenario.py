@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tidegauge.commands.hosting import Hosting
-from tidegauge.commands.output import fail, print_json
+from tidegauge.commands.output import fail, print_json, show_warnings
 from tidegauge.commands.run_request import RunRequest
+from tidegauge.simulation.counted import counted
 
 if TYPE_CHECKING:
     from tidegauge.leaned_on import LeanedOn
@@ -55,6 +56,9 @@ def validate_scenario(
     and how much memory (within a factor of 2, most of the time), which settings make no
     difference, and on which costs the answer would lean.
 
+    What is hardly meant, such as min.insync.replicas above the replication factor, is said first,
+    on standard error.
+
     It ends with 0 if the scenario can be run, and with 2 if not; then it says in which line of the
     file, and why.
 
@@ -80,6 +84,7 @@ def validate_scenario(
     except EngineError as error:
         fail(str(error))
     prediction = predict(plan)
+    show_warnings(plan.scenario)
     if as_json:
         print_json(_as_json(plan, prediction, groups))
     else:
@@ -135,9 +140,10 @@ def _size(plan: ClusterPlan) -> dict[str, str]:
         "scenario": f"{scenario.name}, seed {scenario.seed}: can be run",
         "lasts": f"{format_duration(scenario.duration_us)} of virtual time"
         + (", then until all is well again" if scenario.liveness else ""),
-        "cluster": f"{len(plan.brokers)} brokers of Kafka {', '.join(releases)}: {placed}",
-        "holds": f"{len(scenario.topics)} topic(s), {len(plan.partitions):,} partitions, "
-        f"{replicas:,} replicas",
+        "cluster": f"{counted(len(plan.brokers), 'broker')} of Kafka {', '.join(releases)}: "
+        f"{placed}",
+        "holds": f"{counted(len(scenario.topics), 'topic')}, "
+        f"{counted(len(plan.partitions), 'partition')}, {counted(replicas, 'replica')}",
     }
 
 
@@ -147,8 +153,9 @@ def _topics(plan: ClusterPlan) -> list[str]:
     for topic in plan.scenario.topics[:_LISTED]:
         first = next(each for each in plan.partitions if each.topic == topic.name)
         lines.append(
-            f"{topic.name}: {topic.partition_count:,} partitions of {len(first.replicas)} replicas,"
-            f" min.insync.replicas {first.min_insync_replicas}"
+            f"{topic.name}: {counted(topic.partition_count, 'partition')} of "
+            f"{counted(len(first.replicas), 'replica')}, min.insync.replicas "
+            f"{first.min_insync_replicas}"
         )
     left = len(plan.scenario.topics) - _LISTED
     return [*lines, f"... and {left} more"] if left > 0 else lines
@@ -161,9 +168,9 @@ def _clients(plan: ClusterPlan) -> list[str]:
     for producers in scenario.workload.producers:
         acks = scenario.producer_settings(producers)["acks"]
         lines.append(
-            f"{producers.name}: {producers.clients} producer(s), "
+            f"{producers.name}: {counted(producers.clients, 'producer')}, "
             f"{producers.batches_per_second:,.6g} batches/s of "
-            f"{producers.records_per_batch * producers.record_bytes:,} bytes to "
+            f"{counted(producers.records_per_batch * producers.record_bytes, 'byte')} to "
             f"{', '.join(producers.topics)}, acks={'all' if acks < 0 else acks}"
             f"{_never(plan, producers)}"
         )
@@ -171,7 +178,7 @@ def _clients(plan: ClusterPlan) -> list[str]:
         what = ", ".join(consumers.topics)
         commits = ", commits" if plan.commits(consumers) else ""
         lines.append(
-            f"{consumers.name}: {consumers.clients} consumer(s) of {what}{commits}"
+            f"{consumers.name}: {counted(consumers.clients, 'consumer')} of {what}{commits}"
             f"{_never(plan, consumers)}"
         )
     return lines
@@ -183,7 +190,7 @@ def _never(plan: ClusterPlan, group: ClientGroup) -> str:
 
 
 def _print_timetable(plan: ClusterPlan) -> None:
-    from tidegauge.history.story import time_text
+    from tidegauge.simulation.durations import time_text
     from tidegauge.timetable import fault_words, timetable
 
     scenario = plan.scenario
@@ -246,6 +253,7 @@ def _print_costs(parameters: list[LeanedOn]) -> None:
 def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> dict[str, Any]:
     """The same for other programs; names end in their unit."""
     from tidegauge.leaned_on import leaned_on
+    from tidegauge.simulation.scenario_warnings import warnings_of
     from tidegauge.timetable import timetable
 
     scenario = plan.scenario
@@ -267,6 +275,7 @@ def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> di
         },
         "expected_seconds": round(prediction.seconds, 1),
         "expected_memory_bytes": round(prediction.memory_bytes),
+        "warnings": warnings_of(scenario),
         "settings_not_modelled": scenario.settings_not_modelled(),
         "leans_on": [parameter._asdict() for parameter in leaned_on(scenario)],
     }

@@ -9,6 +9,7 @@ import typer
 
 from tidegauge.commands.output import fail, print_json
 from tidegauge.commands.run_argument import opened_run
+from tidegauge.simulation.counted import counted
 
 if TYPE_CHECKING:
     from tidegauge.run_folder import RunFolder
@@ -68,8 +69,8 @@ class Verified(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"{self.canonical_rows} canonical rows of {self.processes} processes, "
-            f"trace_sha256 {self.trace_sha256}"
+            f"{counted(self.canonical_rows, 'canonical row')} of "
+            f"{counted(self.processes, 'process')}, trace_sha256 {self.trace_sha256}"
         )
 
 

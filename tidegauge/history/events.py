@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tidegauge.history.cause_chain import handle_of
-from tidegauge.history.story import SPOKEN, Names, time_text, told
+from tidegauge.history.story import SPOKEN, Names, told
 from tidegauge.history.znode_paths import ZnodeSort
 from tidegauge.run_folder import TraceRow
+from tidegauge.simulation.durations import time_text
 from tidegauge.simulation.trace_file import ROW_COLUMNS
 
 

@@ -22,7 +22,6 @@ from tidegauge.history.znode_paths import ZnodeSort
 from tidegauge.replication import errors
 from tidegauge.run_folder import RunFolder
 from tidegauge.simulation import kinds
-from tidegauge.simulation.durations import parse_duration
 from tidegauge.simulation.trace_file import Table
 
 #: Counts of partitions in a :class:`ClusterHistory`.
@@ -100,7 +99,7 @@ def fault_costs(run: RunFolder) -> list[FaultCosts]:
     """
     # Behind the scenario's own come the faults that these consist of: the restarts of a roll.
     own = len(run.manifest["scenario"].get("faults", ()))
-    end_us = parse_duration(run.manifest["scenario"]["duration"])
+    end_us = run.end_us
     spans = [span for span in fault_spans(run) if span.fault < own and span.begin_us < end_us]
     history = cluster_history(run)
     begins = sorted({span.begin_us for span in spans})

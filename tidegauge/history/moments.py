@@ -13,9 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from tidegauge.history.story import SPOKEN, Names, because, time_text, told
+from tidegauge.history.story import SPOKEN, Names, because, told
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation import kinds
+from tidegauge.simulation.counted import counted
+from tidegauge.simulation.durations import time_text
 
 #: Rows of one family; at least one.
 Moment: TypeAlias = list[TraceRow]
@@ -115,7 +117,7 @@ def reasons(moment: Moment, run: RunFolder, names: Names) -> list[str]:
         return []
     counts = Counter(filter(None, (because(row, run, names) for row in moment)))
     told_reasons = [
-        reason if count == 1 else f"{reason} ({count} times)"
+        reason if count == 1 else f"{reason} ({counted(count, 'time')})"
         for reason, count in counts.most_common(NAMED)
     ]
     left = sum(counts.values()) - sum(count for _, count in counts.most_common(NAMED))
@@ -132,10 +134,12 @@ def _roles(moment: Moment, _names: Names) -> str:
     led = [row for row in moment if row.kind == "became_leader"]
     newly = sum(row["is_new_leader"] for row in led)
     followed = len(moment) - len(led)
-    counted = [f"{len(led)} partitions led ({newly} of them newly)"] if led else []
+    roles = [f"{counted(len(led), 'partition')} led ({newly} of them newly)"] if led else []
     if followed:
-        counted.append(f"{followed} followed" if led else f"{followed} partitions followed")
-    return ", ".join(counted)
+        roles.append(
+            f"{followed} followed" if led else f"{counted(followed, 'partition')} followed"
+        )
+    return ", ".join(roles)
 
 
 def _isr_changes(moment: Moment, names: Names) -> str:
@@ -148,8 +152,8 @@ def _isr_changes(moment: Moment, names: Names) -> str:
     counts = Counter(row.kind for row in moment)
     errors = {_spoken(row, "error", names) for row in moment if row.kind == "isr_update_failed"}
     refusals = f" ({', '.join(sorted(errors))})" if errors else ""
-    counted = [f"{counts[kind]} {words[kind]}" for kind in ISR_CHANGES if counts[kind]]
-    return f"ISR changes: {', '.join(counted)}{refusals}"
+    changes = [f"{counts[kind]} {words[kind]}" for kind in ISR_CHANGES if counts[kind]]
+    return f"ISR changes: {', '.join(changes)}{refusals}"
 
 
 def _refusals(moment: Moment, names: Names) -> str:
@@ -157,7 +161,7 @@ def _refusals(moment: Moment, names: Names) -> str:
         request = kinds.NAMES.get(row["request_kind"], f"request {row['request_kind']}")
         return f"{request} {_spoken(row, 'error', names)}"
 
-    return f"refuses {len(moment)} requests ({_counted(moment, sort)})"
+    return f"refuses {counted(len(moment), 'request')} ({_counted(moment, sort)})"
 
 
 def _elections(moment: Moment, names: Names) -> str:
@@ -167,18 +171,19 @@ def _elections(moment: Moment, names: Names) -> str:
 
     unclean = sum(row["unclean"] for row in moment)
     warning = f", {unclean} UNCLEAN" if unclean else ""
-    return f"{len(moment)} leaders elected{warning} ({_counted(moment, sort)})"
+    return f"{counted(len(moment), 'leader')} elected{warning} ({_counted(moment, sort)})"
 
 
 def _removals(moment: Moment, names: Names) -> str:
     gone = _counted(moment, lambda row: _spoken(row, "replica", names))
-    return f"{len(moment)} ISRs lose a dead replica ({gone})"
+    loses = "loses" if len(moment) == 1 else "lose"
+    return f"{counted(len(moment), 'ISR')} {loses} a dead replica ({gone})"
 
 
 def _shortened(moment: Moment, _names: Names) -> str:
     removed = sum(row["old_end_offset"] - row["end_offset"] for row in moment)
     does = "truncates" if moment[0].kind == "truncated" else "loses the ends of"
-    return f"{does} {len(moment)} logs, {removed} records in all"
+    return f"{does} {counted(len(moment), 'log')}, {counted(removed, 'record')} in all"
 
 
 def _others(moment: Moment, names: Names) -> str:

@@ -69,15 +69,6 @@ def row_count(run: RunFolder) -> int:
     return sum(trace.row_count(kind) for trace in run.traces for kind in trace.kinds)
 
 
-def last_time_us(run: RunFolder) -> int:
-    """The virtual time of the last row of a run; 0 if it has none.
-
-    Raises:
-        TraceError: a trace file is damaged.
-    """
-    return max((frame.last_time_us for trace in run.traces for frame in trace.frames), default=0)
-
-
 def _as_far_as(recorded: Table, table: Table) -> Table:
     """Of each process as many rows of a table, from the first one on, as were recorded."""
     kept = np.zeros(len(table["process"]), np.bool_)

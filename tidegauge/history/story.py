@@ -2,7 +2,8 @@
 
 :data:`WORDS` has one sentence for each kind of row. In braces stand columns, and
 :data:`SPOKEN` says how a column is spoken: a broker by its id, an ISR as broker ids, an error
-by Kafka's name for it. So a kind that is new gets one line here.
+by Kafka's name for it; of a count the noun stands behind a colon. So a kind that is new gets one
+line here.
 
 The names come from the run's manifest, which lists what rows call by a number.
 """
@@ -11,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from string import Formatter
-from typing import Any
+from typing import Any, NamedTuple
 
 from tidegauge.controller import phases
 from tidegauge.history.znode_paths import ZnodePaths
 from tidegauge.replication import errors, replica_list
 from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation import kinds, zookeeper_errors
+from tidegauge.simulation.counted import counted, plural
+from tidegauge.simulation.durations import time_text
 from tidegauge.simulation.row_kinds import (
     CHECKPOINTS,
     FORMER_WRITER,
@@ -34,11 +37,11 @@ WORDS: dict[str, str] = {
     "fault_ended": "{fault} ends",
     "broker_started": "{broker} starts",
     "broker_loading":
-        "{broker} begins: {clean}, {logs} log(s) to load until {until_us}, "
-        "{records_to_recover} record(s) to read again",
+        "{broker} begins: {clean}, {logs:log} to load until {until_us}, "
+        "{records_to_recover:record} to read again",
     "checkpoint_read":
         "finds on disk: high watermark {high_watermark}, recovery point {recovery_point}, "
-        "log end offset {log_end_offset}, {epoch_count} leader epoch(s)",
+        "log end offset {log_end_offset}, {epoch_count:leader epoch}",
     "log_lost": "its log loses what was not on disk: from {old_end_offset} to {end_offset}",
     "broker_stopped": "{broker} is gone: {stop}",
     "log_dir_failed": "cannot write to log directory {directory}",
@@ -46,10 +49,10 @@ WORDS: dict[str, str] = {
     "controlled_shutdown_sent":
         "asks {to_process} to move its leaders away, attempt {attempt}",
     "controlled_shutdown_answered":
-        "is answered, attempt {attempt}: {error}, {remaining} partition(s) still led here",
+        "is answered, attempt {attempt}: {error}, {remaining:partition} still led here",
     "log_deleted": "deletes its log, with records to before {log_end_offset}",
     "throttles_applied":
-        "throttles replication: {leader_replicas} replica(s) that it leads to {leader_rate_bytes}, "
+        "throttles replication: {leader_replicas:replica} that it leads to {leader_rate_bytes}, "
         "{follower_replicas} that it follows to {follower_rate_bytes}",
     "replica_stopped": "stops to fetch in epoch {leader_epoch}, as StopReplica says",
     "epoch_answered":
@@ -72,7 +75,7 @@ WORDS: dict[str, str] = {
     "isr_expanded": "expands the ISR from {old_isr} to {isr}, log end offset {log_end_offset}",
     "isr_update_failed": "the ISR {isr} is refused at version {version}: {error}",
     "alter_partition_sent":
-        "sends {to_process} AlterPartition {request} about {partition_count} partition(s)",
+        "sends {to_process} AlterPartition {request} about {partition_count:partition}",
     "alter_partition_failed": "AlterPartition {request} to {from_process} has failed: {error}",
     "exposed": "consumers could read to before {high_watermark} in epoch {leader_epoch} ({reason})",
     "acknowledged":
@@ -88,7 +91,7 @@ WORDS: dict[str, str] = {
         "its log has offsets {start_offset} to before {end_offset} of epoch {epoch} ({reason})",
     "request_refused": "refuses {request_kind} of {from_process}: {error} (offset {offset})",
     "notification_sent":
-        "writes an isr_change_notification about {partition_count} partition(s), "
+        "writes an isr_change_notification about {partition_count:partition}, "
         "{quiet_ms} after its last ISR change, {since_propagation_ms} after its last notification",
     "partition_failed":
         "gives up the partition in epoch {leader_epoch}, until the next LeaderAndIsr",
@@ -125,41 +128,41 @@ WORDS: dict[str, str] = {
     "topic_deletion_begun": "begins to delete {topic}",
     "topic_deleted": "has deleted {topic}",
     "notification_read":
-        "reads isr_change_notification {notification} about {partition_count} partition(s)",
+        "reads isr_change_notification {notification} about {partition_count:partition}",
     "log_dir_event_read": "reads that a log directory of {broker} has failed",
     "replica_found_offline": "learns that the replica of {replica} is offline",
     "controller_resigned": "{broker} is no longer controller, controller epoch {controller_epoch}",
     "controller_event_done": "is done with event {event_kind} after {processing_us}",
     "broker_shuts_down":
-        "has moved leaders away from {broker}, which still leads {remaining} partition(s)",
+        "has moved leaders away from {broker}, which still leads {remaining:partition}",
     "batch_failed":
-        "producer gives up batch {batch} of {records} record(s) after {attempts} attempt(s): "
+        "producer gives up batch {batch} of {records:record} after {attempts:attempt}: "
         "{error}",
     "step_taken": "step {step} of the scenario is taken",
     "step_timed_out": "the condition of step {step} did not come true in time",
     "roll_progress":
-        "{fault}: {progress} ({broker_count} broker(s), from {broker} on); {unregistered} "
-        "unregistered, {under_replicated} partition(s) under-replicated",
+        "{fault}: {progress} ({broker_count:broker}, from {broker} on); {unregistered} "
+        "unregistered, {under_replicated:partition} under-replicated",
     "step_answered":
         "step {step} is answered by {from_process}: {error}, offset {offset}, "
         "end offset {end_offset}, epoch {epoch}",
     "step_unanswered": "step {step} gets no answer from {from_process}: {error}",
     "observed":
         "has a log to before {log_end_offset}, high watermark {high_watermark}, in its "
-        "checkpoint {checkpointed}; recovery point {recovery_point}, {epoch_count} leader "
-        "epoch(s), at step {step}",
+        "checkpoint {checkpointed}; recovery point {recovery_point}, {epoch_count:leader epoch}, "
+        "at step {step}",
     "high_watermark_told":
         "can say that its high watermark is {high_watermark}, which step {step} has asked",
     "epoch_observed": "has leader epoch {epoch} from {start_offset} on, at step {step}",
     "batch_duplicated":
-        "batch {batch} of {records} record(s) is there twice: at offset {first_offset} and, "
+        "batch {batch} of {records:record} is there twice: at offset {first_offset} and, "
         "by a retry, at {again_offset}",
     "consumer_reset": "consumer's offset {offset} is out of range, it goes on at {new_offset}",
     "coordinator_loading":
         "leads in epoch {leader_epoch}, and reads what groups have committed, to before "
         "{log_end_offset}, until {until_us}",
     "coordinator_loaded":
-        "has read {offset_count} committed offset(s) and {member_count} member(s) to before "
+        "has read {offset_count:committed offset} and {member_count:member} to before "
         "{log_end_offset}, and coordinates their groups",
     "coordinator_unloaded": "coordinates no groups any more, in epoch {leader_epoch}",
     "member_joined": "takes {from_process} into its group",
@@ -171,7 +174,7 @@ WORDS: dict[str, str] = {
         "reads on at {new_offset}: committed is {committed_offset}, it had come to {offset}",
     "commits_fail": "cannot commit offsets: {error} of {broker}",
     "commits_succeed_again":
-        "can commit offsets again, after {failures} failure(s) in {failing_us}",
+        "can commit offsets again, after {failures:failure} in {failing_us}",
     "client_totals":
         "records acknowledged {records_acknowledged}, failed {records_failed}, "
         "duplicated {records_duplicated}, consumed {records_consumed}",
@@ -199,7 +202,7 @@ WORDS: dict[str, str] = {
     "consumed":
         "consumer has read offsets {fetch_offset} to before {end_offset}, "
         "high watermark {high_watermark}: {error}",
-    "checkpoint_written": "writes {checkpoint}, {partition_count} partition(s)",
+    "checkpoint_written": "writes {checkpoint}, {partition_count:partition}",
     "message":
         "gets {message_kind} of {from_process}: {error} (offset {offset})",
 }
@@ -299,11 +302,6 @@ class Names:
         return f"{self.fault(number)} ({text})" if text else self.fault(number)
 
 
-def time_text(time_us: int) -> str:
-    """Virtual time as ``12.345s``; microseconds are cut off."""
-    return f"{time_us // 1_000_000}.{time_us // 1000 % 1000:03}s"
-
-
 def _broker(names: Names, _row: TraceRow, index: int) -> str:
     broker = names.broker_id(index)
     return "nobody" if broker is None else f"broker {broker}"
@@ -392,8 +390,24 @@ def told(row: TraceRow, names: Names) -> str:
     sentence = WORDS.get(row.kind)
     if sentence is None:  # a kind that this release does not know
         return f"{row.kind} {row.columns}"
-    spoken = {name: _spoken(row, name, names) for name in columns_in(sentence)}
+    spoken = {
+        name: _Spoken(_spoken(row, name, names), row.columns.get(name))
+        for name in columns_in(sentence)
+    }
     return sentence.format_map(spoken)
+
+
+class _Spoken(NamedTuple):
+    """A column in words; with a noun (``{logs:log}``) how many of it there are."""
+
+    text: str
+    #: None: the row is of an older schema, and has no such column.
+    value: int | None
+
+    def __format__(self, noun: str) -> str:
+        if not noun:
+            return self.text
+        return f"? {plural(noun)}" if self.value is None else counted(self.value, noun)
 
 
 def _spoken(row: TraceRow, column: str, names: Names) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from tidegauge.real_input.describe_dump import DescribedPartition, DescribedTopic, DescribeDump
 from tidegauge.real_input.notices import Notice, named, number_ranges
+from tidegauge.simulation.counted import counted
 
 
 @dataclass
@@ -87,8 +88,8 @@ def _see_who_is_down(
     texts = [f"broker {broker} is down, as --down says" for broker in sorted(down)]
     texts += [f"broker {broker} looks as if it were down; --up says no" for broker in up & silent]
     texts += [
-        f"broker {broker} is down: it has {replicas[broker]} replicas, leads nothing and is in no "
-        f"ISR that has a leader (--up {broker} if it is not)"
+        f"broker {broker} is down: it has {counted(replicas[broker], 'replica')}, leads nothing "
+        f"and is in no ISR that has a leader (--up {broker} if it is not)"
         for broker in sorted(silent - up - down)
     ]
     if not cluster.up():
@@ -153,7 +154,9 @@ def _tell_what_is_assumed(cluster: DescribedCluster, topic: str, size: int, up: 
     missing = cluster.assumed[topic]
     what = "well, and dealt in turn to the brokers that are up" if up else "without a leader"
     fewer = (
-        f"; with {up} replicas, not {size}, since no more brokers are up" if 0 < up < size else ""
+        f"; with {counted(up, 'replica')}, not {size}, since no more brokers are up"
+        if 0 < up < size
+        else ""
     )
     text = f"{topic}: not in the dump: {number_ranges(missing)}; assumed to be {what}{fewer}"
     cluster.notices.append(Notice("partitions", text))

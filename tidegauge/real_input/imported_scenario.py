@@ -19,13 +19,14 @@ from tidegauge.real_input.describe_dump import (
     read_describe_dump,
 )
 from tidegauge.real_input.described_cluster import DescribedCluster, described_cluster
-from tidegauge.real_input.input_file import InputError
+from tidegauge.real_input.input_file import InputError, file_text
 from tidegauge.real_input.notices import Notice, in_order, named
 from tidegauge.real_input.reassignment_plan import read_reassignment_plan
 from tidegauge.real_input.release_hints import ChosenRelease, choose_release
 from tidegauge.real_input.server_properties import Property, read_server_properties
 from tidegauge.real_input.setting_values import topic_settings
 from tidegauge.real_input.topic_rates import default_producers, read_topic_rates
+from tidegauge.simulation.counted import counted
 from tidegauge.simulation.scenario import Scenario, ScenarioError, scenario_from_mapping
 
 #: A move that was under way is taken up by the first controller: it is asked for before that.
@@ -62,6 +63,8 @@ class ImportedScenario:
     data: dict[str, Any]
     cluster: DescribedCluster
     files: list[Path]
+    #: As a run reads it.
+    scenario: Scenario = field(init=False)
     notices: list[Notice] = field(default_factory=list)
 
 
@@ -207,9 +210,10 @@ def _steps(request: ImportRequest, imported: ImportedScenario) -> list[dict[str,
 def _check(request: ImportRequest, imported: ImportedScenario) -> None:
     """Read the scenario as a run does, and tell what of it a run would not heed."""
     try:
-        scenario = scenario_from_mapping(imported.data, str(request.dump))
+        scenario = scenario_from_mapping(imported.data, file_text(request.dump))
     except ScenarioError as error:
         raise InputError(str(error).splitlines()[0]) from error
+    imported.scenario = scenario
     _tell_of_settings(imported, scenario)
     _tell_of_refused_writes(imported, scenario)
 
@@ -222,7 +226,9 @@ def _tell_of_settings(imported: ImportedScenario, scenario: Scenario) -> None:
         else:
             plain += 1
     if plain:
-        text = f"{plain} settings are kept and make no difference: `tidegauge run` lists them"
+        text = (
+            f"{counted(plain, 'setting')} kept, without any effect here: `tidegauge run` lists them"
+        )
         imported.notices.append(Notice("settings", text))
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import codecs
 import re
+import sys
 from pathlib import Path
 
 from tidegauge.simulation.scenario_errors import one_line
+
+#: Instead of a file.
+STANDARD_INPUT = Path("-")
 
 _MOST_BYTES = 64 * 2**20
 # Only what ends a line in an editor, so that line numbers are those that people see there.
@@ -19,15 +23,23 @@ class InputError(ValueError):
 
 def input_error(file: Path, line: int | None, message: str) -> InputError:
     """The error to raise: the file, the line if there is one, what is wrong."""
-    place = f"{file}" if line is None else f"{file}:{line}"
+    place = file_text(file) if line is None else f"{file_text(file)}:{line}"
     return InputError(one_line(f"{place}: {message}"))
+
+
+def file_text(file: Path) -> str:
+    """What a file is called."""
+    return "standard input" if file == STANDARD_INPUT else str(file)
 
 
 def read_bytes(file: Path) -> bytes:
     """The content of a file; an ``InputError`` if it cannot be read or is far too large."""
     try:
-        with file.open("rb") as stream:
-            content = stream.read(_MOST_BYTES + 1)
+        if file == STANDARD_INPUT:
+            content = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        else:
+            with file.open("rb") as stream:
+                content = stream.read(_MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise input_error(file, None, f"cannot be read: {reason}") from error

@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from tidegauge.real_input.imported_scenario import ImportedScenario
+from tidegauge.real_input.input_file import file_text
 from tidegauge.simulation.durations import format_duration, parse_duration
 from tidegauge.simulation.scenario_errors import Path, one_line
 
@@ -44,7 +45,7 @@ def scenario_text(imported: ImportedScenario) -> str:
 
 
 def _introduction(imported: ImportedScenario) -> Iterator[str]:
-    files = ", ".join(file.name for file in imported.files)
+    files = ", ".join(file_text(file).rpartition("/")[2] for file in imported.files)
     yield from _comment(f"Made by `tidegauge import` from {files}.")
     if imported.notices:
         yield "#"

@@ -18,6 +18,7 @@ from tidegauge.simulation.scenario_settings import (
     TOPIC_SETTINGS,
     Value,
     broker_defaults,
+    meant_setting,
     problems_of_settings,
 )
 
@@ -55,7 +56,8 @@ def broker_settings(properties: Mapping[str, Property], release: str) -> TakenSe
     """The settings of brokers of this release.
 
     Raises:
-        InputError: a setting that the simulator reads has a value that Kafka would not take.
+        InputError: a setting that the simulator reads has a value that Kafka would not take, or a
+            name is a slip for one of Kafka's.
     """
     return _taken(properties, "brokers", dict(broker_defaults(release)))
 
@@ -84,7 +86,7 @@ def _taken(
         problem = next(problems_of_settings((), {name: value}, kind, known), None)
         if problem is None:
             values[name] = value
-        elif name in known:
+        elif name in known or meant_setting(name, kind):
             raise written.error(f"{name}: {problem.message}")
         else:
             text = f"left out: {name} on line {written.line} of {written.file.name}: "

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from report_page import ReportPage
+from tidegauge.simulation.durations import time_text
 from tidegauge.spark_analysis.report.charts import layout
 from tidegauge.spark_analysis.report.page import page
-from tidegauge.spark_analysis.report.quantities import clock_text, duration_text, value_text
+from tidegauge.spark_analysis.report.quantities import duration_text, value_text
 from tidegauge.spark_analysis.report.section import (
     Chart,
     Grid,
@@ -83,7 +84,7 @@ def test_durations_and_moments_roll_over_as_clocks_do() -> None:
         "2 min 0 s",
         "1 h 0 min",
     ]
-    assert [clock_text(each) for each in (59_999_600, 3_600_000_000)] == ["1:00.000", "1:00:00.000"]
+    assert [time_text(each) for each in (59_999_600, 3_600_000_000)] == ["59.999s", "3600.000s"]
 
 
 def sweep_row(figure: str, setting: float, seeds: int, mean: float) -> dict[str, object]:
