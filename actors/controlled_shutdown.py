@@ -15,7 +15,7 @@ from tidegauge.actors.state import Brokers
 from tidegauge.actors.zookeeper_client import close_session, zookeeper_request
 from tidegauge.replication import errors
 from tidegauge.replication.compiled import inner_rule
-from tidegauge.simulation.costs import BROKER_STOP, cost_us
+from tidegauge.simulation.costs import BROKER_STOP, BROKER_STOP_INTERRUPTING, cost_us
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import disconnect_all
 from tidegauge.simulation.kernel import NONE, Event, Kernel
@@ -27,6 +27,7 @@ from tidegauge.simulation.kinds import (
     ZK_GET,
 )
 from tidegauge.simulation.links import send
+from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.row_kinds import (
     CONTROLLED_SHUTDOWN_ANSWERED,
     CONTROLLED_SHUTDOWN_SENT,
@@ -65,7 +66,17 @@ def _attempt(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) 
 
 @inner_rule
 def look_for_controller(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
-    """Look who is controller; what follows is ``ask_controller``."""
+    """Look who is controller: in ZooKeeper, from 3.0 on in the broker's own metadata cache.
+
+    So from 3.0 on a broker can stop while ZooKeeper does not answer (KAFKA-9189).
+    """
+    if brokers.rules[broker].shutdown_asks_cached_controller:
+        known = brokers.brokers[broker].known_controller
+        if is_known_alive(kernel, brokers.metadata[broker], known):
+            _ask(kernel, topology, brokers, broker, known)
+        else:
+            _retry_later(kernel, topology, brokers, broker)
+        return
     request = zookeeper_request(kernel, topology, brokers, broker, ZK_GET)
     request.znode = CONTROLLER_ZNODE
     send(kernel, request, kernel.context[0].time_us)
@@ -79,12 +90,20 @@ def ask_controller(
     state = brokers.brokers[broker]
     if not state.stopping or state.ends or state.shutdown_request != 0:
         return
-    if answer.error != 0:
-        _retry_later(kernel, brokers, broker)
-        return
+    if answer.error == 0:
+        _ask(kernel, topology, brokers, broker, answer.broker)
+    else:
+        _retry_later(kernel, topology, brokers, broker)
+
+
+@inner_rule
+def _ask(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, controller_broker: int
+) -> None:
+    state = brokers.brokers[broker]
     state.shutdown_request = state.shutdown_attempt
     state.shutdown_sent_us = kernel.context[0].time_us
-    controller = controller_process(topology, answer.broker)
+    controller = controller_process(topology, controller_broker)
     state.shutdown_controller = controller
     request = new_event(kernel, broker, controller, CONTROLLED_SHUTDOWN)
     request.broker = broker
@@ -152,12 +171,18 @@ def _take_outcome(
     if error == errors.NONE and remaining == 0:
         _stop(kernel, topology, brokers, broker)
     else:
-        _retry_later(kernel, brokers, broker)
+        _retry_later(kernel, topology, brokers, broker)
 
 
 @inner_rule
-def _retry_later(kernel: Kernel, brokers: Brokers, broker: int) -> None:
-    backoff_us = brokers.brokers[broker].controlled_shutdown_retry_backoff_ms * 1000
+def _retry_later(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Wait for the back-off; up to 3.0 even if no attempt is left after it."""
+    state = brokers.brokers[broker]
+    is_last = state.shutdown_attempt >= state.controlled_shutdown_max_retries
+    if is_last and not brokers.rules[broker].shutdown_backs_off_after_last:
+        _stop(kernel, topology, brokers, broker)
+        return
+    backoff_us = state.controlled_shutdown_retry_backoff_ms * 1000
     timer = new_event(kernel, broker, broker, SHUTDOWN_RETRIES)
     set_timer(kernel, timer, kernel.context[0].time_us + backoff_us)
 
@@ -179,16 +204,20 @@ def handle_shutdown_retries(
 def _stop(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
     """Take no request any more, fetch nothing; the end comes when everything is on disk.
 
-    Connections are closed, whatever was asked on them.
+    Connections are closed, whatever was asked on them. Up to 3.1 the end also waits for the
+    quota managers' threads, each of which polls for up to a second.
 
-    Source: SocketServer.stopProcessingRequests@2.6.3.
+    Source: SocketServer.stopProcessingRequests@2.6.3, ClientQuotaManager.shutdown@2.6.3 and 3.2.0.
     """
     brokers.brokers[broker].ends = True
     drop_requests(kernel, topology, brokers, broker)
     empty_fetchers(topology, brokers, broker)
     disconnect_all(kernel, broker)
     timer = new_event(kernel, broker, broker, BROKER_STOPS)
-    stop_us = cost_us(kernel, broker, BROKER_STOP)
+    if brokers.rules[broker].stop_interrupts_polls:
+        stop_us = cost_us(kernel, broker, BROKER_STOP_INTERRUPTING)
+    else:
+        stop_us = cost_us(kernel, broker, BROKER_STOP)
     set_timer(kernel, timer, kernel.context[0].time_us + stop_us)
 
 

@@ -231,5 +231,11 @@ class ReleaseRules(Record):
     truncation_always_checkpoints: flag
     #: A broker halts when a log directory fails, and does not start without one.
     log_dir_failure_halts_broker: flag
+    #: A broker that stops looks for the controller in its metadata cache, not in ZooKeeper.
+    shutdown_asks_cached_controller: flag
+    #: It waits for the back-off even when no attempt of its controlled shutdown is left.
+    shutdown_backs_off_after_last: flag
+    #: Threads that poll for up to a second are interrupted when a broker stops.
+    stop_interrupts_polls: flag
     #: A broker that dies while it loads its logs has not stopped cleanly.
     clean_marker_deleted_before_loading: flag

@@ -428,6 +428,19 @@ RULE_CELLS: Table = {
         Cell("0.10.2.0", False, "SocketServer.Acceptor@0.10.2.0"),
         Cell("3.5.0", True, "KAFKA-14658, Acceptor.start@3.5.0"),
     ),
+    "shutdown_asks_cached_controller": (
+        Cell("0.10.2.0", False, "KafkaServer.controlledShutdown@0.10.2.0"),
+        Cell("3.0.0", True, "KAFKA-9189, KafkaServer.controlledShutdown@3.0.0"),
+    ),
+    "shutdown_backs_off_after_last": (
+        Cell("0.10.2.0", True, "KafkaServer.controlledShutdown@0.10.2.0"),
+        Cell("3.1.0", False, "KafkaServer.controlledShutdown@3.1.0"),
+    ),
+    "stop_interrupts_polls": (
+        Cell("0.10.2.0", False, "ClientQuotaManager.shutdown@0.10.2.0"),
+        Cell("3.2.0", True,
+             "ClientQuotaManager.shutdown@3.2.0, DelayedOperationPurgatory.shutdown@3.2.0"),
+    ),
     "epoch_requests_answered": (
         Cell("0.10.2.0", False, "RequestChannel.Request@0.10.2.0"),
         Cell("0.11.0.0", True, "KIP-101, KafkaApis.handleOffsetForLeaderEpochRequest@0.11.0.0"),

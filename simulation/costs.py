@@ -17,7 +17,7 @@ COST_NAMES = (
     *("controller_event", "controller_partition"),
     *("broker_start", "log_load", "log_recovery", "log_recovery_mebibyte", "broker_stop"),
     *("controller_failover_partition", "broker_ready", "controller_election"),
-    *("offsets_load", "offsets_load_mebibyte"),
+    *("offsets_load", "offsets_load_mebibyte", "broker_stop_interrupting"),
 )
 REQUEST = code(int(NETWORK_TABLES) + 0)
 REQUEST_PARTITION = code(int(NETWORK_TABLES) + 1)
@@ -39,6 +39,7 @@ BROKER_READY = code(int(NETWORK_TABLES) + 16)
 CONTROLLER_ELECTION = code(int(NETWORK_TABLES) + 17)
 OFFSETS_LOAD = code(int(NETWORK_TABLES) + 18)
 OFFSETS_LOAD_MEBIBYTE = code(int(NETWORK_TABLES) + 19)
+BROKER_STOP_INTERRUPTING = code(int(NETWORK_TABLES) + 20)
 
 
 @inner_rule

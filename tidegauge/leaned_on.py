@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tidegauge.replication.releases import rules_of
 from tidegauge.simulation.scenario import Scenario
 from tidegauge.simulation.scenario_costs import Latency
 
@@ -64,14 +65,14 @@ def _asked_for(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield f"costs.zookeeper_{cost}", elections
     yield "costs.become_leader", elections
     yield "costs.become_follower", elections
-    kinds: set[str] = {fault.kind for fault in scenario.faults}
-    yield from _of_faults(kinds)
+    yield from _of_faults(scenario)
     if scenario.commits():
         yield "costs.offsets_load", "coordinators that move"
         yield "costs.offsets_load_mebibyte", "coordinators that move"
 
 
-def _of_faults(kinds: set[str]) -> Iterator[tuple[str, str]]:
+def _of_faults(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    kinds: set[str] = {fault.kind for fault in scenario.faults}
     starts = "brokers that start again"
     if kinds & _STARTS_AGAIN:
         yield from ((f"costs.{cost}", starts) for cost in ("broker_start", "broker_ready"))
@@ -79,8 +80,16 @@ def _of_faults(kinds: set[str]) -> Iterator[tuple[str, str]]:
     if kinds & _STARTS_UNCLEAN:
         yield from ((f"costs.{cost}", starts) for cost in ("log_recovery", "log_recovery_mebibyte"))
     if kinds & _STOPS_CLEANLY:
-        yield "costs.broker_stop", "brokers that stop cleanly"
+        yield from _of_stops(scenario)
     if kinds:
         yield "costs.controller_failover_partition", "a controller that takes over"
     if "cut_link" in kinds:
         yield "network.retransmission_after_cut", "cuts that heal"
+
+
+def _of_stops(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    brokers = scenario.broker_ids()
+    interrupts = {rules_of(*scenario.release_of(each)).stop_interrupts_polls for each in brokers}
+    names = {False: "broker_stop", True: "broker_stop_interrupting"}
+    for each in sorted(interrupts):
+        yield f"costs.{names[bool(each)]}", "brokers that stop cleanly"

@@ -129,7 +129,7 @@ def bound_us(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
     )
     missing_bytes = _missing_bytes(plan, replicas)
     start_us = (
-        _most(costs.broker_stop)
+        max(_most(costs.broker_stop), _most(costs.broker_stop_interrupting))
         + 2 * RESTART_US
         + 2 * (_most(costs.broker_start) + _most(costs.broker_ready))
         + 2 * logs * max(_most(costs.log_recovery), _most(costs.log_load))

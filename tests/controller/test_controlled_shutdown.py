@@ -160,7 +160,7 @@ def test_the_controller_moves_its_own_leaders_and_the_next_one_writes_no_state(
 # What cannot be moved.
 
 
-def c4(**settings: int) -> Any:
+def c4(settings: dict[str, int] | None = None, release: str = "2.6") -> Any:
     """Broker 1 is the only member of an ISR, broker 2 being dead, and stops."""
     steps = [
         batches(range(2), 5),
@@ -171,7 +171,7 @@ def c4(**settings: int) -> Any:
         ends("restart", once_in_sync(1, 3, 2)),
     ]
     faults = [fault("restart", 1), fault("crash", 2)]
-    return story([[1, 2], [1, 2, 3]], steps, faults=faults, settings=settings)
+    return story([[1, 2], [1, 2, 3]], steps, faults=faults, settings=settings, release=release)
 
 
 def test_a_broker_that_cannot_hand_over_asks_again_and_leaves_anyway(tmp_path: Path) -> None:
@@ -203,9 +203,30 @@ def test_a_broker_that_cannot_hand_over_asks_again_and_leaves_anyway(tmp_path: P
     assert lost(run, ALL, leader=1) == []
 
 
+@pytest.mark.parametrize(
+    ("release", "backs_off", "stop_us"),
+    [("3.0", True, 1_700_000), ("3.1", False, 1_700_000), ("3.2", False, 700_000)],
+)
+def test_from_3_1_on_nobody_waits_behind_the_last_attempt(
+    release: str, backs_off: bool, stop_us: int, tmp_path: Path
+) -> None:
+    """KafkaServer.controlledShutdown@3.1.0 sleeps only if another attempt follows.
+
+    What is behind the attempts is shorter from 3.2 on: ClientQuotaManager.shutdown no longer
+    waits until the poll of its ThrottledChannelReaper has taken its second.
+    """
+    run = run_of(c4(release=release), tmp_path / "run")
+    assert [attempt for _, attempt, _, _ in attempts(run)] == [1, 2, 3]
+    assert back_offs_us(run) == [pytest.approx(SECOND, abs=5_000)] * 2
+    *_, last = (row["time_us"] for row in run.rows("controlled_shutdown_answered"))
+    stopped = next(row for row in run.rows("broker_stopped") if row["stop"] == STOP_CLEAN)
+    behind_us = stop_us + SECOND * backs_off
+    assert stopped["time_us"] - last == pytest.approx(behind_us, abs=5_000)
+
+
 def test_the_number_of_attempts_and_the_back_off_are_settings(tmp_path: Path) -> None:
     retries, backoff = "controlled.shutdown.max.retries", "controlled.shutdown.retry.backoff.ms"
-    run = run_of(c4(**{retries: 2, backoff: 3000}), tmp_path / "run")
+    run = run_of(c4({retries: 2, backoff: 3000}), tmp_path / "run")
     assert back_offs_us(run) == [pytest.approx(3 * SECOND, abs=5_000)]
 
 
@@ -323,3 +344,33 @@ def test_a_controller_that_is_none_any_more_says_so(tmp_path: Path) -> None:
     (ended,) = rows_of(run, "fault_ended", process=process_named(run, "controller of broker 3"))
     answered, _ = run.rows("controlled_shutdown_answered")
     assert 0 < answered["time_us"] - ended["time_us"] < RECONNECT_US + 20_000
+
+
+@pytest.mark.parametrize(("release", "waits_for_zookeeper"), [("2.8", True), ("3.0", False)])
+def test_from_3_0_on_a_broker_stops_while_zookeeper_is_away(
+    release: str, waits_for_zookeeper: bool, tmp_path: Path
+) -> None:
+    """KAFKA-9189: the controller is looked up in the metadata cache, KafkaServer@3.0.0.
+
+    It cannot write, so it does not answer within the time-out; after three attempts the broker
+    leaves. Up to 2.8 the first look-up hangs as long as ZooKeeper is away.
+    """
+    away = {"kind": "zookeeper_outage", "name": "away", "for": "25s"}
+    steps = [begins("away"), begins("restart", {"after": "100ms"})]
+    timeouts = {"controller.socket.timeout.ms": 1000, "zookeeper.session.timeout.ms": 60_000}
+    scenario = story(
+        C1_REPLICAS,
+        steps,
+        faults=[fault("restart", 1, **{"for": "60s"}), away],
+        settings=timeouts,
+        duration="50s",
+        release=release,
+    )
+    run = run_of(scenario, tmp_path / "run")
+    back = next(row for row in run.rows("fault_ended"))["time_us"]
+    asked = [row["time_us"] for row in run.rows("controlled_shutdown_sent")]
+    (stopped,) = run.rows("broker_stopped")
+    assert stopped["stop"] == STOP_CLEAN
+    assert (asked[0] > back) == (stopped["time_us"] > back) == waits_for_zookeeper
+    if not waits_for_zookeeper:
+        assert [error for _, _, error, _ in attempts(run)] == [NETWORK_EXCEPTION] * 3

@@ -13,6 +13,7 @@ from tidegauge.simulation.costs import (
     APPEND,
     BROKER_START_COST,
     BROKER_STOP,
+    BROKER_STOP_INTERRUPTING,
     CONTROLLER_FAILOVER_PARTITION,
     COST_NAMES,
     LOG_LOAD,
@@ -225,6 +226,7 @@ def test_every_cost_has_one_table() -> None:
         ("log_recovery", LOG_RECOVERY, 4_600),
         ("log_recovery_mebibyte", LOG_RECOVERY_MEBIBYTE, 400),
         ("broker_stop", BROKER_STOP, 1_700_000),
+        ("broker_stop_interrupting", BROKER_STOP_INTERRUPTING, 700_000),
         ("controller_failover_partition", CONTROLLER_FAILOVER_PARTITION, 100),
     ],
 )
