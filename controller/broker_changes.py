@@ -3,7 +3,8 @@
 In one broker change Kafka first starts up the brokers that are new, then those that have
 bounced (another czxid: to it a failure and a start), and then deals with the failures:
 first a leader for every partition whose leader is dead, all dead brokers leaving its ISR at
-once, then broker by broker the ISRs that they are still in.
+once, then broker by broker the ISRs that they are still in. Up to 1.0 the replicas are in one
+Scala set instead, whose order decides which of two dead members is left in an ISR.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ from tidegauge.controller.partition_changes import bring_online, live_replicas
 from tidegauge.controller.partition_state_machine import OFFLINE_PARTITION, may_enter
 from tidegauge.controller.phases import REASSIGNMENT_RESUMED, TOPIC_DELETION_RESUMED
 from tidegauge.controller.replica_state_machine import NEW_REPLICA
-from tidegauge.controller.replica_states import bring_replica_online, take_replicas_offline
+from tidegauge.controller.replica_states import (
+    ALL_REPLICAS,
+    bring_replica_online,
+    take_replicas_offline,
+)
 from tidegauge.controller.request_batch import send_metadata, send_requests, tell_replica
 from tidegauge.controller.state import (
     ControlPlane,
@@ -34,6 +39,7 @@ from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.kinds import ZK_CHILDREN
 from tidegauge.simulation.row_kinds import BROKER_FAILED, BROKER_REGISTERED
 from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.scala_hash import MOST_IN_ORDER
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     Topology,
@@ -61,6 +67,7 @@ _FAILED = code(1)
 _FIRST_BROKER = code(2)
 
 _TRUE = code(True)
+_MOST_IN_ORDER = code(MOST_IN_ORDER)
 
 
 @inner_rule
@@ -80,7 +87,8 @@ def advance_broker_change(
     if phase == _COMPARE:
         _compare(kernel, topology, plane, controller)
         return
-    fail_steps = topology.sizes[0].brokers + _FIRST_BROKER + 1
+    rounds = _rounds(topology, plane, controller)
+    fail_steps = _FIRST_BROKER + rounds * topology.sizes[0].brokers + 1
     step = phase - _FIRST_STAGE
     if step < _START_STEPS:
         _start_up(kernel, topology, plane, controller, _APPEARED, step)
@@ -257,18 +265,58 @@ def _fail(
                 known.shutting_down = False
                 forget_offline_replicas(topology, plane, controller, broker)
         state.leaders_lost = _take_offline(topology, plane, controller, change)
+        state.dead_hashed = _are_hashed(topology, plane, controller, change)
         bring_online(kernel, topology, plane, controller, NONE)
     elif step == _FAILED:
         send_requests(kernel, topology, plane, controller)
-    elif step < _FIRST_BROKER + brokers:
-        broker = step - _FIRST_BROKER
+    elif step < _FIRST_BROKER + _rounds(topology, plane, controller) * brokers:
+        turn, broker = divmod(step - _FIRST_BROKER, brokers)
         if broker_at(topology, plane, controller, broker).change == change:
-            take_replicas_offline(kernel, topology, plane, controller, broker)
+            _take_turn(kernel, topology, plane, controller, broker, turn)
     else:
         send_requests(kernel, topology, plane, controller)
         if not state.leaders_lost:
             # An election has told everybody already who is gone.
             send_metadata(kernel, topology, plane, controller)
+
+
+@inner_rule
+def _take_turn(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    broker: int,
+    turn: int,
+) -> None:
+    if plane.controllers[controller].dead_hashed:
+        take_replicas_offline(kernel, topology, plane, controller, broker, turn)
+    elif turn == 0:
+        take_replicas_offline(kernel, topology, plane, controller, broker, ALL_REPLICAS)
+
+
+@inner_rule
+def _rounds(topology: Topology, plane: ControlPlane, controller: int) -> int:
+    """How often each broker has its turn: once, or with one replica of each partition at a time."""
+    return topology.sizes[0].width if plane.rules[controller].dead_replicas_in_set else 1
+
+
+@inner_rule
+def _are_hashed(topology: Topology, plane: ControlPlane, controller: int, change: int) -> bool:
+    """Whether the replicas on brokers that are gone are so many that their set is a HashSet.
+
+    Source: ControllerContext.replicasOnBrokers@0.10.2.2; immutable.Set4.+ of Scala 2.11.
+    """
+    if not plane.rules[controller].dead_replicas_in_set:
+        return False
+    found = 0
+    for row in range(len(topology.slots)):
+        slot = topology.slots[row]
+        if broker_at(topology, plane, controller, slot.broker).change == change:
+            place = row - topology.partitions[slot.partition].first_slot
+            if is_assigned(topology, plane, controller, slot.partition, place):
+                found += 1
+    return found > _MOST_IN_ORDER
 
 
 @inner_rule

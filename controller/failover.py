@@ -25,7 +25,7 @@ from tidegauge.controller.replica_state_machine import (
     ONLINE_REPLICA,
     REPLICA_DELETION_INELIGIBLE,
 )
-from tidegauge.controller.replica_states import take_replicas_offline
+from tidegauge.controller.replica_states import ALL_REPLICAS, take_replicas_offline
 from tidegauge.controller.request_batch import lead_anew, send_metadata, send_requests
 from tidegauge.controller.state import (
     ControlPlane,
@@ -163,7 +163,8 @@ def _advance_failover(
         send_requests(kernel, topology, plane, controller)
     elif phase < _FIRST_BROKER + brokers:
         if plane.rules[controller].failover_removes_dead_replicas:
-            take_replicas_offline(kernel, topology, plane, controller, phase - _FIRST_BROKER)
+            broker = phase - _FIRST_BROKER
+            take_replicas_offline(kernel, topology, plane, controller, broker, ALL_REPLICAS)
     elif phase == _FIRST_BROKER + brokers:
         send_requests(kernel, topology, plane, controller)
         _start_partitions(topology, plane, controller)

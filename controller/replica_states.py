@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidegauge.controller.assignments import is_assigned
 from tidegauge.controller.partition_changes import remove_from_isr
 from tidegauge.controller.replica_state_machine import (
     NEW_REPLICA,
@@ -19,10 +20,13 @@ from tidegauge.controller.state import (
     replica_at,
     topic_at,
 )
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.topology import Topology
+
+#: A ``turn``: whenever theirs is.
+ALL_REPLICAS = code(-1)
 
 
 @inner_rule
@@ -66,11 +70,17 @@ def set_aside(topology: Topology, plane: ControlPlane, controller: int, row: int
 
 @inner_rule
 def take_replicas_offline(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, broker: int
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    broker: int,
+    turn: int,
 ) -> None:
-    """All replicas of a broker that is dead go offline, and leave the ISRs that they are in.
+    """The replicas of a broker that is dead go offline, and leave the ISRs that they are in.
 
-    Those of a topic that is to be deleted wait.
+    Those of a topic that is to be deleted wait. All of them, or those before which so many others
+    of their partitions are handled.
 
     Source: ReplicaStateMachine.doHandleStateChanges@2.4.0.
     """
@@ -83,9 +93,27 @@ def take_replicas_offline(
             continue
         if not contains(known.replicas, row - topology.partitions[partition].first_slot):
             continue
+        if turn != ALL_REPLICAS and turn != _turn(topology, plane, controller, row):
+            continue
         if is_deleted(topology, plane, controller, partition):
             set_aside(topology, plane, controller, row)
         elif enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA) and (
             known.has_state
         ):
             remove_from_isr(kernel, topology, plane, controller, partition, broker)
+
+
+@inner_rule
+def _turn(topology: Topology, plane: ControlPlane, controller: int, row: int) -> int:
+    """How many replicas of a partition that share a replica's fate a HashSet has before it."""
+    slot = topology.slots[row]
+    change = broker_at(topology, plane, controller, slot.broker).change
+    facts = topology.partitions[slot.partition]
+    before = 0
+    for place in range(facts.slot_count):
+        other = topology.slots[facts.first_slot + place]
+        shares = broker_at(topology, plane, controller, other.broker).change == change
+        is_replica = is_assigned(topology, plane, controller, slot.partition, place)
+        if shares and is_replica and other.set_order < slot.set_order:
+            before += 1
+    return before

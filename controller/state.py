@@ -196,6 +196,8 @@ class Controller(Record):
     removing: i64
     #: In the event being processed partitions have lost their leaders.
     leaders_lost: flag
+    #: ... and so many replicas stand on brokers that are gone that their set is a HashSet.
+    dead_hashed: flag
     #: When it took over a preferred election had been asked for, and nobody had done it yet.
     election_pending: flag
     #: Another controller has taken over: a write was refused for its epoch.

@@ -211,6 +211,9 @@ class ReleaseRules(Record):
     assignment_says_what_moves: flag
     #: A broker that is back with another registration has failed and started.
     bounced_brokers_detected: flag
+    #: Of brokers that are gone together, the replicas are handled in the order of a Scala set;
+    #: later, broker by broker.
+    dead_replicas_in_set: flag
     #: A new controller takes dead replicas out of ISRs before it elects leaders.
     failover_removes_dead_replicas: flag
     #: A topic in which unclean election is switched on elects leaders where it has none.

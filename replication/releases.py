@@ -402,6 +402,12 @@ RULE_CELLS: Table = {
         Cell("0.10.2.0", False, "ReplicaStateMachine.BrokerChangeListener@0.10.2.0"),
         Cell("2.2.0", True, "KIP-380, KafkaController.processBrokerChange@2.2.0"),
     ),
+    "dead_replicas_in_set": (
+        Cell("0.10.2.0", True,
+             "ControllerContext.replicasOnBrokers@0.10.2.2, "
+             "ReplicaStateMachine.handleStateChanges@0.10.2.2"),
+        Cell("1.1.0", False, "KAFKA-5642, ReplicaStateMachine.handleStateChanges@1.1.0"),
+    ),
     "failover_removes_dead_replicas": (
         Cell("0.10.2.0", False, "ReplicaStateMachine.startup@0.10.2.0"),
         Cell("2.3.0", True, "KAFKA-3143, ReplicaStateMachine.startup@2.3.0"),

@@ -61,6 +61,7 @@ from tidegauge.simulation.new_rolls import new_rolls
 from tidegauge.simulation.new_steps import new_steps
 from tidegauge.simulation.random_streams import QUANTILES, Quantile
 from tidegauge.simulation.rows import TRACE_ALL, TRACE_TRANSITIONS
+from tidegauge.simulation.scala_hash import set_order
 from tidegauge.simulation.scenario_faults import SlowDiskFault
 from tidegauge.simulation.scenario_settings import OFFSETS_TOPIC
 from tidegauge.simulation.scenario_workload import ConsumerGroup, ProducerGroup
@@ -100,7 +101,15 @@ def new_topology(plan: ClusterPlan) -> Topology:
             slots[first_slot + slot].broker = broker
             slots[first_slot + slot].partition = number
         first_slot += len(planned.slots)
+    if any(rules_of(*plan.scenario.release_of(each)).dead_replicas_in_set for each in plan.brokers):
+        _take_set_orders(plan, slots)
     return Topology(sizes=sizes, partitions=partitions, slots=slots)
+
+
+def _take_set_orders(plan: ClusterPlan, slots: Records[Slot]) -> None:
+    for slot in slots:
+        planned = plan.partitions[slot.partition]
+        slot.set_order = set_order(planned.topic, planned.number, plan.brokers[slot.broker])
 
 
 def new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:
