@@ -13,8 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: The floor of each room. A room knows the rooms on lower floors, and no other.
 FLOORS = {
-    "deploy": 0,  # files to be read, no code but a script
-    "scenarios": 0,  # the same
+    "scenarios": 0,  # files to be read, no code
     "replication": 0,
     "simulation": 1,
     "controller": 2,
@@ -22,6 +21,7 @@ FLOORS = {
     "metrics": 3,
     "spark_analysis": 3,
     "tidegauge": 4,
+    "deploy": 5,  # files to be read, and a script that starts a command
 }
 
 #: Large systems from outside, and the only rooms that know them.

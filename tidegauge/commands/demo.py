@@ -70,9 +70,6 @@ def _scenes(folder: Path) -> Iterator[Scene]:
 
     crash, rack, scenario = (str(folder / name) for name in ("crash", "rack", "real-cluster.yaml"))
     real = Path(tidegauge.scenarios.__file__).parent / "real-cluster"
-    properties = [
-        word for file in sorted(real.glob("*.properties")) for word in ("--properties", str(file))
-    ]
     yield Scene(
         "1. Six brokers, each an actor of Ray. After 20 s broker 2 is killed, for 20 s.",
         (
@@ -88,7 +85,7 @@ def _scenes(folder: Path) -> Iterator[Scene]:
     yield Scene("What the crash has cost:", ("show", crash, "--faults"))
     yield Scene(
         "2. A real cluster, from what kafka-topics.sh and its brokers' files say:",
-        ("import", str(real / "topics.txt"), *properties, "-o", scenario),
+        ("import", str(real / "topics.txt"), "--properties", str(real), "-o", scenario),
     )
     yield Scene(
         "Half of a rolling restart is done when a rack loses power, for two minutes.",
