@@ -167,3 +167,42 @@ def test_a_row_that_explains_nothing_is_idle_and_one_that_does_is_not(tmp_path: 
     result = held(race(exact={"controller": 9}), tmp_path, table)
     assert [row.line for row in idle_rows(table, [result])] == [4, 5]
     assert idle_rows(table, []) == list(table.rows)
+
+
+# A reassignment that stays pending.
+
+
+def moved(*replicas: int, **ranges_ms: list[float]) -> dict[str, Any]:
+    """A move of partition 0, and how long the harness waited for it."""
+    step = {"op": "reassign", "to": {"t-0": list(replicas)}}
+    return {"step": step, "result": {"ranges_ms": ranges_ms}}
+
+
+def test_a_reassignment_to_a_broker_that_is_down_ends_when_it_is_back(tmp_path: Path) -> None:
+    """KafkaController.processZkPartitionReassignment@2.6.2 does not ask whether targets live.
+
+    The harness gave up waiting for the znode's end; in the simulation the step ends as well.
+    """
+    create = {"step": {"op": "create", "topic": "t", "assign": {"0": [1, 2]}}}
+    kill = {"step": {"op": "kill", "b": [3]}}
+    pending = moved(3, 2, step_ms=[4000, 5000]) | {
+        "obs": seen(partitions={"t-0": {"replicas_assigned": [3, 2, 1], "zk": {"isr": [1, 2]}}})
+    }
+    start = {"step": {"op": "start", "b": [3]}}
+    wait = {"step": {"op": "wait", "tp": "t-0", "isr": [2, 3]}}
+    asleep = {
+        "step": {"op": "sleep", "s": 2},
+        "obs": seen(
+            partitions={"t-0": {"replicas_assigned": [3, 2], "zk": {"isr": [2, 3], "leader": 3}}}
+        ),
+    }
+    result = held(
+        {
+            "release": "2.6.3",
+            "brokers": [1, 2, 3],
+            "steps": [create, kill, pending, start, wait, asleep],
+        },
+        tmp_path,
+    )
+    assert [difference.field.told() for difference in result.unexplained] == []
+    assert result.not_played is None
