@@ -14,17 +14,19 @@ from tidegauge.controller.phases import (
 )
 from tidegauge.controller.state import (
     ControlPlane,
+    broker_at,
     is_deleted,
     partition_at,
 )
 from tidegauge.controller.zookeeper_requests import issue, new_request
 from tidegauge.replication.compiled import code, inner_rule
-from tidegauge.replication.replica_list import EMPTY, without
+from tidegauge.replication.replica_list import EMPTY, contains, first, rest, without
 from tidegauge.simulation.events import add_item, append_event, new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import ZK_DELETE, ZK_SET, ZK_WATCH
 from tidegauge.simulation.topology import (
     Topology,
+    broker_of,
     controller_process,
     reassign_partitions_znode,
 )
@@ -68,6 +70,9 @@ def note_altered_moves(
 ) -> None:
     """Take what an AlterPartitionReassignments asks for; without replicas it cancels.
 
+    It is refused if a replica that it adds is on a broker that is not alive; what
+    /admin/reassign_partitions asks for waits for that broker instead.
+
     Source: KafkaController.processApiPartitionReassignment, maybeBuildReassignment@2.6.3 (KIP-455).
     """
     cursor = request.first_item
@@ -79,10 +84,32 @@ def note_altered_moves(
         is_cancelled = item.replicas == EMPTY
         if not known.has_state or is_gone or (is_cancelled and not known.reassigned):
             continue
+        if _adds_dead(topology, plane, controller, item.partition, item.replicas):
+            continue
         known.target = item.replicas
         if is_cancelled:
             known.target = without(known.replicas, known.adding)
         want_move(topology, plane, controller, item.partition)
+
+
+@inner_rule
+def _adds_dead(
+    topology: Topology, plane: ControlPlane, controller: int, partition: int, target: int
+) -> bool:
+    """Whether a replica that was not there before is on a broker that is dead or stops.
+
+    Source: KafkaController.replicasAreValid@2.4.1, validateReplicas@2.6.3.
+    """
+    known = partition_at(topology, plane, controller, partition)
+    origin = without(known.replicas, known.adding)
+    while target != EMPTY:
+        slot = first(target)
+        target = rest(target)
+        broker = broker_at(topology, plane, controller, broker_of(topology, partition, slot))
+        is_live = broker.alive and not broker.shutting_down
+        if not contains(origin, slot) and not is_live:
+            return True
+    return False
 
 
 @inner_rule

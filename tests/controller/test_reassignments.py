@@ -367,6 +367,43 @@ def test_replicas_are_added_and_removed_without_a_znode(tmp_path: Path) -> None:
     assert assignments(run, 1) == []
 
 
+@pytest.mark.parametrize("release", ["2.4", "2.6", "3.9"])
+def test_a_request_to_add_a_replica_on_a_dead_broker_is_refused(
+    release: str, tmp_path: Path
+) -> None:
+    """KafkaController.replicasAreValid@2.4.1, validateReplicas@2.6.3: INVALID_REPLICA_ASSIGNMENT.
+
+    So it does not stay on its way, not even when the broker is back. What the same request asks
+    of another partition is done, and a dead replica that is there already may stay.
+    """
+    steps = [
+        batches(range(3), 5),
+        begins("crash"),
+        altered({0: [1, 2], 1: [3], 2: [2, 1, 3]}, once(unregistered=[2])),
+        ends("crash", {"after": "5s"}),
+        [QUIET | {"do": "observe"}],
+    ]
+    scenario = story([[1], [1], [1, 2]], steps, faults=[fault("crash", 2)], release=release)
+    run = run_of(scenario, tmp_path / "run")
+    assert assignments(run, 0) == []
+    assert assignments(run, 1)[-1] == ([3], [], [])
+    assert assignments(run, 2)[-1] == ([2, 1, 3], [], [])
+    assert [log for log in logs(run) if log[0] == 0] == [(0, 1, 5)]
+
+
+@pytest.mark.parametrize("release", ["2.4", "2.6", "3.9"])
+def test_what_the_znode_asks_for_waits_for_a_dead_broker_and_ends_when_it_is_back(
+    release: str, tmp_path: Path
+) -> None:
+    """KafkaController.processZkPartitionReassignment does not ask who lives; onBrokerStartup."""
+    steps = [batches([0], 5), *waits_for(2), ends("crash", {"after": "5s"}), LOOK]
+    scenario = story([[1]], steps, faults=[fault("crash", 2)], release=release)
+    run = run_of(scenario, tmp_path / "run")
+    assert assignments(run, 0) == [([2, 1], [2], [1]), ([2], [], [])]
+    assert asked(run) == ["created", "deleted"]
+    assert logs(run) == [(0, 2, 5)]
+
+
 @pytest.mark.parametrize(("release", "missed"), [("2.4", 1), ("2.6", 0)])
 def test_replicas_that_are_being_added_are_not_missed(
     release: str, missed: int, tmp_path: Path
