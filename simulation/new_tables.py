@@ -102,14 +102,16 @@ def new_topology(plan: ClusterPlan) -> Topology:
             slots[first_slot + slot].partition = number
         first_slot += len(planned.slots)
     if any(rules_of(*plan.scenario.release_of(each)).dead_replicas_in_set for each in plan.brokers):
-        _take_set_orders(plan, slots)
+        column(slots, "set_order")[:] = _set_orders(plan)
     return Topology(sizes=sizes, partitions=partitions, slots=slots)
 
 
-def _take_set_orders(plan: ClusterPlan, slots: Records[Slot]) -> None:
-    for slot in slots:
-        planned = plan.partitions[slot.partition]
-        slot.set_order = set_order(planned.topic, planned.number, plan.brokers[slot.broker])
+def _set_orders(plan: ClusterPlan) -> list[int]:
+    return [
+        set_order(planned.topic, planned.number, plan.brokers[broker])
+        for planned in plan.partitions
+        for broker in planned.slots
+    ]
 
 
 def new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:

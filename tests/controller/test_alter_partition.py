@@ -335,3 +335,41 @@ def test_before_3_3_it_comes_back_and_is_taken_out_again(release: str, tmp_path:
     ]
     (expanded,) = run.rows("isr_expanded")
     assert members(run, expanded) == [1, 2]
+
+
+# A race with the end of a session.
+
+
+@pytest.mark.parametrize("release", ["2.6", "3.9"])
+@pytest.mark.parametrize(
+    ("session_ms", "shrunk_first"), [(4_000, False), (6_000, True), (12_000, True)]
+)
+def test_a_survivor_takes_a_dead_follower_out_if_the_session_ends_later(
+    session_ms: int, shrunk_first: bool, release: str, tmp_path: Path
+) -> None:
+    """The leader of partition 0 has new records, that of partition 1 has none, and the other dies.
+
+    isr-expiration takes a follower out that lacks records for longer than 4 s (and up to half as
+    much again): Partition.maybeShrinkIsr, in the same leader epoch, written by the controller with
+    AlterPartition. When the session ends the controller finds nothing left to do there; where the
+    follower lacks nothing, or the session ends first, it removes it and raises the epoch
+    (ReplicaStateMachine.doRemoveReplicasFromIsr).
+    """
+    steps = [batches(range(2), 5), begins("crash"), batches([0], 3, {"after": "100ms"}, acks=1)]
+    settings = {"zookeeper.session.timeout.ms": session_ms, "replica.lag.time.max.ms": 4_000}
+    scenario = story(
+        [[1, 2, 3], [1, 2, 3]],
+        steps,
+        release=release,
+        settings=settings,
+        faults=[fault("crash", 2)],
+    )
+    run = run_of(scenario, tmp_path / "run")
+    (expired,) = run.rows("session_expired")
+    created = (3, 1, [1, 2, 3], 0, 0)
+    removed = (3, 1, [1, 3], 1, 1)
+    shrunk = (1 if release == "2.6" else 3, 1, [1, 3], 0, 1)
+    assert all_writes(run) == [[created, shrunk if shrunk_first else removed], [created, removed]]
+    assert [row["time_us"] < expired["time_us"] for row in run.rows("isr_shrunk")] == (
+        [True] if shrunk_first else []
+    )

@@ -54,7 +54,7 @@ def seen_by_controller(run: RunFolder) -> list[str]:
     ]
 
 
-def late_answers(run: RunFolder) -> list[Answer]:
+def late_answers(run: RunFolder) -> list[Answer | None]:
     """What the last two batches were answered, long after the bounce."""
     return answers(run)[-2:]
 
@@ -104,5 +104,6 @@ def test_up_to_2_1_a_bounce_is_not_seen(release: str, tmp_path: Path) -> None:
     ended = list(run.rows("fault_ended"))[-1]
     assert shrunk["time_us"] > ended["time_us"]
     refused, taken = late_answers(run)
+    assert refused is not None
     assert (refused.broker, refused.error) == (1, UNKNOWN_TOPIC_OR_PARTITION)
     assert taken == Answer(2, NONE, 5, 8)
