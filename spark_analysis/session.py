@@ -9,8 +9,11 @@ anywhere, no port is opened to others, and Spark says little but what goes wrong
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,6 +55,7 @@ def spark_session(
     Raises:
         JavaError: there is no Java that Spark could run on.
     """
+    logging.getLogger().addFilter(_is_no_interruption)
     active = SparkSession.getActiveSession()
     if active is None and "PYSPARK_GATEWAY_PORT" in os.environ:  # set by spark-submit
         active = SparkSession.builder.getOrCreate()
@@ -64,6 +68,12 @@ def spark_session(
     finally:
         if active is None:
             spark.stop()
+        logging.getLogger().removeFilter(_is_no_interruption)
+
+
+def _is_no_interruption(record: logging.LogRecord) -> bool:
+    """All but what Py4J logs, with its traceback, of a Ctrl-C while Java works."""
+    return not (record.exc_info and record.exc_info[0] is KeyboardInterrupt)
 
 
 def _started(cores: int, java_options: str, settings: Mapping[str, str]) -> SparkSession:
@@ -85,7 +95,22 @@ def _started(cores: int, java_options: str, settings: Mapping[str, str]) -> Spar
             JAVA_HOME=str(home), SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable
         ),
     ):
+        return _interruptible(builder)
+
+
+def _interruptible(builder: SparkSession.Builder) -> SparkSession:
+    """The session, in which a Ctrl-C is what it was before.
+
+    Spark's own handler asks Java to cancel all jobs while the answer to another question is read,
+    which no connection of Py4J stands. The session is stopped anyway, and its jobs with it.
+    """
+    if threading.current_thread() is not threading.main_thread():
         return builder.getOrCreate()
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        return builder.getOrCreate()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _heap_mebibytes() -> int:

@@ -7,12 +7,15 @@ discovery; a broker that is down does not answer. An incident is a scenario with
 
 from __future__ import annotations
 
+import shutil
 import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -34,6 +37,9 @@ from tidegauge.simulation.scenario_errors import did_you_mean, one_line
 
 #: What a run in virtual time has none of: real time, and scrapes over HTTP.
 _OF_LIVE_RUNS = {Scope.SIMULATION, Scope.ACTOR, Scope.SCRAPED_TARGET}
+
+#: In a process that tries incidents: it is to end.
+_ENDED = threading.Event()
 
 
 class Rehearsal(NamedTuple):
@@ -125,22 +131,49 @@ def rehearse(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> Iterator[
         yield from (rehearse_one(rehearsal, name) for name in names)
         return
     # Nothing of this process's state is in the others, and an interruption is this one's to handle.
-    processes = ProcessPoolExecutor(
-        jobs, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
-    )
+    processes = ProcessPoolExecutor(jobs, get_context("spawn"), _end_if_terminated)
+    all_ended = False
     try:
-        waiting = {processes.submit(rehearse_one, rehearsal, name): name for name in names}
+        with _interruptions_held():
+            waiting = {processes.submit(rehearse_one, rehearsal, name): name for name in names}
         for ended in as_completed(waiting):
             try:
                 yield ended.result()
             except BrokenProcessPool:
                 yield Rehearsed(waiting[ended], None, error="a process died that tried incidents")
+        all_ended = True
     finally:
-        processes.shutdown(cancel_futures=True)
+        processes.shutdown(wait=all_ended, cancel_futures=True)
+        if not all_ended:
+            for process in active_children():
+                process.terminate()
+            processes.shutdown()
+
+
+def _end_if_terminated() -> None:
+    """Let SIGTERM end what this process does, with its files and promtool, and all that follows."""
+
+    def end(_signal: int, _frame: object) -> None:
+        _ENDED.set()
+        raise SystemExit
+
+    signal.signal(signal.SIGTERM, end)
+
+
+@contextmanager
+def _interruptions_held() -> Iterator[None]:
+    """Let Ctrl-C wait: processes that begin meanwhile never hear of it, not even as they begin."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def rehearse_one(rehearsal: Rehearsal, name: str) -> Rehearsed:
     """Run an incident, and have its alerts judged."""
+    if _ENDED.is_set():
+        raise SystemExit
     started = time.perf_counter()
     try:
         ended = _rehearse(rehearsal, name)
@@ -151,6 +184,7 @@ def rehearse_one(rehearsal: Rehearsal, name: str) -> Rehearsed:
 
 def _rehearse(rehearsal: Rehearsal, name: str) -> Rehearsed:
     scenario = load_incident(name)
+    kept = None if rehearsal.keep is None else rehearsal.keep / scenario.name
     incident = Incident(
         scenario.name,
         scenario.duration_us,
@@ -158,7 +192,7 @@ def _rehearse(rehearsal: Rehearsal, name: str) -> Rehearsed:
         scenario.trouble_ends_us(),
         scenario.alerts or AlertExpectations(),
     )
-    with TemporaryDirectory(prefix="tidegauge-alerts-") as made:
+    with TemporaryDirectory(prefix="tidegauge-alerts-") as made, _whole_or_not(kept):
         folder = Path(made)
         recording = _recording_of(scenario, rehearsal, folder / "run")
         courses = evaluate(
@@ -167,12 +201,23 @@ def _rehearse(rehearsal: Rehearsal, name: str) -> Rehearsed:
             recording.series(),
             scenario.duration_us,
             rehearsal.intervals,
-            folder / "rules" if rehearsal.keep is None else rehearsal.keep / scenario.name,
+            kept or folder / "rules",
         )
     alerts = rehearsal.alerts.alerts
     known = {alert.name for alert in alerts}
     unknown = [named for named in incident.expected.named() if named not in known]
     return Rehearsed(name, incident, judge(incident, alerts, courses), unknown)
+
+
+@contextmanager
+def _whole_or_not(kept: Path | None) -> Iterator[None]:
+    """Remove what is to be kept of an incident, if that comes to an end before its time."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        if kept is not None:
+            shutil.rmtree(kept, ignore_errors=True)
+        raise
 
 
 def _recording_of(scenario: Scenario, rehearsal: Rehearsal, folder: Path) -> Recording:

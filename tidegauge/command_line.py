@@ -7,9 +7,11 @@ answers at once.
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperGroup
 
 from tidegauge import __version__
 from tidegauge.commands.analyze_runs import analyze_runs
@@ -20,6 +22,7 @@ from tidegauge.commands.describe_cluster import describe_cluster
 from tidegauge.commands.import_cluster import import_cluster
 from tidegauge.commands.known_divergences import known_divergences
 from tidegauge.commands.list_scenarios import list_scenarios
+from tidegauge.commands.output import INTERRUPTED
 from tidegauge.commands.picture import picture
 from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.rehearse_alerts import rehearse_alerts
@@ -32,6 +35,9 @@ from tidegauge.commands.sweep_scenario import sweep_scenario
 from tidegauge.commands.validate_scenario import validate_scenario
 from tidegauge.commands.verify_run import verify_run
 from tidegauge.commands.write_dashboards import write_dashboards
+
+if TYPE_CHECKING:
+    from click import Context
 
 # \b keeps the lines below it as they are.
 EXAMPLES = """\b
@@ -67,7 +73,21 @@ Examples:
   tidegauge compile --help   explain one command
 """
 
+
+class Commands(TyperGroup):
+    """The commands, each of which Ctrl-C ends with one line."""
+
+    def invoke(self, ctx: Context) -> object:
+        """Perform the command that is named."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            _stopped()
+            raise typer.Exit(INTERRUPTED) from None
+
+
 app = typer.Typer(
+    cls=Commands,
     epilog=EXAMPLES,
     no_args_is_help=True,
     # Plain help, without boxes: its examples can be copied, and it can be searched.
@@ -79,7 +99,16 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command that the shell's arguments name."""
-    app()
+    try:
+        app()
+    except KeyboardInterrupt:
+        _stopped()
+        sys.exit(INTERRUPTED)
+
+
+def _stopped() -> None:
+    # A newline first: the terminal has shown ^C.
+    typer.echo("\ntidegauge: stopped", err=True)
 
 
 def _print_version(wanted: bool) -> None:

@@ -72,7 +72,11 @@ def about_run(run: OneRun) -> list[Section]:
 def _written(text: str, file: Path) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile("w", dir=file.parent, suffix=".draft", delete=False) as draft:
-        draft.write(text)
-    made = Path(draft.name)
-    made.chmod(0o644)
-    return made.replace(file)
+        made = Path(draft.name)
+        try:
+            draft.write(text)
+            draft.flush()
+            made.chmod(0o644)
+            return made.replace(file)
+        finally:
+            made.unlink(missing_ok=True)

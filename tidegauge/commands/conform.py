@@ -84,9 +84,6 @@ def conform_schedules(
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename}: cannot be written to: {error.strerror}")
-    except KeyboardInterrupt:
-        typer.echo("\nStopped")
-        raise typer.Exit(130) from None
     if any(result.unexplained for result in results):
         raise typer.Exit(1)
 

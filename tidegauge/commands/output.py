@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from tidegauge.simulation.scenario import Scenario
 
+#: The exit status that a shell takes for: it was interrupted.
+INTERRUPTED = 130
+
 #: Columns of the output where there is no terminal to ask.
 WIDTH = 100
 

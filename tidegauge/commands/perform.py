@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tidegauge.commands.output import fail
+from tidegauge.commands.output import INTERRUPTED, fail
 from tidegauge.commands.run_progress import progress_bar
 
 if TYPE_CHECKING:
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from tidegauge.engine import EngineMaker, Passed, Progress
     from tidegauge.run_folder import RunFolder
     from tidegauge.simulation.scenario import Scenario
-
-#: What a shell takes for: it was interrupted.
-INTERRUPTED = 130
 
 
 class _FarEnough(Exception):  # noqa: N818 - it is what was asked for, no error

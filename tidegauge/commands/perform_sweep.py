@@ -11,8 +11,7 @@ import typer
 
 from tidegauge.commands.compile_rules import announce_compilation
 from tidegauge.commands.hosting import Hosting
-from tidegauge.commands.output import console, fail, show_warnings
-from tidegauge.commands.perform import INTERRUPTED
+from tidegauge.commands.output import INTERRUPTED, console, fail, show_warnings
 from tidegauge.commands.run_batch import check_jobs, runs_progress
 from tidegauge.commands.sweep_report import show_sweep
 from tidegauge.commands.sweep_request import Planned, SweepRequest

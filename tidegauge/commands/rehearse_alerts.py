@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegauge.commands.compile_rules import announce_compilation
-from tidegauge.commands.output import console, fail, print_json, report
-from tidegauge.commands.perform import INTERRUPTED
+from tidegauge.commands.output import INTERRUPTED, console, fail, print_json, report
 from tidegauge.commands.run_batch import jobs_of, make_batch_folder
 
 if TYPE_CHECKING:

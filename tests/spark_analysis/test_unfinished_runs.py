@@ -1,0 +1,91 @@
+"""A run that is interrupted is over where it ended: nothing is drawn or summed until later."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from scenario_runs import shipped
+from tidegauge.command_line import app
+from tidegauge.engine import Passed
+from tidegauge.history.fault_costs import fault_costs
+from tidegauge.run_folder import RunFolder
+from tidegauge.simulate import simulate
+from tidegauge.spark_analysis.events import runs
+from tidegauge.spark_analysis.run_paths import runs_at
+from tidegauge.spark_analysis.tables.all_tables import TABLES
+from tidegauge.spark_analysis.tables.run_rows import rows_of_runs
+
+SECOND = 1_000_000
+PLANNED_US = 240 * SECOND
+STOPPED_US = 65 * SECOND
+
+
+def stop(passed: Passed) -> None:
+    """Ctrl-C, 65 s after the beginning."""
+    if passed.time_us > STOPPED_US:
+        raise KeyboardInterrupt
+
+
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """Four minutes of six brokers, stopped while broker 2 is down."""
+    folder = tmp_path_factory.mktemp("interrupted") / "run"
+    with pytest.raises(KeyboardInterrupt):
+        simulate(shipped("quickstart", {"trace": "all"}), folder, progress=stop)
+    run = RunFolder(folder)
+    assert run.summary is None
+    return run
+
+
+def test_it_ends_with_its_last_row(interrupted: RunFolder) -> None:
+    assert STOPPED_US - SECOND < interrupted.end_us < 80 * SECOND
+    assert interrupted.end_us == interrupted.last_time_us + 1
+    (found,) = runs_at(interrupted.path)
+    assert found.end_us() == interrupted.end_us
+
+
+def test_a_finished_run_ends_where_its_scenario_says(tmp_path: Path) -> None:
+    run = simulate(shipped("quickstart", {"duration": "20s", "faults": []}), tmp_path / "run")
+    assert run.end_us == 20 * SECOND
+    (found,) = runs_at(run.path)
+    assert found.end_us() == 20 * SECOND
+
+
+def test_faults_cost_what_they_did_until_it_ended(interrupted: RunFolder) -> None:
+    """Partitions that are under-replicated as it ends are not so for three minutes more."""
+    (crash,) = fault_costs(interrupted)
+    assert crash.until_us == interrupted.end_us
+    area = crash.areas["under_replicated"]
+    partitions = len(interrupted.manifest["partitions"])
+    lasted = (interrupted.end_us - crash.span.begin_us) / SECOND
+    assert 0 < area.partition_seconds <= partitions * lasted
+
+
+def test_the_picture_ends_there_too(interrupted: RunFolder) -> None:
+    result = CliRunner().invoke(app, ["picture", str(interrupted.path)])
+    assert result.exit_code == 0, result.output
+    head = re.search(r"; 0s to ([\d.]+)s, ", result.stdout)
+    assert head is not None
+    assert float(head[1]) == interrupted.end_us // 1000 / 1000
+    assert f"{PLANNED_US // SECOND}s" not in result.stdout
+    partitions = len(interrupted.manifest["partitions"])
+    for line in re.findall(r"^under-replicated +\d+ +([\d,.]+) ", result.stdout, re.MULTILINE):
+        assert 0 < float(line.replace(",", "")) < partitions * interrupted.end_us / SECOND
+
+
+def test_result_tables_end_there_too(interrupted: RunFolder, spark: SparkSession) -> None:
+    """Intervals that are open as the run ends, and the run's virtual seconds."""
+    rows = rows_of_runs(spark, interrupted.path)
+    (figures,) = TABLES["run_figures"].of(rows).collect()
+    states = TABLES["partition_states"].of(rows).toArrow().to_pylist()
+    (about,) = runs(spark, interrupted.path).collect()
+    rows.release()
+    assert figures["virtual_seconds"] == pytest.approx(interrupted.end_us / 1e6)
+    assert max(row["end_us"] for row in states) == interrupted.end_us
+    assert about["duration_us"] == interrupted.end_us
+    assert not about["finished"]
