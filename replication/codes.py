@@ -11,6 +11,10 @@ import numpy as np
 
 Constant = TypeVar("Constant", int, bool)
 
+#: Most replicas that a list of them can hold (``replica_list.py``), and one more than the largest
+#: slot.
+SLOTS = 15
+
 
 def code(value: Constant) -> Constant:
     """A constant of the rules: a kind, a state, an error code, a flag.

@@ -7,7 +7,7 @@ switch, and where that was read, stands in one table: ``releases.py``.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code
+from tidegauge.replication.codes import code
 from tidegauge.replication.records import Record, flag, i64
 
 # out_of_sync_rule: when a member of the ISR is out of sync.

@@ -16,10 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tidegauge.replication.codes import SLOTS
 from tidegauge.replication.compiled import code, rule
 
-#: Most replicas a list can hold, and one more than the largest slot.
-SLOTS = 15
 EMPTY = code(0)
 NO_REPLICA = code(-1)
 

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping
 
 from pydantic import ValidationError
 
-from tidegauge.simulation.fault_rates import with_drawn_faults
 from tidegauge.simulation.scenario_changes import with_changes
 from tidegauge.simulation.scenario_coherence import problems_of
 from tidegauge.simulation.scenario_errors import (
@@ -31,7 +30,13 @@ from tidegauge.simulation.scenario_errors import (
 from tidegauge.simulation.scenario_file import read_scenario_file
 from tidegauge.simulation.scenario_model import Scenario
 
-__all__ = ["Scenario", "ScenarioError", "load_scenario", "scenario_from_mapping"]
+__all__ = [
+    "Scenario",
+    "ScenarioError",
+    "load_scenario",
+    "scenario_from_mapping",
+    "written_scenario",
+]
 
 
 def load_scenario(path: pathlib.Path, changes: Mapping[str, object] | None = None) -> Scenario:
@@ -75,7 +80,27 @@ def _changed_scenario(
     return _scenario(changed.data, source, line_of_own)
 
 
+def written_scenario(path: pathlib.Path) -> Scenario:
+    """The scenario in a YAML file as it is written, each part of it right by itself.
+
+    Whether the parts fit together is not seen, and no faults are drawn.
+
+    Raises:
+        ScenarioError: it cannot be read.
+    """
+    file = read_scenario_file(path)
+    return _written(file.data, str(path), file.line_of)
+
+
 def _scenario(data: object, source: str, line_of: Callable[[Path], int | None]) -> Scenario:
+    scenario = _written(data, source, line_of)
+    problems = problems_of(scenario)
+    if problems:
+        raise scenario_error(source, problems, line_of)
+    return _with_drawn_faults(scenario)
+
+
+def _written(data: object, source: str, line_of: Callable[[Path], int | None]) -> Scenario:
     if not isinstance(data, Mapping):
         problem = Problem((), "must be a mapping, with duration, cluster and so on")
         raise scenario_error(source, [problem], line_of)
@@ -84,8 +109,13 @@ def _scenario(data: object, source: str, line_of: Callable[[Path], int | None]) 
         scenario = Scenario.model_validate(named)
     except ValidationError as error:
         raise scenario_error(source, problems_in(error, named), line_of) from error
-    scenario = scenario.with_offsets_topic()
-    problems = problems_of(scenario)
-    if problems:
-        raise scenario_error(source, problems, line_of)
+    return scenario.with_offsets_topic()
+
+
+def _with_drawn_faults(scenario: Scenario) -> Scenario:
+    if not scenario.fault_rates:
+        return scenario
+    # Only here: drawing is compiled code, whose import takes longer than all of this.
+    from tidegauge.simulation.fault_rates import with_drawn_faults  # noqa: PLC0415
+
     return with_drawn_faults(scenario)

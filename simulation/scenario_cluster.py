@@ -17,8 +17,8 @@ from pydantic import (
     model_validator,
 )
 
+from tidegauge.replication.codes import SLOTS
 from tidegauge.replication.release_versions import ProtocolVersion, Release
-from tidegauge.replication.replica_list import SLOTS
 from tidegauge.simulation.duration_fields import Duration, PositiveDuration
 from tidegauge.simulation.durations import DURATION_SCHEMA, format_duration, parse_duration
 from tidegauge.simulation.scenario_errors import Problem, ProblemsError

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
+from tidegauge.replication.codes import SLOTS
 from tidegauge.replication.release_versions import Release
-from tidegauge.replication.replica_list import SLOTS
 from tidegauge.simulation.durations import format_duration
-from tidegauge.simulation.fault_rates import problems_of_rates
 from tidegauge.simulation.scenario_errors import Path, Problem
 from tidegauge.simulation.scenario_fault_coherence import (
     problems_of_fault_rates,
@@ -328,6 +327,14 @@ def _alerts(scenario: Scenario) -> Iterator[Problem]:
                 yield Problem(("alerts", field, name), message)
 
 
+def _drawn_faults(scenario: Scenario) -> Iterator[Problem]:
+    if scenario.fault_rates:
+        # Only here: drawing is compiled code, whose import takes longer than all of this.
+        from tidegauge.simulation.fault_rates import problems_of_rates  # noqa: PLC0415
+
+        yield from problems_of_rates(scenario)
+
+
 _STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
     (_releases,),
     (_cluster,),
@@ -335,5 +342,5 @@ _STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
     (_topics,),
     (problems_of_cluster_size,),
     (_workload, problems_of_faults, problems_of_fault_rates, _steps, _alerts),
-    (problems_of_workload_size, problems_of_rates),
+    (problems_of_workload_size, _drawn_faults),
 )

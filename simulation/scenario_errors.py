@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import ValidationError
-
 from tidegauge.simulation.counted import counted
 
 if TYPE_CHECKING:
+    from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
 _MOST_PROBLEMS = 100

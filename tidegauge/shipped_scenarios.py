@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import tidegauge.scenarios
-from tidegauge.simulation.scenario import ScenarioError, load_scenario
+from tidegauge.simulation.scenario import ScenarioError, written_scenario
 from tidegauge.simulation.scenario_errors import did_you_mean
 
 FOLDER = Path(tidegauge.scenarios.__file__).parent
@@ -49,7 +49,7 @@ def described_scenarios() -> list[ShippedScenario]:
 
 
 def _described(name: str, file: Path) -> ShippedScenario:
-    scenario = load_scenario(file)
+    scenario = written_scenario(file)
     return ShippedScenario(
         name,
         file,

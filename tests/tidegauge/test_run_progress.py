@@ -1,8 +1,13 @@
-"""What the bar of a run says of its speed."""
+"""What is said of a run, or of other work, while it is under way."""
 
 from __future__ import annotations
 
-from tidegauge.commands.run_progress import Rates
+import time
+
+import pytest
+
+from tidegauge.commands.run_progress import Lines, Rates
+from tidegauge.commands.working import working
 from tidegauge.engine import Passed
 
 SECOND = 1_000_000
@@ -22,3 +27,45 @@ def test_the_actor_that_had_most_to_do_is_named() -> None:
     rates.of(Passed(0, 0, {"broker 1": 5.0, "the controllers": 9.0}), now=1.0)
     words = rates.of(Passed(SECOND, 10, {"broker 1": 5.5, "the controllers": 9.1}), now=2.0)
     assert words.endswith("slowest: broker 1 (50 % CPU)")
+
+
+def test_where_there_is_no_terminal_a_line_says_every_ten_seconds_how_far_it_is() -> None:
+    lines = Lines(300 * SECOND, now_s=100.0)
+    assert lines.line(Passed(0, 0), 100.0) is None
+    assert lines.line(Passed(30 * SECOND, 3_000), 109.0) is None
+    assert lines.line(Passed(33 * SECOND, 3_300), 110.0) == (
+        "33s of 300s of virtual time, 3.3 times real time, 330 events/s, some 81 s left"
+    )
+    assert lines.line(Passed(60 * SECOND, 6_000), 119.0) is None
+    assert lines.line(Passed(301 * SECOND, 6_000), 121.0) == (
+        "over; all faults have ended: waiting until all is well"
+    )
+
+
+def test_how_much_time_is_left_follows_from_the_speed_of_the_last_seconds() -> None:
+    rates = Rates()
+    assert rates.left(100 * SECOND) == ""
+    rates.of(Passed(0, 0), now=0.0)
+    rates.of(Passed(20 * SECOND, 10), now=2.0)
+    assert rates.left(100 * SECOND) == ", some 8 s left"
+    assert rates.left(10_000 * SECOND) == ", some 17 min left"
+    assert rates.left(20 * SECOND) == ""
+
+
+def test_what_is_at_work_says_so_every_ten_seconds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A large trace, Spark, the compiler: on standard error, so that --json stays JSON."""
+    monkeypatch.setattr("tidegauge.commands.working.LINE_S", 0.05)
+    with working("reading runs/first") as tell:
+        time.sleep(0.12)
+        tell("reading runs/first: elections")
+        time.sleep(0.12)
+    said = capsys.readouterr()
+    assert said.out == ""
+    first, *_, last = said.err.splitlines()
+    assert first == "reading runs/first: 0 s so far"
+    assert last == "reading runs/first: elections: 0 s so far"
+    with working("short"):
+        pass
+    assert capsys.readouterr().err == ""

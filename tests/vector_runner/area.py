@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from tidegauge.replication import errors
+from tidegauge.replication.codes import SLOTS
 from tidegauge.replication.records import EpochEntry, Record, Records, new_record, new_records
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.releases import rules_of
-from tidegauge.replication.replica_list import SLOTS, pack, unpack
+from tidegauge.replication.replica_list import pack, unpack
 
 Json = Any
 

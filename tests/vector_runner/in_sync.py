@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tidegauge.replication import in_sync_replicas, isr_update
 from tidegauge.replication import release_rules as switches
+from tidegauge.replication.codes import SLOTS
 from tidegauge.replication.high_watermark import (
     high_watermark_of_response,
     may_move_after_fetch,
@@ -21,7 +22,7 @@ from tidegauge.replication.records import (
 )
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.remote_replica import update_after_failed_read, update_fetch_state
-from tidegauge.replication.replica_list import EMPTY, SLOTS, contains
+from tidegauge.replication.replica_list import EMPTY, contains
 from tidegauge.replication.replica_list import append as append_replica
 from vector_runner.area import (
     Area,

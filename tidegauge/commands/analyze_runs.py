@@ -12,6 +12,7 @@ from tidegauge.commands.answers_view import MOST_ROWS, Answer, print_answer, pri
 from tidegauge.commands.extras import need_spark
 from tidegauge.commands.output import console, fail, print_json, report
 from tidegauge.commands.run_batch import number_text
+from tidegauge.commands.working import working
 from tidegauge.simulation.counted import counted
 from tidegauge.simulation.scenario_errors import did_you_mean
 
@@ -128,10 +129,10 @@ def analyze_runs(
         folder = (out or common_folder(runs, found) or _OF_SEVERAL) / "tables"
         with report(as_json=as_json):
             what = f"Spark reads the traces of {counted(len(found), 'run')}"
-            with console().status(what) as status, tables_of(found, folder, cores) as made:
+            with working(what) as tell, tables_of(found, folder, cores) as made:
 
                 def begins(name: str) -> None:
-                    status.update(f"{what}: {name}")
+                    tell(f"{what}: {name}")
 
                 answers = [_answered(QUESTIONS[name], made, begins) for name in asked]
                 figures = [] if asked and not named else _figures(named or TABLES, made, begins)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegauge.commands.output import fail, show_warnings
+from tidegauge.commands.working import working
 
 if TYPE_CHECKING:
     from tidegauge.real_input.imported_scenario import ImportedScenario, ImportRequest
@@ -111,7 +112,8 @@ def import_cluster(
     )
     _check_options(request, out, force=force)
     try:
-        imported = import_scenario(request)
+        with working(f"reading {describe}"):
+            imported = import_scenario(request)
     except InputError as error:
         fail(str(error))
     _write(out, scenario_text(imported))

@@ -99,12 +99,7 @@ class Pace:
         since_first = self.done - self._before - 1
         if not remaining or since_first < 1:
             return ""
-        seconds = (now_s - self._first_s) / since_first * remaining
-        if seconds < _IN_SECONDS_S:
-            return f", some {max(1, round(seconds))} s left"
-        if seconds < _IN_MINUTES_S:
-            return f", some {round(seconds / 60)} min left"
-        return f", some {seconds / 3600:.1f} h left"
+        return left_text((now_s - self._first_s) / since_first * remaining)
 
     def line(self, now_s: float) -> str | None:
         """One more has ended: what is to be said of it, if it is time for that."""
@@ -117,6 +112,15 @@ class Pace:
             return None
         self._told_s, self._told = now_s, self.done
         return f"{self.done} of {counted(self._total, 'run')}{self.left(now_s)}"
+
+
+def left_text(seconds: float) -> str:
+    """How much time is left, as the end of a sentence: ``, some 12 s left``."""
+    if seconds < _IN_SECONDS_S:
+        return f", some {max(1, round(seconds))} s left"
+    if seconds < _IN_MINUTES_S:
+        return f", some {round(seconds / 60)} min left"
+    return f", some {seconds / 3600:.1f} h left"
 
 
 def number_text(value: float | None) -> str:

@@ -9,6 +9,7 @@ import typer
 
 from tidegauge.commands.output import fail, print_json
 from tidegauge.commands.run_argument import opened_run
+from tidegauge.commands.working import working
 from tidegauge.simulation.counted import counted
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def verify_run(
     from tidegauge.simulation.trace_file import TraceError
 
     try:
-        found = verified(opened_run(run, "verify"))
+        with working(f"reading {run}"):
+            found = verified(opened_run(run, "verify"))
     except RunError as error:
         fail(str(error))
     except (VerificationError, TraceError) as error:
