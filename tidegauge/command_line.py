@@ -8,7 +8,7 @@ answers at once.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -35,9 +35,6 @@ from tidegauge.commands.sweep_scenario import sweep_scenario
 from tidegauge.commands.validate_scenario import validate_scenario
 from tidegauge.commands.verify_run import verify_run
 from tidegauge.commands.write_dashboards import write_dashboards
-
-if TYPE_CHECKING:
-    from click import Context
 
 # \b keeps the lines below it as they are.
 EXAMPLES = """\b
@@ -77,7 +74,8 @@ Examples:
 class Commands(TyperGroup):
     """The commands, each of which Ctrl-C ends with one line."""
 
-    def invoke(self, ctx: Context) -> object:
+    # Typer's release decides whose class the context is of: its own, or click's.
+    def invoke(self, ctx: Any) -> object:
         """Perform the command that is named."""
         try:
             return super().invoke(ctx)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from tidegauge.commands.output import fail
+from tidegauge.commands.working import working
 
 if TYPE_CHECKING:
     from tidegauge.replication.compile_all import Compilation
@@ -54,13 +55,14 @@ def announce_compilation() -> None:
 
 
 def _compile_with_progress() -> Compilation:
-    from tidegauge.commands.counted_progress import counted
     from tidegauge.replication.compile_all import CompilationError, compile_all
 
-    title = "Compiling the kernel, once for each release of Tidegauge: functions"
-    with counted(title) as progress:
+    title = "compiling the kernel, once for each release of Tidegauge"
+    with working(title) as tell:
         try:
-            return compile_all(progress)
+            return compile_all(
+                lambda done, total: tell(f"{title}: {done:,} of {total:,} functions")
+            )
         except CompilationError as error:
             fail(str(error))
 
