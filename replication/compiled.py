@@ -20,8 +20,10 @@ from tidegauge.replication.build_switches import COMPILED as COMPILED  # noqa: P
 from tidegauge.replication.codes import code as code  # noqa: PLC0414 - rules import it from here
 from tidegauge.replication.signatures import Tables as Tables  # noqa: PLC0414 - as `code`
 
-#: Rooms in which there are rules. The loop that calls them lies in ``tidegauge.kernel``.
+#: Rooms in which there are rules.
 KERNEL_ROOMS = ("replication", "simulation", "controller", "actors")
+#: The module of the loop that calls them.
+KERNEL_LOOP = "tidegauge.kernel"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -120,7 +120,7 @@ def _digest_of_compiler() -> str:
 @cache
 def _digest_of_sources(module: str) -> str:
     digest = hashlib.sha256()
-    for source in sorted(_sources_of(module), key=lambda source: (source.name, _content(source))):
+    for source in sorted(sources_of(module), key=lambda source: (source.name, _content(source))):
         digest.update(source.name.encode())
         digest.update(_content(source))
     return digest.hexdigest()[:16]
@@ -135,20 +135,20 @@ _IMPORT = re.compile(r"^from (tidegauge[\w.]*) import (?:\(([^)]*)\)|(.*))", re.
 
 
 @cache
-def _sources_of(module: str) -> frozenset[Path]:
+def sources_of(module: str) -> frozenset[Path]:
     """The file of a module and those of all it imports from at its top, directly or not."""
-    source = _source_of(module)
+    source = source_of(module)
     if source is None:
         return frozenset()
     files = {source}
     for imported in _IMPORT.finditer(source.read_text()):
-        files |= _sources_of(imported[1])
+        files |= sources_of(imported[1])
         for name in re.findall(r"\w+", imported[2] or imported[3]):
-            files |= _sources_of(f"{imported[1]}.{name}")
+            files |= sources_of(f"{imported[1]}.{name}")
     return frozenset(files)
 
 
-def _source_of(module: str) -> Path | None:
+def source_of(module: str) -> Path | None:
     """The file of a module that is imported; None for what is not one, or is a package."""
     file = getattr(sys.modules.get(module), "__file__", None)
     return Path(file) if file is not None and not file.endswith("__init__.py") else None

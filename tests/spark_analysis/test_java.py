@@ -60,7 +60,7 @@ def test_without_a_java_that_is_new_enough_there_is_one_clear_line(
         pass
     assert str(error.value) == (
         f"Spark needs Java 17 or later ({old}/bin/java is 11): set JAVA_HOME, or install Tidegauge"
-        " with the extra 'java'"
+        " with the extra 'spark'"
     )
 
 
