@@ -65,6 +65,7 @@ def axis(title: str = "", **more: Any) -> dict[str, Any]:
 def time_axis(begin_us: int, end_us: int, **more: Any) -> dict[str, Any]:
     """An axis of virtual time in seconds, as times are printed: finer where one looks closer."""
     return axis(
+        type="linear",
         range=[seconds(begin_us), seconds(end_us)],
         exponentformat="none",
         ticksuffix="s",

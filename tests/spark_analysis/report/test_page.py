@@ -65,7 +65,7 @@ def test_names_are_shown_as_they_are_and_never_become_elements() -> None:
         (None, "us", "total_us", ""),
         (812, "us", "total_us", "812 us"),
         (16_350_000, "us", "detection_us", "16.4 s"),
-        (16_350_000, "us", "begin_us", "0:16.350"),
+        (16_350_000, "us", "begin_us", "16.350s"),
         (10_000, "ms", "lag_ms", "10.0 s"),
         ([1, 2, 3], "broker id", "isr", "1,2,3"),
         (1_001, "broker id", "broker", "1001"),
