@@ -13,7 +13,7 @@ of the same events, however the processes are grouped.
 Permitted: after a loss of power that took records of the partition, if logs stay apart: a leader
 that leads on in its epoch writes other records at their offsets.
 
-Example: ``tidegauge run 11-equal-length-divergence --inline`` gives it up. In release 0.10.2 two
+Example: ``tidegauge run 11-equal-length-divergence`` gives it up. In release 0.10.2 two
 logs of one length differ, and no follower ever compares them (KIP-101, scenario 2).
 
 Source: KIP-101, and ReplicaManager's ISR, which a follower that has caught up joins again.

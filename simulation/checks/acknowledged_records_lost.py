@@ -13,8 +13,8 @@ Permitted: after an unclean election in the partition, or a loss of power that t
 of one of its replicas before a flush, and for records with acks=1 always. Such losses are counted
 (``records_acknowledged_lost_permitted``), and the check holds.
 
-Example: ``tidegauge run 10-truncation-to-high-watermark --inline`` breaks it: two records are lost
-by a clean election. ``tidegauge run 17-unclean-election --inline`` keeps it: that loss is counted.
+Example: ``tidegauge run 10-truncation-to-high-watermark`` breaks it: two records are lost
+by a clean election. ``tidegauge run 17-unclean-election`` keeps it: that loss is counted.
 
 Source: the documentation of the producer's setting ``acks``; Jepsen's lost-writes.
 """

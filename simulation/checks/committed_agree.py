@@ -9,7 +9,7 @@ releases 2.8.0 to 3.4.0 also what KAFKA-14704 makes a follower believe: it takes
 watermark of a response that has it truncate, and then truncates. Only the offsets between the high
 watermark that it had and the one of that response are permitted, and only for that follower.
 
-Example: ``tidegauge run rolling-restart --inline --set 'release="2.8"'`` gives it up. A leader
+Example: ``tidegauge run rolling-restart --set 'release="2.8"'`` gives it up. A leader
 stops with a record that no follower has; when it is back it believes the record to be committed for
 as long as one response is handled, while its successor has another one there.
 

@@ -6,7 +6,7 @@ begins anew where auto.offset.reset says: behind what it has read some records a
 Permitted: after an unclean election in the partition, or a loss of power that took records
 of one of its replicas before a flush. A topic that was deleted is another topic.
 
-Example: ``tidegauge run 17-unclean-election --inline --set 'workload.consumers=[{name: readers,
+Example: ``tidegauge run 17-unclean-election --set 'workload.consumers=[{name: readers,
 topics: [story]}]'`` gives it up. The consumer has read what the elected leader never had.
 
 Source: Fetcher.resetOffsetsAsync@2.4.0 of the clients; Jepsen's nonmonotonic-poll.

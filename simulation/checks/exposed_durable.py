@@ -7,8 +7,8 @@ its successor counts too.
 Permitted: after an unclean election in the partition, or a loss of power that took records
 of one of its replicas before a flush.
 
-Example: ``tidegauge run 10-truncation-to-high-watermark --inline`` breaks it: the new leader lacks
-two records that could be read. ``tidegauge run 17-unclean-election --inline`` gives it up.
+Example: ``tidegauge run 10-truncation-to-high-watermark`` breaks it: the new leader lacks
+two records that could be read. ``tidegauge run 17-unclean-election`` gives it up.
 
 Source: ExposedDurable, an invariant with a history over KafkaReplication.tla.
 """

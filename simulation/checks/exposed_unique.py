@@ -6,7 +6,7 @@ below its high watermark is compared with that of the term that has exposed most
 Permitted: after an unclean election in the partition, or a loss of power that took records
 of one of its replicas before a flush.
 
-Example: ``tidegauge run 11-equal-length-divergence --inline`` gives it up. After a loss of power a
+Example: ``tidegauge run 11-equal-length-divergence`` gives it up. After a loss of power a
 broker leads with a log that lacks a record, and exposes a record of its own at that offset
 (KIP-101, scenario 2).
 

@@ -6,7 +6,7 @@ the log of the term that its last records come from.
 Permitted: after an unclean election in the partition, or a loss of power that took records
 of one of its replicas before a flush.
 
-Example: ``tidegauge run 17-unclean-election --inline --set 'release="0.10.2"'`` gives it up. The
+Example: ``tidegauge run 17-unclean-election --set 'release="0.10.2"'`` gives it up. The
 old leader truncates to its own high watermark and keeps records that the new one never had.
 
 Source: the Log Matching property of Raft, as an invariant over KafkaReplication.tla.

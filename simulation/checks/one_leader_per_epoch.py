@@ -5,7 +5,7 @@ a leader, and ZooKeeper lets nobody write a state over one that he does not know
 
 Permitted: never.
 
-Example: ``tidegauge run isolated-leader --inline --set 'faults.cut.between=[[1],[zookeeper,4]]'``
+Example: ``tidegauge run isolated-leader --set 'faults.cut.between=[[1],[zookeeper,4]]'``
 keeps it. Two brokers lead at the same time, but in two epochs, so replicas tell them apart.
 
 Source: KIP-101, "leader epoch"; PartitionStateMachine.doElectLeaderForPartitions@2.6.0.

@@ -9,7 +9,7 @@ the log of the newest leader.
 Permitted: after an unclean election in the partition, or a loss of power that took records
 of one of its replicas before a flush.
 
-Example: ``tidegauge run 10-truncation-to-high-watermark --inline`` breaks it. In release 0.10.2
+Example: ``tidegauge run 10-truncation-to-high-watermark`` breaks it. In release 0.10.2
 broker A cuts its log to its own high watermark, stays in the ISR, and is elected without records
 that were acknowledged (KIP-101, scenario 1).
 

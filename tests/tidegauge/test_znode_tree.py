@@ -423,7 +423,7 @@ def test_show_lists_the_end_of_the_run_if_no_time_is_given(run: RunFolder) -> No
 @pytest.mark.parametrize(("options", "message"), [
     (["--zookeeper", "--partition", "orders-0"], "--partition and --zookeeper exclude each other"),
     (["--at", "3s"], "--at needs --zookeeper"),
-    (["--zookeeper", "--at", "3"], "--at: must be a duration"),
+    (["--zookeeper", "--at", "3x"], "--at: must be a duration"),
     (["--zookeeper", "--from", "3s"], "--from, --to, --all and --handles need a --partition"),
 ])  # fmt: skip
 def test_options_that_do_not_go_together_are_named(

@@ -227,4 +227,4 @@ def _span(result: Conformance) -> Span:
 def _span_options(span: Span) -> str:
     """The options of ``tidegauge show`` for a span."""
     begin = f"--from {span.begin_us // 1000}ms"
-    return begin if span.end_us is None else f"{begin} --to {span.end_us // 1000}ms"
+    return begin if span.end_us is None else f"{begin} --to {span.end_us // 1000 - 1}ms"
