@@ -23,6 +23,7 @@ import itertools
 import pickle
 import sys
 import uuid
+from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -156,13 +157,13 @@ class _Compiler(CompilerBase):  # type: ignore[misc]
         target.insert_user_function(result.entry_point, result.fndesc, [result.library])
         return result
 
+    @abstractmethod
     def content_of(self, result: Any) -> bytes | None:
-        """The kept form of what was compiled; None if it cannot be kept."""
-        raise NotImplementedError
+        """The kept form of a compiled function; None if it cannot be kept."""
 
+    @abstractmethod
     def result_of(self, func: Callable[..., Any], content: bytes) -> Any:
-        """What was compiled, from its kept form."""
-        raise NotImplementedError
+        """The compiled function, from its kept form."""
 
 
 class RuleCompiler(_Compiler):

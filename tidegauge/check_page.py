@@ -32,7 +32,7 @@ below `checks`.
 of the first event is printed |
 | given up | every event that broke it is permitted, by a setting or by the release: the line \
 names which, and the exit status is 0 |
-| unknown | it cannot be said: records of a partition that nobody leads, or no liveness phase |
+| unknown | no verdict is possible: a partition without a leader, or no liveness phase |
 
 A scenario that expects something else says so (`checks: {exposed_durable: false}`); then the exit
 status is 1 if it is otherwise.

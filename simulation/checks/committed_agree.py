@@ -1,17 +1,17 @@
 """CommittedAgree: what two replicas take for committed is the same.
 
-Below the smaller of two high watermarks both logs hold the same records. Each log that is
-told, and each term, is compared up to its high watermark with what any replica has taken for
-committed before: nothing that was committed ever becomes something else.
+Below the smaller of two high watermarks both logs hold the same records. The check compares each
+recorded log, and the log of each term, up to its high watermark with the records that any replica
+has believed committed before: a committed record never changes.
 
 Permitted: after an unclean election, or a loss of power that took records before a flush. In
-releases 2.8.0 to 3.4.0 also what KAFKA-14704 makes a follower believe: it takes over the high
-watermark of a response that has it truncate, and then truncates. Only the offsets between the high
-watermark that it had and the one of that response are permitted, and only for that follower.
+releases 2.8.0 to 3.4.0 also the belief of a follower under KAFKA-14704: it takes over the high
+watermark of a response that makes it truncate, and then truncates. Only the offsets between its
+former high watermark and that of the response are permitted, and only for that follower.
 
 Example: ``tidegauge run rolling-restart --set 'release="2.8"'`` gives it up. A leader
-stops with a record that no follower has; when it is back it believes the record to be committed for
-as long as one response is handled, while its successor has another one there.
+stops with a record that no follower has. After its restart it believes that record committed while
+it handles one response; its successor has another record at that offset.
 
 Source: the Log Matching property in Jack Vanlightly's TLA+ specification of Kafka.
 """

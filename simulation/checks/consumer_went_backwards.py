@@ -1,7 +1,7 @@
 """No consumer is sent back to records that it has read, or to others at their offsets.
 
-A consumer whose offset lies outside of the leader's log is told OFFSET_OUT_OF_RANGE, and
-begins anew where auto.offset.reset says: behind what it has read some records are gone.
+A consumer whose offset lies outside of the leader's log gets OFFSET_OUT_OF_RANGE and resets its
+offset by auto.offset.reset: records that it has read are gone.
 
 Permitted: after an unclean election in the partition, or a loss of power that took records
 of one of its replicas before a flush. A topic that was deleted is another topic.

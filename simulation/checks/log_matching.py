@@ -1,7 +1,7 @@
 """LogMatching: two logs with the same epoch at an offset agree on everything up to it.
 
-All records of an epoch were written by one leader, so each log that is told is compared with
-the log of the term that its last records come from.
+One leader has written all records of an epoch, so the check compares each recorded log with the
+log of the term that its last records come from.
 
 Permitted: after an unclean election in the partition, or a loss of power that took records
 of one of its replicas before a flush.

@@ -1,7 +1,7 @@
 """In each epoch of a partition one broker leads at most.
 
-All fencing by leader epochs rests on it: the controller raises the epoch whenever it chooses
-a leader, and ZooKeeper lets nobody write a state over one that he does not know.
+All fencing by leader epochs rests on it: the controller raises the epoch with each leader that it
+chooses, and ZooKeeper refuses a state that was written over a version its writer did not know.
 
 Permitted: never.
 

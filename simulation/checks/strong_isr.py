@@ -1,10 +1,10 @@
 """StrongIsr: every member of the ISR in ZooKeeper has all that was ever exposed.
 
-So whoever may be elected has what consumers have read. It is looked at when the log of a
-member is told (at a stop, a truncation, an election, the end), when it is cut, and when a
-leader takes a follower into the ISR, whose log ends where it fetches. What was exposed is
-known from rows up to then: an exposure of which the leader tells later is compared with
-the log of the newest leader.
+So every broker that may be elected has all that consumers have read. The check looks at a
+member's log when the trace records it (at a stop, a truncation, an election, the end), when the
+log is truncated, and when a leader takes a follower into the ISR: that log ends where the follower
+fetches. It knows the exposures recorded so far; a later report of the leader is compared with the
+log of the newest leader.
 
 Permitted: after an unclean election in the partition, or a loss of power that took records
 of one of its replicas before a flush.

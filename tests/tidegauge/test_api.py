@@ -102,7 +102,7 @@ def test_an_event_has_the_values_that_people_would_write() -> None:
         ({"kind": "isr_shrink"}, "kind isr_shrink: there is none; did you mean isr_shrunk?"),
         ({"partition": "story-1"}, "did you mean story-0?"),
         ({"process": "broker 9"}, "did you mean broker "),
-        ({"begin": "5"}, "must be a duration"),
+        ({"begin": "5x"}, "must be a duration"),
     ],
 )
 def test_what_no_event_can_have_is_said_at_once(wanted: Any, complaint: str) -> None:
