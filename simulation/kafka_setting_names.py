@@ -6,19 +6,21 @@ from one that is spelt wrongly. Settings that belong together by their beginning
 SASL, of tiered storage) are known by that.
 
 Source: KafkaConfig, TopicConfig, ProducerConfig, ConsumerConfig, CommonClientConfigs and what they
-refer to, @0.10.2.2, @1.1.1, @2.0.1, @2.4.1, @2.6.3, @2.8.2, @3.3.2, @3.6.2 and of October 2024.
+refer to, @0.10.2.2, @1.1.1, @2.0.1, @2.4.1, @2.6.3, @2.8.2, @3.3.2, @3.6.2 and of October 2024;
+AclAuthorizer@2.6.3, AddPartitionsToTxnConfig and TransactionLogConfig@4.1.0.
 """
 
 from __future__ import annotations
 
 _BROKERS = """
-    advertised.host.name advertised.listeners advertised.port alter.config.policy.class.name
-    alter.log.dirs.replication.quota.window.num
+    add.partitions.to.txn.retry.backoff.max.ms add.partitions.to.txn.retry.backoff.ms
+    advertised.host.name advertised.listeners advertised.port allow.everyone.if.no.acl.found
+    alter.config.policy.class.name alter.log.dirs.replication.quota.window.num
     alter.log.dirs.replication.quota.window.size.seconds authorizer.class.name
     auto.create.topics.enable auto.include.jmx.reporter background.threads
     broker.heartbeat.interval.ms broker.id broker.id.generation.enable broker.rack
     broker.session.timeout.ms client.quota.callback.class compression.gzip.level
-    compression.lz4.level compression.type compression.zstd.level
+    compression.lz4.level compression.type compression.zstd.level config.providers
     connection.failed.authentication.delay.ms connections.max.idle.ms connections.max.reauth.ms
     consumer.heartbeat.interval.ms consumer.session.timeout.ms control.plane.listener.name
     controller.listener.names controller.quota.window.num controller.quota.window.size.seconds
@@ -52,17 +54,18 @@ _BROKERS = """
     offsets.commit.timeout.ms offsets.load.buffer.size offsets.retention.check.interval.ms
     offsets.retention.minutes port principal.builder.class process.roles
     producer.id.expiration.check.interval.ms producer.id.expiration.ms queued.max.request.bytes
-    quota.window.num quota.window.size.seconds remote.fetch.max.wait.ms
-    remote.list.offsets.request.timeout.ms replica.alter.log.dirs.io.max.bytes.per.second
-    replica.lag.max.messages replica.selector.class replica.socket.receive.buffer.bytes
-    replication.quota.window.num replication.quota.window.size.seconds reserved.broker.max.id
-    security.inter.broker.protocol security.providers server.max.startup.time.ms
-    socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms
-    socket.listen.backlog.size socket.receive.buffer.bytes socket.request.max.bytes
-    socket.send.buffer.bytes telemetry.max.bytes
+    quota.consumer.default quota.producer.default quota.window.num quota.window.size.seconds
+    remote.fetch.max.wait.ms remote.list.offsets.request.timeout.ms
+    replica.alter.log.dirs.io.max.bytes.per.second replica.lag.max.messages
+    replica.selector.class replica.socket.receive.buffer.bytes replication.quota.window.num
+    replication.quota.window.size.seconds reserved.broker.max.id security.inter.broker.protocol
+    security.providers server.max.startup.time.ms socket.connection.setup.timeout.max.ms
+    socket.connection.setup.timeout.ms socket.listen.backlog.size socket.receive.buffer.bytes
+    socket.request.max.bytes socket.send.buffer.bytes super.users telemetry.max.bytes
     transaction.abort.timed.out.transaction.cleanup.interval.ms transaction.max.timeout.ms
     transaction.partition.verification.enable
-    transaction.remove.expired.transaction.cleanup.interval.ms transactional.id.expiration.ms
+    transaction.remove.expired.transaction.cleanup.interval.ms
+    transaction.two.phase.commit.enable transactional.id.expiration.ms
     unclean.leader.election.interval.ms unstable.api.versions.enable
     unstable.feature.versions.enable zookeeper.client.secure zookeeper.connect
     zookeeper.connection.timeout.ms zookeeper.set.acl zookeeper.sync.time.ms
