@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 from tidegauge.replication.compiled import COMPILED, INNER_RULES, KERNEL_LOOP, RULES
@@ -92,24 +93,25 @@ def _compile_in_workers(progress: Progress | None) -> None:
     modules = list(dict.fromkeys(function.__module__ for function in functions))
     ours = [module for module in modules if module.startswith("tidegauge.")]
     command = [sys.executable, "-m", __spec__.name, *ours]
-    count = min(len(os.sched_getaffinity(0)), _MOST_WORKERS)
-    workers = [
-        subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)  # noqa: S603 - this module
-        for _ in range(count)
-    ]
-    try:
-        while any(worker.poll() is None for worker in workers):
-            if progress is not None:
-                progress(len(missing) - len(_not_kept(missing)), len(missing))
-            time.sleep(_LOOK_S)
-        for worker in workers:
-            _, said = worker.communicate()
-            if worker.returncode != 0:
-                raise CompilationError(f"compiling the rules failed:\n{said[-2000:]}")
-    finally:
-        for worker in workers:
-            worker.kill()
-            worker.wait()
+    count = min(os.cpu_count() or 1, _MOST_WORKERS)
+    # A file: a pipe would hold up a worker that prints more than fits into it.
+    with TemporaryFile("w+") as errors:
+        workers = [
+            subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=errors)  # noqa: S603 - this module
+            for _ in range(count)
+        ]
+        try:
+            while any(worker.poll() is None for worker in workers):
+                if progress is not None:
+                    progress(len(missing) - len(_not_kept(missing)), len(missing))
+                time.sleep(_LOOK_S)
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.wait()
+        if any(worker.returncode != 0 for worker in workers):
+            errors.seek(0)
+            raise CompilationError(f"compiling the rules failed:\n{errors.read()[-2000:]}")
 
 
 def _in_order() -> list[Callable[..., Any]]:

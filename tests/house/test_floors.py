@@ -48,7 +48,7 @@ COMPILER = {
 }
 COMPILER_NEEDS = {
     *("ctypes", "fcntl", "gc", "importlib", "llvmlite", "numba", "os", "pathlib", "pickle"),
-    *("shutil", "subprocess", "sys", "time", "uuid"),
+    *("shutil", "subprocess", "sys", "tempfile", "time", "uuid"),
 }
 
 #: Builtins that reach out of the process.
