@@ -118,30 +118,35 @@ def _events_of_followers(plan: ClusterPlan, batches: Sequence[float]) -> float:
             rates[follower, leader] += rate
     busy = _busy_seconds(plan, batches)
     idle = plan.scenario.duration_us / 1e6 - busy
-    events = 0.0
-    for (follower, _), rate in rates.items():
-        settings = plan.scenario.settings_of(plan.brokers[follower])
-        wait = settings["replica.fetch.wait.max.ms"] / 1e3
-        events += busy * _fetch_events(plan, rate, wait) + idle * _fetch_events(plan, 0.0, wait)
-    return events
+    # Once for each broker, not for each pair of them: half of the time of `validate` otherwise.
+    waits = [
+        plan.scenario.settings_of(broker)["replica.fetch.wait.max.ms"] / 1e3
+        for broker in plan.brokers
+    ]
+    round_trip = _round_trip_seconds(plan)
+    return sum(
+        seconds * _fetch_events(at_rate, waits[follower], round_trip)
+        for (follower, _), rate in rates.items()
+        for seconds, at_rate in ((busy, rate), (idle, 0.0))
+    )
 
 
-def _fetch_events(plan: ClusterPlan, rate: float, wait: float) -> float:
+def _fetch_events(rate: float, wait: float, round_trip: float) -> float:
     """Events a second of a follower that fetches again as soon as it is answered."""
-    fetches, finding_nothing = _fetches(plan, rate, wait)
+    fetches, finding_nothing = _fetches(rate, wait, round_trip)
     return _PER_FETCH * fetches + finding_nothing
 
 
-def _fetches(plan: ClusterPlan, rate: float, wait: float) -> tuple[float, float]:
+def _fetches(rate: float, wait: float, round_trip: float) -> tuple[float, float]:
     """Fetches a second, and those of them that find nothing.
 
     Each is answered when a batch comes, or, empty, after ``wait`` seconds; batches come at random,
-    ``rate`` of them a second.
+    ``rate`` of them a second. The next one follows after ``round_trip`` seconds at the earliest.
     """
     if rate * wait < _HARDLY_EVER:
         return 1 / wait, 1 / wait
     finds_nothing = math.exp(-rate * wait)
-    fetches = min(rate / (1 - finds_nothing), 1 / _round_trip_seconds(plan))
+    fetches = min(rate / (1 - finds_nothing), 1 / round_trip)
     return fetches, fetches * finds_nothing
 
 
@@ -171,6 +176,7 @@ def consumers_fetches(plan: ClusterPlan) -> list[ConsumerFetches]:
     batches = batches_per_second(plan)
     busy = _busy_seconds(plan, batches)
     idle = plan.scenario.duration_us / 1e6 - busy
+    round_trip = _round_trip_seconds(plan)
     found = []
     for client in plan.clients:
         if not isinstance(client.group, ConsumerGroup):
@@ -181,7 +187,7 @@ def consumers_fetches(plan: ClusterPlan) -> list[ConsumerFetches]:
         for partitions in by_leader.values():
             rate = sum(batches[partition] for partition in partitions)
             fetches = sum(
-                seconds * _fetches(plan, at_rate, wait)[0]
+                seconds * _fetches(at_rate, wait, round_trip)[0]
                 for seconds, at_rate in ((busy, rate), (idle, 0.0))
             )
             found.append(ConsumerFetches(len(partitions), all_partitions, fetches))
