@@ -103,4 +103,5 @@ def tables_of(runs: Paths, folder: Path, cores: int | None = None) -> Iterator[R
     trace_bytes = sum(file.stat().st_size for run in found for file in trace_files(run.folder))
     options = FOR_ANALYSIS if trace_bytes > _LARGE_BYTES else FOR_QUICK_START
     with spark_session(cores, java_options=options) as spark:
-        yield RunTables(spark, found, folder)
+        # Spark's Java stays in the working directory in which it was started.
+        yield RunTables(spark, found, folder.absolute())

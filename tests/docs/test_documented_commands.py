@@ -106,13 +106,17 @@ EARLIER = {
     "runs/first": ("run", "quickstart", "--out", "runs/first"),
     "runs/second": ("run", "cut-and-pause", "--out", "runs/second"),
     "runs/demo/rack": ("demo", "--out", "runs/demo"),
+    "runs/lag-time": (
+        *("sweep", "lag-time", "--seeds", "1..2", "--out", "runs/lag-time"),
+        *("--set", "cluster.settings.replica.lag.time.max.ms=10000,60000"),
+    ),
 }
 
 
 def _make_earlier_runs(commands: list[Documented]) -> None:
     for folder, command in EARLIER.items():
         named = [each for each in commands if folder in each.words]
-        if named and named[0].words[0] != "run":
+        if named and named[0].words[0] not in {"run", "sweep"}:
             result = CliRunner().invoke(app, list(command))
             assert result.exit_code == 0, result.output
 
