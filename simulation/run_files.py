@@ -7,6 +7,7 @@ its runs has one (``tidegauge/sweep_folder.py``).
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,20 @@ def read_summary(folder: Path) -> dict[str, Any] | None:
         RunError: the summary cannot be read.
     """
     return _read_json(folder / SUMMARY)
+
+
+def end_of_run_us(planned_us: int, last_row_us: Callable[[], int], *, has_summary: bool) -> int:
+    """Where a run itself ends, and its liveness phase begins.
+
+    A run without a summary was interrupted, and ends with its last row: a state that holds then
+    does not hold until the planned end.
+
+    Args:
+        planned_us: the duration of the scenario.
+        last_row_us: reads the time of the last row, which takes a while.
+        has_summary: whether the run has come to its end.
+    """
+    return planned_us if has_summary else min(planned_us, last_row_us() + 1)
 
 
 def trace_files(folder: Path) -> list[Path]:

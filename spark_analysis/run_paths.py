@@ -13,6 +13,7 @@ from tidegauge.simulation.durations import parse_duration
 from tidegauge.simulation.run_files import (
     MANIFEST,
     RunError,
+    end_of_run_us,
     is_sweep,
     read_manifest,
     read_summary,
@@ -46,9 +47,8 @@ class FoundRun:
             if isinstance(error, RunError):
                 raise
             raise RunError(f"{self.folder / MANIFEST}: does not say how long the run is") from error
-        if read_summary(self.folder) is not None:
-            return planned_us
-        return min(planned_us, last_time_us(self.folder) + 1)
+        has_summary = read_summary(self.folder) is not None
+        return end_of_run_us(planned_us, lambda: last_time_us(self.folder), has_summary=has_summary)
 
 
 #: One path or several: folders of runs, and patterns of such folders; or runs that were found.

@@ -26,7 +26,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.simulation.durations import parse_duration
-from tidegauge.simulation.run_files import TRACE, read_manifest, read_summary, trace_files
+from tidegauge.simulation.run_files import (
+    TRACE,
+    end_of_run_us,
+    read_manifest,
+    read_summary,
+    trace_files,
+)
 from tidegauge.simulation.trace_file import Table, Trace, TraceError, TraceKind, read_trace
 
 #: Where runs go for which nobody names a folder.
@@ -126,16 +132,15 @@ class RunFolder:
 
     @cached_property
     def end_us(self) -> int:
-        """Where the run itself ends, and its liveness phase begins.
-
-        A run that has not come to its end is over with its last row: what holds then does not hold
-        until the run was to end.
+        """Where the run itself ends (``end_of_run_us``).
 
         Raises:
             TraceError: a trace file is damaged.
         """
         planned_us = parse_duration(self.manifest["scenario"]["duration"])
-        return planned_us if self.summary is not None else min(planned_us, self.last_time_us + 1)
+        return end_of_run_us(
+            planned_us, lambda: self.last_time_us, has_summary=self.summary is not None
+        )
 
     @property
     def kinds(self) -> dict[str, TraceKind]:

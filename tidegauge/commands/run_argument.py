@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tidegauge.commands.output import fail
 from tidegauge.commands.story_lines import LISTED
+from tidegauge.simulation.counted import counted
 
 if TYPE_CHECKING:
     from tidegauge.run_folder import RunFolder
@@ -38,12 +39,11 @@ def _runs_to_choose_from(folder: Path, command: str) -> str:
     runs = runs_of_sweep(folder)
     if not runs:
         return f"{folder}: the folder of a sweep, of which no run has begun yet"
-    noun = "run" if len(runs) == 1 else "runs"
     worst = worst_of_sweep(folder)
     which = "the worst" if worst in runs else "the first"
     chosen = worst if worst in runs else runs[0]
     lines = [
-        f"{folder}: the folder of a sweep of {len(runs):,} {noun}; {command} takes one run",
+        f"{folder}: the folder of a sweep of {counted(len(runs), 'run')}; {command} takes one run",
         f"  {which} of them: tidegauge {command} {shlex.quote(str(chosen))}",
         f"  all of them:     tidegauge analyze {shlex.quote(str(folder))}",
         "Its runs:",
