@@ -2,8 +2,8 @@
 
 A folder stands for a module. Its name has a hash of the module's source and of all sources
 that it imports from, directly or not, so that the code of a function is exchanged with its
-callees'. Numba's own cache covers one file at a time, and would go on using a function whose
-callee in another file has changed. No path and no time of a file has a part in it: every
+callees'. Numba's own cache covers one file at a time, and returns stale code after a callee in
+another file has changed. No path and no time of a file has a part in it: every
 clone of the same sources finds the same code.
 
 Several processes compile at once. Each claims a function before it compiles it, and a process

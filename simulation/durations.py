@@ -1,7 +1,7 @@
 """Durations and times of a run as people write them: ``250ms``, ``1.5s``, ``23m50s``.
 
-Inside they are integer microseconds. In a scenario a number always has its unit; where somebody
-types a time of a run, a number without one is seconds. What is finer than a microsecond is refused
+Inside they are integer microseconds. In a scenario a number always has its unit; in an option that
+is a time of a run, a number without one is seconds. What is finer than a microsecond is refused
 rather than rounded, so that a duration that was written and read again is the same.
 
 Every time of a run is printed in seconds, by :func:`time_text` or :func:`short_time_text`, and can
@@ -57,7 +57,7 @@ def parse_duration(text: object) -> int:
 
 
 def parse_time(text: str) -> int:
-    """A time of a run in microseconds, as somebody types it: ``90``, ``90s``, ``23m50s``.
+    """A time of a run in microseconds, from an option: ``90``, ``90s``, ``23m50s``.
 
     Raises:
         ValueError: it is none.

@@ -79,7 +79,7 @@ class Count(Record):
     # The most at any time.
     isr_in_one_rack_most: i64
     #: Partitions that ZooKeeper has one broker as the leader of, and the first broker that had so
-    #: many; -1 as long as nobody leads.
+    #: many; -1 until there is a leader.
     leaders_most: i64
     leaders_most_broker: i64
 

@@ -1,4 +1,4 @@
-"""What of a scenario can be run and is hardly meant: it is said before the run, not after it."""
+"""Warnings about a scenario that can be run and is hardly meant: printed before the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KRAFT_ONLY = {
 
 
 def warnings_of(scenario: Scenario) -> list[str]:
-    """What somebody should know before a run, each in one line."""
+    """The warnings about a scenario, each in one line."""
     found = (_unknown_settings, _settings_of_kraft, _min_insync_replicas, _producers)
     return [one_line(line) for part in found for line in part(scenario)]
 
