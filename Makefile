@@ -7,8 +7,8 @@ SHELL := /bin/bash
 
 # The rooms of the house are the folders at the top that are packages.
 ROOMS := $(patsubst %/__init__.py,%,$(wildcard */__init__.py))
-# The rooms whose sources end up in compiled code (KERNEL_ROOMS in replication/compiled.py).
-KERNEL := $(filter replication simulation controller actors,$(ROOMS))
+# The rooms whose sources end up in compiled code (KERNEL_ROOMS in compiled/rules.py).
+KERNEL := $(filter compiled replication simulation controller actors,$(ROOMS))
 KERNEL_SOURCES = $(shell find $(KERNEL) -name '*.py')
 
 # Looked up only when .venv is made: the first Python that is new enough, else `python3`.
@@ -116,6 +116,6 @@ typed-house: .venv/created
 # A link to the cache: it leads nowhere once the cache is deleted, and so is made again.
 .venv/compiled: .venv/installed $(KERNEL_SOURCES)
 	@$(BIN)/tidegauge compile
-	@ln -sfn "$$($(BIN)/python -c 'import tidegauge.replication.kept_code as kept_code; \
+	@ln -sfn "$$($(BIN)/python -c 'import tidegauge.compiled.kept_code as kept_code; \
 		print(kept_code.cache_folder())')" $@
 	@touch -c $@

@@ -16,8 +16,8 @@ Source: AlterIsrManagerImpl@2.7.0, DefaultAlterIsrManager@2.8.0, DefaultAlterPar
 from __future__ import annotations
 
 from tidegauge.actors.state import Broker, Brokers
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.events import add_item, copy_event, free_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel

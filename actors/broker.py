@@ -89,7 +89,7 @@ from tidegauge.actors.throttled_replication import take_throttles
 from tidegauge.actors.topic_configs import take_configs
 from tidegauge.actors.zookeeper_answers import handle_session_reconnects, take_zookeeper_answer
 from tidegauge.actors.zookeeper_client import handle_session_ping
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.faults import (

@@ -13,8 +13,8 @@ No fetch counts as failed: Kafka leaves out every error that a partition can hav
 from __future__ import annotations
 
 from tidegauge.actors.state import Brokers, BrokerStats, BrokerTopicStats, FetchSession
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.topology import Topology, slot_of

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from tidegauge.actors.log_dirs import is_unwritable, notice_at_checkpoint
 from tidegauge.actors.state import Broker, Brokers, epochs_of
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.leader_epoch_cache import latest_epoch
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import new_event, set_timer

@@ -13,8 +13,8 @@ from tidegauge.actors.forgetting import drop_requests, empty_fetchers
 from tidegauge.actors.lifecycle import end, start
 from tidegauge.actors.state import Brokers
 from tidegauge.actors.zookeeper_client import close_session, zookeeper_request
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.costs import BROKER_STOP, BROKER_STOP_INTERRUPTING, cost_us
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import disconnect_all

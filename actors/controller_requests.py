@@ -32,8 +32,8 @@ from tidegauge.actors.logs import write_log_runs
 from tidegauge.actors.state import Broker, Brokers, epochs_of, now_ms
 from tidegauge.actors.topic_configs import topic_config
 from tidegauge.actors.zookeeper_client import read_topic_configs
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.controller_requests import (
     controller_request_error,
     leader_and_isr_error,

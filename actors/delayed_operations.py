@@ -13,8 +13,8 @@ from tidegauge.actors.fetch_sessions import name_active, place_of_fetch, put_to_
 from tidegauge.actors.group_offsets import answer_group_append
 from tidegauge.actors.purgatory import expire_later, expired_request, unwatch, watch
 from tidegauge.actors.state import Brokers, FetchSession, HostedReplica, runs_of
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
 from tidegauge.replication.min_insync_replicas import ACKS_ALL, check_enough_replicas_reach_offset
 from tidegauge.replication.partition import is_leader

@@ -10,7 +10,7 @@ from tidegauge.actors.group_offsets import stop_coordinating
 from tidegauge.actors.leader import close_account
 from tidegauge.actors.logs import write_log_runs
 from tidegauge.actors.state import Broker, Brokers
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.kernel import NONE, Kernel

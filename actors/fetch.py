@@ -16,7 +16,7 @@ from tidegauge.actors.isr_changes import begin_expansion, expands_isr
 from tidegauge.actors.leader import count_fetch, try_high_watermark
 from tidegauge.actors.locks import hold_thread, wait_for_lock
 from tidegauge.actors.state import Brokers, now_ms
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.high_watermark import high_watermark_of_response
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.replica_list import NO_REPLICA

@@ -12,8 +12,8 @@ from tidegauge.actors.broker_stats import mark_bytes_out
 from tidegauge.actors.fetch_sessions import place_of_fetch, put_to_rest
 from tidegauge.actors.state import Brokers, epochs_of, runs_of
 from tidegauge.actors.throttled_replication import count_sent, leader_throttles
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
 from tidegauge.replication.leader_read import (
     FOLLOWER,

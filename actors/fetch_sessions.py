@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from tidegauge.actors.broker_stats import mark_left
 from tidegauge.actors.state import Brokers, FetchSession, FollowerFetch
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains

@@ -6,7 +6,7 @@ Source: ``AbstractFetcherManager`` and ``AbstractFetcherThread`` @2.4.0.
 from __future__ import annotations
 
 from tidegauge.actors.state import Brokers, Fetcher
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.fetcher import NOT_FETCHED
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import new_event, set_timer

@@ -33,8 +33,8 @@ from tidegauge.actors.leader import append_to_log, trace_high_watermark
 from tidegauge.actors.log_dirs import write_fails
 from tidegauge.actors.state import RUNS_PER_ANSWER, Brokers, Fetcher
 from tidegauge.actors.throttled_replication import count_fetched, follower_throttles
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.fetcher import (
     FETCHING,
     delay_partition,

@@ -17,7 +17,7 @@ from tidegauge.actors.lifecycle import exit_by_itself
 from tidegauge.actors.logs import cut_log, empty_log
 from tidegauge.actors.state import Brokers, epochs_of
 from tidegauge.actors.topic_configs import topic_config
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.fetcher import (
     STOP_BROKER,
     TRUNCATE_FULLY_AND_START_AT,

@@ -15,7 +15,7 @@ from tidegauge.actors.group_offsets import forget_groups
 from tidegauge.actors.purgatory import forget_watches_of
 from tidegauge.actors.state import Brokers
 from tidegauge.actors.throttled_replication import forget_quotas
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.events import free_all, free_event

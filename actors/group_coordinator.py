@@ -18,8 +18,8 @@ from tidegauge.actors.group_offsets import answer_group_append, hear, member_at,
 from tidegauge.actors.leader import append_to_leader
 from tidegauge.actors.produce import handle_produce
 from tidegauge.actors.state import Brokers
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.min_insync_replicas import ACKS_ALL, append_error
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.costs import REQUEST, cost_us

@@ -14,8 +14,8 @@ reading a partition takes the longer the more was ever committed.
 from __future__ import annotations
 
 from tidegauge.actors.state import Brokers, GroupMember, runs_of
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.costs import OFFSETS_LOAD, OFFSETS_LOAD_MEBIBYTE, cost_us
 from tidegauge.simulation.events import add_item, new_answer, new_event, set_timer

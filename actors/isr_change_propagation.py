@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tidegauge.actors.state import Broker, Brokers, BrokerStats, now_ms
 from tidegauge.actors.zookeeper_client import zookeeper_request
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.isr_change_notification import should_propagate_isr_changes
 from tidegauge.simulation.events import add_item, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel

@@ -32,8 +32,8 @@ from tidegauge.actors.isr_change_propagation import record_isr_change
 from tidegauge.actors.leader import close_account, try_high_watermark
 from tidegauge.actors.state import Brokers, ineligible_replicas, now_ms
 from tidegauge.actors.zookeeper_client import zookeeper_request
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.in_sync_replicas import (
     get_out_of_sync_replicas,
     needs_expand_isr,

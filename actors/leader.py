@@ -18,7 +18,7 @@ from tidegauge.actors.state import (
     runs_of,
 )
 from tidegauge.actors.write_back import flush_if_due, note_append
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.high_watermark import (
     may_move_after_fetch,
     maybe_increment_leader_high_watermark,

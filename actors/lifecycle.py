@@ -48,7 +48,7 @@ from tidegauge.actors.zookeeper_client import (
     register,
     start_controller,
 )
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.leader_epoch_cache import truncate_from_end
 from tidegauge.replication.log import open_log

@@ -7,7 +7,7 @@ waits on its thread, however long ZooKeeper takes.
 from __future__ import annotations
 
 from tidegauge.actors.state import NEVER_US, Brokers
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import append_event, new_event, set_timer
 from tidegauge.simulation.kernel import Event, Kernel
 from tidegauge.simulation.kinds import HANDLER_GOES_ON

@@ -21,7 +21,7 @@ from tidegauge.actors.log_dirs import all_directories
 from tidegauge.actors.logs import write_log_runs
 from tidegauge.actors.state import Brokers
 from tidegauge.actors.zookeeper_client import zookeeper_request
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.kernel import NONE, Event, Kernel

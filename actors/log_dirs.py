@@ -13,7 +13,7 @@ Source: LogManager@2.6.0, LogDirFailureChannel@2.6.0 (KIP-112).
 from __future__ import annotations
 
 from tidegauge.actors.state import Broker, Brokers
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import LOG_DIRECTORY_FAILURE
 from tidegauge.simulation.kernel import NONE, Kernel

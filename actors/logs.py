@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidegauge.actors.checkpoints import checkpoint_recovery_points, note_cut_epochs
 from tidegauge.actors.state import Brokers, epochs_of, runs_of
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.log import truncate_fully_and_start_at, truncate_to
 from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.row_kinds import LOG_END, REASON_TRUNCATION, TRUNCATED

@@ -24,6 +24,7 @@ from tidegauge.actors.state import (
     WatchList,
 )
 from tidegauge.actors.write_back import MARKS
+from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.replication.records import (
     UNDEFINED,
     EpochEntry,
@@ -31,12 +32,8 @@ from tidegauge.replication.records import (
     Partition,
     PartitionFetchState,
     QuotaSample,
-    Records,
     RemoteReplica,
     ReplicationQuota,
-    column,
-    grown,
-    new_records,
 )
 from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.simulation.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan

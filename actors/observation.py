@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tidegauge.actors.logs import write_log_runs
 from tidegauge.actors.state import Brokers, epochs_of, listens
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.row_kinds import (
     DIRECTORY_OFFLINE,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tidegauge.actors.fetch_read import missing_error, row_on
 from tidegauge.actors.state import Brokers, epochs_of
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.leader_read import last_offset_for_leader_epoch, local_log_error
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.costs import REQUEST, REQUEST_PARTITION, cost_us

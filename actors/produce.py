@@ -14,8 +14,8 @@ from tidegauge.actors.leader import append_to_leader
 from tidegauge.actors.locks import go_on_later, wait_for_lock
 from tidegauge.actors.log_dirs import write_fails
 from tidegauge.actors.state import Brokers
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.min_insync_replicas import ACKS_ALL, append_error
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED

@@ -17,7 +17,7 @@ What wakes it (``delayed_operations.py``):
 from __future__ import annotations
 
 from tidegauge.actors.state import Brokers, WatchList
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 

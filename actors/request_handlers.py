@@ -25,7 +25,7 @@ from tidegauge.actors.other_requests import (
 from tidegauge.actors.produce import handle_produce
 from tidegauge.actors.state import NEVER_US, Broker, Brokers, listens
 from tidegauge.actors.stop_replica import handle_stop_replica
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import (
     append_event,
     free_event,

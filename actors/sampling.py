@@ -8,7 +8,7 @@ UnderReplicatedPartitions only if it lacks one of those that it had.
 from __future__ import annotations
 
 from tidegauge.actors.state import Brokers
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.in_sync_replicas import (
     is_at_min_isr,
     is_reassigning,

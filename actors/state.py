@@ -6,19 +6,16 @@ A replica's *row* is its place in ``Topology.slots``.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import Tables, code, inner_rule
+from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.rules import Tables, code, inner_rule
 from tidegauge.replication.records import (
     EpochEntry,
     LeaderAndIsr,
     Partition,
     PartitionFetchState,
     QuotaSample,
-    Record,
-    Records,
     RemoteReplica,
     ReplicationQuota,
-    flag,
-    i64,
 )
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.replica_list import EMPTY, append

@@ -13,8 +13,8 @@ from tidegauge.actors.deleted_logs import delete_log
 from tidegauge.actors.fetcher_thread import remove_from_fetcher, stop_idle_fetchers
 from tidegauge.actors.locks import wait_for_lock
 from tidegauge.actors.state import Brokers
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.controller_requests import controller_request_error, stop_replica_error
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.row_kinds import REPLICA_STOPPED

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tidegauge.actors.fetcher_thread import leave_session
 from tidegauge.actors.state import Brokers, now_ms
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.replica_list import contains
 from tidegauge.replication.replication_quota import (
     FOLLOWER_QUOTA,

@@ -6,7 +6,7 @@ Source: DynamicConfigManager and TopicConfigHandler@2.4.0, LogManager.fetchLogCo
 from __future__ import annotations
 
 from tidegauge.actors.state import Brokers, BrokerTopic
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import CONFIG_CHANGED, UNCLEAN_ELECTION_ENABLED

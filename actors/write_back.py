@@ -12,7 +12,7 @@ only every 5 s, too, at what is older than 30 s.)
 from __future__ import annotations
 
 from tidegauge.actors.state import Brokers
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import Context
 
 #: Spans that are remembered of each log, and how many make up the write-back time.

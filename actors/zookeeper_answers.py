@@ -20,7 +20,7 @@ from tidegauge.actors.zookeeper_client import (
     start_controller,
     tell_controller,
 )
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     SESSION_LOST,

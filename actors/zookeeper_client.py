@@ -9,7 +9,7 @@ client tries for ever.
 from __future__ import annotations
 
 from tidegauge.actors.state import Brokers
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import Event, Kernel

@@ -20,13 +20,14 @@ import sys
 import tempfile
 import time
 
-from tidegauge.replication.compile_all import compile_all
-from tidegauge.replication.compiled import COMPILED, rule
+from tidegauge.compiled.compile_all import compile_all
+from tidegauge.compiled.records import Records, new_records
+from tidegauge.compiled.rules import COMPILED, rule
 from tidegauge.replication.high_watermark import maybe_increment_leader_high_watermark
 from tidegauge.replication.in_sync_replicas import needs_expand_isr
 from tidegauge.replication.isr_update import commit_isr, expanded_isr
 from tidegauge.replication.partition import initialize_partition
-from tidegauge.replication.records import Partition, Records, RemoteReplica, new_records
+from tidegauge.replication.records import Partition, RemoteReplica
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.remote_replica import initialize_follower, update_fetch_state

@@ -18,7 +18,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
-from tidegauge.replication.records import new_records
+from tidegauge.compiled.records import new_records
 from tidegauge.run_folder import write_json_atomically
 from tidegauge.simulation.kernel import Row
 from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION

@@ -11,6 +11,7 @@ Source: KafkaController.processAlterIsr@2.7.0, tryProcessAlterPartition@3.3.0 an
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.assignments import note_isr_change
 from tidegauge.controller.leader_and_isr import alter_partition_error, equals_but_for_version
 from tidegauge.controller.partition_changes import live_replicas, read_state, write_state
@@ -18,7 +19,6 @@ from tidegauge.controller.phases import REASSIGNMENT_ISR_CHANGE
 from tidegauge.controller.request_batch import send_requests, touch
 from tidegauge.controller.state import ControlPlane, broker_at, partition_at, state_at
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import add_item, free_event, new_answer
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData

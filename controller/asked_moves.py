@@ -7,6 +7,7 @@ what the znode says of a partition (``reassignments.py`` does what is asked).
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.assignments import want_move
 from tidegauge.controller.phases import (
     REASSIGNMENT_ALTERED,
@@ -19,7 +20,6 @@ from tidegauge.controller.state import (
     partition_at,
 )
 from tidegauge.controller.zookeeper_requests import issue, new_request
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, without
 from tidegauge.simulation.events import add_item, append_event, new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel

@@ -13,12 +13,12 @@ Source: ReplicaAssignment@2.4.0.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller.state import (
     ControllerPartition,
     ControlPlane,
     partition_at,
 )
-from tidegauge.replication.compiled import inner_rule, rule
 from tidegauge.replication.replica_list import EMPTY, append, contains, first, rest, without
 from tidegauge.simulation.events import add_item
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData

@@ -9,6 +9,7 @@ Scala set instead, whose order decides which of two dead members is left in an I
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.assignments import is_assigned, want_move
 from tidegauge.controller.channels import close_channel
 from tidegauge.controller.leader_and_isr import failure_takes_offline
@@ -32,7 +33,6 @@ from tidegauge.controller.state import (
 )
 from tidegauge.controller.topic_deletions import is_any_topic_deleted, resume_deletion
 from tidegauge.controller.zookeeper_requests import issue_read
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, append, first, rest, without
 from tidegauge.simulation.kernel import NONE, Kernel

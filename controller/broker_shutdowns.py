@@ -9,6 +9,7 @@ Source: KafkaController.doControlledShutdown@2.6.3, shutdownBroker@0.10.2.2.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.elections import CONTROLLED_SHUTDOWN
 from tidegauge.controller.partition_changes import elect_selected, remove_from_isr
 from tidegauge.controller.replica_state_machine import OFFLINE_REPLICA
@@ -22,7 +23,6 @@ from tidegauge.controller.state import (
     state_at,
 )
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains, size
 from tidegauge.simulation.events import free_event, new_answer

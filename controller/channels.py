@@ -9,8 +9,8 @@ Source: ControllerChannelManager and RequestSendThread@0.10.2.0 and @2.4.0.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.state import ControllerBroker, ControlPlane, broker_at, is_deleted
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.events import (
     append_event,
     copy_event,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.partition_state_machine import NEW_PARTITION
 from tidegauge.controller.replica_state_machine import NON_EXISTENT_REPLICA
 from tidegauge.controller.state import ControlPlane, broker_at, partition_at, replica_at, topic_at
-from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.topology import Topology

@@ -6,6 +6,7 @@ decision go into the queue (``event_queue.py``) and are processed one at a time.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.alter_partition import answer_alter_partition
 from tidegauge.controller.channels import (
     handle_control_gives_up,
@@ -38,7 +39,6 @@ from tidegauge.controller.state import ControlPlane
 from tidegauge.controller.zookeeper_answers import take_answer
 from tidegauge.controller.zookeeper_requests import new_request
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import free_event, take_first
 from tidegauge.simulation.faults import CRASH, POWER_LOSS, dies, lives, refuse_connection

@@ -22,8 +22,8 @@ log directory online. Without a winner the partition stays as it is.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, rule
 from tidegauge.controller.leader_and_isr import new_leader_and_isr
-from tidegauge.replication.compiled import code, rule
 from tidegauge.replication.records import LeaderAndIsr
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.replica_list import EMPTY, contains, first, only, single, without

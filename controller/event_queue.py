@@ -34,6 +34,7 @@ REPLICAS_DELETED     deleted logs (``topic_deletions.py``)
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.alter_partition import (
     advance_alter_partition,
     answer_alter_partition,
@@ -77,7 +78,6 @@ from tidegauge.controller.state import Controller, ControlPlane
 from tidegauge.controller.topic_changes import advance_topic_change, advance_unclean_election
 from tidegauge.controller.topic_deletions import advance_topic_deletion, note_deleted_replicas
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.costs import (
     CONTROLLER_ELECTION,

@@ -9,6 +9,7 @@ died with the controller has its leader epoch raised twice.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.assignments import take_up_reassignments
 from tidegauge.controller.channels import close_channel
 from tidegauge.controller.context import forget_everything, give_back_context, take_context
@@ -37,7 +38,6 @@ from tidegauge.controller.state import (
     topic_at,
 )
 from tidegauge.controller.zookeeper_requests import issue, issue_read, new_request
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.costs import CONTROLLER_FAILOVER_PARTITION, cost_us

@@ -11,9 +11,9 @@ for the ISR before a controller is elected: else nobody could lead such a partit
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.state import ControlPlane
 from tidegauge.controller.znodes import delete_znode, write_znode_row
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.kernel import NONE, Kernel

@@ -21,8 +21,8 @@ about to stop
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, rule
 from tidegauge.replication.records import LeaderAndIsr
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.replica_list import EMPTY, contains, first, only, single, without

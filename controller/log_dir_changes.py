@@ -15,6 +15,7 @@ processLeaderAndIsrResponseReceived and onReplicasBecomeOffline@2.6.0.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.assignments import is_assigned
 from tidegauge.controller.partition_changes import bring_online, live_replicas, remove_from_isr
 from tidegauge.controller.partition_state_machine import OFFLINE_PARTITION, may_enter
@@ -34,7 +35,6 @@ from tidegauge.controller.state import (
     state_at,
 )
 from tidegauge.controller.zookeeper_requests import issue, issue_read, new_request
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_DELETE, ZK_GET

@@ -7,6 +7,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.controller.state import (
     Assignment,
     ContextOwner,
@@ -24,7 +25,7 @@ from tidegauge.controller.state import (
     Znode,
     ZnodeWatch,
 )
-from tidegauge.replication.records import LeaderAndIsr, Records, column, grown, new_records
+from tidegauge.replication.records import LeaderAndIsr
 from tidegauge.replication.replica_list import pack, unpack
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import NONE

@@ -8,11 +8,11 @@ watch fires for the deletion, too: that event finds nothing, and nobody is told 
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partition_changes import read_state
 from tidegauge.controller.request_batch import send_requests, touch
 from tidegauge.controller.state import ControlPlane, partition_at
 from tidegauge.controller.zookeeper_requests import issue, issue_read, new_request
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_DELETE, ZK_GET
 from tidegauge.simulation.row_kinds import NOTIFICATION_READ

@@ -8,6 +8,7 @@ was faster the state is read again and the rules decide anew.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.elections import (
     CONTROLLED_SHUTDOWN,
     ELECTED_UNCLEAN,
@@ -42,7 +43,6 @@ from tidegauge.controller.state import (
     state_at,
 )
 from tidegauge.controller.zookeeper_requests import issue, new_request
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, append

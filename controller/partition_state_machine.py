@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tidegauge.compiled.rules import code, rule
 from tidegauge.controller.transitions import previous_state_bits
-from tidegauge.replication.compiled import code, rule
 
 NEW_PARTITION = code(0)
 ONLINE_PARTITION = code(1)

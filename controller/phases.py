@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code
+from tidegauge.compiled.rules import code
 
 ELECT = code(0)
 BROKER_CHANGE = code(1)

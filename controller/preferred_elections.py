@@ -12,13 +12,13 @@ checkAndTriggerAutoLeaderRebalance@2.6.3, PreferredReplicaPartitionLeaderSelecto
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.assignments import is_anything_reassigned
 from tidegauge.controller.elections import PREFERRED, needs_preferred_election
 from tidegauge.controller.partition_changes import elect_selected, live_replicas
 from tidegauge.controller.request_batch import send_requests
 from tidegauge.controller.state import ControlPlane, partition_at, state_at
 from tidegauge.controller.zookeeper_requests import issue, issue_read, new_request
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.replica_list import contains, first
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel

@@ -37,6 +37,7 @@ Source: KafkaController.onPartitionReassignment@0.10.2.0, @2.2.0, @2.4.0, @2.6.3
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.asked_moves import CHOOSE
 from tidegauge.controller.assignments import full_replica_set
 from tidegauge.controller.elections import RAISE_EPOCH, REASSIGN
@@ -77,7 +78,6 @@ from tidegauge.controller.state import (
 )
 from tidegauge.controller.topic_deletions import is_any_topic_deleted, resume_deletion
 from tidegauge.controller.zookeeper_requests import issue, issue_read, new_request
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, single, without
 from tidegauge.simulation.events import add_item
 from tidegauge.simulation.kernel import NONE, Kernel

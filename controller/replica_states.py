@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.assignments import is_assigned
 from tidegauge.controller.partition_changes import remove_from_isr
 from tidegauge.controller.replica_state_machine import (
@@ -20,7 +21,6 @@ from tidegauge.controller.state import (
     replica_at,
     topic_at,
 )
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.topology import Topology

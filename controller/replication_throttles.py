@@ -15,8 +15,8 @@ ReassignPartitionsCommand.calculateMoveMap@2.6.3.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state import ControlPlane
-from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.replica_list import contains, without
 from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.simulation.events import add_item, new_event

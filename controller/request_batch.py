@@ -10,6 +10,7 @@ Source: ControllerBrokerRequestBatch.sendRequestsToBrokers@0.10.2.0 and @2.4.0.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.assignments import is_assigned
 from tidegauge.controller.channels import queue_request
 from tidegauge.controller.elections import CONTROLLED_SHUTDOWN
@@ -22,7 +23,6 @@ from tidegauge.controller.state import (
     replica_at,
     state_at,
 )
-from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.controller_requests import EPOCH_DURING_DELETE
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import add_item, new_event

@@ -15,9 +15,9 @@ the ensemble (a new leader) all sessions have their full time-out again.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state import ControlPlane, Session
 from tidegauge.controller.znodes import delete_znode, forget_watches
-from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Event, Kernel

@@ -7,8 +7,9 @@ controller, the others wait for /controller to go away.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import Tables, inner_rule
-from tidegauge.replication.records import LeaderAndIsr, Record, Records, flag, i64
+from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.rules import Tables, inner_rule
+from tidegauge.replication.records import LeaderAndIsr
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.simulation.kernel import EventList
 from tidegauge.simulation.topology import Topology

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partition_changes import bring_online
 from tidegauge.controller.replica_states import bring_replica_online
 from tidegauge.controller.request_batch import send_requests
 from tidegauge.controller.state import ControlPlane, partition_at
 from tidegauge.controller.zookeeper_requests import issue_read
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.kinds import ZK_CHILDREN

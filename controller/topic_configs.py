@@ -9,8 +9,8 @@ Source: AdminZkClient.changeTopicConfig@2.4.0, DynamicConfigManager@2.4.0.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state import ControlPlane
-from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.events import add_item, new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import CONFIG_CHANGED

@@ -24,6 +24,7 @@ completeDeleteTopic@2.4.0, @2.6.3 and @3.8.0.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partition_changes import has_directory, remove_from_isr
 from tidegauge.controller.partition_state_machine import NEW_PARTITION, NON_EXISTENT_PARTITION
 from tidegauge.controller.phases import PREFERRED_ELECTION, TOPIC_DELETION_ASKED_FOR
@@ -46,7 +47,6 @@ from tidegauge.controller.state import (
 )
 from tidegauge.controller.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_DELETE

@@ -7,8 +7,8 @@ order of their sequence numbers.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state import ControlPlane, Znode
-from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel

@@ -10,6 +10,7 @@ writes that follow each other closely are pipelined. Sessions are in ``sessions.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.assignments import begin_assignments, list_assignments, store_assignments
 from tidegauge.controller.former_states import end_former_session, restore_former_states
 from tidegauge.controller.replication_throttles import (
@@ -41,7 +42,6 @@ from tidegauge.controller.znodes import (
     replace_chain,
     write_znode_row,
 )
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains, size
 from tidegauge.simulation.costs import (

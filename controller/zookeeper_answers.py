@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.alter_partition import take_altered_state
 from tidegauge.controller.asked_moves import take_asked_moves
 from tidegauge.controller.assignments import know_assignment
@@ -21,7 +22,6 @@ from tidegauge.controller.preferred_elections import note_preferred_election
 from tidegauge.controller.state import ControlPlane, broker_at, partition_at
 from tidegauge.controller.topic_deletions import note_listed_deletions
 from tidegauge.controller.zookeeper_requests import issue_next
-from tidegauge.replication.compiled import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel

@@ -7,8 +7,8 @@ answer to the one before.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state import ControlPlane
-from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.events import append_event, new_event, take_first
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.links import send

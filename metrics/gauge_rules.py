@@ -7,6 +7,8 @@ groups have read adds up to the cluster.
 from __future__ import annotations
 
 from tidegauge.actors.state import NEVER_US, Broker, Brokers
+from tidegauge.compiled.records import Records
+from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller.partition_state_machine import OFFLINE_PARTITION
 from tidegauge.controller.state import ControlPlane
 from tidegauge.metrics.gauges import (
@@ -24,7 +26,6 @@ from tidegauge.metrics.gauges import (
     PartitionGauges,
     ReplicaGauges,
 )
-from tidegauge.replication.compiled import inner_rule, rule
 from tidegauge.replication.in_sync_replicas import (
     is_at_min_isr,
     is_reassigning,
@@ -32,7 +33,7 @@ from tidegauge.replication.in_sync_replicas import (
     is_under_replicated,
 )
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.records import UNDEFINED, Records
+from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains, first, size
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.topology import Topology, broker_of, broker_znode, state_znode

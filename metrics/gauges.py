@@ -7,8 +7,8 @@ they begin at 0 with each start of the broker.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code
-from tidegauge.replication.records import Record, flag, i64
+from tidegauge.compiled.records import Record, flag, i64
+from tidegauge.compiled.rules import code
 
 # BrokerGauges.state, which Kafka exports as BrokerState (BrokerStates@2.6.0).
 NOT_RUNNING = code(0)

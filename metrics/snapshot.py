@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.actors.state import Brokers
+from tidegauge.compiled.records import R, new_records
 from tidegauge.controller.state import ControlPlane
 from tidegauge.metrics.gauge_rules import (
     read_brokers,
@@ -30,7 +31,6 @@ from tidegauge.metrics.gauges import (
     PartitionGauges,
     ReplicaGauges,
 )
-from tidegauge.replication.records import R, new_records
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.topology import Topology

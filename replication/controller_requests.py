@@ -7,8 +7,8 @@ broker's (from 2.2, KIP-380: the czxid of its registration), the partition's lea
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, rule
 from tidegauge.replication.records import UNDEFINED, Partition
 from tidegauge.replication.release_rules import ReleaseRules
 

@@ -19,8 +19,8 @@ Source: ``AbstractFetcherThread`` @0.11.0.0 to @3.8.0.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, rule
 from tidegauge.replication.records import UNDEFINED, PartitionFetchState
 from tidegauge.replication.release_rules import TRUNCATE_ON_FETCH, ReleaseRules
 from tidegauge.replication.truncation import is_fenced

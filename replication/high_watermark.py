@@ -15,9 +15,10 @@ log end offset has changed).
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import rule
+from tidegauge.compiled.records import Records
+from tidegauge.compiled.rules import rule
 from tidegauge.replication.in_sync_replicas import is_replica_isr_eligible, is_under_min_isr
-from tidegauge.replication.records import UNDEFINED, Partition, Records, RemoteReplica
+from tidegauge.replication.records import UNDEFINED, Partition, RemoteReplica
 from tidegauge.replication.release_rules import (
     HIGH_WATERMARK_BY_ISR,
     HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE,

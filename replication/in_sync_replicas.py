@@ -12,8 +12,9 @@ back the high watermark (``<=``), so at exactly the lag time a follower is still
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import rule
-from tidegauge.replication.records import Partition, Records, RemoteReplica
+from tidegauge.compiled.records import Records
+from tidegauge.compiled.rules import rule
+from tidegauge.replication.records import Partition, RemoteReplica
 from tidegauge.replication.release_rules import OUT_OF_SYNC_BY_TIME, ReleaseRules
 from tidegauge.replication.replica_list import EMPTY, append, contains, first, rest, size
 

@@ -14,7 +14,7 @@ first one after a quiet minute leaves at the next tick, and a storm leaves every
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import rule
+from tidegauge.compiled.rules import rule
 
 
 @rule

@@ -32,8 +32,8 @@ answer to a change that is not the pending one                   IGNORED
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, rule
 from tidegauge.replication.records import LeaderAndIsr, Partition
 from tidegauge.replication.release_rules import (
     ISR_UPDATE_ALTER_PARTITION,

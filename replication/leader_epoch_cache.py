@@ -25,8 +25,9 @@ take how many are in use and return how many are in use then. Source of all:
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code, rule
-from tidegauge.replication.records import UNDEFINED, EpochEntry, Records
+from tidegauge.compiled.records import Records
+from tidegauge.compiled.rules import code, rule
+from tidegauge.replication.records import UNDEFINED, EpochEntry
 from tidegauge.replication.release_rules import (
     EPOCH_CACHE_A,
     EPOCH_CACHE_B,

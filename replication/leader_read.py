@@ -6,11 +6,12 @@ broker leads, then whether there is a log, then where the logs part, then the of
 
 from __future__ import annotations
 
+from tidegauge.compiled.records import Records
+from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, rule
 from tidegauge.replication.leader_epoch_cache import end_offset_for
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.records import UNDEFINED, EpochEntry, Partition, Records, RemoteReplica
+from tidegauge.replication.records import UNDEFINED, EpochEntry, Partition, RemoteReplica
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, contains, first, rest
 

@@ -12,7 +12,8 @@ than ``partition.run_count`` and ``partition.epoch_count`` say are in use.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import rule
+from tidegauge.compiled.records import Records
+from tidegauge.compiled.rules import rule
 from tidegauge.replication.high_watermark import update_high_watermark
 from tidegauge.replication.leader_epoch_cache import (
     assign,
@@ -21,7 +22,7 @@ from tidegauge.replication.leader_epoch_cache import (
     truncate_from_end,
     truncate_from_start,
 )
-from tidegauge.replication.records import UNDEFINED, EpochEntry, Partition, Records
+from tidegauge.replication.records import UNDEFINED, EpochEntry, Partition
 from tidegauge.replication.release_rules import EPOCH_CACHE_NONE, ReleaseRules
 
 

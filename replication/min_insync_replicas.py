@@ -7,8 +7,8 @@ are below the high watermark: they can be read.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, rule
 from tidegauge.replication.in_sync_replicas import effective_min_isr, is_under_min_isr
 from tidegauge.replication.records import Partition
 from tidegauge.replication.release_rules import ReleaseRules

@@ -10,7 +10,8 @@ Whether a request is accepted at all is decided before, in ``controller_requests
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import rule
+from tidegauge.compiled.records import Records
+from tidegauge.compiled.rules import rule
 from tidegauge.replication.high_watermark import check_high_watermark_of_new_leader
 from tidegauge.replication.isr_update import commit_isr
 from tidegauge.replication.leader_epoch_cache import assign
@@ -19,7 +20,6 @@ from tidegauge.replication.records import (
     EpochEntry,
     LeaderAndIsr,
     Partition,
-    Records,
     RemoteReplica,
 )
 from tidegauge.replication.release_rules import (

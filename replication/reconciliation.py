@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from tidegauge.compiled.records import Records, new_record, new_records
 from tidegauge.replication import errors
 from tidegauge.replication.fetcher import (
     FETCHING,
@@ -43,15 +44,7 @@ from tidegauge.replication.partition import (
     initialize_partition,
     maybe_assign_epoch_start_offset,
 )
-from tidegauge.replication.records import (
-    UNDEFINED,
-    EpochEntry,
-    Partition,
-    PartitionFetchState,
-    Records,
-    new_record,
-    new_records,
-)
+from tidegauge.replication.records import UNDEFINED, EpochEntry, Partition, PartitionFetchState
 from tidegauge.replication.release_rules import (
     TRUNCATE_KIP_101,
     TRUNCATE_ON_FETCH,

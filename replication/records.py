@@ -1,62 +1,23 @@
 """The records that the rules work on: one class per record, one comment per field.
 
-A record is a row of a numpy structured array. Its class below *is* the layout: the
-annotations name the columns and their types, and ``dtype_of`` turns them into a numpy
-dtype whose rows are instances of the class. So ``partitions[i].high_watermark`` reads and
-writes the array's memory, in plain Python and compiled alike, and mypy knows the fields.
-
 Offsets are log positions, times are milliseconds of the broker's clock, replicas are
 slots (``replica_list.py``). Absent is -1, as on Kafka's wire.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, cast, get_type_hints, overload
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-i64 = Annotated[int, np.int64]
-flag = Annotated[bool, np.bool_]
+from tidegauge.compiled.records import Record, flag, i64
 
-#: Absent: no offset, no epoch, no replica. Typed, as ``codes.code`` says why.
+#: Absent: no offset, no epoch, no replica. Typed, as ``compiled/codes.py`` says why.
 UNDEFINED = cast(int, np.int64(-1))
 
-
-if TYPE_CHECKING:
-    # numpy's stubs forbid what numpy allows, to derive from `np.record`.
-    class Record:
-        """A row of a structured array; see the module's docstring."""
-
-        dtype: np.dtype[np.void]
-
-else:
-
-    class Record(np.record):
-        """A row of a structured array; see the module's docstring."""
-
-
-R = TypeVar("R", bound=Record)
-R_co = TypeVar("R_co", bound=Record, covariant=True)
-
-
-class Records(Protocol[R_co]):
-    """A one-dimensional array of records."""
-
-    @overload
-    def __getitem__(self, index: int) -> R_co: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Records[R_co]: ...
-
-    def __setitem__(self, index: int, row: Record) -> None: ...
-
-    def __len__(self) -> int: ...
-
-    @property
-    def ctypes(self) -> Any:
-        """The address, as numpy has it, for system calls (``simulation/system_calls.py``)."""
+#: Most replicas that a list of them can hold (``replica_list.py``), and one more than the largest
+#: slot.
+SLOTS = 15
 
 
 class EpochEntry(Record):
@@ -193,48 +154,3 @@ class LeaderAndIsr(Record):
     isr: i64
     #: Version of the znode (from 3.x: partition epoch).
     partition_epoch: i64
-
-
-def dtype_of(record: type[Record]) -> np.dtype[np.void]:
-    """The numpy dtype of a record's rows, aligned as a C struct would be."""
-    return _laid_out(cast("Any", record))  # mypy takes no class for hashable
-
-
-@cache
-def _laid_out(record: Any) -> np.dtype[np.void]:
-    hints = get_type_hints(record, include_extras=True)
-    fields = [
-        # A record inside a record, or a number.
-        (name, dtype_of(hint) if isinstance(hint, type) else hint.__metadata__[0])
-        for name, hint in hints.items()
-    ]
-    layout = np.dtype(fields, align=True)
-    # numpy does not align a record within a record: it has to stand behind numbers, not flags.
-    for inner, offset, *_ in (layout.fields or {}).values():
-        assert inner.fields is None or offset % layout.alignment == 0, record
-    return np.dtype((record, layout))
-
-
-def new_records(record: type[R], count: int) -> Records[R]:
-    """An array of ``count`` records, all fields zero."""
-    rows: NDArray[np.void] = np.zeros(count, dtype=dtype_of(record))
-    return cast("Records[R]", rows)  # numpy has no type for rows of a class
-
-
-def column(rows: Records[R], field: str) -> NDArray[np.int64]:
-    """One field of all rows, as an array that shares their memory."""
-    columns = cast("NDArray[np.void]", rows)
-    return cast("NDArray[np.int64]", columns[field])
-
-
-def grown(rows: Records[R], count: int) -> Records[R]:
-    """A copy with room for ``count`` rows, those that are new all zero."""
-    old = cast("NDArray[np.void]", rows)
-    longer: NDArray[np.void] = np.zeros(count, dtype=old.dtype)
-    longer[: len(old)] = old
-    return cast("Records[R]", longer)
-
-
-def new_record(record: type[R]) -> R:
-    """One record, all fields zero."""
-    return new_records(record, 1)[0]

@@ -7,8 +7,8 @@ switch, and where that was read, stands in one table: ``releases.py``.
 
 from __future__ import annotations
 
-from tidegauge.replication.codes import code
-from tidegauge.replication.records import Record, flag, i64
+from tidegauge.compiled.codes import code
+from tidegauge.compiled.records import Record, flag, i64
 
 # out_of_sync_rule: when a member of the ISR is out of sync.
 OUT_OF_SYNC_BY_TIME = code(1)  #: not caught up for longer than the lag time

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from typing import get_type_hints
 
+from tidegauge.compiled.records import new_record
 from tidegauge.replication import release_rules
 from tidegauge.replication.checkpoint_files import CheckpointFormat
-from tidegauge.replication.records import new_record
 from tidegauge.replication.release_rules import (
     EPOCH_CACHE_A,
     EPOCH_CACHE_B,

@@ -11,7 +11,7 @@ since a busy leader has always appended a little more by the time the next one a
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import rule
+from tidegauge.compiled.rules import rule
 from tidegauge.replication.records import UNDEFINED, RemoteReplica
 from tidegauge.replication.release_rules import ReleaseRules
 

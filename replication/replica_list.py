@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegauge.replication.codes import SLOTS
-from tidegauge.replication.compiled import code, rule
+from tidegauge.compiled.rules import code, rule
+from tidegauge.replication.records import SLOTS
 
 EMPTY = code(0)
 NO_REPLICA = code(-1)

@@ -16,8 +16,9 @@ Source: ReplicationQuotaManager, SimpleRate, SampledStat@2.6.0.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code, rule
-from tidegauge.replication.records import QuotaSample, Records, ReplicationQuota
+from tidegauge.compiled.records import Records
+from tidegauge.compiled.rules import code, rule
+from tidegauge.replication.records import QuotaSample, ReplicationQuota
 
 #: No limit is set (ReplicationQuotaManagerConfig.QuotaBytesPerSecondDefault).
 UNLIMITED = code(2**63 - 1)

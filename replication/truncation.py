@@ -24,8 +24,8 @@ Which one runs depends on the release *and* on inter.broker.protocol.version.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, rule
 from tidegauge.replication.records import UNDEFINED, Partition, PartitionFetchState
 from tidegauge.replication.release_rules import (
     TRUNCATE_KIP_101,

@@ -7,7 +7,7 @@ alive and waits for least; if it does not answer within request.timeout.ms, the 
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.client_state import Client, Clients, Target
 from tidegauge.simulation.events import new_event, set_timer

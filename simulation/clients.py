@@ -6,7 +6,7 @@ processes of their own, with metadata that goes stale (``client_metadata.py``).
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.client_metadata import (
     client_of,
     lose_metadata_request,

@@ -10,8 +10,8 @@ Source: ``Fetcher`` @2.4.0 of the clients.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.client_metadata import client_of, request_metadata, target_of
 from tidegauge.simulation.client_state import Client, Clients, Connection, Target
 from tidegauge.simulation.consumer_group import commits, reads

@@ -14,8 +14,8 @@ Source: AbstractCoordinator, ConsumerCoordinator@2.6.0 of the clients.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.simulation.client_metadata import client_of
 from tidegauge.simulation.client_state import Client, Clients
 from tidegauge.simulation.events import add_item, new_event, set_timer

@@ -5,7 +5,7 @@ The tables follow those of the network in ``Kernel.quantiles``, in the order bel
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.random_streams import COST, QUANTILES, draw, quantile_us

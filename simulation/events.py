@@ -7,7 +7,7 @@ order that happens to be the same each time.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.kernel import NONE, Event, EventList, HeapEntry, Kernel, PartitionData
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import Tables, code
-from tidegauge.replication.records import Record, Records, flag, i64
+from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.rules import Tables, code
 from tidegauge.simulation.kernel import MetadataChange, OffsetCommit
 from tidegauge.simulation.system_calls import ClockReading, Word
 

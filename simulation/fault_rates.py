@@ -13,7 +13,7 @@ from itertools import count
 
 from pydantic import TypeAdapter
 
-from tidegauge.replication.records import column, new_records
+from tidegauge.compiled.records import column, new_records
 from tidegauge.simulation.durations import format_duration
 from tidegauge.simulation.random_streams import (
     FAILURE,

@@ -14,7 +14,7 @@ What a process has to do when it dies or is started again is known to its own ro
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.events import free_all, new_answer, new_event, set_timer, stamp
 from tidegauge.simulation.kernel import CLIENT, NONE, ZOOKEEPER, Event, Kernel, Row
 from tidegauge.simulation.kinds import (

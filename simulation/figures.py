@@ -10,8 +10,8 @@ Only what clients have done is told at the end itself.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import Tables, code, inner_rule
-from tidegauge.replication.records import Record, Records, flag, i64
+from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.rules import Tables, code, inner_rule
 from tidegauge.replication.replica_list import EMPTY, first, rest, size, without
 from tidegauge.simulation.checks.state import History
 from tidegauge.simulation.faults import PAUSE

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.replication.records import Records, column, dtype_of, new_records
+from tidegauge.compiled.records import Records, column, dtype_of, new_records
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.exchange_state import (
     NEVER_US,

@@ -35,8 +35,8 @@ out and one for each that comes in.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code, inner_rule, rule
-from tidegauge.replication.records import Records, dtype_of
+from tidegauge.compiled.records import Records, dtype_of
+from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.simulation.events import append_event, free_event, push, take_first
 from tidegauge.simulation.exchange_state import (
     ENDED,

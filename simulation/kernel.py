@@ -6,7 +6,7 @@ fault. Its events are handled in the order (time, source, source's sequence), wh
 not depend on which other processes run beside it, so the cluster can be cut into *groups*
 that run apart (``frames.py``) and come to the same end.
 
-All state lies in tables (``replication/compiled.py``), of which :class:`Kernel` is the one
+All state lies in tables (``compiled/rules.py``), of which :class:`Kernel` is the one
 that every handler takes first. An event is a slot of ``Kernel.events`` and is used again
 once it was handled. What it carries of partitions hangs on it as a chain of
 :class:`PartitionData`, as the requests of Kafka's protocol have it.
@@ -22,8 +22,8 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.replication.compiled import Tables, code
-from tidegauge.replication.records import Record, Records, flag, i64
+from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.rules import Tables, code
 from tidegauge.simulation.random_streams import Quantile
 
 #: No event, no row, no entry.

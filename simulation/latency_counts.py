@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidegauge.replication.compiled import code, rule
-from tidegauge.replication.records import Record, i64
+from tidegauge.compiled.records import Record, i64
+from tidegauge.compiled.rules import code, rule
 
 #: Steps of each power of two: 2 to the power of this many.
 _STEP_BITS = code(3)

@@ -17,7 +17,7 @@ messages 1 us later.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.events import (
     append_event,
     new_event,

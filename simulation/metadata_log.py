@@ -20,8 +20,8 @@ Source of what is told: ``ControllerBrokerRequestBatch``, ``MetadataCache`` @2.4
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule, rule
-from tidegauge.replication.records import Record, Records, i64
+from tidegauge.compiled.records import Record, Records, i64
+from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.simulation.events import add_item
 from tidegauge.simulation.kernel import HUB, NONE, Event, Kernel, MetadataChange
 

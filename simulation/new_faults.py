@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from tidegauge.replication.records import column
+from tidegauge.compiled.records import column
 from tidegauge.simulation import faults
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.costs import COST_NAMES

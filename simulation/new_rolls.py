@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegauge.replication.records import Records, column, new_records
+from tidegauge.compiled.records import Records, column, new_records
 from tidegauge.simulation import rolling_restarts
 from tidegauge.simulation.client_state import Roll, RolledBroker
 from tidegauge.simulation.cluster_plan import ClusterPlan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidegauge.replication.records import Records, new_records
+from tidegauge.compiled.records import Records, new_records
 from tidegauge.replication.replica_list import pack
 from tidegauge.simulation import step_codes
 from tidegauge.simulation.client_state import Step

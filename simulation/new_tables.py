@@ -10,7 +10,7 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.replication.records import R, Records, column, grown, new_records
+from tidegauge.compiled.records import R, Records, column, grown, new_records
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.release_versions import Release
 from tidegauge.replication.releases import rules_of

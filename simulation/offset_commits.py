@@ -17,9 +17,10 @@ on in its epoch) the first counts.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.records import Records
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
-from tidegauge.replication.records import EpochEntry, Partition, Records
+from tidegauge.replication.records import EpochEntry, Partition
 from tidegauge.simulation.kernel import NONE, Kernel, OffsetCommit
 from tidegauge.simulation.metadata_log import is_news
 

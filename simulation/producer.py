@@ -12,8 +12,8 @@ Source: ``Sender`` and ``NetworkClient`` @2.4.0.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import inner_rule
 from tidegauge.simulation.client_metadata import client_of, request_metadata
 from tidegauge.simulation.client_state import FEW_BATCHES, Batch, Client, Clients, Connection
 from tidegauge.simulation.events import new_event, set_timer

@@ -12,8 +12,8 @@ transcendental functions differ between machines.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code, rule, wrapped
-from tidegauge.replication.records import Record, Records, i64
+from tidegauge.compiled.records import Record, Records, i64
+from tidegauge.compiled.rules import code, rule, wrapped
 
 # Domains.
 LATENCY = code(1)

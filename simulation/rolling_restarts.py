@@ -11,7 +11,7 @@ was to be restarted is registered, and in ISRs, until others have missed it.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.replica_list import contains, size
 from tidegauge.simulation.client_state import Clients, Roll
 from tidegauge.simulation.events import add_item, new_event, set_timer

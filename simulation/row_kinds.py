@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidegauge.replication.codes import code
+from tidegauge.compiled.codes import code
 
 #: Version of the schema.
 SCHEMA_VERSION = 3

@@ -11,7 +11,7 @@ What each kind means and what its values are called stands in ``row_kinds.py``.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code, inner_rule, rule
+from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.simulation.kernel import NONE, ROW_VALUES, Kernel, Row
 from tidegauge.simulation.random_streams import mix
 from tidegauge.simulation.row_kinds import COLUMN_COUNTS

@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from tidegauge.replication.codes import SLOTS
+from tidegauge.replication.records import SLOTS
 from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.simulation.duration_fields import Duration, PositiveDuration
 from tidegauge.simulation.durations import DURATION_SCHEMA, format_duration, parse_duration

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
-from tidegauge.replication.codes import SLOTS
+from tidegauge.replication.records import SLOTS
 from tidegauge.replication.release_versions import Release
 from tidegauge.simulation.durations import format_duration
 from tidegauge.simulation.scenario_errors import Path, Problem

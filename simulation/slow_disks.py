@@ -6,7 +6,7 @@ duration draws nothing.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.faults import SLOW_DISK
 from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.random_streams import DISK, QUANTILES, draw, quantile_us

@@ -7,7 +7,7 @@ from it, ZooKeeper does both in one step here.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.client_metadata import client_of
 from tidegauge.simulation.client_state import Clients, Step
 from tidegauge.simulation.events import add_item, new_event

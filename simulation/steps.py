@@ -8,8 +8,8 @@ ends reach the processes that they hit as messages.
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.compiled import code, inner_rule
 from tidegauge.replication.replica_list import EMPTY, first, rest, size
 from tidegauge.simulation.client_metadata import client_of
 from tidegauge.simulation.client_state import Client, Clients, Step

@@ -18,8 +18,8 @@ from typing import Any
 
 import numba
 
-from tidegauge.replication.compiled import COMPILED, code, inner_rule
-from tidegauge.replication.records import Record, Records, i64
+from tidegauge.compiled.records import Record, Records, i64
+from tidegauge.compiled.rules import COMPILED, code, inner_rule
 
 WORD_BYTES = 8
 

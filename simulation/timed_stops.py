@@ -6,7 +6,7 @@ do and starts it. If the process is gone already it does so at once.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.kinds import FAULT_END

@@ -10,8 +10,8 @@ notifications.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import Tables, code, inner_rule, rule
-from tidegauge.replication.records import Record, Records, flag, i64
+from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.rules import Tables, code, inner_rule, rule
 from tidegauge.replication.replica_list import NO_REPLICA
 
 # The fixed znodes.

@@ -52,7 +52,7 @@ from numpy.typing import NDArray
 from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION
 
 if TYPE_CHECKING:  # readers do without the kernel: its import takes a second
-    from tidegauge.replication.records import Records
+    from tidegauge.compiled.records import Records
     from tidegauge.simulation.kernel import Row
 
 #: What a header says that it is of.

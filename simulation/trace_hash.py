@@ -18,8 +18,8 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.replication.compiled import rule
-from tidegauge.replication.records import Record, Records, dtype_of, i64
+from tidegauge.compiled.records import Record, Records, dtype_of, i64
+from tidegauge.compiled.rules import rule
 from tidegauge.simulation.random_streams import mix
 from tidegauge.simulation.rows import EMPTY_HASH
 from tidegauge.simulation.trace_file import Table, TraceError, TraceKind

@@ -22,8 +22,8 @@ the time, in three even less).
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule, rule, wrapped
-from tidegauge.replication.records import Records
+from tidegauge.compiled.records import Records
+from tidegauge.compiled.rules import inner_rule, rule, wrapped
 from tidegauge.simulation.exchange_state import (
     AWAITS,
     DAMAGED,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code
+from tidegauge.compiled.rules import code
 
 OK = code(0)
 NO_NODE = code(-101)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
+from tidegauge.compiled.records import Record, new_record, new_records
 from tidegauge.replication import errors
 from tidegauge.replication.high_watermark import (
     may_move_after_fetch,
@@ -31,15 +32,7 @@ from tidegauge.replication.isr_update import (
 )
 from tidegauge.replication.log import append
 from tidegauge.replication.partition import initialize_partition, make_leader
-from tidegauge.replication.records import (
-    EpochEntry,
-    LeaderAndIsr,
-    Partition,
-    Record,
-    RemoteReplica,
-    new_record,
-    new_records,
-)
+from tidegauge.replication.records import EpochEntry, LeaderAndIsr, Partition, RemoteReplica
 from tidegauge.replication.release_rules import ISR_UPDATE_ALTER_PARTITION
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.remote_replica import initialize_follower, update_fetch_state

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tidegauge.replication.records import Records, new_records
+from tidegauge.compiled.records import Records, new_records
 from tidegauge.run_folder import write_json_atomically
 from tidegauge.simulation.kernel import Row
 from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from tidegauge.actors.new_tables import enlarge_brokers, new_brokers
 from tidegauge.actors.state import Brokers
+from tidegauge.compiled.records import Records, column, new_records
+from tidegauge.compiled.rules import COMPILED, rule
 from tidegauge.controller.new_tables import enlarge_control_plane, new_control_plane
 from tidegauge.controller.state import ControlPlane
 from tidegauge.group_counts import GroupCounts, counts_of
@@ -35,8 +37,6 @@ from tidegauge.kernel import (
 )
 from tidegauge.log_directories import LogDirectories
 from tidegauge.metrics.snapshot import Snapshot, take_snapshot
-from tidegauge.replication.compiled import COMPILED, rule
-from tidegauge.replication.records import Records, column, new_records
 from tidegauge.simulation.client_state import Clients
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.events import new_event, push, set_timer

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.actors.state import Brokers
+from tidegauge.compiled.records import column
 from tidegauge.controller.state import ControlPlane
-from tidegauge.replication.records import column
 from tidegauge.simulation.client_state import Clients
 from tidegauge.simulation.costs import COST_NAMES
 from tidegauge.simulation.kernel import Kernel

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tidegauge.actors.state import Brokers, runs_of
+from tidegauge.compiled.records import Record, Records, flag, i64, new_records
+from tidegauge.compiled.rules import rule
 from tidegauge.controller.state import ControlPlane
-from tidegauge.replication.compiled import rule
 from tidegauge.replication.fetcher import TRUNCATING
-from tidegauge.replication.records import Record, Records, flag, i64, new_records
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import Kernel

@@ -11,10 +11,10 @@ from tidegauge.actors.broker import close_broker, handle_broker_event, take_brok
 from tidegauge.actors.lifecycle import handle_supervisor_starts, start
 from tidegauge.actors.observation import observe
 from tidegauge.actors.state import Brokers
+from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.controller import handle_controller_event, take_controller_fault
 from tidegauge.controller.state import ControlPlane
 from tidegauge.controller.zookeeper import handle_zookeeper_event, take_zookeeper_fault
-from tidegauge.replication.compiled import code, inner_rule, rule
 from tidegauge.simulation.client_state import Clients
 from tidegauge.simulation.clients import close_client, handle_client_event, stop_client
 from tidegauge.simulation.events import free_event, new_event, pop, take_first

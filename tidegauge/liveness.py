@@ -27,10 +27,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.compiled.records import Record, Records, i64, new_records
+from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.engine import Engine
 from tidegauge.group_states import PartitionState, ReplicaState
-from tidegauge.replication.compiled import code, inner_rule, rule
-from tidegauge.replication.records import Record, Records, i64, new_records
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, size
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import NONE

@@ -13,6 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tidegauge.actors.state import Fetcher, FetchSession
+from tidegauge.compiled.compile_all import is_compiled
+from tidegauge.compiled.records import R, new_records
+from tidegauge.compiled.rules import COMPILED
 from tidegauge.expected_events import (
     ConsumerFetches,
     ExpectedEvents,
@@ -20,9 +23,6 @@ from tidegauge.expected_events import (
     expected_events,
 )
 from tidegauge.group import Group
-from tidegauge.replication.compile_all import is_compiled
-from tidegauge.replication.compiled import COMPILED
-from tidegauge.replication.records import R, new_records
 from tidegauge.simulation.client_state import Target
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import FaultRole, Link, PartitionData

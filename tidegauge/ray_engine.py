@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 
 from tidegauge.actors.broker_actor import BrokerActor
-from tidegauge.commands.compile_rules import import_kernel
+from tidegauge.compiled.compile_all import compile_all, import_kernel, is_compiled
+from tidegauge.compiled.records import dtype_of
+from tidegauge.compiled.rules import COMPILED
 from tidegauge.controller.controller_actor import ControllerActor
 from tidegauge.engine import (
     ActorError,
@@ -38,9 +40,6 @@ from tidegauge.grouping import Grouping, grouping_of, usual_broker_groups
 from tidegauge.hosted_group import HostedGroup, Outcome, Place, Report
 from tidegauge.metrics.snapshot import Snapshot, merged
 from tidegauge.ray_cluster import cluster_cpus, node_address, placed, ray_cluster, spans_nodes
-from tidegauge.replication.compile_all import compile_all, is_compiled
-from tidegauge.replication.compiled import COMPILED
-from tidegauge.replication.records import dtype_of
 from tidegauge.run_folder import new_trace_file
 from tidegauge.simulation.kernel import HUB, Row
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.compiled.records import Records
 from tidegauge.reassignment_spans import ReassignmentSpans
-from tidegauge.replication.records import Records
 from tidegauge.simulation.checks.judgement import judge, judge_end
 from tidegauge.simulation.checks.new_tables import enlarge, new_figures, new_history
 from tidegauge.simulation.cluster_plan import ClusterPlan

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from tidegauge.compiled.records import column
 from tidegauge.engine import LoopFigures
 from tidegauge.group_counts import GroupCounts
 from tidegauge.liveness import Liveness
-from tidegauge.replication.records import column
 from tidegauge.row_stream import RowStream
 from tidegauge.simulation.checks import CHECKS, LIVENESS
 from tidegauge.simulation.checks.state import BY_LOSS_OF_POWER, PERMITS, RowPlace

@@ -21,7 +21,7 @@ Source: the documentation of the producer's setting ``acks``; Jepsen's lost-writ
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.min_insync_replicas import ACKS_ALL
 from tidegauge.simulation.checks.breaches import (
     note_breach,

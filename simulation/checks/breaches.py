@@ -6,7 +6,7 @@ the one that comes first in the total order of rows.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.checks.state import (
     BY_LOSS_OF_POWER,
     BY_UNCLEAN_ELECTION,

@@ -18,7 +18,7 @@ Source: the Log Matching property in Jack Vanlightly's TLA+ specification of Kaf
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.checks.breaches import note_breach, what_permits
 from tidegauge.simulation.checks.lineage import agrees_until
 from tidegauge.simulation.checks.misled_replicas import own_high_watermark

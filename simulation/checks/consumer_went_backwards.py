@@ -14,7 +14,7 @@ Source: Fetcher.resetOffsetsAsync@2.4.0 of the clients; Jepsen's nonmonotonic-po
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.checks.breaches import note_breach, what_permits
 from tidegauge.simulation.checks.numbers import CONSUMER_WENT_BACKWARDS
 from tidegauge.simulation.checks.state import History, RowPlace

@@ -15,7 +15,7 @@ Source: ExposedDurable, an invariant with a history over KafkaReplication.tla.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.checks.breaches import note_breach, what_permits
 from tidegauge.simulation.checks.lineage import agrees_until, holds
 from tidegauge.simulation.checks.numbers import EXPOSED_DURABLE

@@ -16,7 +16,7 @@ inconsistent-offsets.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.checks.breaches import note_breach, what_permits
 from tidegauge.simulation.checks.committed_agree import check_committed
 from tidegauge.simulation.checks.exposed_durable import check_old_leader

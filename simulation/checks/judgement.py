@@ -7,8 +7,8 @@ row shows that it is complete.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule, rule
-from tidegauge.replication.records import Records
+from tidegauge.compiled.records import Records
+from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.checks.acknowledged_records_lost import count_lost, remember_acknowledged
 from tidegauge.simulation.checks.breaches import take_place

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import code, inner_rule, rule
+from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
 from tidegauge.simulation.checks.state import History, LogRuns
 from tidegauge.simulation.kernel import NONE

@@ -14,7 +14,7 @@ Source: the Log Matching property of Raft, as an invariant over KafkaReplication
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.checks.breaches import note_breach, what_permits
 from tidegauge.simulation.checks.lineage import agrees_until
 from tidegauge.simulation.checks.numbers import LOG_MATCHING

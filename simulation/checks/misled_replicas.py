@@ -15,7 +15,7 @@ ReplicaFetcherThread.processPartitionData@2.8.0.
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.checks.breaches import copy_place, note_breach
 from tidegauge.simulation.checks.numbers import COMMITTED_AGREE
 from tidegauge.simulation.checks.slots import slot_of

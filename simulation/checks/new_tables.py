@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tidegauge.replication.records import EpochEntry, column, grown, new_records
+from tidegauge.compiled.records import column, grown, new_records
+from tidegauge.replication.records import EpochEntry
 from tidegauge.replication.releases import rules_of
 from tidegauge.simulation.checks.lineage import run_reserve
 from tidegauge.simulation.checks.numbers import ROW_CHECKS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegauge.replication.codes import code
+from tidegauge.compiled.codes import code
 
 STRONG_ISR = code(0)
 COMMITTED_AGREE = code(1)

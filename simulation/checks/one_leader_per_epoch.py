@@ -13,7 +13,7 @@ Source: KIP-101, "leader epoch"; PartitionStateMachine.doElectLeaderForPartition
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.checks.breaches import note_breach
 from tidegauge.simulation.checks.numbers import ONE_LEADER_PER_EPOCH
 from tidegauge.simulation.checks.state import NOTHING_PERMITS, History

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.checks.state import History
 from tidegauge.simulation.kernel import NONE
 

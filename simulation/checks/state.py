@@ -7,8 +7,9 @@ each record that it ever exposes or acknowledges which one it is: (leader epoch,
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import Tables, code
-from tidegauge.replication.records import EpochEntry, Record, Records, flag, i64
+from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.rules import Tables, code
+from tidegauge.replication.records import EpochEntry
 
 # Why a break is permitted: a setting or the release gives the promise up. The first one counts.
 NOTHING_PERMITS = code(0)

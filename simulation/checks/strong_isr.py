@@ -18,7 +18,7 @@ Source: StrongIsr of the TLA+ specification of Kafka's replication (KafkaReplica
 
 from __future__ import annotations
 
-from tidegauge.replication.compiled import inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.checks.breaches import note_breach, what_permits
 from tidegauge.simulation.checks.lineage import holds

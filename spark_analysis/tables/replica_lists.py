@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-from tidegauge.replication.codes import SLOTS
+from tidegauge.replication.records import SLOTS
 
 _BITS = 4
 _MASK = 0b1111

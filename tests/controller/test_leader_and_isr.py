@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replication_stories import leader_and_isr
+from tidegauge.compiled.records import new_record
 from tidegauge.controller.leader_and_isr import (
     NO_LEADER,
     initialize_leader_and_isr,
     remove_replica_from_isr,
 )
-from tidegauge.replication.records import LeaderAndIsr, new_record
+from tidegauge.replication.records import LeaderAndIsr
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import EMPTY, pack, unpack
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tidegauge.commands.compile_rules import import_modules_of
-from tidegauge.replication import compiled
+from tidegauge.compiled import rules
+from tidegauge.compiled.compile_all import import_modules_of
 
-import_modules_of(compiled.KERNEL_ROOMS)
+import_modules_of(rules.KERNEL_ROOMS)
 
 #: ``Partition.makeLeader@2.4.0``, or ``assign@2.0.1`` of the class that the module names.
 CITATION = re.compile(r"Source:(.|\n)*[A-Za-z]\w+@\d+\.\d+")
@@ -32,7 +32,7 @@ def of_kafka(function: Callable[..., Any]) -> bool:
     return not (private or ours or function.__name__ in OUR_RULES)
 
 
-FUNCTIONS = [getattr(rule, "py_func", rule) for rule in compiled.RULES]
+FUNCTIONS = [getattr(rule, "py_func", rule) for rule in rules.RULES]
 
 
 @pytest.mark.parametrize(

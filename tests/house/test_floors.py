@@ -14,14 +14,15 @@ ROOT = Path(__file__).resolve().parents[2]
 #: The floor of each room. A room knows the rooms on lower floors, and no other.
 FLOORS = {
     "scenarios": 0,  # files to be read, no code
-    "replication": 0,
-    "simulation": 1,
-    "controller": 2,
-    "actors": 2,
-    "metrics": 3,
-    "spark_analysis": 3,
-    "tidegauge": 4,
-    "deploy": 5,  # files to be read, and a script that starts a command
+    "compiled": 0,
+    "replication": 1,
+    "simulation": 2,
+    "controller": 3,
+    "actors": 3,
+    "metrics": 4,
+    "spark_analysis": 4,
+    "tidegauge": 5,
+    "deploy": 6,  # files to be read, and a script that starts a command
 }
 
 #: Large systems from outside, and the only rooms that know them.
@@ -38,19 +39,6 @@ PURE = {
     *("re", "string", "struct", "types", "typing", "unicodedata", "zlib"),
 }
 
-#: The files of ``replication`` that handle the compiler and its cache, and their needs.
-COMPILER = {
-    f"replication/{name}.py"
-    for name in (
-        *("build_switches", "compile_all", "compiled", "inner_code"),
-        *("kept_code", "signatures", "table_views"),
-    )
-}
-COMPILER_NEEDS = {
-    *("ctypes", "fcntl", "gc", "importlib", "llvmlite", "numba", "os", "pathlib", "pickle"),
-    *("shutil", "subprocess", "sys", "tempfile", "time", "uuid"),
-}
-
 #: Builtins that reach out of the process.
 IMPURE_BUILTINS = {"input", "open", "print"}
 
@@ -64,7 +52,7 @@ def complaints(source: str, path: str) -> list[str]:
     found = [
         f"{path}:{line}: {complaint}"
         for line, name in _imports(tree)
-        for complaint in _complaints_about(name, room, path)
+        for complaint in _complaints_about(name, room)
     ]
     if room == "replication":
         found += [
@@ -87,7 +75,7 @@ def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
 
 
-def _complaints_about(name: str, room: str, path: str) -> Iterator[str]:
+def _complaints_about(name: str, room: str) -> Iterator[str]:
     top, _, below = name.partition(".")
     if not top or top in FLOORS.keys() - {"tidegauge"}:
         yield f"rooms are imported as tidegauge.<room>, not as {name}"
@@ -99,10 +87,8 @@ def _complaints_about(name: str, room: str, path: str) -> Iterator[str]:
             yield f"{room} is not above {target}: {name}"
     elif room not in CONFINED.get(top, {room}):
         yield f"{top} is not known in {room}"
-    elif room == "replication":
-        allowed = PURE | COMPILER_NEEDS if path in COMPILER else PURE
-        if top not in allowed:
-            yield f"replication is pure: {name}"
+    elif room == "replication" and top not in PURE:
+        yield f"replication is pure: {name}"
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -127,7 +113,7 @@ def test_no_room_hides_a_module_of_python() -> None:
     [
         ("replication/log.py", "from tidegauge.replication.records import Partition"),
         ("replication/log.py", "import numpy as np"),
-        ("replication/compiled.py", "import os, time\nfrom pathlib import Path\nimport numba"),
+        ("compiled/rules.py", "import os, time\nfrom pathlib import Path\nimport numba"),
         ("simulation/links.py", "from tidegauge.replication import records"),
         ("actors/handlers.py", "from tidegauge.simulation.events import Event"),
         ("actors/broker_actor.py", "import ray"),
@@ -173,8 +159,7 @@ def test_accepts(path: str, source: str) -> None:
         ("replication/log.py", "import numba", "pure: numba"),
         ("replication/log.py", "import random", "pure: random"),
         ("replication/log.py", "open('log')", "pure: open()"),
-        ("replication/compiled.py", "import socket", "pure: socket"),
-        ("replication/compiled.py", "import ray", "ray is not known"),
+        ("compiled/rules.py", "import ray", "ray is not known"),
     ],
 )
 def test_complains(path: str, source: str, complaint: str) -> None:

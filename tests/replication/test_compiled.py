@@ -11,23 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tidegauge.commands.compile_rules import import_modules_of
-from tidegauge.replication import compiled, kept_code
-from tidegauge.replication.compiled import RULES, Tables, code, inner_rule, rule, wrapped
-from tidegauge.replication.records import (
-    Partition,
-    Record,
-    Records,
-    RemoteReplica,
-    dtype_of,
-    grown,
-    new_record,
-    new_records,
-)
+from tidegauge.compiled import kept_code, rules
+from tidegauge.compiled.compile_all import import_modules_of
+from tidegauge.compiled.records import Record, Records, dtype_of, grown, new_record, new_records
+from tidegauge.compiled.rules import RULES, Tables, code, inner_rule, rule, wrapped
+from tidegauge.compiled.signatures import signature_of
+from tidegauge.replication.records import Partition, RemoteReplica
 from tidegauge.replication.release_rules import ReleaseRules
-from tidegauge.replication.signatures import signature_of
 
-HOUSE = Path(compiled.__file__).parent.parent
+HOUSE = Path(rules.__file__).parent.parent
 
 
 def test_a_row_reads_and_writes_the_memory_of_its_array() -> None:
@@ -89,7 +81,7 @@ def test_tables_have_all_their_arrays_and_no_others() -> None:
         Logs(partitions=new_records(Partition, 1))
 
 
-@pytest.mark.skipif(not compiled.COMPILED, reason="plain Python calls what it likes")
+@pytest.mark.skipif(not rules.COMPILED, reason="plain Python calls what it likes")
 def test_an_inner_rule_is_not_called_from_python() -> None:
     append_twice(new_logs().view, 0)
     with pytest.raises(TypeError):
@@ -108,7 +100,7 @@ def test_arithmetic_that_wraps_says_so() -> None:
 
 
 def test_every_rule_says_what_it_takes_and_where_it_was_read() -> None:
-    import_modules_of(compiled.KERNEL_ROOMS)
+    import_modules_of(rules.KERNEL_ROOMS)
     for each in RULES:
         function = getattr(each, "py_func", each)
         signature_of(each)
@@ -130,8 +122,8 @@ def test_constants_are_typed() -> None:
 
 COUNT_SIGNATURES = """
 from tidegauge.commands.compile_rules import import_kernel
-from tidegauge.replication.compiled import INNER_RULES, RULES
-from tidegauge.replication.signatures import signature_of
+from tidegauge.compiled.rules import INNER_RULES, RULES
+from tidegauge.compiled.signatures import signature_of
 import_kernel()
 rules = RULES + INNER_RULES
 for each in RULES:
@@ -140,7 +132,7 @@ print([rule.py_func.__name__ for rule in rules if len(rule.signatures) > 1])
 """
 
 
-@pytest.mark.skipif(not compiled.COMPILED, reason="there is nothing compiled to look at")
+@pytest.mark.skipif(not rules.COMPILED, reason="there is nothing compiled to look at")
 @pytest.mark.long
 def test_no_rule_is_compiled_twice(tmp_path: Path) -> None:
     """A bare literal as an argument compiles its callee once more for each value.
@@ -176,7 +168,7 @@ def in_house(house: Path, program: str, **environment: str) -> str:
 def folder_of(house: Path, module: str, **environment: str) -> str:
     """Where the rules of a module of a house would be kept."""
     program = (
-        "from tidegauge.replication.kept_code import folder_of\n"
+        "from tidegauge.compiled.kept_code import folder_of\n"
         f"importlib.import_module({module!r}); print(folder_of({module!r}))"
     )
     return in_house(house, program, **environment)
@@ -184,7 +176,7 @@ def folder_of(house: Path, module: str, **environment: str) -> str:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Path:
-    for room in compiled.KERNEL_ROOMS:
+    for room in rules.KERNEL_ROOMS:
         shutil.copytree(HOUSE / room, tmp_path / "house" / room)
     return tmp_path / "house"
 
@@ -209,7 +201,7 @@ def test_a_source_leaves_the_cache_of_others_alone(house: Path) -> None:
 
 
 CALLEE = """
-from tidegauge.replication.compiled import code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 STEP = code(3)
 @inner_rule
 def stepped(value: int) -> int:
@@ -218,7 +210,7 @@ def stepped(value: int) -> int:
 
 CALLER = """
 from tidegauge.replication.callee import stepped
-from tidegauge.replication.compiled import rule
+from tidegauge.compiled.rules import rule
 @rule
 def stepped_twice(value: int) -> int:
     return stepped(stepped(value))
@@ -231,7 +223,7 @@ print(stepped_twice(1))
 
 COMPILE_CALLEE = """
 from tidegauge.replication.callee import stepped
-from tidegauge.replication.signatures import signature_of
+from tidegauge.compiled.signatures import signature_of
 stepped.compile(signature_of(stepped))
 """
 
@@ -249,7 +241,7 @@ def kept(cache: Path) -> dict[str, int]:
     }
 
 
-@pytest.mark.skipif(not compiled.COMPILED, reason="nothing is compiled")
+@pytest.mark.skipif(not rules.COMPILED, reason="nothing is compiled")
 def test_a_clone_at_another_path_finds_the_code_of_the_first(tmp_path: Path, house: Path) -> None:
     """The second clone of a commit used to compile the whole kernel once more."""
     cache = tmp_path / "cache"
@@ -264,7 +256,7 @@ def test_a_clone_at_another_path_finds_the_code_of_the_first(tmp_path: Path, hou
     assert kept(cache) == before
 
 
-@pytest.mark.skipif(not compiled.COMPILED, reason="nothing is compiled")
+@pytest.mark.skipif(not rules.COMPILED, reason="nothing is compiled")
 def test_a_rule_links_the_inner_rules_that_another_process_compiled(
     tmp_path: Path, house: Path
 ) -> None:
@@ -277,7 +269,7 @@ def test_a_rule_links_the_inner_rules_that_another_process_compiled(
     assert kept(cache).items() > callee.items()
 
 
-@pytest.mark.skipif(not compiled.COMPILED, reason="nothing is compiled")
+@pytest.mark.skipif(not rules.COMPILED, reason="nothing is compiled")
 def test_a_callee_that_has_changed_is_linked_in_its_new_form(tmp_path: Path, house: Path) -> None:
     cache = tmp_path / "cache"
     write_two_rules(house)
@@ -288,7 +280,7 @@ def test_a_callee_that_has_changed_is_linked_in_its_new_form(tmp_path: Path, hou
 
 CLAIM = """
 from pathlib import Path
-from tidegauge.replication.kept_code import claimed
+from tidegauge.compiled.kept_code import claimed
 with claimed(Path(sys.argv[1])) as is_ours:
     print("claimed", flush=True)
     sys.stdin.readline()
@@ -320,7 +312,7 @@ def test_code_with_checked_bounds_has_its_own_cache(house: Path) -> None:
     assert folder_of(house, module, TIDEGAUGE_BOUNDS_CHECK="1") != folder_of(house, module)
 
 
-@pytest.mark.skipif(not compiled.COMPILED, reason="nothing is compiled")
+@pytest.mark.skipif(not rules.COMPILED, reason="nothing is compiled")
 def test_compiled_code_of_long_ago_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from replication_stories import with_fields
+from tidegauge.compiled.records import new_record
 from tidegauge.replication import errors
 from tidegauge.replication.fetcher import (
     FETCHING,
@@ -26,7 +27,7 @@ from tidegauge.replication.fetcher import (
     take_records,
     takes_response,
 )
-from tidegauge.replication.records import PartitionFetchState, new_record
+from tidegauge.replication.records import PartitionFetchState
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.truncation import leader_epoch_of_epoch_request
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from replication_stories import LAG_MS, Leader, with_fields
+from tidegauge.compiled.records import new_record
 from tidegauge.replication.high_watermark import (
     check_high_watermark_of_new_leader,
     high_watermark_of_response,
@@ -12,7 +13,7 @@ from tidegauge.replication.high_watermark import (
     takes_high_watermark_of_response,
     update_high_watermark,
 )
-from tidegauge.replication.records import Partition, new_record
+from tidegauge.replication.records import Partition
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack, single
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tidegauge.compiled.records import Records, new_records
 from tidegauge.replication.leader_epoch_cache import (
     assign,
     end_offset_for,
@@ -21,7 +22,7 @@ from tidegauge.replication.leader_epoch_cache import (
     truncate_from_end,
     truncate_from_start,
 )
-from tidegauge.replication.records import EpochEntry, Records, new_records
+from tidegauge.replication.records import EpochEntry
 from tidegauge.replication.releases import rules_of
 
 Pairs = list[tuple[int, int]]

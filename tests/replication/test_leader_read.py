@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from replication_stories import Leader, with_fields
+from tidegauge.compiled.records import new_record
 from tidegauge.replication import errors
 from tidegauge.replication.leader_read import (
     FOLLOWER,
@@ -20,7 +21,7 @@ from tidegauge.replication.leader_read import (
     read_limit,
 )
 from tidegauge.replication.log import increment_log_start_offset
-from tidegauge.replication.records import Partition, new_record
+from tidegauge.replication.records import Partition
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import NO_REPLICA, pack
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tidegauge.compiled.records import Records, new_record, new_records
 from tidegauge.replication.log import (
     append,
     epoch_at,
@@ -13,7 +14,7 @@ from tidegauge.replication.log import (
     truncate_fully_and_start_at,
     truncate_to,
 )
-from tidegauge.replication.records import EpochEntry, Partition, Records, new_record, new_records
+from tidegauge.replication.records import EpochEntry, Partition
 from tidegauge.replication.releases import rules_of
 
 Pairs = list[tuple[int, int]]

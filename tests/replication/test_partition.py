@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from replication_stories import Leader, leader_and_isr
+from tidegauge.compiled.records import new_record
 from tidegauge.replication.leader_read import READ_UNCOMMITTED, latest_offset
 from tidegauge.replication.partition import (
     initialize_partition,
@@ -12,7 +13,7 @@ from tidegauge.replication.partition import (
     make_follower,
     make_leader,
 )
-from tidegauge.replication.records import Partition, new_record
+from tidegauge.replication.records import Partition
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import EMPTY, pack

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replication_stories import Leader
+from tidegauge.compiled.records import new_record, new_records
 from tidegauge.replication.high_watermark import update_high_watermark
 from tidegauge.replication.log import append, truncate_to
-from tidegauge.replication.records import EpochEntry, Partition, new_record, new_records
+from tidegauge.replication.records import EpochEntry, Partition
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import EMPTY
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from replication_stories import LAG_MS, Leader, with_fields
-from tidegauge.replication.records import RemoteReplica, new_record
+from tidegauge.compiled.records import new_record
+from tidegauge.replication.records import RemoteReplica
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.remote_replica import (
     counts_fetch,

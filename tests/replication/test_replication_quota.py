@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tidegauge.replication.records import (
-    QuotaSample,
-    Records,
-    ReplicationQuota,
-    new_record,
-    new_records,
-)
+from tidegauge.compiled.records import Records, new_record, new_records
+from tidegauge.replication.records import QuotaSample, ReplicationQuota
 from tidegauge.replication.replication_quota import (
     UNLIMITED,
     count_idle_windows,

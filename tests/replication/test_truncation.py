@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replication_stories import with_fields
+from tidegauge.compiled.records import new_record
 from tidegauge.replication import errors
-from tidegauge.replication.records import Partition, PartitionFetchState, new_record
+from tidegauge.replication.records import Partition, PartitionFetchState
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.truncation import (
     DROP_ANSWER,

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from small_clusters import BROKER_1, FIRST_CLIENT, cluster_of
+from tidegauge.compiled.rules import rule
 from tidegauge.group import Group
-from tidegauge.replication.compiled import rule
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.events import add_item, new_event
 from tidegauge.simulation.exchange_state import ENDED, NEVER_US, READY, STOPPED, STRANGE

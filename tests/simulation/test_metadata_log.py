@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from small_clusters import cluster_of, topic_of
-from tidegauge.replication.compiled import rule
-from tidegauge.replication.records import Records, new_records
+from tidegauge.compiled.records import Records, new_records
+from tidegauge.compiled.rules import rule
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import HUB, NONE, Kernel, MetadataChange
 from tidegauge.simulation.metadata_log import (

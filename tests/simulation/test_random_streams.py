@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidegauge.replication.records import Records, new_records
+from tidegauge.compiled.records import Records, new_records
 from tidegauge.simulation.random_streams import (
     COST,
     LATENCY,

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from tidegauge.replication.records import Records, new_records
+from tidegauge.compiled.records import Records, new_records
 from tidegauge.simulation.kernel import Row
 from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION
 from tidegauge.simulation.trace_file import (

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidegauge.replication.compiled import COMPILED
-from tidegauge.replication.records import new_records
+from tidegauge.compiled.records import new_records
+from tidegauge.compiled.rules import COMPILED
 from tidegauge.simulation.random_streams import GOLDEN, MIX_1, MIX_2
 from tidegauge.simulation.trace_file import Table, TraceError, TraceKind, TraceWriter, read_trace
 from tidegauge.simulation.trace_hash import (

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from small_clusters import BROKER_1, cluster_of
 from threads import beside
+from tidegauge.compiled.rules import COMPILED
 from tidegauge.group import Group
 from tidegauge.hosted_group import HostedGroup, Outcome, Place
-from tidegauge.replication.compiled import COMPILED
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.exchange_state import (
     AWAITS,

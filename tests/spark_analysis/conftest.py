@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from fault_schedules import schedule
 from recorded_tables import RUNS, WILD_SEED
 from small_clusters import cluster_of, producers_of
-from tidegauge.replication.records import new_records
+from tidegauge.compiled.records import new_records
 from tidegauge.run_folder import RunFolder
 from tidegauge.shipped_scenarios import find_scenario
 from tidegauge.simulate import simulate

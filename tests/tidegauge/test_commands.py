@@ -10,8 +10,9 @@ from typer.testing import CliRunner, Result
 from tidegauge import __version__
 from tidegauge.command_line import app
 from tidegauge.commands.show_releases import switch_meanings
-from tidegauge.replication import compiled, releases
-from tidegauge.replication.kept_code import cache_folder
+from tidegauge.compiled import rules
+from tidegauge.compiled.kept_code import cache_folder
+from tidegauge.replication import releases
 
 
 def run(*arguments: str) -> Result:
@@ -176,5 +177,5 @@ def test_releases_say_the_same_to_a_program() -> None:
 
 def test_compile_says_what_it_did() -> None:
     output = run("compile").output
-    assert f"{len(compiled.RULES)} rules" in output
+    assert f"{len(rules.RULES)} rules" in output
     assert str(cache_folder()) in output

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from tidegauge.commands.verify_run import verified
+from tidegauge.compiled import rules
 from tidegauge.inline_engine import inline
-from tidegauge.replication import compiled
 from tidegauge.run_folder import RunFolder
 from tidegauge.simulate import simulate
 from tidegauge.simulation.cluster_plan import ClusterPlan
@@ -79,7 +79,7 @@ def test_groups_record_the_same_rows(
     assert list(run.all_rows()) == list(one_group.all_rows())
 
 
-@pytest.mark.skipif(not compiled.COMPILED, reason="this is the plain run")
+@pytest.mark.skipif(not rules.COMPILED, reason="this is the plain run")
 def test_plain_python_has_the_hash_of_compiled_code(one_group: RunFolder, tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-c", RUN_PLAIN, str(SMALL_CLUSTER), str(tmp_path)],
@@ -101,7 +101,7 @@ def test_array_bounds_hold_in_compiled_code(one_group: RunFolder, tmp_path: Path
     assert summary_of(RunFolder(tmp_path))["trace_sha256"] == summary_of(one_group)["trace_sha256"]
 
 
-@pytest.mark.skipif(not compiled.COMPILED, reason="the plain run is one of those compared")
+@pytest.mark.skipif(not rules.COMPILED, reason="the plain run is one of those compared")
 def test_machines_that_fail_in_every_way_give_one_hash_too(tmp_path: Path) -> None:
     """Log directories, drawn disks and faults, racks, a rolling restart: in groups, and plain."""
     scenario = load_scenario(FAILING_MACHINES)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from small_clusters import cluster_of
+from tidegauge.compiled.records import dtype_of
 from tidegauge.group import Group
-from tidegauge.replication.records import dtype_of
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import Link
 from tidegauge.simulation.scenario import Scenario, ScenarioError, scenario_from_mapping

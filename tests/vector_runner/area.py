@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from tidegauge.compiled.records import Record, Records, new_record, new_records
 from tidegauge.replication import errors
-from tidegauge.replication.codes import SLOTS
-from tidegauge.replication.records import EpochEntry, Record, Records, new_record, new_records
+from tidegauge.replication.records import SLOTS, EpochEntry
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack, unpack

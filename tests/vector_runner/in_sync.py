@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tidegauge.compiled.records import new_records
 from tidegauge.replication import in_sync_replicas, isr_update
 from tidegauge.replication import release_rules as switches
-from tidegauge.replication.codes import SLOTS
 from tidegauge.replication.high_watermark import (
     high_watermark_of_response,
     may_move_after_fetch,
@@ -13,13 +13,7 @@ from tidegauge.replication.high_watermark import (
 from tidegauge.replication.isr_change_notification import should_propagate_isr_changes
 from tidegauge.replication.log import append
 from tidegauge.replication.partition import make_follower, make_leader
-from tidegauge.replication.records import (
-    UNDEFINED,
-    LeaderAndIsr,
-    Partition,
-    RemoteReplica,
-    new_records,
-)
+from tidegauge.replication.records import SLOTS, UNDEFINED, LeaderAndIsr, Partition, RemoteReplica
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.remote_replica import update_after_failed_read, update_fetch_state
 from tidegauge.replication.replica_list import EMPTY, contains

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidegauge.compiled.records import new_records
 from tidegauge.controller.elections import (
     controlled_shutdown_partition_leader_election,
     offline_partition_leader_election,
@@ -11,7 +12,7 @@ from tidegauge.replication.log import epoch_at
 from tidegauge.replication.min_insync_replicas import ACKS_ALL
 from tidegauge.replication.partition import make_leader
 from tidegauge.replication.reconciliation import ReplicaLog, reconcile
-from tidegauge.replication.records import UNDEFINED, LeaderAndIsr, RemoteReplica, new_records
+from tidegauge.replication.records import UNDEFINED, LeaderAndIsr, RemoteReplica
 from tidegauge.replication.replica_list import append, pack, single
 from vector_runner.area import (
     Area,

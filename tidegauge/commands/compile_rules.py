@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
-from collections.abc import Iterable
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import typer
@@ -14,7 +11,7 @@ from tidegauge.commands.output import fail
 from tidegauge.commands.working import working
 
 if TYPE_CHECKING:
-    from tidegauge.replication.compile_all import Compilation
+    from tidegauge.compiled.compile_all import Compilation
 
 
 def compile_rules() -> None:
@@ -24,7 +21,8 @@ def compile_rules() -> None:
     Any run does this when it has to; this command does it now. The cache is
     ~/.cache/tidegauge, or the folder that TIDEGAUGE_CACHE_DIR names.
     """
-    from tidegauge.replication.compiled import COMPILED, RULES
+    from tidegauge.compiled.compile_all import import_kernel
+    from tidegauge.compiled.rules import COMPILED, RULES
 
     import_kernel()
     count = len(RULES)
@@ -41,13 +39,13 @@ def compile_rules() -> None:
 
 def announce_compilation() -> None:
     """Compile what is not in the cache, with a word about it: the first run would wait for it."""
-    from tidegauge.replication.compile_all import is_compiled
-    from tidegauge.replication.compiled import COMPILED
+    from tidegauge.compiled.compile_all import import_kernel, is_compiled
+    from tidegauge.compiled.rules import COMPILED, RUN
 
     if not COMPILED:
         return
     # All that a run needs, and no more: the import of every room takes as long as a small run.
-    importlib.import_module("tidegauge.simulate")
+    importlib.import_module(RUN)
     if not is_compiled():
         import_kernel()
         done = _compile_with_progress()
@@ -55,7 +53,7 @@ def announce_compilation() -> None:
 
 
 def _compile_with_progress() -> Compilation:
-    from tidegauge.replication.compile_all import CompilationError, compile_all
+    from tidegauge.compiled.compile_all import CompilationError, compile_all
 
     title = "compiling the kernel, once for each release of Tidegauge"
     with working(title) as tell:
@@ -65,23 +63,3 @@ def _compile_with_progress() -> Compilation:
             )
         except CompilationError as error:
             fail(str(error))
-
-
-def import_kernel() -> None:
-    """Import all rules: those of the rooms, and the loop that joins them."""
-    from tidegauge.replication.compiled import KERNEL_ROOMS
-
-    import_modules_of(KERNEL_ROOMS)
-    importlib.import_module("tidegauge.simulate")
-
-
-def import_modules_of(rooms: Iterable[str]) -> None:
-    """Import every module of these rooms: a rule is known once its module is imported."""
-    for room in rooms:
-        package = find_spec(f"tidegauge.{room}")
-        if package is None or package.submodule_search_locations is None:
-            continue
-        for module in pkgutil.walk_packages(
-            package.submodule_search_locations, prefix=f"tidegauge.{room}."
-        ):
-            importlib.import_module(module.name)

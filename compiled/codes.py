@@ -1,6 +1,6 @@
 """The constants of the rules, as compiled code and plain readers of traces know them alike.
 
-They stand apart from the compiler (``compiled.py``), whose import takes a second.
+They stand apart from the compiler (``rules.py``), whose import takes a second.
 """
 
 from __future__ import annotations
@@ -10,10 +10,6 @@ from typing import TypeVar, cast
 import numpy as np
 
 Constant = TypeVar("Constant", int, bool)
-
-#: Most replicas that a list of them can hold (``replica_list.py``), and one more than the largest
-#: slot.
-SLOTS = 15
 
 
 def code(value: Constant) -> Constant:

@@ -14,16 +14,18 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-from tidegauge.replication import inner_code
-from tidegauge.replication.build_switches import BOUNDS_CHECKED
-from tidegauge.replication.build_switches import COMPILED as COMPILED  # noqa: PLC0414 - ...
-from tidegauge.replication.codes import code as code  # noqa: PLC0414 - rules import it from here
-from tidegauge.replication.signatures import Tables as Tables  # noqa: PLC0414 - as `code`
+from tidegauge.compiled import inner_code
+from tidegauge.compiled.build_switches import BOUNDS_CHECKED
+from tidegauge.compiled.build_switches import COMPILED as COMPILED  # noqa: PLC0414 - ...
+from tidegauge.compiled.codes import code as code  # noqa: PLC0414 - rules import it from here
+from tidegauge.compiled.signatures import Tables as Tables  # noqa: PLC0414 - as `code`
 
 #: Rooms in which there are rules.
 KERNEL_ROOMS = ("replication", "simulation", "controller", "actors")
 #: The module of the loop that calls them.
 KERNEL_LOOP = "tidegauge.kernel"
+#: The module that imports all rules that a run needs.
+RUN = "tidegauge.simulate"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -11,16 +11,17 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
-from tidegauge.replication.compiled import COMPILED, INNER_RULES, KERNEL_LOOP, RULES
-from tidegauge.replication.kept_code import (
+from tidegauge.compiled.kept_code import (
     cache_folder,
     claimed,
     forget_old_code,
@@ -28,7 +29,8 @@ from tidegauge.replication.kept_code import (
     source_of,
     sources_of,
 )
-from tidegauge.replication.signatures import signature_of
+from tidegauge.compiled.rules import COMPILED, INNER_RULES, KERNEL_LOOP, KERNEL_ROOMS, RULES, RUN
+from tidegauge.compiled.signatures import signature_of
 
 #: More processes than these wait for one another: a third of the time is linking the kernel.
 _MOST_WORKERS = 8
@@ -129,6 +131,24 @@ def _in_order() -> list[Callable[..., Any]]:
             function in RULES and function.__module__ != KERNEL_LOOP,
         ),
     )
+
+
+def import_kernel() -> None:
+    """Import all rules: those of the rooms, and the loop that joins them."""
+    import_modules_of(KERNEL_ROOMS)
+    importlib.import_module(RUN)
+
+
+def import_modules_of(rooms: Iterable[str]) -> None:
+    """Import every module of these rooms: a rule is known once its module is imported."""
+    for room in rooms:
+        package = find_spec(f"tidegauge.{room}")
+        if package is None or package.submodule_search_locations is None:
+            continue
+        for module in pkgutil.walk_packages(
+            package.submodule_search_locations, prefix=f"tidegauge.{room}."
+        ):
+            importlib.import_module(module.name)
 
 
 def work(modules: Sequence[str]) -> None:

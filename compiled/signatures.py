@@ -13,9 +13,9 @@ from typing import Any, Self, cast, get_args, get_origin, get_type_hints
 
 import numba
 
-from tidegauge.replication.build_switches import COMPILED
-from tidegauge.replication.records import Record, Records, dtype_of
-from tidegauge.replication.table_views import TablesType, TablesView
+from tidegauge.compiled.build_switches import COMPILED
+from tidegauge.compiled.records import Record, Records, dtype_of
+from tidegauge.compiled.table_views import TablesType, TablesView
 
 
 class Tables:

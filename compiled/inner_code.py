@@ -40,8 +40,8 @@ from numba.core.lowering import Lower
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
-from tidegauge.replication.kept_code import claimed, kept_file, write_kept
-from tidegauge.replication.signatures import signature_of
+from tidegauge.compiled.kept_code import claimed, kept_file, write_kept
+from tidegauge.compiled.signatures import signature_of
 
 # Numba numbers the functions that it compiles, and names symbols by the number. Code of several
 # processes is linked together, so each process counts from a number of its own.

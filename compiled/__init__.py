@@ -1,0 +1,19 @@
+"""Compiled code without any Kafka: the one decorator, records, tables, and where code is kept.
+
+========================  ===================================================================
+file                      subject
+========================  ===================================================================
+``rules.py``              ``@rule`` and ``@inner_rule``: compiled by Numba, or plain Python
+``codes.py``              typed constants, without the compiler
+``records.py``            records: rows of numpy arrays, their layout and their arrays
+``signatures.py``         tables, and the Numba types of a rule's parameters
+``table_views.py``        tables as compiled code sees them
+``inner_code.py``         two compilers for Numba: rules, and the rules that they call
+``kept_code.py``          the cache of compiled code, a file for each function
+``compile_all.py``        compiling every rule in all processors
+``build_switches.py``     environment variables
+========================  ===================================================================
+
+The room imports no other. Rules in any room above it import ``rule``, ``inner_rule``, ``code`` and
+``Tables`` from ``rules.py`` and the record machinery from ``records.py``.
+"""
