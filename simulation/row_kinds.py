@@ -24,12 +24,15 @@ kind or column changes its meaning.
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import NamedTuple
 
 from tidegauge.compiled.codes import code
 
 #: Version of the schema.
 SCHEMA_VERSION = 3
+#: Release of Tidegauge, which every file that it writes names.
+VERSION = version("tidegauge")
 
 
 class RowKind(NamedTuple):

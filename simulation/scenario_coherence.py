@@ -17,10 +17,6 @@ from tidegauge.simulation.scenario_fault_coherence import (
     problems_of_fault_steps,
     problems_of_faults,
 )
-from tidegauge.simulation.scenario_limits import (
-    problems_of_cluster_size,
-    problems_of_workload_size,
-)
 from tidegauge.simulation.scenario_model import Scenario
 from tidegauge.simulation.scenario_references import (
     broker_is_there,
@@ -42,6 +38,10 @@ from tidegauge.simulation.scenario_settings_coherence import (
     problems_of_producer_settings,
     problems_of_topic_settings,
     settings_that_kafka_refuses,
+)
+from tidegauge.simulation.scenario_size import (
+    problems_of_cluster_size,
+    problems_of_workload_size,
 )
 from tidegauge.simulation.scenario_steps import (
     NO_LEADER,

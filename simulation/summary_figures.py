@@ -14,16 +14,7 @@ it has a part of its own. Only losses are judged at the end of that phase.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
-
-from tidegauge.simulation.checks import CHECK_NAMES
-from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.costs import COST_NAMES
-from tidegauge.simulation.scenario import Scenario
-from tidegauge.simulation.scenario_faults import fault_name
-from tidegauge.simulation.scenario_steps import AlterReassignmentsStep, ReassignStep
 
 
 class Figure(NamedTuple):
@@ -117,7 +108,8 @@ _OF_PARTITIONS = (
         "most_leaders.broker", "broker id", "first broker that was leader of the most partitions"
     ),
 )
-_OF_RACKS = (
+#: Where brokers stand in several racks.
+OF_RACKS = (
     Figure(
         "partition_seconds_isr_in_one_rack",
         "s",
@@ -191,7 +183,8 @@ _OF_CHECKS = (
     Figure("steps_taken", "steps", "of the scenario"),
     Figure("steps_timed_out", "steps", "whose condition did not come true in time"),
 )
-_OF_LIVENESS = (
+#: Where the scenario has a liveness phase.
+OF_LIVENESS = (
     Figure("liveness.virtual_seconds", "s", "until all was well, or the phase was given up"),
     Figure("liveness.bound_seconds", "s", "how long that may take"),
 )
@@ -231,12 +224,12 @@ _OF_THE_SIMULATION = (
 FORMS = (
     *_OF_RECORDS,
     *_OF_PARTITIONS,
-    *_OF_RACKS,
+    *OF_RACKS,
     *_OF_CONTROL,
     *_OF_MOVES,
     _OF_FAULTS,
     *_OF_CHECKS,
-    *_OF_LIVENESS,
+    *OF_LIVENESS,
     *_OF_THE_SIMULATION,
 )
 #: The figures of a single name.
@@ -245,90 +238,8 @@ FIGURES = {form.name: form for form in FORMS if form.name == form.name.lower()}
 #: Kinds of processes among which the time of the event loop is shared out, and the rest of it.
 PROCESS_KINDS = ("broker", "controller", "zookeeper", "client", "driver")
 
-_CAPITALS = re.compile(r"[A-Z]{2,}")
-
 
 def is_left_out_at_zero(name: str) -> bool:
     """Whether a summary that does not have this figure says that it is 0."""
     prefixes = (form.name.partition(".")[0] + "." for form in FORMS if form.left_out_at_zero)
     return name.startswith(tuple(prefixes))
-
-
-class FigureNames:
-    """The figures that runs of one scenario have."""
-
-    def __init__(self, scenario: Scenario) -> None:
-        """Nothing is run: all names follow from the scenario."""
-        plan = ClusterPlan(scenario)
-        self._named: Mapping[str, tuple[str, ...]] = {
-            "TOPIC": tuple(dict.fromkeys(each.topic for each in plan.partitions)),
-            "PARTITION": tuple(f"{each.topic}-{each.number}" for each in plan.partitions),
-            "GROUP": tuple(group.name for group in scenario.workload.producers),
-            "STEP": tuple(moving_steps(scenario).values()),
-            "FAULT": tuple(fault_name(plan.faults, place) for place in range(len(plan.faults))),
-            "CHECK": CHECK_NAMES,
-            "KIND": PROCESS_KINDS,
-            "COST": tuple(f"costs.{name}" for name in COST_NAMES),
-        }
-        #: How faults are called that the seed draws.
-        self._drawn = tuple(rate.name or str(rate.fault.kind) for rate in scenario.fault_rates)
-        left_out: tuple[Figure, ...] = () if has_racks(scenario) else _OF_RACKS
-        left_out += () if scenario.liveness else _OF_LIVENESS
-        #: The forms of which there is a figure.
-        self.forms = tuple(
-            form
-            for form in FORMS
-            if form not in left_out and next(self.names_of(form), None) is not None
-        )
-
-    def names_of(self, form: Figure) -> Iterator[str]:
-        """The names of one form, in the order in which the scenario has what they are of."""
-        found = _CAPITALS.search(form.name)
-        if found is None:
-            yield form.name
-            return
-        for name in self._named[found.group()]:
-            yield form.name[: found.start()] + name + form.name[found.end() :]
-
-    def all_names(self) -> Iterator[str]:
-        """All names of all forms."""
-        for form in self.forms:
-            yield from self.names_of(form)
-
-    def may_be_drawn(self, name: str) -> bool:
-        """Whether it is how long a fault was on that some seed draws from a rate."""
-        return any(
-            re.fullmatch(re.escape(rate) + r"(-.+)?-[0-9]+\.seconds", name) for rate in self._drawn
-        )
-
-
-def has_racks(scenario: Scenario) -> bool:
-    """Whether brokers stand in several racks, so that an ISR can be in one or more of them."""
-    return len(scenario.cluster.racks) > 1
-
-
-def moving_steps(scenario: Scenario) -> dict[int, str]:
-    """The steps that move replicas, by their places: each as ``--set`` calls it."""
-    return {
-        place: f"steps.{place}"
-        for place, step in enumerate(scenario.steps)
-        if isinstance(step, ReassignStep | AlterReassignmentsStep)
-    }
-
-
-def unknown_figures(names: Iterable[str], scenarios: Iterable[Scenario]) -> dict[str, set[str]]:
-    """The names that are figures of none of these scenarios, and what is known instead.
-
-    Scenarios are asked only as long as a name is not known.
-    """
-    unknown = dict.fromkeys(names)
-    known: set[str] = set()
-    for scenario in scenarios:
-        if not unknown:
-            break
-        figures = FigureNames(scenario)
-        known.update(figures.all_names())
-        unknown = {
-            name: None for name in unknown if name not in known and not figures.may_be_drawn(name)
-        }
-    return dict.fromkeys(unknown, known)

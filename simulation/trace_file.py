@@ -38,7 +38,6 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -49,7 +48,7 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION
+from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION, VERSION
 
 if TYPE_CHECKING:  # readers do without the kernel: its import takes a second
     from tidegauge.compiled.records import Records
@@ -201,7 +200,7 @@ def _header() -> dict[str, Any]:
     return {
         "format": FORMAT,
         "schema_version": SCHEMA_VERSION,
-        "tidegauge": version("tidegauge"),
+        "tidegauge": VERSION,
         "row_columns": list(ROW_COLUMNS),
         "kinds": [
             {
@@ -389,7 +388,7 @@ def kinds_of(header: Any, path: Path) -> dict[str, TraceKind]:
 def newer_schema(path: Path, schema_version: int, writer: object) -> str:
     """What to tell someone whose file was written by a later release, ``writer``."""
     return (
-        f"{path}: has schema version {schema_version}, and Tidegauge {version('tidegauge')} reads"
+        f"{path}: has schema version {schema_version}, and Tidegauge {VERSION} reads"
         f" up to {SCHEMA_VERSION}: use Tidegauge {writer}, which wrote it, or a later one"
     )
 

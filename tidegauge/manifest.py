@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidegauge import __version__
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import CLIENT, CONTROLLER, ZOOKEEPER
-from tidegauge.simulation.row_kinds import SCHEMA_VERSION
+from tidegauge.simulation.row_kinds import SCHEMA_VERSION, VERSION
 from tidegauge.simulation.run_files import FORMAT
 from tidegauge.simulation.scenario_faults import fault_name
 
@@ -19,7 +18,7 @@ def manifest_of(plan: ClusterPlan) -> dict[str, Any]:
     scenario = plan.scenario
     return {
         "format": FORMAT,
-        "tidegauge": __version__,
+        "tidegauge": VERSION,
         "schema_version": SCHEMA_VERSION,
         "scenario": scenario.resolved(),
         "seed": scenario.seed,

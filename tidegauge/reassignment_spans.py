@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.simulation.named_figures import moving_steps
 from tidegauge.simulation.row_kinds import (
     REASSIGNMENT_BEGUN,
     REASSIGNMENT_DONE,
@@ -25,7 +26,6 @@ from tidegauge.simulation.row_kinds import (
     ZNODE_DELETED,
 )
 from tidegauge.simulation.scenario_steps import AlterReassignmentsStep, ReassignStep
-from tidegauge.simulation.summary_figures import moving_steps
 from tidegauge.simulation.topology import FIXED_ZNODES
 
 _ZNODES = (int(ZNODE_CREATED), int(ZNODE_DELETED))

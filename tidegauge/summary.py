@@ -23,8 +23,8 @@ from tidegauge.simulation.checks.state import BY_LOSS_OF_POWER, PERMITS, RowPlac
 from tidegauge.simulation.cluster_plan import ClusterPlan
 from tidegauge.simulation.costs import COST_NAMES
 from tidegauge.simulation.latency_counts import percentile_us
+from tidegauge.simulation.named_figures import has_racks
 from tidegauge.simulation.scenario_workload import ProducerGroup
-from tidegauge.simulation.summary_figures import has_racks
 from tidegauge.simulation.trace_hash import trace_sha256
 
 

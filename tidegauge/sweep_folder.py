@@ -20,9 +20,8 @@ from urllib.parse import quote
 
 from filelock import FileLock, Timeout
 
-from tidegauge import __version__
 from tidegauge.run_folder import RunFolder
-from tidegauge.simulation.row_kinds import SCHEMA_VERSION
+from tidegauge.simulation.row_kinds import SCHEMA_VERSION, VERSION
 from tidegauge.simulation.run_files import MANIFEST, SUMMARY, SWEEP, SWEEP_LOCK, TRACE
 from tidegauge.simulation.scenario import Scenario
 
@@ -90,7 +89,7 @@ def finished_run(folder: Path, scenario: Callable[[], Scenario]) -> RunFolder | 
         return None
     run = RunFolder(folder)
     asked_for = {
-        "tidegauge": __version__,
+        "tidegauge": VERSION,
         "schema_version": SCHEMA_VERSION,
         "switches": {},
         "scenario": json.loads(json.dumps(scenario().resolved())),

@@ -13,8 +13,9 @@ from tidegauge.many_runs import outcome_of
 from tidegauge.run_folder import RunFolder
 from tidegauge.shipped_scenarios import find_scenario
 from tidegauge.simulate import simulate
+from tidegauge.simulation.named_figures import FigureNames
 from tidegauge.simulation.scenario import load_scenario, scenario_from_mapping
-from tidegauge.simulation.summary_figures import FORMS, FigureNames
+from tidegauge.simulation.summary_figures import FORMS
 from twelve_brokers import twelve_brokers
 
 

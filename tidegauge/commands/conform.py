@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegauge.commands.compile_rules import announce_compilation
+from tidegauge.commands.conformance_report import SEEDS, Again, Report
 from tidegauge.commands.output import console, fail
 
 if TYPE_CHECKING:
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from tidegauge.conformance.conform import Conformance
     from tidegauge.conformance.known_differences import KnownDifferences
     from tidegauge.conformance.recorded_schedule import RecordedSchedule
-
-#: How many seeds are tried, unless somebody asks for another number.
-SEEDS = 10
 
 #: By the files that they stand in.
 Schedules = dict[Path, "RecordedSchedule"]
@@ -92,7 +90,6 @@ def _conform_all(
     schedules: Schedules, table: KnownDifferences, seeds: int, out: Path | None, details: bool
 ) -> list[Conformance]:
     """Play all, say of each what came of it, and of all together."""
-    from tidegauge.commands.conformance_report import Again, Report
     from tidegauge.conformance.conform import conform
 
     results: list[Conformance] = []

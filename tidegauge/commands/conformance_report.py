@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tidegauge.commands.conform import SEEDS
 from tidegauge.commands.story_lines import LISTED, Line, Span, StoryOptions, print_lines
 from tidegauge.simulation.counted import counted
 
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
     from tidegauge.conformance.conform import Conformance, Difference
     from tidegauge.history.story import Names
 
+#: How many seeds are tried, unless another number is asked for.
+SEEDS = 10
 #: How many differing fields of a step, or of what a row explains, are listed.
 FIELDS = 10
 #: Of how many partitions the story is told.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -27,6 +27,7 @@ class Scene(NamedTuple):
 
 
 def demo(
+    context: typer.Context,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Folder for the runs. Default: runs/demo."),
@@ -52,7 +53,7 @@ def demo(
         screen.rule(style="dim")
         screen.print(scene.why, style="bold")
         screen.print(f"$ tidegauge {shlex.join(scene.words)}\n", style="cyan", soft_wrap=True)
-        _perform(scene.words)
+        _perform(context.find_root().command, scene.words)
         screen.print()
     screen.rule(style="dim")
     if not has_spark():
@@ -122,11 +123,8 @@ def _worst_partition(run: Path) -> str:
     return next(iter(folder.summary["records_lost_by_partition"]), "payments-1")
 
 
-def _perform(words: tuple[str, ...]) -> None:
+def _perform(tidegauge: Any, words: tuple[str, ...]) -> None:
     """Run a command as if it had been typed; the demonstration ends with one that fails."""
-    from tidegauge.command_line import app
-
-    command = typer.main.get_command(app)
-    status = command.main(list(words), prog_name="tidegauge", standalone_mode=False)
+    status = tidegauge.main(list(words), prog_name="tidegauge", standalone_mode=False)
     if status:
         raise typer.Exit(status)

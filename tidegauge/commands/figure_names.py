@@ -24,8 +24,8 @@ def check_figures(names: Sequence[str], scenarios: Sequence[Scenario]) -> None:
     """The command ends if one of these is a figure of no run of these scenarios."""
     if not names:
         return
+    from tidegauge.simulation.named_figures import unknown_figures
     from tidegauge.simulation.scenario_errors import one_line
-    from tidegauge.simulation.summary_figures import unknown_figures
 
     for name, known in unknown_figures(names, scenarios).items():
         near = _near(name, sorted(known))
@@ -72,7 +72,8 @@ def figures_for_programs(scenario: Scenario | None) -> list[dict[str, Any]]:
 
 def _listed(scenario: Scenario | None) -> list[dict[str, Any]]:
     """Each form, with the names that there are of it."""
-    from tidegauge.simulation.summary_figures import FORMS, FigureNames
+    from tidegauge.simulation.named_figures import FigureNames
+    from tidegauge.simulation.summary_figures import FORMS
 
     if scenario is None:
         forms = [(form, [form.name]) for form in FORMS]

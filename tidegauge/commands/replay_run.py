@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegauge import __version__
 from tidegauge.commands.compile_rules import announce_compilation
 from tidegauge.commands.hosting import Hosting
 from tidegauge.commands.output import console, fail
@@ -94,13 +93,13 @@ def replay_run(
 
 def _note_other_release(run: RunFolder) -> None:
     """Say so if another Tidegauge wrote the run: it may have meant something else by it."""
-    from tidegauge.simulation.row_kinds import SCHEMA_VERSION
+    from tidegauge.simulation.row_kinds import SCHEMA_VERSION, VERSION
 
     writer, schema_version = run.manifest.get("tidegauge"), run.manifest.get("schema_version")
-    if (writer, schema_version) != (__version__, SCHEMA_VERSION):
+    if (writer, schema_version) != (VERSION, SCHEMA_VERSION):
         typer.echo(
             f"note: {run.path} was written by Tidegauge {writer} with schema version "
-            f"{schema_version}; this is {__version__} with {SCHEMA_VERSION}, which may come to "
+            f"{schema_version}; this is {VERSION} with {SCHEMA_VERSION}, which may come to "
             "something else",
             err=True,
         )
@@ -114,6 +113,7 @@ def _manifest_parts(run: RunFolder) -> tuple[Scenario, dict[str, int | bool]]:
     """
     from tidegauge.replication.releases import RULE_CELLS
     from tidegauge.simulation.cluster_plan import UNCONDITIONAL_ISR
+    from tidegauge.simulation.row_kinds import VERSION
     from tidegauge.simulation.run_files import MANIFEST, RunError
     from tidegauge.simulation.scenario import ScenarioError, scenario_from_mapping
 
@@ -127,7 +127,7 @@ def _manifest_parts(run: RunFolder) -> tuple[Scenario, dict[str, int | bool]]:
     except ScenarioError as error:
         first, *others = str(error).splitlines()
         more = f", and {counted(len(others), 'problem')} more" if others else ""
-        raise RunError(f"{first}{more}; Tidegauge {__version__} cannot run it") from error
+        raise RunError(f"{first}{more}; Tidegauge {VERSION} cannot run it") from error
 
 
 def _recorded_until_us(run: RunFolder) -> int | None:

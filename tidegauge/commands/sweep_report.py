@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from tidegauge.commands.sweep_request import Axis
+    from tidegauge.sweep_axis import Axis
     from tidegauge.sweep_content import SweptRun
 
 

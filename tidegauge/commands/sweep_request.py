@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tidegauge.commands.figure_names import check_figures
 from tidegauge.commands.output import fail
 from tidegauge.commands.run_request import RunRequest
+from tidegauge.sweep_axis import Axis
 
 if TYPE_CHECKING:
     from tidegauge.simulation.scenario import Scenario
@@ -20,19 +21,6 @@ _MOST_SETTINGS = 1_000
 _MOST_RUNS = 100_000
 
 _RANGE = re.compile(r"([0-9]{1,19})\.\.([0-9]{1,19})")
-
-
-class Axis(NamedTuple):
-    """What is exchanged: a path in the scenario, and its values as they were typed."""
-
-    path: str
-    values: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """What a table calls it: a setting by its name, else the last two names of its path."""
-        _, is_setting, setting = self.path.rpartition("settings.")
-        return setting if is_setting else ".".join(self.path.split(".")[-2:])
 
 
 class Planned(NamedTuple):
