@@ -8,7 +8,7 @@ SHELL := /bin/bash
 # The rooms of the house are the folders at the top that are packages.
 ROOMS := $(patsubst %/__init__.py,%,$(wildcard */__init__.py))
 # The rooms whose sources end up in compiled code (KERNEL_ROOMS in compiled/rules.py).
-KERNEL := $(filter compiled replication simulation controller actors,$(ROOMS))
+KERNEL := $(filter compiled replication simulation clients traces controller actors engine,$(ROOMS))
 KERNEL_SOURCES = $(shell find $(KERNEL) -name '*.py')
 
 # Looked up only when .venv is made: the first Python that is new enough, else `python3`.

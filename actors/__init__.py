@@ -1,10 +1,21 @@
 """A broker: its request handlers, its threads and its periodic tasks, over the rules.
 
-``broker.py`` is the door, and says where everything of Kafka's broker is found; ``state.py``
-is all that a broker remembers, ``new_tables.py`` its beginning. ``lifecycle.py`` says how its
-process begins and ends and what survives, ``forgetting.py`` what does not. ``log_directory.py``
-writes and reads checkpoints as files. ``broker_actor.py`` is a shell without rules or state in
-which Ray hosts brokers and clients.
+==============  ==================================================================================
+room or file    subject
+==============  ==================================================================================
+``broker.py``   every event that reaches a broker, and where everything of Kafka's broker is found
+``state``       records of a broker, its locks, its counters
+``storage``     log directories, checkpoints, logs, flushes, offsets of groups
+``session``     the broker's one ZooKeeper session, and what it reads and writes there
+``fetches``     a fetcher thread, fetch sessions, reading for a fetch, purgatories
+``leaders``     a leader's log, its high watermark, its ISR
+``process``     the process: start, end, controlled shutdown, failed log directories
+``followers``   fetching, appending and truncating as a follower
+``requests``    ``num.io.threads`` and each request that they handle
+==============  ==================================================================================
+
+``zookeeper_responses.py`` handles ZooKeeper's responses and ``sampling.py`` the periodic samples.
+``broker_actor.py`` is a shell without rules or state in which Ray hosts brokers and clients.
 
 One record's way from produce to high watermark: ``request_handlers.take_request`` gives the
 request a thread, ``produce.handle_produce`` checks and appends (``leader.append_to_leader``),
@@ -14,8 +25,8 @@ which wakes the followers' fetches (``delayed_operations.wake_fetches``); they a
 the producer and wakes the consumers.
 
 **To add a request**: its kind in ``simulation/kinds.py``, a branch in
-``request_handlers.handle``, its handler in a file of its own.
+``requests/request_handlers.py``, its handler in a file of its own there.
 
-This room imports from ``replication`` and ``simulation`` only; the controller and ZooKeeper
+This room imports from ``simulation`` and the rooms below it; the controller and ZooKeeper
 (``controller``) are met through messages.
 """

@@ -6,51 +6,40 @@ of this room, in Kafka's words:
 ==============================  =========================================================
 Kafka                           here
 ==============================  =========================================================
-KafkaRequestHandlerPool         ``request_handlers.py``
-ReplicaManager.appendRecords    ``produce.py``, ``leader.py``
-ReplicaManager.fetchMessages    ``fetch.py``, ``fetch_read.py``
-FetchManager, FetchSession      ``fetch_sessions.py``
-DelayedProduce, DelayedFetch    ``delayed_operations.py``, ``purgatory.py``
-ReplicaFetcherThread            ``follower.py``, ``follower_truncation.py``,
-..                              ``fetcher_thread.py``
-becomeLeaderOrFollower          ``controller_requests.py``, ``stop_replica.py``
-isr-expiration, ISR updates     ``isr_changes.py``, ``locks.py``
-AlterPartitionManager           ``alter_partition.py``
-isr-change-propagation          ``isr_change_propagation.py``
-KafkaZkClient, its session      ``zookeeper_client.py``, ``zookeeper_answers.py``
-KafkaServer.startup, crashes    ``lifecycle.py``, ``forgetting.py``
-KafkaServer.controlledShutdown  ``controlled_shutdown.py``
-TopicConfigHandler              ``topic_configs.py``
-ReplicationQuotaManager         ``throttled_replication.py``
-GroupCoordinator                ``group_coordinator.py``
-GroupMetadataManager            ``group_offsets.py``
-Log, LogManager, checkpoints    ``logs.py``, ``checkpoints.py``, ``write_back.py``
-log.dirs, LogDirFailureHandler  ``log_dirs.py``, ``log_dir_failures.py``
-(what a test harness sees)      ``observation.py``, ``sampling.py``
+KafkaRequestHandlerPool         ``requests/request_handlers.py``
+ReplicaManager.appendRecords    ``requests/produce.py``, ``leaders/leader.py``
+ReplicaManager.fetchMessages    ``requests/fetch.py``, ``fetches/fetch_read.py``
+FetchManager, FetchSession      ``fetches/fetch_sessions.py``
+DelayedProduce, DelayedFetch    ``fetches/delayed_operations.py``, ``fetches/purgatory.py``
+ReplicaFetcherThread            ``followers/follower.py``, ``followers/follower_truncation.py``,
+..                              ``fetches/fetcher_thread.py``
+becomeLeaderOrFollower          ``requests/controller_requests.py``, ``requests/stop_replica.py``
+isr-expiration, ISR updates     ``leaders/isr_changes.py``, ``state/locks.py``
+AlterPartitionManager           ``leaders/alter_partition.py``
+isr-change-propagation          ``session/isr_change_propagation.py``
+KafkaZkClient, its session      ``session/zookeeper_client.py``, ``zookeeper_responses.py``
+KafkaServer.startup, crashes    ``process/lifecycle.py``, ``process/forgetting.py``
+KafkaServer.controlledShutdown  ``process/controlled_shutdown.py``
+TopicConfigHandler              ``session/topic_configs.py``
+ReplicationQuotaManager         ``fetches/throttled_replication.py``
+GroupCoordinator                ``requests/group_coordinator.py``
+GroupMetadataManager            ``storage/group_offsets.py``
+Log, LogManager, checkpoints    ``storage/logs.py``, ``storage/checkpoints.py``,
+..                              ``storage/write_back.py``
+log.dirs, LogDirFailureHandler  ``storage/log_dirs.py``, ``process/log_dir_failures.py``
+(what a test harness sees)      ``requests/observation.py``, ``sampling.py``
 ==============================  =========================================================
 """
 
 from __future__ import annotations
 
-from tidegauge.actors.alter_partition import handle_alter_partition_timer, lose_alter_partition
-from tidegauge.actors.checkpoints import (
-    handle_high_watermark_checkpoint,
-    handle_recovery_point_checkpoint,
-)
-from tidegauge.actors.controlled_shutdown import (
-    handle_broker_stops,
-    handle_controlled_shutdown_response,
-    handle_shutdown_gives_up,
-    handle_shutdown_retries,
-    lose_controller,
-    stop_cleanly,
-)
-from tidegauge.actors.delayed_operations import (
+from tidegauge.actors.fetches.delayed_operations import (
     handle_fetch_expires,
     handle_follower_fetch_expires,
     handle_produce_expires,
 )
-from tidegauge.actors.follower import (
+from tidegauge.actors.fetches.throttled_replication import take_throttles
+from tidegauge.actors.followers.follower import (
     handle_epoch_response,
     handle_fetch_response,
     handle_fetcher_gives_up,
@@ -59,15 +48,24 @@ from tidegauge.actors.follower import (
     lose_source_broker,
     waits_for_disk,
 )
-from tidegauge.actors.group_coordinator import handle_member_expires
-from tidegauge.actors.group_offsets import handle_offsets_loaded
-from tidegauge.actors.isr_change_propagation import handle_isr_change_propagation
-from tidegauge.actors.isr_changes import (
+from tidegauge.actors.leaders.alter_partition import (
+    handle_alter_partition_timer,
+    lose_alter_partition,
+)
+from tidegauge.actors.leaders.isr_changes import (
     handle_alter_partition_response,
     handle_isr_expiration,
 )
-from tidegauge.actors.leader import close_account
-from tidegauge.actors.lifecycle import (
+from tidegauge.actors.leaders.leader import close_account
+from tidegauge.actors.process.controlled_shutdown import (
+    handle_broker_stops,
+    handle_controlled_shutdown_response,
+    handle_shutdown_gives_up,
+    handle_shutdown_retries,
+    lose_controller,
+    stop_cleanly,
+)
+from tidegauge.actors.process.lifecycle import (
     end,
     handle_loading_begins,
     handle_logs_loaded,
@@ -75,20 +73,26 @@ from tidegauge.actors.lifecycle import (
     lose_power,
     start,
 )
-from tidegauge.actors.log_dir_failures import handle_log_dir_fails
-from tidegauge.actors.log_dirs import know_failing_directories
-from tidegauge.actors.logs import write_log_runs
-from tidegauge.actors.request_handlers import (
+from tidegauge.actors.process.log_dir_failures import handle_log_dir_fails
+from tidegauge.actors.requests.group_coordinator import handle_member_expires
+from tidegauge.actors.requests.request_handlers import (
     handle_handler_free,
     handle_handler_goes_on,
     take_request,
 )
 from tidegauge.actors.sampling import sample
-from tidegauge.actors.state import Brokers
-from tidegauge.actors.throttled_replication import take_throttles
-from tidegauge.actors.topic_configs import take_configs
-from tidegauge.actors.zookeeper_answers import handle_session_reconnects, take_zookeeper_answer
-from tidegauge.actors.zookeeper_client import handle_session_ping
+from tidegauge.actors.session.isr_change_propagation import handle_isr_change_propagation
+from tidegauge.actors.session.topic_configs import take_configs
+from tidegauge.actors.session.zookeeper_client import handle_session_ping
+from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.storage.checkpoints import (
+    handle_high_watermark_checkpoint,
+    handle_recovery_point_checkpoint,
+)
+from tidegauge.actors.storage.group_offsets import handle_offsets_loaded
+from tidegauge.actors.storage.log_dirs import know_failing_directories
+from tidegauge.actors.storage.logs import write_log_runs
+from tidegauge.actors.zookeeper_responses import handle_session_reconnects, take_zookeeper_answer
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.events import free_event

@@ -7,7 +7,7 @@ UnderReplicatedPartitions only if it lacks one of those that it had.
 
 from __future__ import annotations
 
-from tidegauge.actors.state import Brokers
+from tidegauge.actors.state.brokers import Brokers
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.in_sync_replicas import (
     is_at_min_isr,

@@ -20,12 +20,12 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from tidegauge.group import Group
-from tidegauge.kernel import HORIZON, ROOM, run_windows
-from tidegauge.shipped_scenarios import find_scenario
-from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.engine.event_loop import HORIZON, ROOM, run_windows
+from tidegauge.engine.group import Group
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import load_scenario
+from tidegauge.scenario.shipped import find_scenario
 from tidegauge.simulation.kinds import NAMES
-from tidegauge.simulation.scenario import load_scenario
 
 
 def compile_anew() -> str:

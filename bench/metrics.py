@@ -14,18 +14,18 @@ from http.client import HTTPConnection
 
 import numpy as np
 
-from tidegauge.metrics.collector import client_page
-from tidegauge.metrics.endpoint import Endpoint
-from tidegauge.metrics.exposition import Exposition
-from tidegauge.metrics.formats import Format
-from tidegauge.metrics.labels import label_text
-from tidegauge.metrics.layout import texts_of
-from tidegauge.metrics.snapshot import Snapshot, new_snapshot
-from tidegauge.metrics.targets import metrics_path, target_labels, targets_of
-from tidegauge.metrics.text_writer import written_page
-from tidegauge.shipped_scenarios import find_scenario
-from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.scenario import load_scenario, scenario_from_mapping
+from tidegauge.metrics.endpoint.collector import client_page
+from tidegauge.metrics.endpoint.endpoint import Endpoint
+from tidegauge.metrics.endpoint.formats import Format
+from tidegauge.metrics.endpoint.text_writer import written_page
+from tidegauge.metrics.samples.exposition import Exposition
+from tidegauge.metrics.samples.labels import label_text
+from tidegauge.metrics.samples.layout import texts_of
+from tidegauge.metrics.samples.targets import metrics_path, target_labels, targets_of
+from tidegauge.metrics.snapshots.snapshot import Snapshot, new_snapshot
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import load_scenario, scenario_from_mapping
+from tidegauge.scenario.shipped import find_scenario
 
 PASSES = 7
 SECONDS_OF_SCRAPES = 20

@@ -19,15 +19,15 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
 from tidegauge.compiled.records import new_records
-from tidegauge.run_folder import write_json_atomically
 from tidegauge.simulation.kernel import Row
 from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION
-from tidegauge.simulation.run_files import FORMAT, MANIFEST, NAMED, TRACE, trace_files
-from tidegauge.simulation.trace_file import TraceWriter, read_trace
 from tidegauge.spark_analysis.events import events
 from tidegauge.spark_analysis.requests import TraceRequest
 from tidegauge.spark_analysis.session import spark_session
 from tidegauge.spark_analysis.trace_parts import read_share
+from tidegauge.traces.run_files import FORMAT, MANIFEST, NAMED, TRACE, trace_files
+from tidegauge.traces.run_folder import write_json_atomically
+from tidegauge.traces.trace_file import TraceWriter, read_trace
 
 ROWS = 10_000_000
 FILES = 13

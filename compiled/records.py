@@ -50,7 +50,7 @@ class Records(Protocol[R_co]):
 
     @property
     def ctypes(self) -> Any:
-        """The address, as numpy has it, for system calls (``system_calls.py``)."""
+        """The address, as numpy has it, for system calls (``engine/exchange/system_calls.py``)."""
 
 
 def dtype_of(record: type[Record]) -> np.dtype[np.void]:

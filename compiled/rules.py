@@ -21,11 +21,14 @@ from tidegauge.compiled.codes import code as code  # noqa: PLC0414 - rules impor
 from tidegauge.compiled.signatures import Tables as Tables  # noqa: PLC0414 - as `code`
 
 #: Rooms in which there are rules.
-KERNEL_ROOMS = ("replication", "simulation", "controller", "actors")
+KERNEL_ROOMS = (
+    *("replication", "simulation", "clients", "traces", "controller", "actors"),
+    "engine.exchange",
+)
 #: The module of the loop that calls them.
-KERNEL_LOOP = "tidegauge.kernel"
+KERNEL_LOOP = "tidegauge.engine.event_loop"
 #: The module that imports all rules that a run needs.
-RUN = "tidegauge.simulate"
+RUN = "tidegauge.engine.simulate"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

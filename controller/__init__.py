@@ -1,44 +1,44 @@
-"""ZooKeeper, and the controller context of each broker.
-
-Where to look for what Kafka calls:
+"""ZooKeeper, and the controller context of each broker: where to find what Kafka calls ...
 
 ==========================================  ================================================
 Kafka                                       here
 ==========================================  ================================================
-KafkaController                             ``controller.py``, ``zookeeper_answers.py``
+KafkaController                             ``controller.py``, ``zookeeper_responses.py``
 ControllerEventManager                      ``event_queue.py``
-onControllerFailover, onControllerResign... ``failover.py``, ``context.py``
-processBrokerChange, onBrokerFailure        ``broker_changes.py``
-processIsrChangeNotification                ``notification_changes.py``
-doElectLeaderForPartitions,                 ``partition_changes.py``
-removeReplicasFromIsr                       (what is written), ``elections.py`` (who leads),
+onControllerFailover, onControllerResign... ``events/failover.py``, ``events/context.py``
+processBrokerChange, onBrokerFailure        ``events/broker_changes.py``
+processIsrChangeNotification                ``events/notification_changes.py``
+doElectLeaderForPartitions,                 ``partitions/partition_changes.py``
+removeReplicasFromIsr                       (what is written), ``elections.py`` (which leader),
 ..                                          ``leader_and_isr.py`` (leader, epoch, ISR)
-processTopicChange                          ``topic_changes.py``
-processLogDirEventNotification,             ``log_dir_changes.py``
+processTopicChange                          ``events/topic_changes.py``
+processLogDirEventNotification,             ``events/log_dir_changes.py``
 processLeaderAndIsrResponseReceived         ..
-onPartitionReassignment                     ``reassignments.py``, ``assignments.py``
-TopicDeletionManager                        ``topic_deletions.py``
-doControlledShutdown                        ``broker_shutdowns.py``
-processAlterIsr, processAlterPartition      ``alter_partition.py``
-checkAndTriggerAutoLeaderRebalance,         ``preferred_elections.py``
+onPartitionReassignment                     ``events/reassignments.py``
+TopicDeletionManager                        ``events/topic_deletions.py``
+doControlledShutdown                        ``events/broker_shutdowns.py``
+processAlterIsr, processAlterPartition      ``events/alter_partition.py``
+checkAndTriggerAutoLeaderRebalance,         ``events/preferred_elections.py``
 processZkPreferredReplicaLeaderElection
-Election, PartitionLeaderElectionAlgorithms ``elections.py``
-PartitionStateMachine                       ``partition_state_machine.py``
-ReplicaStateMachine                         ``replica_state_machine.py``, ``replica_states.py``
-ControllerBrokerRequestBatch                ``request_batch.py``
-ControllerChannelManager                    ``channels.py``
-KafkaZkClient (the controller's side)       ``zookeeper_requests.py``
-ZooKeeper's server                          ``zookeeper.py``, ``znodes.py``, ``sessions.py``
-/config/topics, /config/changes             ``topic_configs.py``
-throttles in /config                        ``replication_throttles.py``
+Election, PartitionLeaderElectionAlgorithms ``partitions/elections.py``
+PartitionStateMachine                       ``partitions/partition_state_machine.py``
+ReplicaStateMachine                         ``partitions/replica_state_machine.py``
+ControllerBrokerRequestBatch                ``partitions/request_batch.py``
+ControllerChannelManager                    ``partitions/channels.py``
+KafkaZkClient (the controller's side)       ``state/zookeeper_requests.py``
+ZooKeeper's server                          the room ``zookeeper``
+/config/topics, /config/changes             ``zookeeper/topic_configs.py``
+throttles in /config                        ``zookeeper/replication_throttles.py``
 ==========================================  ================================================
 
-``state.py`` is all that ZooKeeper and the controllers remember, ``new_tables.py`` its
-beginning; ``former_states.py`` has clusters that were there before the run. ``controller_actor.py``
-is a shell without rules or state in which Ray hosts all of them.
-**To add an event of the controller**: its name in ``phases.py``, a file with its
-phases, a branch in ``event_queue.py``.
+The rooms, from the ground up: ``state`` (all that ZooKeeper and the controllers hold),
+``zookeeper`` (its server), ``partitions`` (states, elections, requests to brokers), ``events``
+(each event of a controller). ``controller_actor.py`` is a shell without rules or state in which Ray
+hosts all of them.
 
-This room imports from ``replication`` and ``simulation`` only; brokers (``actors``) are met
-through messages.
+**To add an event of the controller**: its type in ``state/event_types.py``, a file with its steps
+in ``events``, a branch in ``event_queue.py``.
+
+This room imports from ``simulation`` and the rooms below it; brokers (``actors``) are met through
+messages.
 """

@@ -7,18 +7,19 @@ decision go into the queue (``event_queue.py``) and are processed one at a time.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.alter_partition import answer_alter_partition
-from tidegauge.controller.channels import (
+from tidegauge.controller.event_queue import advance, end_event, enqueue, give_up_request
+from tidegauge.controller.events.alter_partition import answer_alter_partition
+from tidegauge.controller.events.failover import give_up_context, resign
+from tidegauge.controller.partitions.channels import (
     handle_control_gives_up,
     handle_control_retries,
     is_answer_awaited,
     lose_channel,
     take_control_response,
 )
-from tidegauge.controller.event_queue import advance, end_event, enqueue, give_up_request
-from tidegauge.controller.failover import give_up_context, resign
-from tidegauge.controller.phases import ALTER_PARTITION as ALTER
-from tidegauge.controller.phases import (
+from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.controller.state.event_types import ALTER_PARTITION as ALTER
+from tidegauge.controller.state.event_types import (
     AUTO_REBALANCE,
     BROKER_CHANGE,
     ELECT,
@@ -35,9 +36,8 @@ from tidegauge.controller.phases import (
     TOPIC_CHANGE,
     TOPIC_DELETION_ASKED_FOR,
 )
-from tidegauge.controller.state import ControlPlane
-from tidegauge.controller.zookeeper_answers import take_answer
-from tidegauge.controller.zookeeper_requests import new_request
+from tidegauge.controller.state.zookeeper_requests import new_request
+from tidegauge.controller.zookeeper_responses import take_answer
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import free_event, take_first

@@ -10,49 +10,60 @@ event                what its phases do
 ===================  =================================================================
 ELECT                look whether there is a controller; if not, become it: take the
                      next epoch, read everything, tell everybody, take the dead out of
-                     ISRs, elect (``failover.py``)
+                     ISRs, elect (``events/failover.py``)
 BROKER_CHANGE        list the brokers; start up those that appeared, then deal with the
-                     failure of those that are gone (``broker_changes.py``)
+                     failure of those that are gone (``events/broker_changes.py``)
 TOPIC_CHANGE         list the topics; give new partitions a leader and an ISR
 ISR_CHANGE           list and read the notifications, read the states that they name,
                      tell the brokers, delete the notifications
-                     (``notification_changes.py``)
+                     (``events/notification_changes.py``)
 SHUT_DOWN_BROKER     move leaders away from a broker that is to stop, and take it out of
-                     ISRs (``broker_shutdowns.py``)
+                     ISRs (``events/broker_shutdowns.py``)
 PREFERRED_ELECTION   let preferred replicas lead, as somebody asks
-AUTO_REBALANCE       ... or as too many are led by others (``preferred_elections.py``)
+AUTO_REBALANCE       ... or as too many are led by others (``events/preferred_elections.py``)
 ELECT_UNCLEANLY      elect where there is no leader, as a topic now allows it
-ALTER_PARTITION      write the ISRs that a leader proposes (``alter_partition.py``)
+ALTER_PARTITION      write the ISRs that a leader proposes (``events/alter_partition.py``)
 REASSIGNMENT_*       move replicas: somebody asks for it, an ISR has changed, brokers have
-                     come that it waited for (``reassignments.py``)
+                     come that it waited for (``events/reassignments.py``)
 LOG_DIR_CHANGE       ask a broker which of its replicas are offline: a log directory failed
-LEADER_AND_ISR_*     ... and elect others, as it has answered (``log_dir_changes.py``)
+LEADER_AND_ISR_*     ... and elect others, as it has answered (``events/log_dir_changes.py``)
 TOPIC_DELETION_*,    delete topics: somebody asks for it, or something may go on; brokers have
-REPLICAS_DELETED     deleted logs (``topic_deletions.py``)
+REPLICAS_DELETED     deleted logs (``events/topic_deletions.py``)
 ===================  =================================================================
 """
 
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.alter_partition import (
+from tidegauge.controller.events.alter_partition import (
     advance_alter_partition,
     answer_alter_partition,
     fail_what_is_written,
 )
-from tidegauge.controller.asked_moves import note_altered_moves
-from tidegauge.controller.assignments import note_isr_change
-from tidegauge.controller.broker_changes import advance_broker_change
-from tidegauge.controller.broker_shutdowns import advance_broker_shutdown, answer_shutdown
-from tidegauge.controller.failover import advance_election, resign
-from tidegauge.controller.log_dir_changes import (
+from tidegauge.controller.events.asked_moves import note_altered_moves
+from tidegauge.controller.events.broker_changes import advance_broker_change
+from tidegauge.controller.events.broker_shutdowns import advance_broker_shutdown, answer_shutdown
+from tidegauge.controller.events.failover import advance_election, resign
+from tidegauge.controller.events.log_dir_changes import (
     advance_log_dir_change,
     advance_offline_replicas,
     note_offline_replicas,
 )
-from tidegauge.controller.notification_changes import advance_isr_change
-from tidegauge.controller.phases import ALTER_PARTITION as ALTER
-from tidegauge.controller.phases import (
+from tidegauge.controller.events.notification_changes import advance_isr_change
+from tidegauge.controller.events.preferred_elections import (
+    advance_auto_rebalance,
+    advance_preferred_election,
+)
+from tidegauge.controller.events.reassignments import advance_reassignment
+from tidegauge.controller.events.topic_changes import advance_topic_change, advance_unclean_election
+from tidegauge.controller.events.topic_deletions import (
+    advance_topic_deletion,
+    note_deleted_replicas,
+)
+from tidegauge.controller.state.assignments import note_isr_change
+from tidegauge.controller.state.control_plane import Controller, ControlPlane
+from tidegauge.controller.state.event_types import ALTER_PARTITION as ALTER
+from tidegauge.controller.state.event_types import (
     BROKER_CHANGE,
     ELECT,
     ELECT_UNCLEANLY,
@@ -69,14 +80,6 @@ from tidegauge.controller.phases import (
     TOPIC_DELETION_ASKED_FOR,
     TOPIC_DELETION_RESUMED,
 )
-from tidegauge.controller.preferred_elections import (
-    advance_auto_rebalance,
-    advance_preferred_election,
-)
-from tidegauge.controller.reassignments import advance_reassignment
-from tidegauge.controller.state import Controller, ControlPlane
-from tidegauge.controller.topic_changes import advance_topic_change, advance_unclean_election
-from tidegauge.controller.topic_deletions import advance_topic_deletion, note_deleted_replicas
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.costs import (

@@ -34,14 +34,11 @@ KafkaConfig defaults                        ``release_defaults.py``
 Errors                                      ``errors.py``
 ==========================================  ================================================
 
-What a rule works on is a record (``records.py``), who it is told of are slots in a replica
-list (``replica_list.py``), and what differs between releases is a switch
-(``release_rules.py``) that one table sets (``releases.py``). ``compiled.py`` is the
-decorator that makes machine code of it all: of what a rule takes (``signatures.py``,
-``table_views.py``), inner rules linked into rules (``inner_code.py``), kept by what it was made
-of (``kept_code.py``), compiled in all processors at once (``compile_all.py``).
-``reconciliation.py`` puts the rules of a
-follower and a leader together and plays one meeting of two logs.
+A rule works on records (``records.py``). Replicas are slots in a replica list
+(``replica_list.py``). A difference between releases is a switch (``release_rules.py``) that one
+table sets (``releases.py``). The decorator that makes machine code of a rule is in ``compiled``.
+``reconciliation.py`` puts the rules of a follower and a leader together and plays one meeting of
+two logs.
 
-This room imports from no other.
+This room imports from ``compiled`` only.
 """

@@ -2,7 +2,7 @@
 
 The shells themselves are in ``actors/broker_actor.py`` and ``controller/controller_actor.py``: they
 hold no rule and no state. What they host is handed to them by whoever starts them
-(``tidegauge/hosted_group.py``), since it joins handlers of both rooms.
+(``engine/hosted_group.py``), since it joins handlers of both rooms.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ say which fault was the reason (:func:`because_of`). This is bookkeeping beside 
 simulated cluster: no rule of Kafka reads it.
 
 What a process has to do when it dies or is started again is known to its own room
-(``actors/lifecycle.py``); here stands only whether it runs (:func:`dies`, :func:`lives`).
+(``actors/process/lifecycle.py``); here stands only whether it runs (:func:`dies`, :func:`lives`).
 
 **To add a fault**: a kind here and what it does in ``_apply``, its model in
-``scenario_faults.py``, its record in ``new_faults.py``.
+``scenario/model/faults.py``, its record in ``engine/layout/fault_tables.py``.
 """
 
 from __future__ import annotations

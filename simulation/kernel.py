@@ -4,7 +4,7 @@ A *process* is the unit of order: a broker, a broker's controller, ZooKeeper, a 
 that happens to it is an *event*: a message of another process, a timer of its own, a
 fault. Its events are handled in the order (time, source, source's sequence), which does
 not depend on which other processes run beside it, so the cluster can be cut into *groups*
-that run apart (``frames.py``) and come to the same end.
+that run apart (``engine/exchange/frames.py``) and come to the same end.
 
 All state lies in tables (``compiled/rules.py``), of which :class:`Kernel` is the one
 that every handler takes first. An event is a slot of ``Kernel.events`` and is used again
@@ -29,7 +29,8 @@ from tidegauge.simulation.random_streams import Quantile
 #: No event, no row, no entry.
 NONE = code(-1)
 
-#: The group of processes that passes on what others have for each other (``frames.py``).
+#: The group of processes that passes on what others have for each other
+#: (``engine/exchange/frames.py``).
 HUB = code(0)
 
 #: How many values a row of the trace can have.

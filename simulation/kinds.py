@@ -1,6 +1,6 @@
 """Kinds of events: every message, timer and fault there is, by who handles it.
 
-The dispatcher (``tidegauge/kernel.py``) sends an event to its process's role, and the role
+The dispatcher (``engine/event_loop.py``) sends an event to its process's role, and the role
 looks at the kind. A timer is an event of a process to itself.
 """
 

@@ -12,8 +12,8 @@ position in it, all others up to where the broker was before (its *base*), until
 controller has told it of every partition.
 
 Groups of processes that run apart each have the log; frames bring what is new in it
-(``frames.py``). A change gets its place in the chain of its subject by its own place, so it
-does not matter when a group hears of it.
+(``engine/exchange/frames.py``). A change gets its place in the chain of its subject by its own
+place, so it does not matter when a group hears of it.
 
 Source of what is told: ``ControllerBrokerRequestBatch``, ``MetadataCache`` @2.4.0.
 """

@@ -9,10 +9,10 @@ A *key* is what a record is about: the offset of one partition that one group re
 membership of one consumer. Compaction keeps the newest record of a key, so nobody asks for others.
 
 Groups of processes that run apart each have the journal; frames bring what is new in it
-(``frames.py``). An entry gets its place in the chain of its key by its name, so it does not matter
-when a group of processes hears of it. A broker whose log has a record was sent it after it was
-written down, so the entry is there. Of two records of one name (a leader has lost power and leads
-on in its epoch) the first counts.
+(``engine/exchange/frames.py``). An entry gets its place in the chain of its key by its name, so it
+does not matter when a group of processes hears of it. A broker whose log has a record was sent it
+after it was written down, so the entry is there. Of two records of one name (a leader has lost
+power and leads on in its epoch) the first counts.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ EMPTY_HASH = code(0)
 def new_row(kernel: Kernel, process: int, kind: int) -> Row:
     """A blank row about ``process``; its values are set before it is written."""
     context = kernel.context[0]
-    # Rows that do not fit are noticed when the table is drained (``group.py``).
+    # Rows that do not fit are noticed when the table is drained (``engine/group.py``).
     row = kernel.rows[min(context.row_count, len(kernel.rows) - 1)]
     row.time_us = context.time_us
     row.process = process

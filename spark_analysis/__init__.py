@@ -8,7 +8,7 @@
 ``trace_source.py``      the data source ``tidegauge`` behind it, for Spark's own ``read``
 ``cause_source.py``      the data source ``tidegauge-causes``: what rows go back to
 ``tables``               the result tables that all of this is for; ``TABLES.md`` documents them
-``run_tables.py``        the tables of some runs, made when they are asked for
+``tables/run_tables.py``        the tables of some runs, made when they are asked for
 ``questions``            what people ask of them, one small module each
 ``report``               all of it in one HTML file
 ``requests.py``          what is asked of the data source: which rows of which runs, which columns

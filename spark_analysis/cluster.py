@@ -18,7 +18,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
-from tidegauge.simulation.run_files import MANIFEST, RunError
+from tidegauge.traces.run_files import MANIFEST, RunError
 
 #: The rooms that reading takes.
 _ROOMS = ("tidegauge.replication", "tidegauge.simulation", "tidegauge.spark_analysis")

@@ -8,10 +8,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from tidegauge.simulation.run_files import read_manifest, read_summary
 from tidegauge.spark_analysis.requests import TraceRequest
 from tidegauge.spark_analysis.run_paths import FoundRun, Paths, runs_at
 from tidegauge.spark_analysis.trace_source import FORMAT, TidegaugeTrace, schema_of
+from tidegauge.traces.run_files import read_manifest, read_summary
 
 
 def events(
@@ -36,7 +36,7 @@ def events(
     Args:
         spark: the session, as ``session.spark_session`` gives it.
         path: folders of runs, or patterns of such folders (``runs/*``).
-        kind: the name of a kind of rows, as ``row_kinds.py`` lists them, or several names.
+        kind: the name of a kind of rows in ``simulation/row_kinds.py``, or several names.
         columns: only these columns; with several kinds, any that one of them has, which is null in
             the rows of the others. What is not asked for is not unpacked.
         from_us: only rows from this virtual time on.

@@ -1,6 +1,6 @@
 """Where the frames of a trace file lie, found by reading their heads and nothing else.
 
-A frame says how long its columns are (``simulation/trace_file.py``), so that the next one is found
+A frame says how long its columns are (``traces/trace_file.py``), so that the next one is found
 by hopping over them: some 200 bytes are read of each. A frame of an earlier release does not, and
 is read through. Nothing is unpacked here but heads: whether a frame is sound inside is known when
 it is read (:func:`read_frame`).
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 
 import msgpack  # type: ignore[import-untyped]  # it comes without types
 
-from tidegauge.simulation.trace_file import (
+from tidegauge.traces.trace_file import (
     Frame,
     TraceError,
     TraceKind,

@@ -1,10 +1,10 @@
 """What is asked of the data source: which rows of which runs, and which columns.
 
 Rows of **one kind** have the columns ``run`` (text), those of every row, and those of the kind, as
-``row_kinds.py`` lists them. Rows of **several kinds** have ``run``, ``kind`` (the name of the row's
-kind; so the column that some kinds call ``kind`` is to be had of one kind only), the columns of
-every row, and ``partition``. A schema may ask for fewer columns, which are then all that is
-unpacked, and for more: any column that one of the kinds has, and ``value_0``, ``value_1``, ...,
+``simulation/row_kinds.py`` lists them. Rows of **several kinds** have ``run``, ``kind`` (the name
+of the row's kind; so the column that some kinds call ``kind`` is to be had of one kind only), the
+columns of every row, and ``partition``. A schema may ask for fewer columns, which are then all that
+is unpacked, and for more: any column that one of the kinds has, and ``value_0``, ``value_1``, ...,
 which are the first, second, ... own column of each row's kind: so all that rows of many kinds hold
 comes in a few columns.
 
@@ -21,8 +21,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from tidegauge.simulation.row_kinds import ROW_KINDS
-from tidegauge.simulation.trace_file import ROW_COLUMNS
 from tidegauge.spark_analysis.run_paths import FoundRun, Paths
+from tidegauge.traces.trace_file import ROW_COLUMNS
 
 _KINDS = {kind.name: kind for kind in ROW_KINDS.values()}
 

@@ -10,7 +10,8 @@ from itertools import count
 from pathlib import Path
 
 from tidegauge.simulation.durations import parse_duration
-from tidegauge.simulation.run_files import (
+from tidegauge.spark_analysis.frame_index import TraceBytes, frames_of_file
+from tidegauge.traces.run_files import (
     MANIFEST,
     RunError,
     end_of_run_us,
@@ -20,7 +21,6 @@ from tidegauge.simulation.run_files import (
     runs_of_sweep,
     trace_files,
 )
-from tidegauge.spark_analysis.frame_index import TraceBytes, frames_of_file
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.simulation.run_files import trace_files
-from tidegauge.simulation.trace_file import Frame
 from tidegauge.spark_analysis.frame_index import FramePlace, TraceBytes, frames_of_file, read_frame
 from tidegauge.spark_analysis.requests import TraceRequest
 from tidegauge.spark_analysis.run_paths import FoundRun, runs_at
+from tidegauge.traces.run_files import trace_files
+from tidegauge.traces.trace_file import Frame
 
 _log = logging.getLogger(__name__)
 

@@ -35,7 +35,6 @@ from numpy.typing import NDArray
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from tidegauge.simulation.trace_file import Frame
 from tidegauge.spark_analysis.requests import (
     RequestError,
     TraceRequest,
@@ -43,6 +42,7 @@ from tidegauge.spark_analysis.requests import (
     request_of,
 )
 from tidegauge.spark_analysis.trace_parts import FilePart, find_frames, frames_of, parts_of
+from tidegauge.traces.trace_file import Frame
 
 #: What the data source is called in ``spark.read.format``.
 FORMAT = "tidegauge"

@@ -44,7 +44,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def ray_here() -> Iterator[None]:
     """Ray on this machine, started once for all tests of a module."""
     # Most tests do without, and Ray takes its time to be imported.
-    from tidegauge.ray_cluster import ray_cluster  # noqa: PLC0415
+    from tidegauge.engine.ray_cluster import ray_cluster  # noqa: PLC0415
 
     with ray_cluster(None):
         yield

@@ -1,18 +1,31 @@
-"""Tidegauge: the replication of a whole Kafka cluster, to be simulated in virtual time.
+"""Tidegauge: the replication of a whole Kafka cluster, simulated in virtual time.
 
-A scenario says what the cluster is, what it has to do and what goes wrong; a run leaves a trace
-that tells what was lost, for how long, and why.
+A scenario names a cluster, its workload and its faults; a run of it leaves a trace, from which
+every loss follows with its duration and its cause.
 
-``run`` and ``Result`` (``api.py``) are Tidegauge from Python. ``simulate.py`` is a whole run. A
-run's processes are cut into groups (``group.py``, ``grouping.py``), which an engine runs:
-``inline_engine.py`` in this interpreter, ``ray_engine.py`` in actors of Ray, each of which hosts
-one (``hosted_group.py``). ``many_runs.py`` runs seeds and variants, ``real_input`` makes scenarios
-of real clusters, ``prediction.py`` says what a run would cost, ``history`` what happened in one,
-``alert_rehearsal.py`` what alert rules would have made of it.
+``run`` and ``Result`` (``api.py``) are Tidegauge from Python; ``command_line.py`` is the command.
+The house stands on these rooms, from the ground up:
 
-The package is a house of rooms, each built on the ones below it: ``replication`` (the rules
-of one replica), ``controller`` and ``actors`` (the processes that apply them), and this one,
-the front door, which puts a run together and holds the command line.
+==================  ==============================================================================
+room                subject
+==================  ==============================================================================
+``compiled``        compiled code and records, without any Kafka
+``replication``     the rules of one replica, by release
+``simulation``      virtual time: events, links, faults, random streams, costs, rows
+``traces``          trace files and their hash; checks and figures of a run
+``clients``         producers, consumers, groups; the operator
+``scenario``        scenario files, from YAML to numbers
+``controller``      ZooKeeper and the controllers
+``actors``          brokers
+``metrics``         Prometheus: metrics, endpoint
+``spark_analysis``  Spark: result tables, questions, report
+``engine``          a scenario laid out as tables, cut into groups, run: inline or on Ray
+``tidegauge``       the front door: ``history`` (stories of a run), ``real_input``,
+                    ``conformance``, ``rehearsal``, ``sweeps``; ``views``, ``options``,
+                    ``commands``
+==================  ==============================================================================
+
+A room imports from lower rooms only; ``tests/house/test_floors.py`` has the floors.
 """
 
 from importlib import import_module

@@ -11,22 +11,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tidegauge.engine import EngineMaker, Progress
+from tidegauge.engine.contract import EngineMaker, Progress
+from tidegauge.engine.inline_engine import inline as all_inline
+from tidegauge.engine.simulate import simulate
 from tidegauge.history.events import Event
 from tidegauge.history.story import Names
-from tidegauge.inline_engine import inline as all_inline
-from tidegauge.run_folder import RunFolder, TraceRow, new_run_folder
-from tidegauge.shipped_scenarios import find_scenario
-from tidegauge.simulate import simulate
-from tidegauge.simulation.durations import parse_time
-from tidegauge.simulation.run_files import RunError
-from tidegauge.simulation.scenario import (
+from tidegauge.scenario.reading import (
     Scenario,
     ScenarioError,
     load_scenario,
     scenario_from_mapping,
 )
-from tidegauge.simulation.scenario_errors import did_you_mean, one_line
+from tidegauge.scenario.shipped import find_scenario
+from tidegauge.scenario.text.errors import did_you_mean, one_line
+from tidegauge.simulation.durations import parse_time
+from tidegauge.traces.run_files import RunError
+from tidegauge.traces.run_folder import RunFolder, TraceRow, new_run_folder
 
 __all__ = ["Event", "Result", "RunError", "ScenarioError", "run"]
 
@@ -61,7 +61,7 @@ def run(
             would say as a mapping, or a scenario that was read. In the last one faults that rates
             draw are drawn already: another seed does not draw them anew.
         seed: another seed than the scenario's.
-        changes: other values in the scenario, by their paths (``simulation/scenario_changes.py``).
+        changes: other values in the scenario, by their paths (``scenario/text/changes.py``).
         out: the folder of the run, new or empty; by default ``runs/NAME-SEED``, with a number
             behind it if there is one of that name.
         inline: all processes in this interpreter; if not, in actors of Ray.
@@ -105,7 +105,7 @@ def _loaded(
 
 def _on_ray(actors: int | None) -> EngineMaker:
     # It takes a second to import, and most runs do without.
-    from tidegauge.ray_engine import on_ray  # noqa: PLC0415
+    from tidegauge.engine.ray_engine import on_ray  # noqa: PLC0415
 
     return on_ray(actors)
 
@@ -136,7 +136,7 @@ class Result:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """All figures; ``simulation/summary_figures.py`` says what each means.
+        """All figures; ``traces/summary_figures.py`` says what each means.
 
         Raises:
             RunError: the run did not come to its end, so there are none.

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from tidegauge.simulation.checks import CHECKS, LIVENESS, Check
+from tidegauge.traces.checks import CHECKS, LIVENESS, Check
 
 #: Paragraphs of a check's docstring that begin with one of these words have a place of their own.
 PARTS = ("Permitted", "Example", "Source")
@@ -68,8 +68,8 @@ def documentation() -> str:
 
 def check_texts() -> list[CheckText]:
     """What is written of each check, in the order in which a run prints them."""
-    modules = {check: f"tidegauge.simulation.checks.{check.name}" for check in CHECKS.values()}
-    modules[LIVENESS] = "tidegauge.liveness"
+    modules = {check: f"tidegauge.traces.checks.{check.name}" for check in CHECKS.values()}
+    modules[LIVENESS] = "tidegauge.engine.liveness"
     return [_text(check, module) for check, module in modules.items()]
 
 

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from tidegauge.spark_analysis.questions.question import Question
-from tidegauge.spark_analysis.run_tables import RunTables
 from tidegauge.spark_analysis.tables.result_table import RUN, Column
+from tidegauge.spark_analysis.tables.run_tables import RunTables
 
 _LASTED_S = "(end_us - begin_us) / 1e6"
 

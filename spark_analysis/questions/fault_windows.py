@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
-from tidegauge.spark_analysis.run_tables import RunTables
+from tidegauge.spark_analysis.tables.run_tables import RunTables
 
 
 def fault_windows(tables: RunTables) -> DataFrame:

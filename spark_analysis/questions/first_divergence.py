@@ -13,9 +13,9 @@ from pyspark.sql import functions as f
 
 from tidegauge.spark_analysis.questions.question import Question, QuestionError
 from tidegauge.spark_analysis.requests import CANONICAL
-from tidegauge.spark_analysis.run_tables import RunTables
 from tidegauge.spark_analysis.tables.result_table import RUN, Column
 from tidegauge.spark_analysis.tables.run_rows import CANONICAL_VALUES
+from tidegauge.spark_analysis.tables.run_tables import RunTables
 
 _PLACE = ("process", "sequence")
 _LINKS = ("cause_process", "cause_sequence", "because_process", "because_sequence")

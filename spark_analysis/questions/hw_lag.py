@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from tidegauge.spark_analysis.questions.question import Question
-from tidegauge.spark_analysis.run_tables import RunTables
 from tidegauge.spark_analysis.tables.result_table import RUN, Column
+from tidegauge.spark_analysis.tables.run_tables import RunTables
 
 #: At most so many spans of time for a run, all of whole seconds.
 SPANS = 120

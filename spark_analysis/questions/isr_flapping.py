@@ -13,8 +13,8 @@ from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
 from tidegauge.spark_analysis.questions.question import Question
-from tidegauge.spark_analysis.run_tables import RunTables
 from tidegauge.spark_analysis.tables.result_table import RUN, Column
+from tidegauge.spark_analysis.tables.run_tables import RunTables
 
 _BROKER = ("run", "broker")
 

@@ -12,8 +12,8 @@ from pyspark.sql import functions as f
 
 from tidegauge.replication.min_insync_replicas import ACKS_ALL
 from tidegauge.spark_analysis.questions.question import Question
-from tidegauge.spark_analysis.run_tables import RunTables
 from tidegauge.spark_analysis.tables.result_table import RUN, Column
+from tidegauge.spark_analysis.tables.run_tables import RunTables
 
 _EXAMPLE = ("topic_partition", "first_offset", "end_offset", "leader", "new_leader", "began_us")
 

@@ -21,8 +21,8 @@ from pyspark.sql import functions as f
 
 from tidegauge.spark_analysis.questions.fault_windows import fault_windows
 from tidegauge.spark_analysis.questions.question import Question
-from tidegauge.spark_analysis.run_tables import RunTables
 from tidegauge.spark_analysis.tables.result_table import RUN, Column
+from tidegauge.spark_analysis.tables.run_tables import RunTables
 
 _BOUNCE = ("run", "begin_us")
 _GATHERING = """

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from tidegauge.spark_analysis.run_tables import RunTables
 from tidegauge.spark_analysis.tables.result_table import Column
+from tidegauge.spark_analysis.tables.run_tables import RunTables
 
 
 class Question(NamedTuple):

@@ -14,8 +14,8 @@ from pyspark.sql.window import Window
 
 from tidegauge.spark_analysis.questions.fault_windows import fault_windows
 from tidegauge.spark_analysis.questions.question import Question
-from tidegauge.spark_analysis.run_tables import RunTables
 from tidegauge.spark_analysis.tables.result_table import RUN, Column
+from tidegauge.spark_analysis.tables.run_tables import RunTables
 
 _FAULT = ("run", "fault", "from_us")
 _SECONDS = "sum(if({}, end_us - begin_us, 0)) / 1e6"

@@ -14,8 +14,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from tidegauge.simulation.durations import parse_duration
-from tidegauge.simulation.run_files import read_manifest
 from tidegauge.spark_analysis.run_paths import FoundRun
+from tidegauge.traces.run_files import read_manifest
 
 #: More than these are no name that anybody could read.
 _MOST_AXES = 6

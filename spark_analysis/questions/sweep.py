@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from scipy.stats import t as students_t  # type: ignore[import-untyped]  # it comes without types
 
-from tidegauge.simulation.run_files import read_summary
 from tidegauge.spark_analysis.questions.question import Question
 from tidegauge.spark_analysis.questions.run_settings import settings_at
-from tidegauge.spark_analysis.run_tables import RunTables
 from tidegauge.spark_analysis.tables.result_table import Column
+from tidegauge.spark_analysis.tables.run_tables import RunTables
+from tidegauge.traces.run_files import read_summary
 
 _AN_HOUR = "{} * 3600 / virtual_seconds"
 

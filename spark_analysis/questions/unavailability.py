@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from tidegauge.spark_analysis.questions.question import Question
-from tidegauge.spark_analysis.run_tables import RunTables
 from tidegauge.spark_analysis.tables.result_table import RUN, Column
+from tidegauge.spark_analysis.tables.run_tables import RunTables
 from tidegauge.spark_analysis.tables.unavailable import CONDITIONS
 
 _PERCENTILES = {"p50_us": 0.5, "p95_us": 0.95, "p99_us": 0.99}

@@ -27,8 +27,8 @@ from tidegauge.spark_analysis.report.section import (
 )
 from tidegauge.spark_analysis.report.unavailability import SAYS as OF_TOPICS
 from tidegauge.spark_analysis.report.unavailability import unavailable_topics
-from tidegauge.spark_analysis.run_tables import RunTables
 from tidegauge.spark_analysis.tables.result_table import Column
+from tidegauge.spark_analysis.tables.run_tables import RunTables
 
 #: So many rows of an answer are shown; the command shows all.
 MOST_ROWS = 20

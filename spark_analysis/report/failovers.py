@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidegauge.simulation.counted import counted
+from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import short_time_text
 from tidegauge.spark_analysis.report.charts import COLOURS, axis, layout
 from tidegauge.spark_analysis.report.quantities import duration_text

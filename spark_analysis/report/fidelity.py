@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
 
-from tidegauge.simulation.scenario import scenario_from_mapping
-from tidegauge.simulation.scenario_costs import Costs, Latency
+from tidegauge.scenario.model.costs import Costs, Latency
+from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.spark_analysis.report.collected import Answers
 from tidegauge.spark_analysis.report.one_run import OneRun
 from tidegauge.spark_analysis.report.quantities import duration_text

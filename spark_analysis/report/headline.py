@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from tidegauge.simulation.counted import counted
+from tidegauge.scenario.text.counted import counted
 from tidegauge.spark_analysis.report.collected import Answers
 from tidegauge.spark_analysis.report.one_run import OneRun
 from tidegauge.spark_analysis.report.quantities import duration_text, number_text

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from tidegauge.simulation.counted import counted
+from tidegauge.scenario.text.counted import counted
 from tidegauge.spark_analysis.questions.run_settings import settings_at
 from tidegauge.spark_analysis.questions.sweep import SWEEP
 from tidegauge.spark_analysis.report.answers import glossary, grid
@@ -25,7 +25,7 @@ from tidegauge.spark_analysis.report.section import (
     Words,
 )
 from tidegauge.spark_analysis.report.sweep_curves import SAYS, always_zero, sweep_curves
-from tidegauge.spark_analysis.run_tables import RunTables
+from tidegauge.spark_analysis.tables.run_tables import RunTables
 
 #: So many runs are listed, the worst first; so many rows of the comparison.
 _RUNS = 30

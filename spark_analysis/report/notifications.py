@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from tidegauge.simulation.counted import counted
+from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import time_text
 from tidegauge.spark_analysis.report.charts import GOOD, WARNING, axis, layout
 from tidegauge.spark_analysis.report.collected import Answers

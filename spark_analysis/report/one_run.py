@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from tidegauge.simulation.durations import parse_duration
-from tidegauge.simulation.run_files import read_manifest, read_summary
 from tidegauge.spark_analysis.report.quantities import nice_step_us
 from tidegauge.spark_analysis.run_paths import FoundRun, from_here
-from tidegauge.spark_analysis.run_tables import RunTables
+from tidegauge.spark_analysis.tables.run_tables import RunTables
+from tidegauge.traces.run_files import read_manifest, read_summary
 
 #: A line in a chart has at most about so many points, whatever the length of the run.
 _POINTS = 1200

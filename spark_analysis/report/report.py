@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from tidegauge.simulation.counted import counted
+from tidegauge.scenario.text.counted import counted
 from tidegauge.spark_analysis.questions.all_questions import QUESTIONS
 from tidegauge.spark_analysis.report import many_runs
 from tidegauge.spark_analysis.report.all_sections import FIRST, LAST
@@ -15,7 +15,7 @@ from tidegauge.spark_analysis.report.collected import collected
 from tidegauge.spark_analysis.report.one_run import OneRun
 from tidegauge.spark_analysis.report.page import page
 from tidegauge.spark_analysis.report.section import Section
-from tidegauge.spark_analysis.run_tables import RunTables
+from tidegauge.spark_analysis.tables.run_tables import RunTables
 
 REPORT = "report.html"
 

@@ -2,7 +2,7 @@
 
 The states of a partition tile the time that it exists, without gaps and overlaps. From them come
 intervals of ISRs, of leaders and of what was unavailable, and so do all figures in
-partition-seconds: what they mean is defined in ``simulation/figures.py``.
+partition-seconds: what they mean is defined in ``traces/checks/figures.py``.
 """
 
 from __future__ import annotations

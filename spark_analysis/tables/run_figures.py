@@ -1,6 +1,6 @@
 """The figures of a run, counted from its tables: they are those of ``summary.json``.
 
-What each means is defined in ``simulation/summary_figures.py``.
+What each means is defined in ``traces/summary_figures.py``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from tidegauge.simulation.summary_figures import FIGURES
 from tidegauge.spark_analysis.tables.acknowledged import acknowledged
 from tidegauge.spark_analysis.tables.intervals import from_the_beginning, merged, overlaid, tiled
 from tidegauge.spark_analysis.tables.partition_states import partition_states
@@ -18,6 +17,7 @@ from tidegauge.spark_analysis.tables.replica_lists import list_size
 from tidegauge.spark_analysis.tables.result_table import RUN, Column, ResultTable
 from tidegauge.spark_analysis.tables.run_rows import RunRows
 from tidegauge.spark_analysis.tables.unavailable import CONDITIONS
+from tidegauge.traces.summary_figures import FIGURES
 
 _COUNTED = {
     "isr_shrinks": "isr_shrunk",

@@ -16,12 +16,12 @@ from typing import Any, Protocol
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from tidegauge.simulation.run_files import read_manifest
 from tidegauge.spark_analysis.cause_source import found_causes
 from tidegauge.spark_analysis.events import events
 from tidegauge.spark_analysis.requests import CANONICAL, VALUES
 from tidegauge.spark_analysis.run_paths import Paths, runs_at
 from tidegauge.spark_analysis.tables.topology import Topology
+from tidegauge.traces.run_files import read_manifest
 
 #: Columns that put the rows of a run into their total order, the first one first.
 ORDER = ("time_us", "process", "sequence", "minor")

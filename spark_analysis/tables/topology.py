@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from tidegauge.replication.releases import rules_of
-from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.scenario import scenario_from_mapping
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.simulation.topology import FIXED_ZNODES
 
 #: More than a replica list can hold.

@@ -23,11 +23,11 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from tidegauge.simulation.run_files import read_summary, trace_files
 from tidegauge.spark_analysis.run_paths import FoundRun
 from tidegauge.spark_analysis.tables.all_tables import TABLES
 from tidegauge.spark_analysis.tables.result_table import ResultTable
 from tidegauge.spark_analysis.tables.run_rows import rows_of_runs
+from tidegauge.traces.run_files import read_summary, trace_files
 
 #: How the folder of a run begins; what follows is its name, as an address on the web has it.
 _RUN = "run="

@@ -20,9 +20,9 @@ from partition_fates import Answer, Records, answers, log_of, lost, state_writes
 from scenario_runs import rows_of, run_of
 from tidegauge.replication import errors
 from tidegauge.replication.errors import FENCED_LEADER_EPOCH, NONE, STALE_BROKER_EPOCH
-from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.row_kinds import MOMENT_FETCH, MOMENT_SHRINK
-from tidegauge.simulation.scenario import Scenario
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 MS, SECOND = 1_000, 1_000_000
 LEADER, ALL = 1, -1

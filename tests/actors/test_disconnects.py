@@ -17,8 +17,8 @@ from life_stories import (
 )
 from scenario_runs import rows_of, run_of
 from tidegauge.replication.errors import CODES
-from tidegauge.run_folder import RunFolder
 from tidegauge.simulation.kinds import DISCONNECTED
+from tidegauge.traces.run_folder import RunFolder
 
 SECOND = 1_000_000
 #: The model's figure for a clean stop.

@@ -23,8 +23,8 @@ from life_stories import (
 )
 from partition_fates import NO_LEADER, Records, log_of
 from scenario_runs import rows_of, run_of
-from tidegauge.group import Group
-from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.engine.group import Group
+from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.kinds import ISR_EXPIRATION, PRODUCE
 from tidegauge.simulation.row_kinds import (
     STOP_KILLED,

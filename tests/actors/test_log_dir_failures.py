@@ -16,8 +16,8 @@ from partition_fates import NO_LEADER, Records, answers, log_of, state_writes
 from scenario_runs import rows_of, run_of
 from tidegauge.history.znode_tree import znode_tree
 from tidegauge.replication.errors import KAFKA_STORAGE_ERROR, NONE
-from tidegauge.run_folder import RunFolder
 from tidegauge.simulation.row_kinds import STOP_CLEAN, STOP_KILLED, STOP_LOG_DIRECTORY
+from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import SECOND, writes
 
 FOUR_TOPICS = [[1, 2, 3], [1, 2, 3], [2, 1, 3], [2, 1, 3]]

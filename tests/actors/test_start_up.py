@@ -22,7 +22,7 @@ from life_stories import (
 )
 from scenario_runs import rows_of, run_of
 from tidegauge.replication.errors import CODES, NONE
-from tidegauge.run_folder import RunFolder
+from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import writes
 
 SECOND = 1_000_000

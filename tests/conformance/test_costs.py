@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from scenario_runs import run_of
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
+from tidegauge.scenario.reading import Scenario, scenario_from_mapping
+from tidegauge.traces.run_folder import RunFolder
 
 MEASURED = json.loads((Path(__file__).parents[1] / "data" / "costs.json").read_text())
 

@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from recordings import GOLDEN
-from tidegauge.commands.conform import SEEDS
 from tidegauge.conformance.comparison import EXACT
 from tidegauge.conformance.conform import Conformance, conform, figures, idle_rows
 from tidegauge.conformance.known_differences import known_differences
 from tidegauge.conformance.recorded_schedule import RecordingError, load_schedule, recorded_files
+from tidegauge.views.conformance_report import SEEDS
 
 TABLE = known_differences()
 

@@ -14,8 +14,8 @@ from isr_stories import is_notification, members, process_named
 from life_stories import all_writes, batches, begins, ends, fault, once_in_sync, story
 from replication_stories import leader_and_isr
 from scenario_runs import rows_of, run_of
-from tidegauge.controller.leader_and_isr import alter_partition_error
-from tidegauge.controller.phases import ALTER_PARTITION, ISR_CHANGE
+from tidegauge.controller.partitions.leader_and_isr import alter_partition_error
+from tidegauge.controller.state.event_types import ALTER_PARTITION, ISR_CHANGE
 from tidegauge.replication.errors import (
     FENCED_LEADER_EPOCH,
     INELIGIBLE_REPLICA,
@@ -26,9 +26,9 @@ from tidegauge.replication.errors import (
 )
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
-from tidegauge.run_folder import RunFolder
+from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.kinds import UPDATE_METADATA
-from tidegauge.simulation.scenario import Scenario
+from tidegauge.traces.run_folder import RunFolder
 
 MS, SECOND = 1_000, 1_000_000
 

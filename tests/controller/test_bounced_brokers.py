@@ -18,8 +18,8 @@ from life_stories import all_writes, batches, begins, fault, story
 from partition_fates import Answer, answers
 from scenario_runs import rows_of, run_of
 from tidegauge.replication.errors import NONE, UNKNOWN_TOPIC_OR_PARTITION
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulation.scenario import Scenario
+from tidegauge.scenario.reading import Scenario
+from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import broker_id, writes
 
 #: Of which broker 1 leads one and follows the other; broker 3 is the controller.

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replication_stories import leader_and_isr
-from tidegauge.controller.elections import (
+from tidegauge.controller.partitions.elections import (
     ELECTED,
     ELECTED_UNCLEAN,
     NOBODY_ELECTED,
@@ -19,7 +19,7 @@ from tidegauge.controller.elections import (
     preferred_replica_partition_leader_election,
     reassign_partition_leader_election,
 )
-from tidegauge.controller.leader_and_isr import NO_LEADER
+from tidegauge.controller.partitions.leader_and_isr import NO_LEADER
 from tidegauge.replication.records import LeaderAndIsr
 from tidegauge.replication.replica_list import pack, unpack
 

@@ -27,10 +27,10 @@ from life_stories import (
 )
 from partition_fates import NO_LEADER
 from scenario_runs import rows_of, run_of
-from tidegauge.controller.phases import ELECT
+from tidegauge.controller.state.event_types import ELECT
 from tidegauge.replication import errors
-from tidegauge.run_folder import RunFolder
 from tidegauge.simulation.kinds import DISCONNECTED
+from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import cluster, settings
 
 SECOND = 1_000_000

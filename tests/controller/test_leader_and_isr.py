@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from replication_stories import leader_and_isr
 from tidegauge.compiled.records import new_record
-from tidegauge.controller.leader_and_isr import (
+from tidegauge.controller.partitions.leader_and_isr import (
     NO_LEADER,
     initialize_leader_and_isr,
     remove_replica_from_isr,

@@ -22,8 +22,8 @@ from life_stories import (
     story,
 )
 from scenario_runs import rows_of, run_of
-from tidegauge.controller.phases import AUTO_REBALANCE
-from tidegauge.run_folder import RunFolder
+from tidegauge.controller.state.event_types import AUTO_REBALANCE
+from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import writes
 
 SECOND = 1_000_000

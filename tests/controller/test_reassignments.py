@@ -26,10 +26,10 @@ from life_stories import (
     story,
 )
 from scenario_runs import rows_of, run_of
+from tidegauge.engine.layout.step_tables import in_order_of_hashes
 from tidegauge.history.story import Names
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulation.new_steps import in_order_of_hashes
-from tidegauge.simulation.scenario_steps import Move
+from tidegauge.scenario.model.steps import Move
+from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import writes
 
 ADMIN = "/admin/reassign_partitions"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidegauge.controller.replica_state_machine import (
+from tidegauge.controller.partitions.replica_state_machine import (
     NEW_REPLICA,
     NON_EXISTENT_REPLICA,
     OFFLINE_REPLICA,

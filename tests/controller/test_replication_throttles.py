@@ -9,8 +9,8 @@ import pytest
 
 from life_stories import QUIET, Steps, at, batches, fault, of_broker, once, story
 from scenario_runs import rows_of, run_of
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulation.scenario import ScenarioError
+from tidegauge.scenario.reading import ScenarioError
+from tidegauge.traces.run_folder import RunFolder
 
 SECOND = 1_000_000
 #: 100 bytes each.

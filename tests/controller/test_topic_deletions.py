@@ -9,7 +9,7 @@ import pytest
 from life_stories import QUIET, Steps, all_writes, batches, begins, ends, fault, once, story
 from scenario_runs import rows_of, run_of
 from tidegauge.history.story import Names
-from tidegauge.run_folder import RunFolder
+from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import writes
 
 AFTER: dict[str, str] = {"after": "2s"}

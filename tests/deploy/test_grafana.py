@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from panels import metrics_in, panels_of
-from tidegauge.metrics.families import FAMILIES
+from tidegauge.metrics.families.all_families import FAMILIES
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 DASHBOARD: dict[str, Any] = json.loads((DEPLOY / "grafana/dashboards/tidegauge.json").read_text())

@@ -11,7 +11,7 @@ import yaml
 
 from panels import metrics_in
 from prometheus_server import needs_promtool
-from tidegauge.metrics.families import FAMILIES
+from tidegauge.metrics.families.all_families import FAMILIES
 
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "prometheus"
 RULES = FOLDER / "rules" / "tidegauge.rules.yml"

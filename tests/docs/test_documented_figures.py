@@ -15,8 +15,8 @@ import pytest
 
 import tidegauge
 from documented import pages
-from tidegauge.many_runs import Outcome, outcome_of
-from tidegauge.run_folder import RunFolder
+from tidegauge.sweeps.many_runs import Outcome, outcome_of
+from tidegauge.traces.run_folder import RunFolder
 
 #: All pages as one text, however their lines are broken.
 TEXT = re.sub(r"\s+", " ", " ".join(page.read_text(encoding="utf-8") for page in pages()))

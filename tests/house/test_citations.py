@@ -20,7 +20,7 @@ CITATION = re.compile(r"Source:(.|\n)*[A-Za-z]\w+@\d+\.\d+")
 #: all of virtual time.
 OURS = {"tidegauge.replication.replica_list"}
 OUR_ROOMS = (
-    *("tidegauge.simulation.", "tidegauge.group", "tidegauge.kernel", "tidegauge.liveness"),
+    *("tidegauge.simulation.", "tidegauge.clients.", "tidegauge.traces.", "tidegauge.engine."),
     "tests.",
 )
 OUR_RULES = {"epoch_at", "first_difference"}

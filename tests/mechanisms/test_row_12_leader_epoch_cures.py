@@ -14,7 +14,7 @@ import pytest
 from partition_fates import Records, StateWrite, acknowledged, log_of, lost, state_writes
 from partition_lines import BROKER_1, BROKER_2, Line, lines_of
 from scenario_runs import run_of, shipped
-from tidegauge.run_folder import RunFolder
+from tidegauge.traces.run_folder import RunFolder
 
 LOSS = "10-truncation-to-high-watermark"
 LINK_OPEN = "12-follower-asks-leader"

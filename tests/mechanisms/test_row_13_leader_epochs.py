@@ -14,7 +14,7 @@ from isr_stories import as_written, process_named
 from partition_fates import NO_LEADER, Records, StateWrite, acknowledged, log_of, lost, state_writes
 from partition_lines import BROKER_1, BROKER_2, BROKER_3, lines_of
 from scenario_runs import run_of, shipped
-from tidegauge.run_folder import RunFolder
+from tidegauge.traces.run_folder import RunFolder
 
 SCENARIO = "13-leader-epochs"
 A, B, C = BROKER_1, BROKER_2, BROKER_3

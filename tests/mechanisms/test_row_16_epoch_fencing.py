@@ -21,7 +21,7 @@ from tidegauge.replication.errors import (
     REQUEST_TIMED_OUT,
     UNKNOWN_LEADER_EPOCH,
 )
-from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 LEADER, ALL = 1, -1
 

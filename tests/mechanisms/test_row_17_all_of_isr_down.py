@@ -22,7 +22,7 @@ from partition_fates import (
 )
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.replication.errors import NONE, NOT_LEADER_OR_FOLLOWER
-from tidegauge.run_folder import RunFolder
+from tidegauge.traces.run_folder import RunFolder
 
 ALL = -1
 PARTITIONS = (0, 1)

@@ -11,8 +11,8 @@ import pytest
 
 from partition_lines import BROKER_1, BROKER_2, BROKER_3, Line, lines_of
 from scenario_runs import rows_of, run_of, shipped
-from tidegauge.run_folder import RunFolder
 from tidegauge.simulation.row_kinds import MOMENT_ANSWER, MOMENT_FETCH
+from tidegauge.traces.run_folder import RunFolder
 
 TOLD = {
     "appended": "leads end_offset high_watermark",

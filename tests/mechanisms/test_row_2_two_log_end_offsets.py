@@ -9,8 +9,8 @@ import pytest
 
 from partition_lines import BROKER_1, BROKER_2, lines_of
 from scenario_runs import rows_of, run_of, shipped
-from tidegauge.run_folder import RunFolder
 from tidegauge.simulation.row_kinds import MOMENT_FETCH
+from tidegauge.traces.run_folder import RunFolder
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,13 @@ import pytest
 
 from partition_lines import BROKER_1, BROKER_2, lines_of
 from scenario_runs import rows_of, run_of, shipped
-from tidegauge.run_folder import RunFolder
 from tidegauge.simulation.row_kinds import (
     MOMENT_APPEND,
     MOMENT_FETCH,
     MOMENT_LEADER,
     MOMENT_SHRINK,
 )
+from tidegauge.traces.run_folder import RunFolder
 
 # All of them wait 6 s for a session and 10 s for a follower.
 RELEASES = ("0.10.2", "0.11", "1.1", "2.0", "2.3")

@@ -13,7 +13,7 @@ import pytest
 from partition_lines import BROKER_1
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.replication import errors
-from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 NONE = errors.NONE
 OFFSET_OUT_OF_RANGE = errors.OFFSET_OUT_OF_RANGE

@@ -19,7 +19,7 @@ from isr_stories import (
     retold,
 )
 from scenario_runs import rows_of, run_of, shipped
-from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 PHASES = 8
 

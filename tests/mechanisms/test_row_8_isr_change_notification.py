@@ -17,9 +17,9 @@ from isr_stories import (
     retold,
 )
 from scenario_runs import rows_of, run_of, shipped
-from tidegauge.controller.phases import ISR_CHANGE
-from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.controller.state.event_types import ISR_CHANGE
 from tidegauge.simulation.kinds import UPDATE_METADATA, ZK_CHILDREN, ZK_GET, ZK_RESPONSE
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 PHASES = 8
 CHECK_MS = 2_500

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from isr_stories import ms, process_named, retold
 from scenario_runs import rows_of, run_of, shipped
-from tidegauge.group import Group
-from tidegauge.log_directories import LOG_DIRECTORIES
-from tidegauge.manifest import manifest_of
+from tidegauge.engine.group import Group
+from tidegauge.engine.log_directories import LOG_DIRECTORIES
+from tidegauge.engine.manifest import manifest_of
 from tidegauge.replication.checkpoint_files import (
     CheckpointError,
     CheckpointFormat,
@@ -30,12 +30,12 @@ from tidegauge.replication.checkpoint_files import (
     render_leader_epochs,
     render_offsets,
 )
-from tidegauge.run_folder import RunFolder, TraceRow, write_json_atomically
-from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.row_kinds import HIGH_WATERMARKS, REASON_END, RECOVERY_POINTS
-from tidegauge.simulation.run_files import MANIFEST, TRACE
-from tidegauge.simulation.scenario import Scenario
-from tidegauge.simulation.trace_file import TraceWriter
+from tidegauge.traces.run_files import MANIFEST, TRACE
+from tidegauge.traces.run_folder import RunFolder, TraceRow, write_json_atomically
+from tidegauge.traces.trace_file import TraceWriter
 
 SCENARIO = "09-checkpoints"
 STORY = TopicPartition("story", 0)

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from tidegauge.metrics.rehearsal.alerts import Alert
-from tidegauge.metrics.rehearsal.promtool import Course, Spell
-from tidegauge.metrics.rehearsal.verdicts import (
+from tidegauge.rehearsal.alerts import Alert
+from tidegauge.rehearsal.promtool import Course, Spell
+from tidegauge.rehearsal.verdicts import (
     Incident,
     Judged,
     Verdict,
     duration_text,
     judge,
 )
-from tidegauge.simulation.scenario_alerts import AlertExpectations
+from tidegauge.scenario.model.alerts import AlertExpectations
 
 MINUTE = 60_000_000
 ALERT = Alert("UnderReplicated", ["rules.yml: kafka"], [], reads_nothing=False)

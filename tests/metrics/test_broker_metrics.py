@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cluster_snapshots import healthy, partition_label, plan_of, row_of, values_of
-from tidegauge.metrics.exposition import Exposition
-from tidegauge.metrics.targets import EXPORTER
+from tidegauge.metrics.samples.exposition import Exposition
+from tidegauge.metrics.samples.targets import EXPORTER
 
 ORDERS_0 = partition_label("orders", 0)
 ORDERS_1 = partition_label("orders", 1)

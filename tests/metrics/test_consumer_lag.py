@@ -7,12 +7,12 @@ from collections.abc import Iterable
 import pytest
 
 from cluster_snapshots import healthy, partition_label, plan_of, values_of
-from tidegauge.metrics.exposition import Exposition
-from tidegauge.metrics.health import Context, Health
-from tidegauge.metrics.history import History
-from tidegauge.metrics.snapshot import Snapshot
-from tidegauge.metrics.targets import EXPORTER, SIMULATION
-from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.metrics.samples.exposition import Exposition
+from tidegauge.metrics.samples.health import Context, Health
+from tidegauge.metrics.samples.successive_snapshots import History
+from tidegauge.metrics.samples.targets import EXPORTER, SIMULATION
+from tidegauge.metrics.snapshots.snapshot import Snapshot
+from tidegauge.scenario.cluster_plan import ClusterPlan
 
 SECOND = 1_000_000
 ORDERS_0 = EXPORTER, f'consumergroup="billing",{partition_label("orders", 0)}'

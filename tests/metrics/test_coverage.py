@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tidegauge.metrics.families import FAMILIES
+from tidegauge.metrics.families.all_families import FAMILIES
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "metrics" / "COVERAGE.md").read_text()
 

@@ -18,11 +18,11 @@ import yaml
 from cluster_snapshots import healthy, plan_of
 from panels import Fullness, Panel, fullness_of, panels_of
 from prometheus_server import Prometheus, needs_prometheus, prometheus, until
-from tidegauge.metrics.endpoint import Endpoint
-from tidegauge.metrics.health import ActorHealth, Health
-from tidegauge.metrics.snapshot import Snapshot
-from tidegauge.metrics.targets import target_labels, targets_of
-from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.metrics.endpoint.endpoint import Endpoint
+from tidegauge.metrics.samples.health import ActorHealth, Health
+from tidegauge.metrics.samples.targets import target_labels, targets_of
+from tidegauge.metrics.snapshots.snapshot import Snapshot
+from tidegauge.scenario.cluster_plan import ClusterPlan
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 

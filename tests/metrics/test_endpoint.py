@@ -15,10 +15,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cluster_snapshots import healthy, plan_of
-from tidegauge.metrics.endpoint import Endpoint, EndpointError
-from tidegauge.metrics.formats import Format
-from tidegauge.metrics.targets import metrics_path, target_labels, targets_of
-from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.metrics.endpoint.endpoint import Endpoint, EndpointError
+from tidegauge.metrics.endpoint.formats import Format
+from tidegauge.metrics.samples.targets import metrics_path, target_labels, targets_of
+from tidegauge.scenario.cluster_plan import ClusterPlan
 
 PLAN = plan_of()
 OPENMETRICS = {"Accept": "application/openmetrics-text; version=1.0.0"}

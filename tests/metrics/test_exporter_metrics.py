@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cluster_snapshots import healthy, partition_label, plan_of, row_of, values_of
-from tidegauge.metrics.targets import CONTROLLER, EXPORTER
+from tidegauge.metrics.samples.targets import CONTROLLER, EXPORTER
 
 ORDERS_0 = EXPORTER, partition_label("orders", 0)
 ORDERS_1 = EXPORTER, partition_label("orders", 1)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from small_clusters import BROKER_1, BROKER_2, BROKER_3, SECOND, cluster_of, producers_of
-from tidegauge.metrics.gauges import BROKER_SHUTTING_DOWN
-from tidegauge.metrics.snapshot import Snapshot
-from tidegauge.simulate import Scrapes, simulate
+from tidegauge.engine.simulate import Scrapes, simulate
+from tidegauge.metrics.snapshots.gauges import BROKER_SHUTTING_DOWN
+from tidegauge.metrics.snapshots.snapshot import Snapshot
 
 #: Topics of these clusters: ``story`` on brokers 1 and 2, ``other`` on broker 2 alone.
 STORY, OTHER = 0, 1

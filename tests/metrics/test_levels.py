@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from cluster_snapshots import healthy, partition_label, plan_of, row_of, values_of
-from tidegauge.metrics.exposition import Exposition
-from tidegauge.metrics.levels import MOST_PARTITIONS_IN_FULL, Level, default_level
-from tidegauge.metrics.snapshot import Snapshot
-from tidegauge.metrics.targets import EXPORTER, SIMULATION
-from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.scenario import scenario_from_mapping
+from tidegauge.metrics.samples.exposition import Exposition
+from tidegauge.metrics.samples.levels import MOST_PARTITIONS_IN_FULL, Level, default_level
+from tidegauge.metrics.samples.targets import EXPORTER, SIMULATION
+from tidegauge.metrics.snapshots.snapshot import Snapshot
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import scenario_from_mapping
 
 UNDER_REPLICATED = "kafka_cluster_partition_underreplicated"
 LEFT_OUT = "tidegauge_metrics_truncated_partitions"

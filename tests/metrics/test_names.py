@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from cluster_snapshots import healthy, plan_of
-from tidegauge.metrics.exposition import Exposition
-from tidegauge.metrics.families import FAMILIES
-from tidegauge.metrics.family import Family
-from tidegauge.metrics.health import ActorHealth, Context, Health, Scrapes
+from tidegauge.metrics.families.all_families import FAMILIES
+from tidegauge.metrics.families.family import Family
+from tidegauge.metrics.samples.exposition import Exposition
+from tidegauge.metrics.samples.health import ActorHealth, Context, Health, Scrapes
 
 #: By MBean: what a JMX exporter with Strimzi's rules makes of its attributes.
 STRIMZI = {

@@ -13,18 +13,18 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as text
 
 from cluster_snapshots import healthy, plan_of
-from tidegauge.metrics.collector import client_page
-from tidegauge.metrics.exposition import Exposition
-from tidegauge.metrics.formats import Format, wanted_format
-from tidegauge.metrics.health import ActorHealth, Context, Health, Scrapes
-from tidegauge.metrics.labels import joined, label_text, labels_of
-from tidegauge.metrics.layout import texts_of
-from tidegauge.metrics.levels import Level
-from tidegauge.metrics.page_lines import PageLines
-from tidegauge.metrics.snapshot import Snapshot
-from tidegauge.metrics.targets import EXPORTER, SIMULATION, target_labels, targets_of
-from tidegauge.metrics.text_writer import written_page
-from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.metrics.endpoint.collector import client_page
+from tidegauge.metrics.endpoint.formats import Format, wanted_format
+from tidegauge.metrics.endpoint.page_lines import PageLines
+from tidegauge.metrics.endpoint.text_writer import written_page
+from tidegauge.metrics.samples.exposition import Exposition
+from tidegauge.metrics.samples.health import ActorHealth, Context, Health, Scrapes
+from tidegauge.metrics.samples.labels import joined, label_text, labels_of
+from tidegauge.metrics.samples.layout import texts_of
+from tidegauge.metrics.samples.levels import Level
+from tidegauge.metrics.samples.targets import EXPORTER, SIMULATION, target_labels, targets_of
+from tidegauge.metrics.snapshots.snapshot import Snapshot
+from tidegauge.scenario.cluster_plan import ClusterPlan
 
 PARSERS: dict[Format, Any] = {Format.TEXT: text, Format.OPENMETRICS: openmetrics}
 #: What a group may be called, and labels have to escape.

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from prometheus_server import needs_promtool
-from tidegauge.metrics.rehearsal.promtool import (
+from tidegauge.metrics.samples.scraping import UP, Scraped
+from tidegauge.rehearsal.promtool import (
     Course,
     Intervals,
     Promtool,
@@ -18,9 +19,8 @@ from tidegauge.metrics.rehearsal.promtool import (
     evaluate,
     find_promtool,
 )
-from tidegauge.metrics.rehearsal.recording import Recording, Series, values_text
-from tidegauge.metrics.rehearsal.rule_files import RuleFile, read_rule_file
-from tidegauge.metrics.scraping import UP, Scraped
+from tidegauge.rehearsal.recording import Recording, Series, values_text
+from tidegauge.rehearsal.rule_files import RuleFile, read_rule_file
 
 MINUTE = 60_000_000
 EVERY_MINUTE = Intervals(MINUTE, MINUTE)

@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 from scenario_runs import shipped
-from tidegauge.group import Group
-from tidegauge.inline_engine import inline
-from tidegauge.metrics.snapshot import Snapshot, merged, new_snapshot, part_of
+from tidegauge.engine.group import Group
+from tidegauge.engine.inline_engine import inline
+from tidegauge.engine.simulate import Scrapes, simulate
+from tidegauge.metrics.snapshots.snapshot import Snapshot, merged, new_snapshot, part_of
 from tidegauge.replication.errors import NOT_ENOUGH_REPLICAS
-from tidegauge.run_folder import RunFolder, TraceRow
-from tidegauge.simulate import Scrapes, simulate
-from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.scenario import Scenario
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import Scenario
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 S = 1_000_000
 #: Names every partition in every fetch, so that the trace shows each one that is read.

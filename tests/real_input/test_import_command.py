@@ -13,9 +13,9 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
-from tidegauge.inline_engine import inline
-from tidegauge.simulate import simulate
-from tidegauge.simulation.scenario import Scenario, load_scenario, scenario_from_mapping
+from tidegauge.engine.inline_engine import inline
+from tidegauge.engine.simulate import simulate
+from tidegauge.scenario.reading import Scenario, load_scenario, scenario_from_mapping
 
 REAL_INPUT = Path(__file__).parents[1] / "data" / "real_input"
 DUMPS = sorted(REAL_INPUT.glob("*.txt"))

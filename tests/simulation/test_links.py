@@ -25,8 +25,8 @@ from small_clusters import (
     producers_of,
     times_us,
 )
-from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.kinds import FETCH_RESPONSE, PRODUCE, PRODUCE_RESPONSE
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 BATCHES = 40
 #: The first batch leaves at 3 s, the others every 50 ms: the last at 4.95 s.

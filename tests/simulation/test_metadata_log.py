@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from small_clusters import cluster_of, topic_of
 from tidegauge.compiled.records import Records, new_records
 from tidegauge.compiled.rules import rule
-from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.engine.layout.cluster_tables import enlarge_metadata, new_kernel
+from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import HUB, NONE, Kernel, MetadataChange
 from tidegauge.simulation.metadata_log import (
     MetadataPosition,
@@ -22,7 +23,6 @@ from tidegauge.simulation.metadata_log import (
     needed_from,
     take_changes,
 )
-from tidegauge.simulation.new_tables import enlarge_metadata, new_kernel
 
 PARTITIONS = 3
 #: (partition, leader) of each change that one controller tells.

@@ -13,15 +13,15 @@ from fault_schedules import schedule
 from recorded_tables import RUNS, WILD_SEED
 from small_clusters import cluster_of, producers_of
 from tidegauge.compiled.records import new_records
-from tidegauge.run_folder import RunFolder
-from tidegauge.shipped_scenarios import find_scenario
-from tidegauge.simulate import simulate
+from tidegauge.engine.simulate import simulate
+from tidegauge.scenario.reading import load_scenario
+from tidegauge.scenario.shipped import find_scenario
 from tidegauge.simulation.kernel import Row
-from tidegauge.simulation.run_files import TRACE
-from tidegauge.simulation.scenario import load_scenario
-from tidegauge.simulation.trace_file import FRAME_ROWS, TraceWriter
 from tidegauge.spark_analysis.session import FOR_QUICK_START, spark_session
 from tidegauge.spark_analysis.tables.run_rows import RunRows, rows_of_runs
+from tidegauge.traces.run_files import TRACE
+from tidegauge.traces.run_folder import RunFolder
+from tidegauge.traces.trace_file import FRAME_ROWS, TraceWriter
 from twelve_brokers import twelve_brokers
 from written_rows import KINDS, WrittenRows
 

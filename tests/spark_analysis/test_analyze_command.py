@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
-from tidegauge.run_folder import RunFolder
+from tidegauge.traces.run_folder import RunFolder
 
 
 def analyze(*arguments: str | Path) -> Result:

@@ -25,10 +25,10 @@ from typer.testing import CliRunner
 
 from small_clusters import cluster_of, producers_of
 from tidegauge.command_line import app
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulate import simulate
-from tidegauge.simulation.run_files import RunError
+from tidegauge.engine.simulate import simulate
 from tidegauge.spark_analysis.cluster import check_disk, is_cluster, pack_project
+from tidegauge.traces.run_files import RunError
+from tidegauge.traces.run_folder import RunFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy" / "spark"
@@ -190,7 +190,7 @@ import sys
 import tidegauge.spark_analysis.cause_source
 import tidegauge.spark_analysis.trace_source
 import tidegauge.simulation.durations
-print(sys.modules["tidegauge.simulation.trace_file"].__file__)
+print(sys.modules["tidegauge.traces.trace_file"].__file__)
 print({"numba", "ray", "prometheus_client"} & sys.modules.keys())
 """
     told = subprocess.run(

@@ -15,13 +15,13 @@ from typing import Any
 import msgpack  # type: ignore[import-untyped]  # it comes without types
 import pytest
 
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulation.run_files import TRACE, RunError
-from tidegauge.simulation.trace_file import TraceError, TraceWriter, checksum_of, read_trace
 from tidegauge.spark_analysis.frame_index import FramePlace, TraceBytes, frames_of_file, read_frame
 from tidegauge.spark_analysis.requests import TraceRequest
 from tidegauge.spark_analysis.run_paths import common_folder, runs_at
 from tidegauge.spark_analysis.trace_parts import find_frames, frames_of, parts_of, read_share
+from tidegauge.traces.run_files import TRACE, RunError
+from tidegauge.traces.run_folder import RunFolder
+from tidegauge.traces.trace_file import TraceError, TraceWriter, checksum_of, read_trace
 from written_rows import WrittenRows
 
 
@@ -106,7 +106,7 @@ def test_a_file_cut_off_anywhere_has_its_whole_frames_and_a_warning_of_the_rest(
 
 
 def test_no_flipped_byte_of_a_frame_goes_unnoticed(tmp_path: Path) -> None:
-    """As simulation/test_trace_file.py has it: only a length may look like a file that ends."""
+    """As traces/test_trace_file.py has it: only a length may look like a file that ends."""
     file = a_trace(tmp_path)
     content = file.read_bytes()
     whole = places(file)

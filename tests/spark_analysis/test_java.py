@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tidegauge.run_folder import RunFolder
 from tidegauge.spark_analysis import java
 from tidegauge.spark_analysis.java import JavaError, java_home
+from tidegauge.traces.run_folder import RunFolder
 
 
 def a_java(folder: Path, version: str) -> Path:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tidegauge.simulation.row_kinds import ROW_KINDS
-from tidegauge.simulation.trace_file import ROW_COLUMNS
 from tidegauge.spark_analysis.requests import RequestError, TraceRequest, request_of
+from tidegauge.traces.trace_file import ROW_COLUMNS
 
 
 def test_one_kind_has_its_own_columns_and_several_have_what_all_have() -> None:

@@ -11,14 +11,14 @@ from typer.testing import CliRunner
 
 from scenario_runs import shipped
 from tidegauge.command_line import app
-from tidegauge.engine import Passed
+from tidegauge.engine.contract import Passed
+from tidegauge.engine.simulate import simulate
 from tidegauge.history.fault_costs import fault_costs
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulate import simulate
 from tidegauge.spark_analysis.events import runs
 from tidegauge.spark_analysis.run_paths import runs_at
 from tidegauge.spark_analysis.tables.all_tables import TABLES
 from tidegauge.spark_analysis.tables.run_rows import rows_of_runs
+from tidegauge.traces.run_folder import RunFolder
 
 SECOND = 1_000_000
 PLANNED_US = 240 * SECOND

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from prometheus_server import needs_promtool
-from tidegauge.alert_rehearsal import incident_names, load_incident
 from tidegauge.command_line import app
+from tidegauge.rehearsal.incidents import incident_names, load_incident
 
 #: Third-party dashboards and rules are nobody's to copy: they are where their reader has them.
 DASHBOARDS = Path(

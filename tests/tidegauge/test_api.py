@@ -14,7 +14,7 @@ import pytest
 import tidegauge
 import tidegauge.api
 from small_clusters import cluster_of, producers_of
-from tidegauge.simulation.scenario import Scenario
+from tidegauge.scenario.reading import Scenario
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 

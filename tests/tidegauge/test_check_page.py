@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from tidegauge.check_page import PARTS, check_texts, documentation
 from tidegauge.command_line import app
-from tidegauge.simulation.checks import CHECK_NAMES
+from tidegauge.traces.checks import CHECK_NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,19 +14,19 @@ import pytest
 from fault_schedules import clean_but_far_apart, schedule
 from isr_stories import as_written
 from small_clusters import cluster_of
-from tidegauge.inline_engine import inline
+from tidegauge.engine.inline_engine import inline
+from tidegauge.engine.simulate import simulate
 from tidegauge.replication.release_rules import TRUNCATE_TO_HIGH_WATERMARK
-from tidegauge.run_folder import RunFolder, TraceRow
-from tidegauge.simulate import simulate
-from tidegauge.simulation.checks import CHECK_NAMES
-from tidegauge.simulation.checks.state import (
+from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
+from tidegauge.scenario.reading import Scenario, scenario_from_mapping
+from tidegauge.traces.checks import CHECK_NAMES
+from tidegauge.traces.checks.histories import (
     BY_DIVERGING_RESPONSE,
     BY_LOSS_OF_POWER,
     BY_UNCLEAN_ELECTION,
     PERMITS,
 )
-from tidegauge.simulation.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
-from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: KIP-101 and its successors, gone: a follower truncates to its own high watermark.
 TO_HIGH_WATERMARK = {"truncation_protocol": int(TRUNCATE_TO_HIGH_WATERMARK)}

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tidegauge.shipped_scenarios import shipped_scenarios
-from tidegauge.simulate import simulate
-from tidegauge.simulation.scenario import load_scenario
+from tidegauge.engine.simulate import simulate
+from tidegauge.scenario.reading import load_scenario
+from tidegauge.scenario.shipped import shipped_scenarios
 
 DATA = Path(__file__).parents[1] / "data"
 COMMITTED: dict[str, str] = json.loads((DATA / "hashes.json").read_text())

@@ -24,13 +24,13 @@ from small_clusters import (
     producers_of,
     topic_of,
 )
-from tidegauge.inline_engine import inline
+from tidegauge.engine.inline_engine import inline
+from tidegauge.engine.simulate import simulate
 from tidegauge.replication import errors
-from tidegauge.run_folder import RunFolder, TraceRow
-from tidegauge.simulate import simulate
-from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.scenario import ScenarioError, scenario_from_mapping
-from tidegauge.simulation.scenario_settings import OFFSETS_TOPIC
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.settings import OFFSETS_TOPIC
+from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 CONSUMER = FIRST_CLIENT + 1
 #: Number of the partition of __consumer_offsets; ``story`` comes before it.

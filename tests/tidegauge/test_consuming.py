@@ -22,8 +22,8 @@ from small_clusters import (
     topic_of,
 )
 from tidegauge.replication import errors
-from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.kinds import METADATA
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: The consumers come after the one producer.
 FIRST_CONSUMER = FIRST_CLIENT + 1

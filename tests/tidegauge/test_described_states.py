@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 from small_clusters import SECOND, cluster_of
 from tidegauge.command_line import app
+from tidegauge.engine.inline_engine import inline
+from tidegauge.engine.simulate import simulate
 from tidegauge.history.topic_description import describe_topics, partition_line, topic_lines
-from tidegauge.inline_engine import inline
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulate import simulate
-from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.scenario import Scenario, ScenarioError, scenario_from_mapping
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
+from tidegauge.traces.run_folder import RunFolder
 
 DOWN = {"name": "down", "kind": "crash", "at": "0s", "brokers": [2]}
 STORY: dict[str, Any] = {

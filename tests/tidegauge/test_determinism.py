@@ -18,11 +18,11 @@ import pytest
 
 from tidegauge.commands.verify_run import verified
 from tidegauge.compiled import rules
-from tidegauge.inline_engine import inline
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulate import simulate
-from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.scenario import Scenario, load_scenario, scenario_from_mapping
+from tidegauge.engine.inline_engine import inline
+from tidegauge.engine.simulate import simulate
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import Scenario, load_scenario, scenario_from_mapping
+from tidegauge.traces.run_folder import RunFolder
 
 SCENARIOS = Path(__file__).parents[1] / "data" / "scenarios"
 SMALL_CLUSTER = SCENARIOS / "small-cluster.yaml"
@@ -32,8 +32,8 @@ RUN_PLAIN = """
 import sys
 from collections import Counter
 from pathlib import Path
-from tidegauge.simulate import simulate
-from tidegauge.simulation.scenario import load_scenario
+from tidegauge.engine.simulate import simulate
+from tidegauge.scenario.reading import load_scenario
 run = simulate(load_scenario(Path(sys.argv[1])), Path(sys.argv[2]))
 """
 

@@ -15,14 +15,14 @@ from typing import NamedTuple
 import pytest
 
 from fault_schedules import clean_but_far_apart, schedule
+from tidegauge.engine.simulate import simulate
 from tidegauge.history.znode_paths import ZnodePaths, ZnodeSort
 from tidegauge.replication.min_insync_replicas import ACKS_ALL
 from tidegauge.replication.replica_list import size
-from tidegauge.run_folder import RunFolder, TraceRow
-from tidegauge.simulate import simulate
-from tidegauge.simulation.checks.state import BY_DIVERGING_RESPONSE, PERMITS
+from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.simulation.row_kinds import REASON_END
-from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
+from tidegauge.traces.checks.histories import BY_DIVERGING_RESPONSE, PERMITS
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: In pytest's parameters ten schedules are one test, so that a failure names few.
 TENS = [ten if ten < 5 else pytest.param(ten, marks=pytest.mark.long) for ten in range(30)]

@@ -16,10 +16,10 @@ import pytest
 from fault_schedules import schedule
 from life_stories import at, batches, fault, story
 from scenario_runs import rows_of
+from tidegauge.engine.simulate import simulate
 from tidegauge.replication.errors import KAFKA_STORAGE_ERROR
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulate import simulate
-from tidegauge.simulation.scenario import scenario_from_mapping
+from tidegauge.scenario.reading import scenario_from_mapping
+from tidegauge.traces.run_folder import RunFolder
 
 #: Where a row stands among those of its process, and what led to it.
 PLACE = {

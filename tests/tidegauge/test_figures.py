@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from life_stories import QUIET, Steps, at, batches, begins, ends, fault, once, story
 from scenario_runs import rows_of, run_of
 from tidegauge.command_line import app
-from tidegauge.run_folder import RunFolder
+from tidegauge.traces.run_folder import RunFolder
 
 REASSIGNED = once(reassigned=True)
 

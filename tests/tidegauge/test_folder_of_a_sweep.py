@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from swept_scenario import CRASHES, sweep
 from tidegauge.api import Result as RunResult
 from tidegauge.command_line import app
-from tidegauge.simulation.run_files import SWEEP, RunError
+from tidegauge.traces.run_files import SWEEP, RunError
 
 #: All on one Ray, which is started once.
 pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("ray_here")]

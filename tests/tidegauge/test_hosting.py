@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tidegauge.commands.hosting import Hosting
-from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.scenario import load_scenario
+from tidegauge.options.hosting import Hosting
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import load_scenario
 
 SCENARIO = """\
 name: tiny

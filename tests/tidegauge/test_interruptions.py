@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from scenario_runs import run_of, shipped
-from tidegauge.commands.output import INTERRUPTED
+from tidegauge.views.output import INTERRUPTED
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy" / "prometheus" / "rules" / "tidegauge.rules.yml"

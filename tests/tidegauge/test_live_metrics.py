@@ -20,7 +20,7 @@ from typer.testing import CliRunner, Result
 
 from prometheus_server import needs_promtool
 from tidegauge.command_line import app
-from tidegauge.run_folder import RunFolder
+from tidegauge.traces.run_folder import RunFolder
 
 SCENARIO = """\
 name: tiny

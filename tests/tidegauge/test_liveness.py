@@ -11,13 +11,13 @@ import pytest
 from fault_schedules import schedule
 from isr_stories import as_written
 from small_clusters import BROKER_3, SECOND, cluster_of, producers_of
-from tidegauge.inline_engine import inline
+from tidegauge.engine.inline_engine import inline
+from tidegauge.engine.simulate import simulate
 from tidegauge.replication.replica_list import size
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulate import simulate
-from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.simulation.row_kinds import REASON_END, REASON_LIVENESS
-from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
+from tidegauge.traces.run_folder import RunFolder
 
 #: Sessions end quickly, so that short stories have something to heal.
 QUICK: dict[str, Any] = {

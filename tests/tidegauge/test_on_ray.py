@@ -15,12 +15,12 @@ from ray_runs import differences, differences_on_ray
 from scenario_runs import shipped
 from small_clusters import cluster_of
 from tidegauge.command_line import app
-from tidegauge.engine import ActorError, EngineError, LoopFigures, Passed
-from tidegauge.metrics.snapshot import Snapshot
-from tidegauge.ray_engine import on_ray
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulate import Scrapes, simulate
-from tidegauge.simulation.scenario import Scenario
+from tidegauge.engine.contract import ActorError, EngineError, LoopFigures, Passed
+from tidegauge.engine.ray_engine import on_ray
+from tidegauge.engine.simulate import Scrapes, simulate
+from tidegauge.metrics.snapshots.snapshot import Snapshot
+from tidegauge.scenario.reading import Scenario
+from tidegauge.traces.run_folder import RunFolder
 
 #: All on one Ray, which is started once.
 pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("ray_here")]

@@ -19,8 +19,8 @@ import pytest
 from fault_schedules import schedule
 from ray_runs import differences_on_ray
 from scenario_runs import shipped
-from tidegauge.run_folder import RunFolder
-from tidegauge.shipped_scenarios import shipped_scenarios
+from tidegauge.scenario.shipped import shipped_scenarios
+from tidegauge.traces.run_folder import RunFolder
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("ray")]
 
@@ -55,11 +55,11 @@ THREE_NODES = """
 import sys
 from pathlib import Path
 from ray.cluster_utils import Cluster
-from tidegauge.inline_engine import inline
-from tidegauge.ray_engine import on_ray
-from tidegauge.shipped_scenarios import find_scenario
-from tidegauge.simulate import simulate
-from tidegauge.simulation.scenario import load_scenario
+from tidegauge.engine.inline_engine import inline
+from tidegauge.engine.ray_engine import on_ray
+from tidegauge.scenario.shipped import find_scenario
+from tidegauge.engine.simulate import simulate
+from tidegauge.scenario.reading import load_scenario
 
 memory = 100 * 1024 * 1024
 cluster = Cluster(

@@ -11,12 +11,12 @@ from typer.testing import CliRunner, Result
 
 from scenario_runs import run_of, shipped
 from tidegauge.command_line import app
-from tidegauge.commands.time_axis import TimeAxis
 from tidegauge.history.cluster_history import cluster_history
-from tidegauge.run_folder import RunFolder
 from tidegauge.simulation.row_kinds import STOP_KILLED
-from tidegauge.simulation.run_files import MANIFEST
 from tidegauge.simulation.topology import FIXED_ZNODES
+from tidegauge.traces.run_files import MANIFEST
+from tidegauge.traces.run_folder import RunFolder
+from tidegauge.views.time_axis import TimeAxis
 from written_rows import MANIFEST_OF_TESTS, S, WrittenRows
 
 BROKER_1, BROKER_2, BROKER_3, CONTROLLER, ZOOKEEPER = range(5)

@@ -26,12 +26,12 @@ from small_clusters import (
     times_us,
     topic_of,
 )
-from tidegauge.group import Group
+from tidegauge.engine.group import Group
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.kinds import PRODUCE, PRODUCE_RESPONSE
+from tidegauge.traces.run_folder import RunFolder
 
 REQUEST_TIMED_OUT = errors.CODES["REQUEST_TIMED_OUT"]
 

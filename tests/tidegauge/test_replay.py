@@ -13,11 +13,11 @@ from typer.testing import CliRunner, Result
 from small_clusters import cluster_of, producers_of
 from tidegauge import __version__
 from tidegauge.command_line import app
+from tidegauge.engine.simulate import simulate
 from tidegauge.history.run_comparison import first_difference
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulate import simulate
 from tidegauge.simulation.row_kinds import SCHEMA_VERSION
-from tidegauge.simulation.run_files import MANIFEST, SUMMARY, TRACE
+from tidegauge.traces.run_files import MANIFEST, SUMMARY, TRACE
+from tidegauge.traces.run_folder import RunFolder
 from written_rows import S, WrittenRows
 
 CRASH = {"name": "crash", "kind": "crash", "brokers": [2], "at": "3s"}

@@ -24,8 +24,8 @@ from small_clusters import (
     topic_of,
 )
 from tidegauge.replication import errors
-from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.kinds import PRODUCE, PRODUCE_RESPONSE
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: What an append takes in each of these runs; a request takes 50 us, unless a test says so.
 APPEND_US = 20

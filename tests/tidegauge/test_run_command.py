@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
-from tidegauge.run_folder import RunFolder
-from tidegauge.shipped_scenarios import shipped_scenarios
-from tidegauge.simulation.run_files import MANIFEST, SUMMARY, TRACE
-from tidegauge.simulation.scenario import load_scenario
+from tidegauge.scenario.reading import load_scenario
+from tidegauge.scenario.shipped import shipped_scenarios
+from tidegauge.traces.run_files import MANIFEST, SUMMARY, TRACE
+from tidegauge.traces.run_folder import RunFolder
 
 SCENARIO = """\
 name: tiny
@@ -137,7 +137,7 @@ def test_json_is_the_summary_and_nothing_else(tiny: Path, tmp_path: Path) -> Non
     assert "check liveness" in result.stderr
 
 
-# What --set changes. (What paths there are is told in tests/simulation/test_scenario_changes.py.)
+# What --set changes. (What paths there are is told in tests/scenario/test_scenario_changes.py.)
 
 
 def test_set_changes_what_is_run(tiny: Path, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import msgpack  # type: ignore[import-untyped]  # it comes without types
 import pytest
 
-from tidegauge.run_folder import RunFolder, write_json_atomically
-from tidegauge.simulation.trace_file import TraceError
+from tidegauge.traces.run_folder import RunFolder, write_json_atomically
+from tidegauge.traces.trace_file import TraceError
 from written_rows import WrittenRows
 
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from tidegauge.commands.run_progress import Lines, Rates
-from tidegauge.commands.working import working
-from tidegauge.engine import Passed
+from tidegauge.engine.contract import Passed
+from tidegauge.views.run_progress import Lines, Rates
+from tidegauge.views.working import working
 
 SECOND = 1_000_000
 
@@ -56,7 +56,7 @@ def test_what_is_at_work_says_so_every_ten_seconds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A large trace, Spark, the compiler: on standard error, so that --json stays JSON."""
-    monkeypatch.setattr("tidegauge.commands.working.LINE_S", 0.05)
+    monkeypatch.setattr("tidegauge.views.working.LINE_S", 0.05)
     with working("reading runs/first") as tell:
         time.sleep(0.12)
         tell("reading runs/first: elections")

@@ -9,16 +9,16 @@ import pytest
 
 from small_clusters import cluster_of
 from tidegauge.compiled.records import dtype_of
-from tidegauge.group import Group
-from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.kernel import Link
-from tidegauge.simulation.scenario import Scenario, ScenarioError, scenario_from_mapping
-from tidegauge.simulation.scenario_limits import (
+from tidegauge.engine.group import Group
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.limits import (
     MOST_BROKERS,
     MOST_CLIENTS,
     MOST_PARTITIONS,
     MOST_REPLICAS,
 )
+from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
+from tidegauge.simulation.kernel import Link
 
 WRITER = {"name": "p", "topics": ["t"], "batches_per_second": 1}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from tidegauge.command_line import app
-from tidegauge.shipped_scenarios import shipped_scenarios
+from tidegauge.scenario.shipped import shipped_scenarios
 
 
 def listed(*options: str) -> str:

@@ -11,10 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from tidegauge.command_line import app
-from tidegauge.scenario_schema import FILE_NAME, schema_text
-from tidegauge.shipped_scenarios import FOLDER, shipped_scenarios
-from tidegauge.simulation.scenario import ScenarioError, scenario_from_mapping
-from tidegauge.simulation.scenario_file import read_scenario_file
+from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
+from tidegauge.scenario.schema import FILE_NAME, schema_text
+from tidegauge.scenario.shipped import FOLDER, shipped_scenarios
+from tidegauge.scenario.text.yaml_file import read_scenario_file
 
 SMALL: dict[str, Any] = {
     "duration": "1m",

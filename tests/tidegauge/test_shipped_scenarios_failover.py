@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from isr_stories import as_written, members, retold
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.replication.errors import NOT_ENOUGH_REPLICAS
-from tidegauge.run_folder import RunFolder, TraceRow
-from tidegauge.simulation.cluster_plan import ClusterPlan
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.faults import PowerLossFault, RollingRestartFault
 from tidegauge.simulation.row_kinds import STOP_POWER
-from tidegauge.simulation.scenario_faults import PowerLossFault, RollingRestartFault
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 
 def first(run: RunFolder, kind: str, since_s: float, **columns: int) -> float:

@@ -12,10 +12,10 @@ from isr_stories import as_written, members, retold
 from partition_fates import NO_LEADER, acknowledged, lost, state_writes
 from scenario_runs import rows_of, run_of
 from tidegauge.replication.errors import NOT_ENOUGH_REPLICAS
-from tidegauge.run_folder import RunFolder, TraceRow
-from tidegauge.shipped_scenarios import find_scenario
+from tidegauge.scenario.reading import load_scenario
+from tidegauge.scenario.shipped import find_scenario
 from tidegauge.simulation.kinds import PRODUCE, PRODUCE_RESPONSE, UPDATE_METADATA
-from tidegauge.simulation.scenario import load_scenario
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 LEADER, ALL = 1, -1
 

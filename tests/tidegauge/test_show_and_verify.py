@@ -10,11 +10,11 @@ from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
 from tidegauge.history.story import WORDS, Names, columns_in, told
-from tidegauge.run_folder import TraceRow
 from tidegauge.simulation.kernel import Row
 from tidegauge.simulation.row_kinds import ROW_KINDS, RowKind
-from tidegauge.simulation.run_files import MANIFEST, SUMMARY, TRACE
-from tidegauge.simulation.trace_file import TraceWriter
+from tidegauge.traces.run_files import MANIFEST, SUMMARY, TRACE
+from tidegauge.traces.run_folder import TraceRow
+from tidegauge.traces.trace_file import TraceWriter
 from written_rows import MANIFEST_OF_TESTS, S, WrittenRows, rows_of
 
 # Processes of MANIFEST_OF_TESTS.

@@ -19,7 +19,6 @@ from night_story import (
     the_evening,
     the_stop,
 )
-from tidegauge.commands.story_lines import duration_text
 from tidegauge.history.controller_history import (
     EVENT,
     EVENT_DONE,
@@ -28,7 +27,8 @@ from tidegauge.history.controller_history import (
     durations,
     queue_events,
 )
-from tidegauge.run_folder import RunFolder
+from tidegauge.traces.run_folder import RunFolder
+from tidegauge.views.story_lines import duration_text
 from written_rows import S, WrittenRows
 
 

@@ -14,8 +14,8 @@ from isr_stories import as_written, retold
 from scenario_runs import rows_of, run_of
 from tidegauge.command_line import app
 from tidegauge.history.fault_costs import fault_costs
-from tidegauge.run_folder import RunFolder
 from tidegauge.simulation.kinds import UPDATE_METADATA
+from tidegauge.traces.run_folder import RunFolder
 
 
 def summary_of(run: RunFolder) -> dict[str, Any]:

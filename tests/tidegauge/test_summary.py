@@ -9,13 +9,13 @@ import pytest
 
 from plain_reader import PlainReader
 from small_clusters import cluster_of, producers_of
-from tidegauge.many_runs import outcome_of
-from tidegauge.run_folder import RunFolder
-from tidegauge.shipped_scenarios import find_scenario
-from tidegauge.simulate import simulate
-from tidegauge.simulation.named_figures import FigureNames
-from tidegauge.simulation.scenario import load_scenario, scenario_from_mapping
-from tidegauge.simulation.summary_figures import FORMS
+from tidegauge.engine.simulate import simulate
+from tidegauge.scenario.named_figures import FigureNames
+from tidegauge.scenario.reading import load_scenario, scenario_from_mapping
+from tidegauge.scenario.shipped import find_scenario
+from tidegauge.sweeps.many_runs import outcome_of
+from tidegauge.traces.run_folder import RunFolder
+from tidegauge.traces.summary_figures import FORMS
 from twelve_brokers import twelve_brokers
 
 

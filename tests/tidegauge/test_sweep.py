@@ -11,10 +11,10 @@ from typer.testing import CliRunner, Result
 
 from swept_scenario import CRASHES, sweep
 from tidegauge.command_line import app
-from tidegauge.commands.run_batch import Pace
-from tidegauge.many_runs import Outcome
-from tidegauge.run_folder import RunFolder
-from tidegauge.sweep_content import FIGURES, SweptRun, worst_of
+from tidegauge.sweeps.many_runs import Outcome
+from tidegauge.sweeps.sweep_content import FIGURES, SweptRun, worst_of
+from tidegauge.traces.run_folder import RunFolder
+from tidegauge.views.run_batch import Pace
 
 #: All on one Ray, which is started once.
 pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("ray_here")]

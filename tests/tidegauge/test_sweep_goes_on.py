@@ -18,13 +18,13 @@ import ray
 from filelock import FileLock
 
 from swept_scenario import CRASHES, sweep
-from tidegauge.inline_engine import inline
-from tidegauge.many_runs import Outcome, PlannedRun, run_all
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulate import simulate
-from tidegauge.simulation.run_files import MANIFEST, SUMMARY, SWEEP, SWEEP_LOCK, TRACE
-from tidegauge.simulation.scenario import load_scenario
-from tidegauge.sweep_folder import run_name
+from tidegauge.engine.inline_engine import inline
+from tidegauge.engine.simulate import simulate
+from tidegauge.scenario.reading import load_scenario
+from tidegauge.sweeps.many_runs import Outcome, PlannedRun, run_all
+from tidegauge.sweeps.sweep_folder import run_name
+from tidegauge.traces.run_files import MANIFEST, SUMMARY, SWEEP, SWEEP_LOCK, TRACE
+from tidegauge.traces.run_folder import RunFolder
 
 pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("ray_here")]
 

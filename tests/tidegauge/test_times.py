@@ -10,8 +10,7 @@ from typer.testing import CliRunner, Result
 
 from scenario_runs import run_of, shipped
 from tidegauge.command_line import app
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulation.counted import counted
+from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import (
     format_duration,
     parse_duration,
@@ -19,6 +18,7 @@ from tidegauge.simulation.durations import (
     short_time_text,
     time_text,
 )
+from tidegauge.traces.run_folder import RunFolder
 
 #: A time as it is printed: seconds, to the millisecond at most.
 PRINTED = re.compile(r"(?<![\w.])\d+(?:\.\d{1,3})?s\b")

@@ -15,8 +15,8 @@ from typer.testing import CliRunner, Result
 
 from scenario_runs import run_of, shipped
 from tidegauge.command_line import app
-from tidegauge.run_folder import RunFolder
-from tidegauge.shipped_scenarios import FOLDER
+from tidegauge.scenario.shipped import FOLDER
+from tidegauge.traces.run_folder import RunFolder
 
 #: Of a crash beside a cut it is not seen beforehand that nobody is left who may lead.
 FAULTS_THAT_DO_MORE_TOGETHER = {"lag-and-session"}

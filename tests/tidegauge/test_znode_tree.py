@@ -12,14 +12,13 @@ from typer.testing import CliRunner, Result
 
 from scenario_runs import rows_of, run_of
 from tidegauge.command_line import app
+from tidegauge.engine.layout.cluster_tables import new_topology
+from tidegauge.engine.manifest import manifest_of
 from tidegauge.history.partition_history import last_states
 from tidegauge.history.story import Names, told
 from tidegauge.history.znode_paths import ZnodePaths
 from tidegauge.history.znode_tree import Owner, TreeNode, znode_tree
-from tidegauge.manifest import manifest_of
-from tidegauge.run_folder import RunFolder, TraceRow
-from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.new_tables import new_topology
+from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     CONTROLLER_EPOCH_ZNODE,
@@ -31,6 +30,7 @@ from tidegauge.simulation.topology import (
     state_znode,
     topic_znode,
 )
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 from written_rows import MANIFEST_OF_TESTS, S, WrittenRows
 from zookeeper_stories import cluster, paused, settings, writes
 

@@ -1,1 +1,5 @@
-"""The commands of ``tidegauge``, one module each; ``tidegauge.command_line`` lists them."""
+"""The commands of ``tidegauge``, one module each; ``tidegauge.command_line`` lists them.
+
+A command parses its options (``options``), calls what does the work, and prints through ``views``.
+**To add a command**: its module here, and a line in ``command_line.py``.
+"""

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegauge.commands.answers_view import MOST_ROWS, Answer, print_answer, print_questions
-from tidegauge.commands.extras import need_spark
-from tidegauge.commands.output import console, fail, print_json, report
-from tidegauge.commands.run_batch import number_text
-from tidegauge.commands.working import working
-from tidegauge.simulation.counted import counted
-from tidegauge.simulation.scenario_errors import did_you_mean
+from tidegauge.options.extras import need_spark
+from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import did_you_mean
+from tidegauge.views.answers_view import MOST_ROWS, Answer, print_answer, print_questions
+from tidegauge.views.output import console, fail, print_json, report
+from tidegauge.views.run_batch import number_text
+from tidegauge.views.working import working
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tidegauge.spark_analysis.questions.question import Question
-    from tidegauge.spark_analysis.run_tables import RunTables
+    from tidegauge.spark_analysis.tables.run_tables import RunTables
 
 #: Of the table of figures, those that fit on a line beside the name of a run.
 _FIGURES = {
@@ -113,13 +113,13 @@ def analyze_runs(
       tidegauge analyze runs/first runs/second --question first-divergence
     """
     need_spark("analyze")
-    from tidegauge.simulation.run_files import RunError
     from tidegauge.spark_analysis.java import JavaError
     from tidegauge.spark_analysis.questions.all_questions import QUESTIONS
     from tidegauge.spark_analysis.report.report import write_report
     from tidegauge.spark_analysis.run_paths import common_folder, runs_at
-    from tidegauge.spark_analysis.run_tables import tables_of
     from tidegauge.spark_analysis.tables.all_tables import TABLES
+    from tidegauge.spark_analysis.tables.run_tables import tables_of
+    from tidegauge.traces.run_files import RunError
 
     asked, named = questions or [], tables or []
     _check_names("--table", "table", named, TABLES)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tidegauge.commands.output import fail
-from tidegauge.commands.working import working
+from tidegauge.views.output import fail
+from tidegauge.views.working import working
 
 if TYPE_CHECKING:
     from tidegauge.compiled.compile_all import Compilation

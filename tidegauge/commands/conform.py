@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegauge.commands.compile_rules import announce_compilation
-from tidegauge.commands.conformance_report import SEEDS, Again, Report
-from tidegauge.commands.output import console, fail
+from tidegauge.views.conformance_report import SEEDS, Again, Report
+from tidegauge.views.output import console, fail
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,8 +9,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from tidegauge.commands.extras import has_spark
-from tidegauge.commands.output import console, fail
+from tidegauge.options.extras import has_spark
+from tidegauge.views.output import console, fail
 
 _CRASH = "[{name: crash, kind: crash, at: 20s, for: 20s, brokers: [2]}]"
 _RACK = (
@@ -42,7 +42,7 @@ def demo(
       tidegauge demo
       tidegauge demo --out runs/seen
     """
-    from tidegauge.run_folder import new_run_folder
+    from tidegauge.traces.run_folder import new_run_folder
 
     folder = new_run_folder("demo") if out is None else out
     if folder.exists() and any(folder.iterdir()):
@@ -116,7 +116,7 @@ def _scenes(folder: Path) -> Iterator[Scene]:
 
 def _worst_partition(run: Path) -> str:
     """The partition that has lost most records, or any."""
-    from tidegauge.run_folder import RunFolder
+    from tidegauge.traces.run_folder import RunFolder
 
     folder = RunFolder(run)
     assert folder.summary is not None

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegauge.commands.output import fail
-from tidegauge.commands.run_argument import opened_run
-from tidegauge.commands.story_lines import moment_of, print_notes
+from tidegauge.options.run_argument import opened_run
+from tidegauge.views.output import fail
+from tidegauge.views.story_lines import moment_of, print_notes
 
 if TYPE_CHECKING:
     from tidegauge.history.topic_description import PartitionDescription, TopicDescription

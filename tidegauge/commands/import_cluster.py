@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegauge.commands.output import fail, show_warnings
-from tidegauge.commands.working import working
+from tidegauge.views.output import fail, show_warnings
+from tidegauge.views.working import working
 
 if TYPE_CHECKING:
     from tidegauge.real_input.imported_scenario import ImportedScenario, ImportRequest

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidegauge.commands.output import console
 from tidegauge.commands.reconcile_logs import Meeting, show_meeting
+from tidegauge.views.output import console
 
 
 class Story(NamedTuple):

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegauge.commands.output import console, print_json
-from tidegauge.simulation.counted import counted
+from tidegauge.scenario.text.counted import counted
+from tidegauge.views.output import console, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.shipped_scenarios import ShippedScenario
+    from tidegauge.scenario.shipped import ShippedScenario
 
 _INDENT = 4 * " "
 
@@ -36,7 +36,7 @@ def list_scenarios(
       tidegauge run isr-storm
                                  run one of them
     """
-    from tidegauge.shipped_scenarios import FOLDER, described_scenarios
+    from tidegauge.scenario.shipped import FOLDER, described_scenarios
 
     described = described_scenarios()
     if as_json:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tidegauge.commands.output import INTERRUPTED, fail
-from tidegauge.commands.run_progress import progress_bar
+from tidegauge.views.output import INTERRUPTED, fail
+from tidegauge.views.run_progress import progress_bar
 
 if TYPE_CHECKING:
-    from tidegauge.commands.watching import Watchers
-    from tidegauge.engine import EngineMaker, Passed, Progress
-    from tidegauge.run_folder import RunFolder
-    from tidegauge.simulation.scenario import Scenario
+    from tidegauge.engine.contract import EngineMaker, Passed, Progress
+    from tidegauge.options.watching import Watchers
+    from tidegauge.scenario.reading import Scenario
+    from tidegauge.traces.run_folder import RunFolder
 
 
 class _FarEnough(Exception):  # noqa: N818 - it is what was asked for, no error
@@ -47,11 +47,11 @@ def perform(
         is_kept: whether the folder is still there when the command has ended.
         watchers: who looks at it meanwhile.
     """
-    from tidegauge.engine import ActorError, EngineError
+    from tidegauge.engine.contract import ActorError, EngineError
+    from tidegauge.engine.simulate import simulate
     from tidegauge.replication.checkpoint_files import CheckpointError
-    from tidegauge.run_folder import RunFolder
-    from tidegauge.simulate import simulate
-    from tidegauge.simulation.scenario import ScenarioError
+    from tidegauge.scenario.reading import ScenarioError
+    from tidegauge.traces.run_folder import RunFolder
 
     so_far = f"{out} can be read as far as it is. Again" if is_kept else "Again"
     try:

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tidegauge.commands.compile_rules import announce_compilation
-from tidegauge.commands.hosting import Hosting
-from tidegauge.commands.output import INTERRUPTED, console, fail, show_warnings
-from tidegauge.commands.run_batch import check_jobs, runs_progress
-from tidegauge.commands.sweep_report import show_sweep
-from tidegauge.commands.sweep_request import Planned, SweepRequest
-from tidegauge.simulation.counted import counted
+from tidegauge.options.hosting import Hosting
+from tidegauge.options.sweep_request import Planned, SweepRequest
+from tidegauge.scenario.text.counted import counted
+from tidegauge.views.output import INTERRUPTED, console, fail, show_warnings
+from tidegauge.views.run_batch import check_jobs, runs_progress
+from tidegauge.views.sweep_report import show_sweep
 
 if TYPE_CHECKING:
-    from tidegauge.many_runs import Outcome
-    from tidegauge.simulation.scenario import Scenario
-    from tidegauge.sweep_content import SweptRun
+    from tidegauge.scenario.reading import Scenario
+    from tidegauge.sweeps.many_runs import Outcome
+    from tidegauge.sweeps.sweep_content import SweptRun
 
 
 def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], bool]:
@@ -29,11 +29,11 @@ def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], bool]:
     Returns:
         What ``sweep.json`` says, and whether all runs were as expected.
     """
-    from tidegauge.engine import EngineError
-    from tidegauge.run_folder import new_run_folder
-    from tidegauge.simulation.run_files import RunError
-    from tidegauge.simulation.trace_file import TraceError
-    from tidegauge.sweep_folder import SweepError, sweep_folder
+    from tidegauge.engine.contract import EngineError
+    from tidegauge.sweeps.sweep_folder import SweepError, sweep_folder
+    from tidegauge.traces.run_files import RunError
+    from tidegauge.traces.run_folder import new_run_folder
+    from tidegauge.traces.trace_file import TraceError
 
     check_jobs(request.jobs)
     loaded, planned = request.plan()
@@ -55,9 +55,9 @@ def _run(
     request: SweepRequest, loaded: Scenario, planned: Sequence[Planned], out: Path
 ) -> list[SweptRun]:
     """Run what is not there yet: what came of all, in their order."""
-    from tidegauge.many_runs import outcome_of
-    from tidegauge.sweep_content import SweptRun
-    from tidegauge.sweep_folder import finished_run
+    from tidegauge.sweeps.many_runs import outcome_of
+    from tidegauge.sweeps.sweep_content import SweptRun
+    from tidegauge.sweeps.sweep_folder import finished_run
 
     outcomes: dict[str, Outcome] = {}
     for each in planned:
@@ -85,7 +85,7 @@ def _run_missing(
     """Run these, and add what came of each as it ends."""
     if not missing:
         return
-    from tidegauge.many_runs import PlannedRun, run_all
+    from tidegauge.sweeps.many_runs import PlannedRun, run_all
 
     runs = [
         PlannedRun(each.request.file(), each.request.scenario_changes(), out / each.name)
@@ -105,9 +105,9 @@ def _write(
     request: SweepRequest, loaded: Scenario, runs: Sequence[SweptRun], out: Path
 ) -> dict[str, Any]:
     """Write down what came of all; what is written."""
-    from tidegauge.run_folder import write_json_atomically
-    from tidegauge.simulation.run_files import SWEEP
-    from tidegauge.sweep_content import FIGURES, content_of, worst_of
+    from tidegauge.sweeps.sweep_content import FIGURES, content_of, worst_of
+    from tidegauge.traces.run_files import SWEEP
+    from tidegauge.traces.run_folder import write_json_atomically
 
     figures = request.figures or FIGURES
     worst = worst_of(runs, figures)

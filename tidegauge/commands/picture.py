@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from tidegauge.commands.output import console, fail
-from tidegauge.commands.run_argument import opened_run
-from tidegauge.commands.story_lines import parse_span, print_notes
+from tidegauge.options.run_argument import opened_run
+from tidegauge.views.output import console, fail
+from tidegauge.views.story_lines import parse_span, print_notes
 
 
 def picture(
@@ -44,11 +44,11 @@ def picture(
       tidegauge picture runs/rack-outage --from 25s --to 45s
       tidegauge picture runs/rack-outage --partition orders-0
     """
-    from tidegauge.commands.cluster_picture import show_cluster
-    from tidegauge.commands.partition_picture import show_partition
-    from tidegauge.commands.partition_view import partition_number
-    from tidegauge.commands.time_axis import axis_of
     from tidegauge.history.story import Names
+    from tidegauge.views.cluster_picture import show_cluster
+    from tidegauge.views.partition_picture import show_partition
+    from tidegauge.views.partition_view import partition_number
+    from tidegauge.views.time_axis import axis_of
 
     try:
         folder = opened_run(run, "picture")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegauge.commands.output import console, fail
+from tidegauge.views.output import console, fail
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegauge.commands.compile_rules import announce_compilation
-from tidegauge.commands.output import INTERRUPTED, console, fail, print_json, report
-from tidegauge.commands.run_batch import jobs_of, make_batch_folder
+from tidegauge.views.output import INTERRUPTED, console, fail, print_json, report
+from tidegauge.views.run_batch import jobs_of, make_batch_folder
 
 if TYPE_CHECKING:
-    from tidegauge.alert_rehearsal import Rehearsal, Rehearsed
-    from tidegauge.metrics.rehearsal.promtool import Intervals
-    from tidegauge.metrics.rehearsal.rule_files import RuleFile
+    from tidegauge.rehearsal.incidents import Rehearsal, Rehearsed
+    from tidegauge.rehearsal.promtool import Intervals
+    from tidegauge.rehearsal.rule_files import RuleFile
 
 ALL = "all"
 DEFAULT_INTERVAL = "15s"
@@ -93,7 +93,7 @@ def rehearse_alerts(
       tidegauge alerts --rules kafka-rules.yml --incidents broker-crash --keep kept
                                  keep what promtool can be asked again
     """
-    from tidegauge.commands.alert_report import content_of, show_summary
+    from tidegauge.views.alert_report import content_of, show_summary
 
     paths = [*rules, *(more_rules or ())]
     names = _incidents_of(incidents or [ALL])
@@ -122,8 +122,8 @@ def _command(paths: Sequence[Path], promtool: str | None, scrape: str, evaluatio
 
 def _incidents_of(options: Sequence[str]) -> list[str]:
     """The incidents that are named, each once; the command ends if one cannot be run."""
-    from tidegauge.alert_rehearsal import incident_names, load_incident
-    from tidegauge.simulation.scenario import ScenarioError
+    from tidegauge.rehearsal.incidents import incident_names, load_incident
+    from tidegauge.scenario.reading import ScenarioError
 
     listed = [name.strip() for option in options for name in option.split(",") if name.strip()]
     if not listed:
@@ -143,7 +143,7 @@ def _incidents_of(options: Sequence[str]) -> list[str]:
 
 
 def _intervals(scrape: str, evaluation: str) -> Intervals:
-    from tidegauge.metrics.rehearsal.promtool import Intervals
+    from tidegauge.rehearsal.promtool import Intervals
     from tidegauge.simulation.durations import parse_time
 
     found = []
@@ -162,9 +162,9 @@ def _prepared(
     paths: Sequence[Path], promtool: str | None, intervals: Intervals, keep: Path | None
 ) -> Rehearsal:
     """All that the incidents are tried with; the command ends if a file or promtool is unfit."""
-    from tidegauge.alert_rehearsal import Rehearsal, served_metrics
-    from tidegauge.metrics.rehearsal.alerts import alerts_of
-    from tidegauge.metrics.rehearsal.promtool import PromtoolError, check_rules, find_promtool
+    from tidegauge.rehearsal.alerts import alerts_of
+    from tidegauge.rehearsal.incidents import Rehearsal, served_metrics
+    from tidegauge.rehearsal.promtool import PromtoolError, check_rules, find_promtool
 
     files = _rule_files(paths)
     alerts = alerts_of(files, served_metrics())
@@ -182,8 +182,8 @@ def _prepared(
 
 
 def _rule_files(paths: Sequence[Path]) -> list[RuleFile]:
-    from tidegauge.alert_rehearsal import incident_names
-    from tidegauge.metrics.rehearsal.rule_files import RuleFileError, read_rule_file
+    from tidegauge.rehearsal.incidents import incident_names
+    from tidegauge.rehearsal.rule_files import RuleFileError, read_rule_file
 
     for path in paths:
         if str(path) in incident_names() and not path.exists():
@@ -196,7 +196,7 @@ def _rule_files(paths: Sequence[Path]) -> list[RuleFile]:
 
 def _rehearsed(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> list[Rehearsed]:
     """What came of each incident, in their order, shown as soon as it is known."""
-    from tidegauge.commands.alert_report import show_beginning, show_incident
+    from tidegauge.views.alert_report import show_beginning, show_incident
 
     out = console()
     show_beginning(out, rehearsal, len(names), jobs)
@@ -212,7 +212,7 @@ def _rehearsed(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> list[Re
 
 
 def _in_order(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> Iterator[Rehearsed]:
-    from tidegauge.alert_rehearsal import rehearse
+    from tidegauge.rehearsal.incidents import rehearse
 
     waiting = list(names)
     ended: dict[str, Rehearsed] = {}

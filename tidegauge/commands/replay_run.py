@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tidegauge.commands.compile_rules import announce_compilation
-from tidegauge.commands.hosting import Hosting
-from tidegauge.commands.output import console, fail
 from tidegauge.commands.perform import perform
-from tidegauge.commands.run_argument import opened_run
-from tidegauge.simulation.counted import counted
+from tidegauge.options.hosting import Hosting
+from tidegauge.options.run_argument import opened_run
+from tidegauge.scenario.text.counted import counted
+from tidegauge.views.output import console, fail
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tidegauge.history.run_comparison import Difference
     from tidegauge.history.story import Names
-    from tidegauge.run_folder import RunFolder, TraceRow
-    from tidegauge.simulation.scenario import Scenario
+    from tidegauge.scenario.reading import Scenario
+    from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 
 def replay_run(
@@ -60,8 +60,8 @@ def replay_run(
     """
     hosting = Hosting(inline=inline, ray=ray, actors=actors)
     hosting.check()
-    from tidegauge.simulation.run_files import RunError
-    from tidegauge.simulation.trace_file import TraceError
+    from tidegauge.traces.run_files import RunError
+    from tidegauge.traces.trace_file import TraceError
 
     try:
         recorded = opened_run(run, "replay")
@@ -112,10 +112,10 @@ def _manifest_parts(run: RunFolder) -> tuple[Scenario, dict[str, int | bool]]:
         RunError: the manifest does not have them, or this release cannot run the scenario.
     """
     from tidegauge.replication.releases import RULE_CELLS
-    from tidegauge.simulation.cluster_plan import UNCONDITIONAL_ISR
+    from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR
+    from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
     from tidegauge.simulation.row_kinds import VERSION
-    from tidegauge.simulation.run_files import MANIFEST, RunError
-    from tidegauge.simulation.scenario import ScenarioError, scenario_from_mapping
+    from tidegauge.traces.run_files import MANIFEST, RunError
 
     file = run.path / MANIFEST
     switches: Any = run.manifest.get("switches", {})
@@ -136,7 +136,7 @@ def _recorded_until_us(run: RunFolder) -> int | None:
     Raises:
         RunError, TraceError: the trace is damaged, or is not all that the run has written.
     """
-    from tidegauge.simulation.run_files import TRACE, RunError
+    from tidegauge.traces.run_files import TRACE, RunError
 
     if run.summary is None:
         return run.last_time_us

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegauge.commands.check_view import show_verdicts
 from tidegauge.commands.compile_rules import announce_compilation
-from tidegauge.commands.hosting import Hosting
-from tidegauge.commands.output import console, fail, print_json, report, show_warnings
 from tidegauge.commands.perform import perform
 from tidegauge.commands.perform_sweep import perform_sweep
-from tidegauge.commands.run_request import RunRequest
-from tidegauge.commands.summary_view import show_summary
-from tidegauge.commands.sweep_request import SweepRequest, seeds_of
-from tidegauge.commands.watching import WatchRequest, wanted_speed, watched
-from tidegauge.simulation.counted import counted
+from tidegauge.options.hosting import Hosting
+from tidegauge.options.run_request import RunRequest
+from tidegauge.options.sweep_request import SweepRequest, seeds_of
+from tidegauge.options.watching import WatchRequest, wanted_speed, watched
+from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import format_duration
+from tidegauge.views.check_view import show_verdicts
+from tidegauge.views.output import console, fail, print_json, report, show_warnings
+from tidegauge.views.summary_view import show_summary
 
 if TYPE_CHECKING:
-    from tidegauge.run_folder import RunFolder
-    from tidegauge.simulation.scenario import Scenario
+    from tidegauge.scenario.reading import Scenario
+    from tidegauge.traces.run_folder import RunFolder
 
 
 def run_scenario(
@@ -202,8 +202,8 @@ def _check_seeds(request: RunRequest, seeds: str | None, jobs: int | None) -> No
 
 def _run(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] | None, bool]:
     """Run it and tell what came of it; the summary, and whether that is as it should be."""
-    from tidegauge.run_folder import new_run_folder
-    from tidegauge.simulation.cluster_plan import ClusterPlan
+    from tidegauge.scenario.cluster_plan import ClusterPlan
+    from tidegauge.traces.run_folder import new_run_folder
 
     loaded = request.load()
     show_warnings(loaded)

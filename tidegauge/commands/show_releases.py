@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegauge.commands.output import WIDTH, console, fail, print_json
+from tidegauge.views.output import WIDTH, console, fail, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -184,7 +184,7 @@ def _print_sourced(console: Console, title: str, cells: dict[str, Cell]) -> None
 
 
 def switch_meanings() -> dict[str, str]:
-    """What each switch means: the comment above its field in ``release_rules.py``."""
+    """What each switch means: the comment above its field in ``replication/release_rules.py``."""
     import inspect
 
     from tidegauge.replication.release_rules import ReleaseRules

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegauge.commands.output import console, fail, print_json
-from tidegauge.commands.run_argument import opened_run
-from tidegauge.commands.story_lines import (
+from tidegauge.options.run_argument import opened_run
+from tidegauge.views.output import console, fail, print_json
+from tidegauge.views.story_lines import (
     StoryOptions,
     moment_of,
     parse_span,
@@ -19,7 +19,7 @@ from tidegauge.commands.story_lines import (
 
 if TYPE_CHECKING:
     from tidegauge.history.story import Names
-    from tidegauge.run_folder import RunFolder
+    from tidegauge.traces.run_folder import RunFolder
 
 
 def show_run(
@@ -160,13 +160,13 @@ def _check_options(views: list[str], has_at: bool, narrowed: bool) -> None:
 
 
 def _show_partitions(run: RunFolder, names: Names) -> None:
-    from tidegauge.commands.partition_view import show_partitions
+    from tidegauge.views.partition_view import show_partitions
 
     show_partitions(console(), run, names)
 
 
 def _show_partition(run: RunFolder, names: Names, name: str, options: StoryOptions) -> None:
-    from tidegauge.commands.partition_view import partition_number, show_partition
+    from tidegauge.views.partition_view import partition_number, show_partition
 
     show_partition(console(), run, names, partition_number(name, names), options)
 
@@ -174,8 +174,8 @@ def _show_partition(run: RunFolder, names: Names, name: str, options: StoryOptio
 def _show_broker(
     run: RunFolder, names: Names, name: str, at_us: int | None, options: StoryOptions
 ) -> None:
-    from tidegauge.commands.broker_view import show_broker, show_broker_at
     from tidegauge.history.broker_history import broker_index
+    from tidegauge.views.broker_view import show_broker, show_broker_at
 
     broker = broker_index(name, names)
     if at_us is None:
@@ -187,7 +187,7 @@ def _show_broker(
 def _show_controller(
     run: RunFolder, names: Names, at_us: int | None, options: StoryOptions
 ) -> None:
-    from tidegauge.commands.controller_view import show_controller, show_controller_at
+    from tidegauge.views.controller_view import show_controller, show_controller_at
 
     if at_us is None:
         show_controller(console(), run, names, options)
@@ -196,7 +196,7 @@ def _show_controller(
 
 
 def _show_faults(run: RunFolder, names: Names, *, as_json: bool) -> None:
-    from tidegauge.commands.fault_view import faults_for_programs, show_faults
+    from tidegauge.views.fault_view import faults_for_programs, show_faults
 
     if as_json:
         print_json(faults_for_programs(run, names))
@@ -205,8 +205,8 @@ def _show_faults(run: RunFolder, names: Names, *, as_json: bool) -> None:
 
 
 def _show_cause(run: RunFolder, names: Names, handle: str) -> None:
-    from tidegauge.commands.cause_view import show_cause
     from tidegauge.history.cause_chain import row_of_handle
+    from tidegauge.views.cause_view import show_cause
 
     show_cause(console(), run, names, row_of_handle(handle, run, names))
 

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from tidegauge.commands.figure_names import figures_for_programs, show_figures
-from tidegauge.commands.hosting import Hosting
-from tidegauge.commands.output import fail, print_json, report
 from tidegauge.commands.perform_sweep import perform_sweep
-from tidegauge.commands.run_request import RunRequest
-from tidegauge.commands.sweep_request import SweepRequest, fixed_and_axes, seeds_of
+from tidegauge.options.figure_names import figures_for_programs, show_figures
+from tidegauge.options.hosting import Hosting
+from tidegauge.options.run_request import RunRequest
+from tidegauge.options.sweep_request import SweepRequest, fixed_and_axes, seeds_of
+from tidegauge.views.output import fail, print_json, report
 
 
 def sweep_scenario(

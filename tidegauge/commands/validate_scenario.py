@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegauge.commands.hosting import Hosting
-from tidegauge.commands.output import fail, print_json, show_warnings
-from tidegauge.commands.run_request import RunRequest
-from tidegauge.simulation.counted import counted
+from tidegauge.options.hosting import Hosting
+from tidegauge.options.run_request import RunRequest
+from tidegauge.scenario.text.counted import counted
+from tidegauge.views.output import fail, print_json, show_warnings
 
 if TYPE_CHECKING:
-    from tidegauge.leaned_on import LeanedOn
-    from tidegauge.prediction import Prediction
-    from tidegauge.simulation.cluster_plan import ClusterPlan
-    from tidegauge.simulation.scenario_workload import ClientGroup
+    from tidegauge.engine.prediction import Prediction
+    from tidegauge.scenario.cluster_plan import ClusterPlan
+    from tidegauge.scenario.leaned_on import LeanedOn
+    from tidegauge.scenario.model.workload import ClientGroup
 
 #: How many faults and steps are listed.
 _LISTED = 40
@@ -73,9 +73,9 @@ def validate_scenario(
         scenario, tuple(changes or ()), seed, hosting=Hosting(inline=inline, ray=ray, actors=actors)
     )
     request.check()
-    from tidegauge.engine import EngineError
-    from tidegauge.prediction import predict
-    from tidegauge.simulation.cluster_plan import ClusterPlan
+    from tidegauge.engine.contract import EngineError
+    from tidegauge.engine.prediction import predict
+    from tidegauge.scenario.cluster_plan import ClusterPlan
 
     plan = ClusterPlan(request.load())
     try:
@@ -95,13 +95,13 @@ def _groups(plan: ClusterPlan, actors: int | None) -> list[str]:
     """What each actor would host; without a number, as many as a run on this machine has."""
     import os
 
-    from tidegauge.grouping import grouping_of, usual_broker_groups
+    from tidegauge.engine.grouping import grouping_of, usual_broker_groups
 
     return grouping_of(plan, actors or usual_broker_groups(plan, os.cpu_count() or 1)).names
 
 
 def _print(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> None:
-    from tidegauge.leaned_on import leaned_on
+    from tidegauge.scenario.leaned_on import leaned_on
 
     for name, words in _size(plan).items():
         _entry(name, words)
@@ -190,8 +190,8 @@ def _never(plan: ClusterPlan, group: ClientGroup) -> str:
 
 
 def _print_timetable(plan: ClusterPlan) -> None:
+    from tidegauge.scenario.timetable import fault_words, timetable
     from tidegauge.simulation.durations import time_text
-    from tidegauge.timetable import fault_words, timetable
 
     scenario = plan.scenario
     planned = timetable(scenario)
@@ -238,7 +238,7 @@ def _memory_words(memory_bytes: float) -> str:
 
 
 def _print_costs(parameters: list[LeanedOn]) -> None:
-    from tidegauge.commands.story_lines import duration_text
+    from tidegauge.views.story_lines import duration_text
 
     typer.echo("\nThe answer leans on these costs in time (medians; * is at its default,")
     typer.echo("so it is not of your own brokers):")
@@ -252,9 +252,9 @@ def _print_costs(parameters: list[LeanedOn]) -> None:
 
 def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> dict[str, Any]:
     """The same for other programs; names end in their unit."""
-    from tidegauge.leaned_on import leaned_on
-    from tidegauge.simulation.scenario_warnings import warnings_of
-    from tidegauge.timetable import timetable
+    from tidegauge.scenario.leaned_on import leaned_on
+    from tidegauge.scenario.timetable import timetable
+    from tidegauge.scenario.warnings import warnings_of
 
     scenario = plan.scenario
     return {

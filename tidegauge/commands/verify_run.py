@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from tidegauge.commands.output import fail, print_json
-from tidegauge.commands.run_argument import opened_run
-from tidegauge.commands.working import working
-from tidegauge.simulation.counted import counted
+from tidegauge.options.run_argument import opened_run
+from tidegauge.scenario.text.counted import counted
+from tidegauge.views.output import fail, print_json
+from tidegauge.views.working import working
 
 if TYPE_CHECKING:
-    from tidegauge.run_folder import RunFolder
+    from tidegauge.traces.run_folder import RunFolder
 
 Hashes = dict[int, tuple[int, int]]
 
@@ -43,8 +43,8 @@ def verify_run(
       tidegauge verify runs/rack-outage
       tidegauge verify runs/rack-outage --json
     """
-    from tidegauge.simulation.run_files import RunError
-    from tidegauge.simulation.trace_file import TraceError
+    from tidegauge.traces.run_files import RunError
+    from tidegauge.traces.trace_file import TraceError
 
     try:
         with working(f"reading {run}"):
@@ -88,7 +88,7 @@ def verified(run: RunFolder) -> Verified:
     found = _recomputed(run, expected)
     for process in sorted(expected.keys() | found.keys()):
         _compare(run, process, expected.get(process), found.get(process))
-    from tidegauge.simulation.trace_hash import trace_sha256
+    from tidegauge.traces.trace_hash import trace_sha256
 
     sha256 = trace_sha256(found)
     if sha256 != expected_sha256:
@@ -129,7 +129,7 @@ def _summarised(run: RunFolder) -> tuple[Hashes, str]:
 
 
 def _recomputed(run: RunFolder, expected: Hashes) -> Hashes:
-    from tidegauge.simulation.trace_hash import NO_ROWS, hash_of_rows
+    from tidegauge.traces.trace_hash import NO_ROWS, hash_of_rows
 
     found = hash_of_rows((kind, run.table(kind.name)) for kind in run.kinds.values())
     return {**dict.fromkeys(expected, NO_ROWS), **found}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegauge.commands.output import fail
+from tidegauge.views.output import fail
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

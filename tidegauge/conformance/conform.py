@@ -27,9 +27,9 @@ from tidegauge.conformance.recorded_schedule import (
     RecordingError,
 )
 from tidegauge.conformance.translation import Translation, translate
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulate import simulate
-from tidegauge.simulation.scenario import ScenarioError
+from tidegauge.engine.simulate import simulate
+from tidegauge.scenario.reading import ScenarioError
+from tidegauge.traces.run_folder import RunFolder
 
 #: What stands for the first step where nothing could be played.
 NOTHING_PLAYED = "scenario"

@@ -15,7 +15,6 @@ from tidegauge.history.znode_paths import ZnodeSort
 from tidegauge.history.znode_tree import ZnodeTree
 from tidegauge.replication import errors
 from tidegauge.replication.releases import rules_of
-from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.row_kinds import (
     NOT_HOSTED,
     NOT_LISTENING,
@@ -23,6 +22,7 @@ from tidegauge.simulation.row_kinds import (
     REASON_OBSERVED,
     WAITS_FOR_LOCK,
 )
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 _NAMES_OF_ERRORS = {code: name for name, code in errors.CODES.items()}
 #: What clients of the recorded releases called it.

@@ -24,8 +24,8 @@ from tidegauge.conformance.recorded_schedule import (
     RecordingError,
     middle,
 )
-from tidegauge.simulation.scenario import Scenario, scenario_from_mapping
-from tidegauge.simulation.scenario_settings import NAMES
+from tidegauge.scenario.model.settings import NAMES
+from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 
 #: What a harness looks at lies still for so long before it believes that all is quiet.
 STILL_MS = 1500

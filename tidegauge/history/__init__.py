@@ -1,4 +1,4 @@
-"""What happened in a run, and why: read from its folder (``run_folder.py``).
+"""What happened in a run, and why: read from its folder (``traces/run_folder.py``).
 
 =====================================  ==================================================
 question                               where

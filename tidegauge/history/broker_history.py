@@ -20,8 +20,8 @@ from tidegauge.history.partition_history import PartitionState, last_states
 from tidegauge.history.row_selection import Mask, is_about_broker, selected
 from tidegauge.history.story import Names
 from tidegauge.history.znode_paths import ZnodeSort
-from tidegauge.run_folder import RunFolder, TraceRow
-from tidegauge.simulation.trace_file import Table, TraceKind
+from tidegauge.traces.run_folder import RunFolder, TraceRow
+from tidegauge.traces.trace_file import Table, TraceKind
 
 #: Rows that are the accounts of a partition rather than what a broker does.
 ACCOUNTS = frozenset(

@@ -13,7 +13,7 @@ from collections import deque
 from typing import NamedTuple
 
 from tidegauge.history.story import Names
-from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: No more digits than an integer of a trace has room for.
 _HANDLE = re.compile(r"([0-9]{1,18}):([0-9]{1,18})")

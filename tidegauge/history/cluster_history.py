@@ -16,9 +16,9 @@ from tidegauge.history.story import Names
 from tidegauge.history.znode_paths import ZnodeSort
 from tidegauge.replication import replica_list
 from tidegauge.replication.releases import rules_of
-from tidegauge.run_folder import RunFolder, TraceRow
-from tidegauge.simulation.cluster_plan import ClusterPlan
-from tidegauge.simulation.scenario import scenario_from_mapping
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import scenario_from_mapping
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: The rows that change a count.
 _ROWS = frozenset(

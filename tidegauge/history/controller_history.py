@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidegauge.controller import phases
+from tidegauge.controller.state import event_types
 from tidegauge.history.moments import FAULTS
 from tidegauge.history.partition_history import last_states
 from tidegauge.history.row_selection import Mask, processes_with_role, selected
 from tidegauge.history.story import Names
 from tidegauge.history.znode_paths import ZnodePaths, ZnodeSort
-from tidegauge.run_folder import RunFolder, TraceRow
-from tidegauge.simulation.trace_file import Table, TraceKind
+from tidegauge.traces.run_folder import RunFolder, TraceRow
+from tidegauge.traces.trace_file import Table, TraceKind
 
 EVENT = "controller_event"
 EVENT_DONE = "controller_event_done"
@@ -86,7 +86,7 @@ class Knowledge(NamedTuple):
 
 def event_name(kind: int) -> str:
     """What Kafka calls an event of this kind."""
-    return phases.NAMES.get(kind, f"event {kind}")
+    return event_types.NAMES.get(kind, f"event {kind}")
 
 
 def controller_rows(run: RunFolder, *, details: bool = False) -> list[TraceRow]:

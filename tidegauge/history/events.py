@@ -1,6 +1,6 @@
 """The rows of a trace as a program reads them: brokers by their ids, ISRs as lists, errors by name.
 
-``run_folder.py`` reads rows as they were written: integers, many of which are the number of
+``traces/run_folder.py`` reads rows as they were written: integers, many of which are the number of
 something. Here each column has the value that people would write, and the rest stays as it was:
 times in microseconds or milliseconds, offsets, epochs, counts.
 """
@@ -13,9 +13,9 @@ from typing import Any
 from tidegauge.history.cause_chain import handle_of
 from tidegauge.history.story import SPOKEN, Names, told
 from tidegauge.history.znode_paths import ZnodeSort
-from tidegauge.run_folder import TraceRow
 from tidegauge.simulation.durations import time_text
-from tidegauge.simulation.trace_file import ROW_COLUMNS
+from tidegauge.traces.run_folder import TraceRow
+from tidegauge.traces.trace_file import ROW_COLUMNS
 
 
 class Event:

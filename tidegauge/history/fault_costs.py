@@ -20,9 +20,9 @@ from tidegauge.history.row_selection import Mask
 from tidegauge.history.story import Names
 from tidegauge.history.znode_paths import ZnodeSort
 from tidegauge.replication import errors
-from tidegauge.run_folder import RunFolder
 from tidegauge.simulation import kinds
-from tidegauge.simulation.trace_file import Table
+from tidegauge.traces.run_folder import RunFolder
+from tidegauge.traces.trace_file import Table
 
 #: Counts of partitions in a :class:`ClusterHistory`.
 COUNTED = ("offline", "under_min_isr", "at_min_isr", "under_replicated")

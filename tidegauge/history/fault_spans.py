@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidegauge.history.moments import FAULTS
-from tidegauge.run_folder import RunFolder
+from tidegauge.traces.run_folder import RunFolder
 
 
 class FaultSpan(NamedTuple):

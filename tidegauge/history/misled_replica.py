@@ -1,7 +1,7 @@
 """KAFKA-14704 in a run: which replica believed what to be committed, and what its leader has there.
 
 A row ``diverging_high_watermark`` is what breaks the check ``committed_agree`` with the permission
-of the release (``simulation/checks/misled_replicas.py``).
+of the release (``traces/checks/misled_replicas.py``).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from tidegauge.history.row_selection import selected
 from tidegauge.history.story import Names
-from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.row_kinds import REASON_LEADER, REASON_TRUNCATION
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 
 class EpochRun(NamedTuple):

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from tidegauge.history.story import SPOKEN, Names, because, told
-from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation import kinds
-from tidegauge.simulation.counted import counted
 from tidegauge.simulation.durations import time_text
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: Rows of one family; at least one.
 Moment: TypeAlias = list[TraceRow]

@@ -17,8 +17,8 @@ import numpy as np
 from tidegauge.history.story import Names
 from tidegauge.history.znode_paths import ZnodePaths, ZnodeSort
 from tidegauge.replication import replica_list
-from tidegauge.run_folder import RunFolder, TraceRow
-from tidegauge.simulation.trace_file import Table
+from tidegauge.traces.run_folder import RunFolder, TraceRow
+from tidegauge.traces.trace_file import Table
 
 #: Rows without a partition that belong to the history of each.
 AROUND = frozenset(

@@ -18,9 +18,9 @@ from tidegauge.history.row_selection import Mask, selected
 from tidegauge.history.story import Names
 from tidegauge.history.znode_paths import ZnodeSort
 from tidegauge.replication import replica_list
-from tidegauge.run_folder import RunFolder, TraceRow
 from tidegauge.simulation.faults import PAUSE
-from tidegauge.simulation.trace_file import Table, TraceKind
+from tidegauge.traces.run_folder import RunFolder, TraceRow
+from tidegauge.traces.trace_file import Table, TraceKind
 
 
 class Standing(Enum):

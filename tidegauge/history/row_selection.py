@@ -12,8 +12,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.run_folder import RunFolder, TraceRow
-from tidegauge.simulation.trace_file import Table, TraceKind
+from tidegauge.traces.run_folder import RunFolder, TraceRow
+from tidegauge.traces.trace_file import Table, TraceKind
 
 #: Of each row of a table, whether it is meant.
 Mask: TypeAlias = NDArray[np.bool_]

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidegauge.run_folder import ORDER, RunFolder, TraceRow
-from tidegauge.simulation.trace_file import Table
+from tidegauge.traces.run_folder import ORDER, RunFolder, TraceRow
+from tidegauge.traces.trace_file import Table
 
 #: The place of a row in the total order.
 Place = tuple[int, ...]

@@ -14,12 +14,11 @@ from collections.abc import Callable, Mapping
 from string import Formatter
 from typing import Any, NamedTuple
 
-from tidegauge.controller import phases
+from tidegauge.controller.state import event_types
 from tidegauge.history.znode_paths import ZnodePaths
 from tidegauge.replication import errors, replica_list
-from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.scenario.text.counted import counted, plural
 from tidegauge.simulation import kinds, zookeeper_errors
-from tidegauge.simulation.counted import counted, plural
 from tidegauge.simulation.durations import time_text
 from tidegauge.simulation.row_kinds import (
     CHECKPOINTS,
@@ -30,6 +29,7 @@ from tidegauge.simulation.row_kinds import (
     STOPS,
     UNSEEN,
 )
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 # fmt: off
 WORDS: dict[str, str] = {
@@ -213,7 +213,7 @@ class Names:
     """What a run's manifest calls the things that rows have numbers for."""
 
     def __init__(self, manifest: Mapping[str, Any]) -> None:
-        """Take the names from a manifest as ``run_folder.py`` describes it."""
+        """Take the names from a manifest as ``traces/run_folder.py`` describes it."""
         self._processes = {
             process["process"]: str(process["name"]) for process in manifest["processes"]
         }
@@ -361,7 +361,7 @@ SPOKEN: dict[str, Callable[[Names, TraceRow, int], str]] = {
     "acks": _one_of({-1: "all"}),
     "reason": _one_of(REASONS),
     "moment": _one_of(MOMENTS),
-    "event_kind": _one_of(phases.NAMES),
+    "event_kind": _one_of(event_types.NAMES),
     "stop": _one_of(STOPS),
     "checkpoint": _one_of(CHECKPOINTS),
     "progress": _one_of(ROLL_STATES),

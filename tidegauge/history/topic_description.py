@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tidegauge.history.znode_tree import TreeNode, znode_tree
 from tidegauge.replication.release_versions import Release
-from tidegauge.run_folder import RunFolder
+from tidegauge.traces.run_folder import RunFolder
 
 #: From here on the tool asks brokers, and writes a space behind each colon.
 _SPACED = Release.parse("2.2.0")

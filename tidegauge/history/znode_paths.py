@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
-from tidegauge.simulation.scenario_steps import ADMIN_STEPS
+from tidegauge.scenario.model.steps import ADMIN_STEPS
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     CONTROLLER_EPOCH_ZNODE,
@@ -77,7 +77,7 @@ class ZnodePaths:
     """The znodes of one run."""
 
     def __init__(self, manifest: Mapping[str, Any]) -> None:
-        """Count brokers, topics and partitions in a manifest (``run_folder.py``)."""
+        """Count brokers, topics and partitions in a manifest (``traces/run_folder.py``)."""
         self._brokers: list[int] = list(manifest["brokers"])
         self._partitions = [(each["topic"], each["partition"]) for each in manifest["partitions"]]
         scenario = manifest["scenario"]

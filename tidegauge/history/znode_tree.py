@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from tidegauge.history.story import Names
 from tidegauge.history.znode_paths import FIXED_PATHS, ZnodeSort
 from tidegauge.replication.release_versions import Release
-from tidegauge.run_folder import RunFolder, TraceRow
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 _ISR_CHANGES = frozenset({"isr_shrunk", "isr_expanded"})
 _ROWS = _ISR_CHANGES | {

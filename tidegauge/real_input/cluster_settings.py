@@ -16,8 +16,8 @@ from tidegauge.real_input.input_file import input_error
 from tidegauge.real_input.notices import Notice, named
 from tidegauge.real_input.server_properties import Property, ServerProperties
 from tidegauge.real_input.setting_values import broker_settings
-from tidegauge.simulation.scenario_cluster import DEFAULT_RACK, MOST_LOG_DIRECTORIES
-from tidegauge.simulation.scenario_settings import Value
+from tidegauge.scenario.model.cluster import DEFAULT_RACK, MOST_LOG_DIRECTORIES
+from tidegauge.scenario.model.settings import Value
 
 #: As operators and config providers have them: ${STRIMZI_RACK_ID}.
 _PLACEHOLDER = re.compile(r"\$\{.*\}|\$\w+")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tidegauge.real_input.input_file import InputError, input_error, lines_of, read_text
 from tidegauge.real_input.notices import Notice, named
-from tidegauge.simulation.scenario_limits import MOST_PARTITIONS
+from tidegauge.scenario.model.limits import MOST_PARTITIONS
 
 _COLUMN = re.compile(r"(?:^|(?<=\s))((?:Adding |Removing )?[A-Z][A-Za-z]*):")
 #: The columns that nothing but the description of a topic has.

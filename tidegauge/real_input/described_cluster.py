@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from tidegauge.real_input.describe_dump import DescribedPartition, DescribedTopic, DescribeDump
 from tidegauge.real_input.notices import Notice, named, number_ranges
-from tidegauge.simulation.counted import counted
+from tidegauge.scenario.text.counted import counted
 
 
 @dataclass

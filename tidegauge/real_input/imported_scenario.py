@@ -26,8 +26,8 @@ from tidegauge.real_input.release_hints import ChosenRelease, choose_release
 from tidegauge.real_input.server_properties import Property, read_server_properties
 from tidegauge.real_input.setting_values import topic_settings
 from tidegauge.real_input.topic_rates import default_producers, read_topic_rates
-from tidegauge.simulation.counted import counted
-from tidegauge.simulation.scenario import Scenario, ScenarioError, scenario_from_mapping
+from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
+from tidegauge.scenario.text.counted import counted
 
 #: A move that was under way is taken up by the first controller: it is asked for before that.
 _GOES_ON_AT = "500ms"

@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-from tidegauge.simulation.scenario_errors import one_line
+from tidegauge.scenario.text.errors import one_line
 
 #: Instead of a file.
 STANDARD_INPUT = Path("-")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tidegauge.simulation.scenario_errors import one_line
+from tidegauge.scenario.text.errors import one_line
 
 #: What a notice may be about, in the order in which people read them.
 SUBJECTS = ("input", "brokers", "partitions", "settings", "release", "workload", "steps")

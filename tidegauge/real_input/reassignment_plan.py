@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from tidegauge.real_input.input_file import InputError, input_error, read_text
 from tidegauge.real_input.notices import Notice
-from tidegauge.simulation.scenario_errors import one_line, path_text, problems_in
-from tidegauge.simulation.scenario_references import no_such
-from tidegauge.simulation.scenario_steps import Move, ReassignStep
+from tidegauge.scenario.coherence.references import no_such
+from tidegauge.scenario.model.steps import Move, ReassignStep
+from tidegauge.scenario.text.errors import one_line, path_text, problems_in
 
 #: What the tool reads and the simulator does not: where on a broker's disks a replica goes.
 _LOG_DIRECTORIES = "log_dirs"

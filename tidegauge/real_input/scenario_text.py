@@ -16,8 +16,8 @@ import yaml
 
 from tidegauge.real_input.imported_scenario import ImportedScenario
 from tidegauge.real_input.input_file import file_text
+from tidegauge.scenario.text.errors import Path, one_line
 from tidegauge.simulation.durations import format_duration, parse_duration
-from tidegauge.simulation.scenario_errors import Path, one_line
 
 _WIDTH = 100
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,99}", re.ASCII)

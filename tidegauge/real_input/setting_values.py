@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tidegauge.real_input.notices import Notice, named
 from tidegauge.real_input.server_properties import Property
-from tidegauge.simulation.scenario_settings import (
+from tidegauge.scenario.model.settings import (
     THROTTLED_REPLICAS,
     TOPIC_SETTINGS,
     Value,

@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 
 from duckdb_oracle import Oracle, Row
 from recorded_tables import RUNS
-from tidegauge.run_folder import RunFolder
 from tidegauge.spark_analysis.questions.all_questions import QUESTIONS
-from tidegauge.spark_analysis.run_tables import RunTables
 from tidegauge.spark_analysis.tables.elections import PARTS
+from tidegauge.spark_analysis.tables.run_tables import RunTables
+from tidegauge.traces.run_folder import RunFolder
 
 SMALL = "crashed"
 SPAN_US = 2_000_000

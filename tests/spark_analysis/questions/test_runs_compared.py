@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tidegauge.run_folder import RunFolder, write_json_atomically
-from tidegauge.simulation.run_files import MANIFEST, SUMMARY
 from tidegauge.spark_analysis.questions.all_questions import QUESTIONS
-from tidegauge.spark_analysis.run_tables import RunTables
 from tidegauge.spark_analysis.tables.all_tables import TABLES
+from tidegauge.spark_analysis.tables.run_tables import RunTables
+from tidegauge.traces.run_files import MANIFEST, SUMMARY
+from tidegauge.traces.run_folder import RunFolder, write_json_atomically
 from written_rows import WrittenRows
 from written_tables import WrittenTables
 

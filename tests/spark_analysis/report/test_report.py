@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 from report_page import ReportPage, read_page
 from small_clusters import cluster_of, producers_of
 from tidegauge.command_line import app
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulate import simulate
-from tidegauge.simulation.run_files import SUMMARY
+from tidegauge.engine.simulate import simulate
 from tidegauge.spark_analysis.questions.all_questions import QUESTIONS
 from tidegauge.spark_analysis.report.charts import seconds
+from tidegauge.traces.run_files import SUMMARY
+from tidegauge.traces.run_folder import RunFolder
 
 #: All tables and all questions, even of a run of seconds, take Spark half a minute, and again for
 #: each run: one is made each time, the others are not.

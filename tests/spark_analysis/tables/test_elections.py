@@ -10,11 +10,11 @@ from pyspark.sql import functions as f
 
 from recorded_tables import RUNS, bent, table
 from small_clusters import SECOND, cluster_of, producers_of
+from tidegauge.engine.simulate import simulate
 from tidegauge.history.cause_chain import cause_strands
-from tidegauge.run_folder import RunFolder
-from tidegauge.simulate import simulate
 from tidegauge.spark_analysis.tables.elections import PARTS
 from tidegauge.spark_analysis.tables.run_rows import RunRows, rows_of_runs
+from tidegauge.traces.run_folder import RunFolder
 
 
 @pytest.mark.parametrize("run", RUNS)

@@ -14,9 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from recorded_tables import RUNS, Row, bent, table
 from tidegauge.history.znode_paths import ZnodePaths, ZnodeSort
 from tidegauge.replication.replica_list import unpack
-from tidegauge.run_folder import RunFolder
 from tidegauge.spark_analysis.tables.intervals import merged, overlaid, tiled
 from tidegauge.spark_analysis.tables.run_rows import RunRows
+from tidegauge.traces.run_folder import RunFolder
 
 END_US = 1_000
 

@@ -7,8 +7,8 @@ import pytest
 from recorded_tables import RUNS, table
 from small_clusters import SECOND
 from tidegauge.history.fault_spans import fault_spans
-from tidegauge.run_folder import RunFolder
 from tidegauge.spark_analysis.tables.run_rows import RunRows
+from tidegauge.traces.run_folder import RunFolder
 
 
 def test_a_notification_waits_for_a_rule_and_then_for_the_next_look(rows: RunRows) -> None:

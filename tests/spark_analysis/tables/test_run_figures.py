@@ -11,9 +11,9 @@ from pyspark.sql import functions as f
 
 from plain_reader import PlainReader
 from recorded_tables import RUNS, bent, figures, table
-from tidegauge.run_folder import RunFolder
 from tidegauge.simulation.row_kinds import REASON_LIVENESS
 from tidegauge.spark_analysis.tables.run_rows import RunRows
+from tidegauge.traces.run_folder import RunFolder
 
 Bend = Callable[[DataFrame], DataFrame]
 

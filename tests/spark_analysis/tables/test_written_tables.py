@@ -8,11 +8,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from recorded_tables import table
-from tidegauge.run_folder import RunFolder
 from tidegauge.spark_analysis.run_paths import FoundRun, runs_at
 from tidegauge.spark_analysis.tables.all_tables import TABLES, documentation
 from tidegauge.spark_analysis.tables.run_rows import RunRows
 from tidegauge.spark_analysis.tables.written_tables import made_of, read_table, write_tables
+from tidegauge.traces.run_folder import RunFolder
 
 ROOT = Path(__file__).resolve().parents[3]
 

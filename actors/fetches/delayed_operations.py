@@ -1,0 +1,414 @@
+"""Completing what waits in the purgatories: DelayedFetch and DelayedProduce.
+
+A fetch that waited is read again when it completes, so it brings the high watermark of that
+moment. A produce is answered once every replica that counts has its records, or once it
+can no longer be.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.fetches.fetch_read import answer_fetch, read_partition, row_on
+from tidegauge.actors.fetches.fetch_sessions import name_active, place_of_fetch, put_to_rest, touch
+from tidegauge.actors.fetches.purgatory import expire_later, expired_request, unwatch, watch
+from tidegauge.actors.state.broker_stats import mark_fetch
+from tidegauge.actors.state.brokers import Brokers, FetchSession, HostedReplica, runs_of
+from tidegauge.actors.storage.group_offsets import answer_group_append
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication import errors
+from tidegauge.replication.leader_epoch_cache import entry_for_offset
+from tidegauge.replication.min_insync_replicas import ACKS_ALL, check_enough_replicas_reach_offset
+from tidegauge.replication.partition import is_leader
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import EMPTY, first, rest
+from tidegauge.simulation.costs import REQUEST, cost_us
+from tidegauge.simulation.events import free_event, new_answer, new_event, set_timer
+from tidegauge.simulation.faults import because_of
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kinds import (
+    FETCH,
+    FETCH_EXPIRES,
+    FOLLOWER_FETCH_EXPIRES,
+    PRODUCE,
+    PRODUCE_EXPIRES,
+    PRODUCE_RESPONSE,
+)
+from tidegauge.simulation.links import send
+from tidegauge.simulation.row_kinds import (
+    ACKNOWLEDGED,
+    PRODUCE_ANSWERED,
+    REASON_TERM,
+    REQUEST_REFUSED,
+)
+from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
+from tidegauge.simulation.topology import Topology, broker_of, row_of
+
+_TRUE = code(True)
+
+
+@inner_rule
+def fetch_is_complete(topology: Topology, brokers: Brokers, kernel: Kernel, request: Event) -> bool:
+    """Read all partitions of a fetch anew; whether it has to be answered now.
+
+    Of a follower's partitions those that rest have nothing to be read.
+
+    Source: DelayedFetch.tryComplete@2.4.0; ReplicaManager.fetchMessages@0.10.2.0, @2.7.0.
+    """
+    budget_bytes = request.max_bytes
+    complete = request.item_count == 0
+    if request.broker != NONE:
+        name_active(kernel, topology, brokers, request)
+        complete = brokers.sessions[request.value].partition_count == 0
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        budget_bytes -= read_partition(kernel, topology, brokers, request, item, budget_bytes)
+        if (
+            item.error != errors.NONE
+            or item.diverging_end_offset != UNDEFINED
+            or (request.broker != NONE and _brings_newer(topology, brokers, request, item))
+        ):
+            complete = True
+        cursor = item.next
+    return complete or request.max_bytes - budget_bytes >= request.min_bytes
+
+
+@inner_rule
+def _brings_newer(
+    topology: Topology, brokers: Brokers, request: Event, item: PartitionData
+) -> bool:
+    """Note that a partition was read; whether its high watermark alone is worth an answer."""
+    told = brokers.follower_fetches[place_of_fetch(topology, item.partition, request)]
+    told.unread = False
+    return (
+        brokers.rules[request.destination].fetch_answers_newer_high_watermark
+        and item.high_watermark > told.last_sent_high_watermark
+    )
+
+
+@inner_rule
+def delay_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+    """Let a fetch wait in the purgatory: a follower's in its session, a consumer's watched."""
+    if request.broker != NONE:
+        session = brokers.sessions[request.value]
+        session.waiting = request.index
+        request.deadline_us = kernel.context[0].time_us + request.wait_ms * 1000
+        put_to_rest(topology, brokers, session)
+        if not session.expiry_timer:
+            _look_at_expiry(kernel, session, request)
+        return
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        row = row_on(topology, brokers, request.destination, item.partition)
+        watch(brokers, brokers.delayed_fetches[row], request.index)
+        cursor = item.next
+    expire_later(kernel, request, FETCH_EXPIRES, request.wait_ms)
+
+
+@inner_rule
+def complete_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+    """Answer a fetch that waited; what it brings was just read."""
+    cursor = request.first_item
+    if request.broker != NONE:
+        brokers.sessions[request.value].waiting = NONE
+        cursor = NONE
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        row = row_of(topology, item.partition, request.destination)
+        unwatch(brokers, brokers.delayed_fetches[row], request.index)
+        cursor = item.next
+    mark_fetch(kernel, topology, brokers, request)
+    request.cost_us = cost_us(kernel, request.destination, REQUEST)
+    answer_fetch(kernel, topology, brokers, request, _TRUE)
+    free_event(kernel, request)
+
+
+@inner_rule
+def wake_fetches(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
+    """Look whether fetches that wait for this replica are complete now.
+
+    Source: DelayedOperationPurgatory.checkAndComplete@2.4.0.
+    """
+    touch(topology, brokers, row)
+    width = topology.sizes[0].width
+    for index in range(row * width, (row + 1) * width):
+        if brokers.follower_fetches[index].in_session:
+            session = brokers.sessions[brokers.follower_fetches[index].fetcher]
+            if session.waiting != NONE:
+                request = kernel.events[session.waiting]
+                if fetch_is_complete(topology, brokers, kernel, request):
+                    complete_fetch(kernel, topology, brokers, request)
+    index = brokers.delayed_fetches[row].first
+    while index != NONE:
+        waiting = brokers.watches[index]
+        index = waiting.next
+        request = kernel.events[waiting.event]
+        if fetch_is_complete(topology, brokers, kernel, request):
+            complete_fetch(kernel, topology, brokers, request)
+
+
+@inner_rule
+def handle_fetch_expires(
+    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
+) -> None:
+    """Answer a consumer's fetch that has waited fetch.max.wait.ms.
+
+    Source: DelayedFetch.onComplete@2.4.0 after forceComplete.
+    """
+    index = expired_request(kernel, timer, FETCH)
+    if index != NONE:
+        request = kernel.events[index]
+        fetch_is_complete(topology, brokers, kernel, request)
+        complete_fetch(kernel, topology, brokers, request)
+
+
+@inner_rule
+def _look_at_expiry(kernel: Kernel, session: FetchSession, request: Event) -> None:
+    # One timer for a session, not one for each fetch: nearly all are answered before.
+    session.expiry_timer = True
+    timer = new_event(kernel, request.destination, request.destination, FOLLOWER_FETCH_EXPIRES)
+    timer.value = request.value
+    set_timer(kernel, timer, request.deadline_us)
+
+
+@inner_rule
+def handle_follower_fetch_expires(
+    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
+) -> None:
+    """Answer a follower's fetch that has waited replica.fetch.wait.max.ms.
+
+    Source: DelayedFetch.onComplete@2.4.0 after forceComplete.
+    """
+    session = brokers.sessions[timer.value]
+    session.expiry_timer = False
+    if session.waiting == NONE:
+        return
+    request = kernel.events[session.waiting]
+    if kernel.context[0].time_us < request.deadline_us:
+        _look_at_expiry(kernel, session, request)
+        return
+    fetch_is_complete(topology, brokers, kernel, request)
+    complete_fetch(kernel, topology, brokers, request)
+
+
+@inner_rule
+def produce_is_complete(brokers: Brokers, row: int, request: Event) -> bool:
+    """Whether an acks=all produce is to be answered, with ``request.error``.
+
+    Source: DelayedProduce.tryComplete@2.4.0.
+    """
+    partition = brokers.replicas[row]
+    if not is_leader(partition):
+        request.error = errors.NOT_LEADER_OR_FOLLOWER
+        return True
+    done, error = check_enough_replicas_reach_offset(
+        brokers.rules[request.destination], partition, request.offset + request.count
+    )
+    request.error = error
+    return done
+
+
+@inner_rule
+def delay_produce(kernel: Kernel, brokers: Brokers, row: int, request: Event) -> None:
+    """Let an acks=all produce wait in the purgatory."""
+    watch(brokers, brokers.delayed_produces[row], request.index)
+    request.deadline_us = kernel.context[0].time_us + request.wait_ms * 1000
+    _expire_produces_at(kernel, brokers, request.destination, request.deadline_us)
+
+
+@inner_rule
+def _expire_produces_at(kernel: Kernel, brokers: Brokers, broker: int, time_us: int) -> None:
+    # One timer for a broker's produces, not one each: nearly all are answered long before.
+    state = brokers.brokers[broker]
+    if 0 < state.produces_expire_us <= time_us:
+        return
+    state.produces_expire_us = time_us
+    set_timer(kernel, new_event(kernel, broker, broker, PRODUCE_EXPIRES), time_us)
+
+
+@inner_rule
+def wake_produces(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
+    """Look whether produces that wait for this replica are complete now.
+
+    Source: DelayedOperationPurgatory.checkAndComplete@2.4.0.
+    """
+    index = brokers.delayed_produces[row].first
+    while index != NONE:
+        waiting = brokers.watches[index]
+        index = waiting.next
+        request = kernel.events[waiting.event]
+        if produce_is_complete(brokers, row, request):
+            complete_produce(kernel, topology, brokers, row, request)
+
+
+@inner_rule
+def complete_produce(
+    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, request: Event
+) -> None:
+    """Answer a produce that waited, not before its append has ended."""
+    unwatch(brokers, brokers.delayed_produces[row], request.index)
+    append_ends_us = request.deadline_us - request.wait_ms * 1000 + request.cost_us
+    answer_us = kernel.context[0].time_us + cost_us(kernel, request.destination, REQUEST)
+    request.cost_us = max(append_ends_us, answer_us) - kernel.context[0].time_us
+    answer_produce(kernel, topology, brokers, request)
+    free_event(kernel, request)
+
+
+@inner_rule
+def handle_produce_expires(
+    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
+) -> None:
+    """Answer REQUEST_TIMED_OUT where the time is up; the records stay in the log.
+
+    Source: DelayedProduce.onExpiration@2.4.0.
+    """
+    state = brokers.brokers[timer.destination]
+    now_us = kernel.context[0].time_us
+    if now_us < state.produces_expire_us:
+        return
+    state.produces_expire_us = 0
+    next_us = 0
+    row = state.first_log
+    while row != NONE:
+        index = brokers.delayed_produces[row].first
+        while index != NONE:
+            request = kernel.events[brokers.watches[index].event]
+            index = brokers.watches[index].next
+            if request.deadline_us <= now_us:
+                request.error = errors.REQUEST_TIMED_OUT
+                complete_produce(kernel, topology, brokers, row, request)
+            elif next_us == 0 or request.deadline_us < next_us:
+                next_us = request.deadline_us
+        row = brokers.hosted[row].next_log
+    if next_us > 0:
+        _expire_produces_at(kernel, brokers, timer.destination, next_us)
+
+
+@inner_rule
+def answer_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+    """Tell the producer the outcome; with acks=0 there is no answer to send.
+
+    Source: KafkaApis.handleProduceRequest@2.4.0.
+    """
+    if request.error != errors.NONE:
+        _write_refusal(kernel, topology, brokers, request)
+    elif request.acks != 0:
+        _note_acknowledgement(kernel, topology, brokers, request)
+    if traces_all(kernel):
+        _trace_answer(kernel, request)
+    if request.kind != PRODUCE:
+        answer_group_append(kernel, topology, brokers, request)
+        return
+    answer = new_answer(kernel, request, PRODUCE_RESPONSE)
+    answer.version = request.version
+    answer.partition = request.partition
+    answer.offset = request.offset
+    answer.count = request.count
+    answer.acks = request.acks
+    answer.error = request.error
+    # With acks=0 nothing is on the wire: the client only counts what was appended.
+    send(kernel, answer, kernel.context[0].time_us + request.cost_us)
+
+
+@inner_rule
+def _write_refusal(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+    row = new_row(kernel, request.destination, REQUEST_REFUSED)
+    row.values[0] = request.kind
+    row.values[1] = request.partition
+    row.values[2] = request.source
+    row.values[3] = request.error
+    row.values[4] = request.offset
+    if request.error == errors.REQUEST_TIMED_OUT:
+        late = _late_follower(topology, brokers, request)
+        if late != NONE:
+            because_of(kernel, row, late)
+    write_canonical(kernel, row)
+
+
+@inner_rule
+def _late_follower(topology: Topology, brokers: Brokers, request: Event) -> int:
+    """The broker of the first in-sync follower that has not fetched the records; or NONE."""
+    partition = brokers.replicas[row_of(topology, request.partition, request.destination)]
+    members = partition.maximal_isr
+    while members != EMPTY:
+        replica = first(members)
+        members = rest(members)
+        reached = brokers.followers[partition.first_follower + replica].log_end_offset
+        if replica != partition.local_replica and reached < request.offset + request.count:
+            return broker_of(topology, request.partition, replica)
+    return NONE
+
+
+@inner_rule
+def _trace_answer(kernel: Kernel, request: Event) -> None:
+    row = new_row(kernel, request.destination, PRODUCE_ANSWERED)
+    row.values[0] = request.partition
+    row.values[1] = request.source
+    row.values[2] = request.offset
+    row.values[3] = request.offset + request.count
+    row.values[4] = request.acks
+    row.values[5] = request.error
+    write_minor(kernel, row)
+
+
+@inner_rule
+def _note_acknowledgement(
+    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
+) -> None:
+    """Extend the range of what this term has acknowledged; a gap begins another one."""
+    row = row_of(topology, request.partition, request.destination)
+    hosted = brokers.hosted[row]
+    end_offset = request.offset + request.count
+    if request.acks == ACKS_ALL:
+        if hosted.acknowledged_all_end != request.offset:
+            write_acknowledged(kernel, brokers, row, ACKS_ALL, REASON_TERM)
+            hosted.acknowledged_all_first = request.offset
+        hosted.acknowledged_all_end = end_offset
+    else:
+        if hosted.acknowledged_leader_end != request.offset:
+            write_acknowledged(kernel, brokers, row, request.acks, REASON_TERM)
+            hosted.acknowledged_leader_first = request.offset
+        hosted.acknowledged_leader_end = end_offset
+
+
+@inner_rule
+def write_acknowledged(kernel: Kernel, brokers: Brokers, row: int, acks: int, reason: int) -> None:
+    """Write down what was acknowledged since the last such row, if anything was.
+
+    A row for each epoch in which the records were written: this term's, or that of an earlier
+    one of the same leader.
+    """
+    hosted = brokers.hosted[row]
+    first_offset = hosted.acknowledged_leader_first
+    end_offset = hosted.acknowledged_leader_end
+    if acks == ACKS_ALL:
+        first_offset = hosted.acknowledged_all_first
+        end_offset = hosted.acknowledged_all_end
+        hosted.acknowledged_all_first = end_offset
+    else:
+        hosted.acknowledged_leader_first = end_offset
+    partition = brokers.replicas[row]
+    runs = runs_of(brokers, row)
+    while first_offset < end_offset:
+        run = entry_for_offset(runs, partition.run_count, first_offset)
+        run_end = end_offset
+        if run + 1 < partition.run_count:
+            run_end = min(run_end, runs[run + 1].start_offset)
+        written = new_row(kernel, hosted.broker, ACKNOWLEDGED)
+        written.values[0] = hosted.partition
+        written.values[1] = runs[run].epoch
+        written.values[2] = acks
+        written.values[3] = first_offset
+        written.values[4] = run_end
+        written.values[5] = reason
+        write_canonical(kernel, written)
+        first_offset = run_end
+
+
+@inner_rule
+def forget_acknowledged(hosted: HostedReplica) -> None:
+    """Begin a term, or a process, in which nothing is acknowledged yet."""
+    hosted.acknowledged_all_first = 0
+    hosted.acknowledged_all_end = 0
+    hosted.acknowledged_leader_first = 0
+    hosted.acknowledged_leader_end = 0

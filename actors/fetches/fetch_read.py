@@ -1,0 +1,226 @@
+"""What a leader reads for a fetch, and the answer it makes of it.
+
+A follower reads up to the log end, a consumer up to the high watermark; between a reader's
+limit and the log end there is nothing to read and no error. What was read lies in the
+entries of the request itself; the answer brings, for each partition, the records as runs of
+one leader epoch each.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.fetches.fetch_sessions import place_of_fetch, put_to_rest
+from tidegauge.actors.fetches.throttled_replication import count_sent, leader_throttles
+from tidegauge.actors.state.broker_stats import mark_bytes_out
+from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication import errors
+from tidegauge.replication.leader_epoch_cache import entry_for_offset
+from tidegauge.replication.leader_read import (
+    FOLLOWER,
+    READ_UNCOMMITTED,
+    diverging_epoch,
+    local_log_error,
+    missing_partition_error,
+    offset_error,
+    read_limit,
+)
+from tidegauge.replication.partition import is_leader
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import NO_REPLICA
+from tidegauge.simulation.events import add_item, new_answer
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kinds import CONSUMER_RESPONSE, FETCH_RESPONSE
+from tidegauge.simulation.links import send
+from tidegauge.simulation.metadata_log import known_change
+from tidegauge.simulation.row_kinds import FETCH_ANSWERED
+from tidegauge.simulation.rows import new_row, traces_all, write_minor
+from tidegauge.simulation.topology import Topology, row_of, slot_of
+
+_TRUE = code(True)
+_FALSE = code(False)
+
+
+@inner_rule
+def row_on(topology: Topology, brokers: Brokers, broker: int, partition: int) -> int:
+    """The row of a broker's replica of a partition; NONE if it hosts none."""
+    slot = slot_of(topology, partition, broker)
+    if slot == NO_REPLICA:
+        return NONE
+    row = topology.partitions[partition].first_slot + slot
+    return row if brokers.hosted[row].exists else NONE
+
+
+@inner_rule
+def missing_error(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    broker: int,
+    partition: int,
+    asked_for_epoch: bool,
+) -> int:
+    """The error for a partition that the broker does not host."""
+    is_known = known_change(kernel, brokers.metadata[broker], partition) != NONE
+    slot = slot_of(topology, partition, broker)
+    row = topology.partitions[partition].first_slot + slot
+    is_offline = slot != NO_REPLICA and brokers.hosted[row].offline
+    return missing_partition_error(brokers.rules[broker], is_offline, is_known, asked_for_epoch)
+
+
+@inner_rule
+def read_partition(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    request: Event,
+    item: PartitionData,
+    budget_bytes: int,
+) -> int:
+    """Read one partition of a fetch into its entry; how many bytes that takes.
+
+    Source: ReplicaManager.readFromLocalLog@2.4.0, Partition.readRecords@2.4.0.
+    """
+    broker = request.destination
+    item.size_bytes = 0
+    item.end_offset = item.offset
+    item.diverging_end_offset = UNDEFINED
+    row = row_on(topology, brokers, broker, item.partition)
+    if row == NONE:
+        item.error = missing_error(kernel, topology, brokers, broker, item.partition, _FALSE)
+        return 0
+    rules = brokers.rules[broker]
+    partition = brokers.replicas[row]
+    item.error = local_log_error(
+        rules, partition.leader_epoch, item.leader_epoch, is_leader(partition), _TRUE, _TRUE
+    )
+    item.high_watermark = partition.high_watermark
+    item.log_start_offset = partition.log_start_offset
+    if item.error != errors.NONE:
+        return 0
+    error, epoch, end_offset = diverging_epoch(
+        rules, partition, epochs_of(brokers, row), item.offset, item.last_fetched_epoch
+    )
+    if error == errors.NONE and end_offset == UNDEFINED:
+        error = offset_error(partition, item.offset)
+    item.error = error
+    item.diverging_epoch = epoch
+    item.diverging_end_offset = end_offset
+    if error != errors.NONE or end_offset != UNDEFINED:
+        return 0
+    reader = FOLLOWER if request.broker != NONE else READ_UNCOMMITTED
+    limit = read_limit(partition, reader, partition.high_watermark)
+    record_bytes = topology.partitions[item.partition].record_bytes
+    available = max(0, limit - item.offset)
+    wanted = min(request.partition_max_bytes, budget_bytes) // record_bytes
+    # The first records of an answer come even if they are larger than what is wanted.
+    if wanted == 0 and budget_bytes == request.max_bytes:
+        wanted = 1
+    records = min(available, wanted)
+    if brokers.brokers[broker].throttles and request.broker != NONE:
+        is_held_back = leader_throttles(kernel, topology, brokers, row, request.broker)
+        records = 0 if is_held_back else records
+    item.end_offset = item.offset + records
+    item.size_bytes = records * record_bytes
+    return item.size_bytes
+
+
+@inner_rule
+def answer_fetch(
+    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event, waited: bool
+) -> None:
+    """Send what was read; a partition without anything new is left out of a session.
+
+    Source: KafkaApis.handleFetchRequest@2.4.0; FetchSession's CachedPartition@1.1.0
+    maybeUpdateResponseData (KIP-227).
+    """
+    kind = FETCH_RESPONSE if request.broker != NONE else CONSUMER_RESPONSE
+    answer = new_answer(kernel, request, kind)
+    counts_sent = request.broker != NONE and brokers.brokers[request.destination].throttles
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        if item.size_bytes > 0:
+            row = row_of(topology, item.partition, request.destination)
+            mark_bytes_out(topology, brokers, request, row, item)
+            if counts_sent:
+                count_sent(kernel, brokers, row, item.size_bytes)
+        if traces_all(kernel):
+            _trace_answer(kernel, request, item, waited)
+        if _is_named(topology, brokers, request, item):
+            _add_records(kernel, topology, brokers, answer, item)
+    if request.broker != NONE:
+        put_to_rest(topology, brokers, brokers.sessions[request.value])
+    departure_us = kernel.context[0].time_us + request.cost_us
+    send(kernel, answer, departure_us)
+
+
+@inner_rule
+def _is_named(topology: Topology, brokers: Brokers, request: Event, item: PartitionData) -> bool:
+    """Whether the answer names a partition: always, unless a fetch session leaves it out."""
+    if request.broker == NONE:
+        return True
+    told = brokers.follower_fetches[place_of_fetch(topology, item.partition, request)]
+    if item.error != errors.NONE:
+        told.session_high_watermark = UNDEFINED
+        return True
+    named = (
+        item.size_bytes > 0
+        or item.diverging_end_offset != UNDEFINED
+        or told.session_high_watermark != item.high_watermark
+        or told.session_log_start_offset != item.log_start_offset
+    )
+    told.session_high_watermark = item.high_watermark
+    told.session_log_start_offset = item.log_start_offset
+    return named
+
+
+@inner_rule
+def _add_records(
+    kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event, read: PartitionData
+) -> None:
+    """Name a partition in the answer: its state, and its records epoch by epoch."""
+    item = add_item(kernel, answer, read.partition)
+    item.error = read.error
+    item.leader_epoch = read.leader_epoch
+    item.offset = read.offset
+    item.end_offset = read.offset
+    item.last_fetched_epoch = read.last_fetched_epoch
+    item.high_watermark = read.high_watermark
+    item.log_start_offset = read.log_start_offset
+    item.diverging_epoch = read.diverging_epoch
+    item.diverging_end_offset = read.diverging_end_offset
+    item.size_bytes = read.size_bytes
+    if read.error != errors.NONE or read.end_offset <= read.offset:
+        return
+    row = row_on(topology, brokers, answer.source, read.partition)
+    partition = brokers.replicas[row]
+    runs = runs_of(brokers, row)
+    end_offset = min(read.end_offset, partition.log_end_offset)
+    run = entry_for_offset(runs, partition.run_count, read.offset)
+    offset = read.offset
+    while offset < end_offset:
+        run_end = partition.log_end_offset
+        if run + 1 < partition.run_count:
+            run_end = runs[run + 1].start_offset
+        if offset != read.offset:
+            item = add_item(kernel, answer, read.partition)
+            item.continues = True
+            item.offset = offset
+        item.epoch = runs[run].epoch
+        offset = min(run_end, end_offset)
+        item.end_offset = offset
+        run += 1
+
+
+@inner_rule
+def _trace_answer(kernel: Kernel, request: Event, item: PartitionData, waited: bool) -> None:
+    row = new_row(kernel, request.destination, FETCH_ANSWERED)
+    row.values[0] = item.partition
+    row.values[1] = request.source
+    row.values[2] = item.offset
+    row.values[3] = item.end_offset
+    row.values[4] = item.high_watermark
+    row.values[5] = 1 if waited else 0
+    row.values[6] = item.error
+    write_minor(kernel, row)

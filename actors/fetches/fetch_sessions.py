@@ -1,0 +1,216 @@
+"""Fetch sessions: what a leader keeps of each fetcher, so that a fetch costs what has changed.
+
+A fetcher names all of its partitions once; from then on its requests name only those whose
+fetch offset has moved, and the leader looks only at those that are *active*. A partition rests
+once its follower is in the ISR and has all that there is, high watermark included. What happens
+to it on the leader's side makes it active again (:func:`touch`), and so does a request that
+names it.
+
+That a resting follower has fetched at the log end again is kept once for its session
+(``fetched_ms``), and told to the follower's own record when that is read or changes
+(:func:`settle`).
+
+When a partition joins or leaves a fetcher, or is delayed, the fetcher begins a new session.
+Kafka would name the partition in the old one, which comes to the same.
+
+Source: KIP-227; ``FetchManager``, ``FetchSession`` and ``FetchSessionHandler`` @1.1.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.state.broker_stats import mark_left
+from tidegauge.actors.state.brokers import Brokers, FetchSession, FollowerFetch
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.replication.partition import is_leader
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import contains
+from tidegauge.simulation.events import add_item, free_event, free_items
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.topology import Topology, row_of, slot_of
+
+
+@inner_rule
+def update_session(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+    """Take over what a follower's request names: all of its partitions, or what has changed.
+
+    Source: FetchManager.newContext@1.1.0, FetchSession.update@1.1.0.
+    """
+    session = brokers.sessions[request.value]
+    if session.waiting != NONE:
+        # The follower has given that one up, and asks again on another connection.
+        free_event(kernel, kernel.events[session.waiting])
+        session.waiting = NONE
+    if request.acks == 1:
+        end_session(topology, brokers, session)
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        index = place_of_fetch(topology, item.partition, request)
+        told = brokers.follower_fetches[index]
+        if not told.in_session:
+            _join(session, told, request.value, index)
+        told.fetch_offset = item.offset
+        told.leader_epoch = item.leader_epoch
+        told.last_fetched_epoch = item.last_fetched_epoch
+        if not told.active:
+            _activate(brokers, session, index)
+        told.unread = True
+    free_items(kernel, request)
+
+
+@inner_rule
+def place_of_fetch(topology: Topology, partition: int, request: Event) -> int:
+    """Where in ``Brokers.follower_fetches`` stands what a leader keeps of a follower's request."""
+    row = row_of(topology, partition, request.destination)
+    return row * topology.sizes[0].width + slot_of(topology, partition, request.broker)
+
+
+@inner_rule
+def _join(session: FetchSession, told: FollowerFetch, fetcher: int, index: int) -> None:
+    """One more partition: no answer of this session has named it yet."""
+    told.in_session = True
+    told.active = False
+    told.fetcher = fetcher
+    told.session_high_watermark = UNDEFINED
+    told.session_log_start_offset = UNDEFINED
+    told.reads_before = session.reads
+    told.next_in_session = session.first
+    session.first = index
+    session.partition_count += 1
+
+
+@inner_rule
+def end_session(topology: Topology, brokers: Brokers, session: FetchSession) -> None:
+    """Forget the partitions of a session; what it knows of their followers is kept."""
+    index = session.first
+    while index != NONE:
+        told = brokers.follower_fetches[index]
+        if not told.active:
+            _settle(brokers, session, index)
+        mark_left(topology, brokers, session, index)
+        told.in_session = False
+        told.active = False
+        index = told.next_in_session
+    session.first = NONE
+    session.partition_count = 0
+    session.first_active = NONE
+    session.last_active = NONE
+
+
+@inner_rule
+def forget_sessions(topology: Topology, brokers: Brokers, broker: int) -> None:
+    """A broker's process ends: nobody has a session with it any more."""
+    count = topology.sizes[0].brokers
+    room = len(brokers.sessions) // (count * count)
+    for follower in range(count):
+        first = (follower * count + broker) * room
+        for index in range(first, first + room):
+            end_session(topology, brokers, brokers.sessions[index])
+            brokers.sessions[index].waiting = NONE
+            brokers.sessions[index].expiry_timer = False
+
+
+@inner_rule
+def _activate(brokers: Brokers, session: FetchSession, index: int) -> None:
+    told = brokers.follower_fetches[index]
+    told.active = True
+    told.next_active = NONE
+    if session.last_active == NONE:
+        session.first_active = index
+    else:
+        brokers.follower_fetches[session.last_active].next_active = index
+    session.last_active = index
+
+
+@inner_rule
+def _settle(brokers: Brokers, session: FetchSession, index: int) -> None:
+    """Tell a resting follower's record of the last fetch, which was at the log end.
+
+    It says what Replica.updateFetchState@2.4.0 would have said at each fetch since it rests.
+    """
+    follower = brokers.followers[index]
+    follower.last_fetch_time_ms = session.fetched_ms
+    follower.last_caught_up_time_ms = max(follower.last_caught_up_time_ms, session.fetched_ms)
+
+
+@inner_rule
+def settle(topology: Topology, brokers: Brokers, row: int) -> None:
+    """Bring what a leader knows of a partition's followers up to date, before it is read."""
+    width = topology.sizes[0].width
+    for index in range(row * width, (row + 1) * width):
+        told = brokers.follower_fetches[index]
+        if told.in_session and not told.active:
+            _settle(brokers, brokers.sessions[told.fetcher], index)
+
+
+@inner_rule
+def touch(topology: Topology, brokers: Brokers, row: int) -> None:
+    """A partition changes, or is about to: the next look at its followers' fetches reads it.
+
+    Called before what the leader knows of the followers is changed otherwise.
+    """
+    width = topology.sizes[0].width
+    for index in range(row * width, (row + 1) * width):
+        told = brokers.follower_fetches[index]
+        if told.in_session:
+            told.unread = True
+            if not told.active:
+                session = brokers.sessions[told.fetcher]
+                _settle(brokers, session, index)
+                _activate(brokers, session, index)
+
+
+@inner_rule
+def name_active(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+    """Have the request name the active partitions of its session, as they were last asked for."""
+    free_items(kernel, request)
+    width = topology.sizes[0].width
+    index = brokers.sessions[request.value].first_active
+    while index != NONE:
+        told = brokers.follower_fetches[index]
+        item = add_item(kernel, request, brokers.hosted[index // width].partition)
+        item.offset = told.fetch_offset
+        item.leader_epoch = told.leader_epoch
+        item.last_fetched_epoch = told.last_fetched_epoch
+        index = told.next_active
+
+
+@inner_rule
+def put_to_rest(topology: Topology, brokers: Brokers, session: FetchSession) -> None:
+    """Let the partitions rest of which the next fetch would say nothing new."""
+    width = topology.sizes[0].width
+    previous = NONE
+    index = session.first_active
+    while index != NONE:
+        told = brokers.follower_fetches[index]
+        following = told.next_active
+        if _may_rest(brokers, told, index // width, index):
+            told.active = False
+            if previous == NONE:
+                session.first_active = following
+            else:
+                brokers.follower_fetches[previous].next_active = following
+        else:
+            previous = index
+        index = following
+    session.last_active = previous
+
+
+@inner_rule
+def _may_rest(brokers: Brokers, told: FollowerFetch, row: int, index: int) -> bool:
+    """Whether leader and follower have the same, know it, and the ISR has the follower."""
+    partition = brokers.replicas[row]
+    end_offset = partition.log_end_offset
+    return (
+        not told.unread
+        and told.fetch_offset == end_offset
+        and partition.high_watermark == end_offset
+        and told.session_high_watermark == end_offset
+        and told.last_sent_high_watermark == end_offset
+        and told.session_log_start_offset == partition.log_start_offset
+        and brokers.followers[index].log_end_offset == end_offset
+        and is_leader(partition)
+        and not brokers.hosted[row].locked
+        and contains(partition.isr, index - partition.first_follower)
+    )

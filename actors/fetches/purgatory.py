@@ -1,0 +1,112 @@
+"""Purgatories: requests that wait until what they ask for is there (Kafka: ``Purgatory``).
+
+A fetch waits until there are enough bytes, an acks=all produce until the high watermark has
+reached its last record; each also waits no longer than its time-out. A waiting request is
+*watched* by every partition that can complete it. It lies in its event's slot, and its
+watches are taken out when it completes, so there is nothing to purge.
+
+What wakes it (``delayed_operations.py``):
+
+* an append wakes fetches of the partition. From 2.4 on Kafka wakes them once the high
+  watermark has been tried, from 2.7 on after the request's other work is done: within one
+  instant of virtual time all of these are the same;
+* a high watermark that moves wakes fetches and produces;
+* losing leadership wakes both, with an error.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.state.brokers import Brokers, WatchList
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+
+
+@inner_rule
+def new_watch(brokers: Brokers, event: int) -> int:
+    """Take a watch of the pool."""
+    pools = brokers.pools[0]
+    index = pools.free_watch
+    watch = brokers.watches[index]
+    pools.free_watch = watch.next
+    pools.free_watches -= 1
+    watch.event = event
+    watch.next = NONE
+    return index
+
+
+@inner_rule
+def _free_watch(brokers: Brokers, index: int) -> None:
+    pools = brokers.pools[0]
+    brokers.watches[index].next = pools.free_watch
+    pools.free_watch = index
+    pools.free_watches += 1
+
+
+@inner_rule
+def watch(brokers: Brokers, waiting: WatchList, event: int) -> None:
+    """Let a request wait for a replica, behind those that do already."""
+    index = new_watch(brokers, event)
+    if waiting.last == NONE:
+        waiting.first = index
+    else:
+        brokers.watches[waiting.last].next = index
+    waiting.last = index
+
+
+@inner_rule
+def unwatch(brokers: Brokers, waiting: WatchList, event: int) -> None:
+    """Take a request that is complete out of the list of a replica."""
+    previous = NONE
+    index = waiting.first
+    while index != NONE and brokers.watches[index].event != event:
+        previous = index
+        index = brokers.watches[index].next
+    if index == NONE:
+        return
+    following = brokers.watches[index].next
+    if previous == NONE:
+        waiting.first = following
+    else:
+        brokers.watches[previous].next = following
+    if waiting.last == index:
+        waiting.last = previous
+    _free_watch(brokers, index)
+
+
+@inner_rule
+def forget_watches_of(brokers: Brokers, row: int) -> None:
+    """Give back all watches of a replica; what they were about is gone already."""
+    _forget_list(brokers, brokers.delayed_fetches[row])
+    _forget_list(brokers, brokers.delayed_produces[row])
+
+
+@inner_rule
+def _forget_list(brokers: Brokers, waiting: WatchList) -> None:
+    index = waiting.first
+    while index != NONE:
+        following = brokers.watches[index].next
+        _free_watch(brokers, index)
+        index = following
+    waiting.first = NONE
+    waiting.last = NONE
+
+
+@inner_rule
+def expire_later(kernel: Kernel, request: Event, kind: int, wait_ms: int) -> None:
+    """Answer the request after its time-out, whatever there is by then."""
+    timer = new_event(kernel, request.destination, request.destination, kind)
+    timer.value = request.index
+    timer.broker = request.source
+    timer.count = request.sequence
+    set_timer(kernel, timer, kernel.context[0].time_us + wait_ms * 1000)
+
+
+@inner_rule
+def expired_request(kernel: Kernel, timer: Event, kind: int) -> int:
+    """The event that the timer is about if it still waits, else NONE."""
+    request = kernel.events[timer.value]
+    still_waits = (
+        request.kind == kind and request.source == timer.broker and request.sequence == timer.count
+    )
+    return request.index if still_waits else NONE

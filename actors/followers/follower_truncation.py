@@ -1,0 +1,180 @@
+"""How a follower truncates: what it asks, and what it does with the answer.
+
+The rules are those of ``replication/truncation.py``; here they meet the requests of a
+fetcher thread. After OFFSET_OUT_OF_RANGE the log is cut too, or begun anew.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.fetches.fetcher_thread import (
+    after_error,
+    leave_session,
+    replica_of_answer,
+    send_as_fetcher,
+    set_delay,
+)
+from tidegauge.actors.process.lifecycle import exit_by_itself
+from tidegauge.actors.session.topic_configs import topic_config
+from tidegauge.actors.state.brokers import Brokers, epochs_of
+from tidegauge.actors.storage.logs import cut_log, empty_log
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication.fetcher import (
+    STOP_BROKER,
+    TRUNCATE_FULLY_AND_START_AT,
+    TRUNCATE_TO,
+    TRUNCATING,
+    complete_truncation,
+    delay_partition,
+    fetch_offset_and_truncate,
+    mark_partition_failed,
+    restart_at,
+)
+from tidegauge.replication.leader_epoch_cache import end_offset_for, latest_epoch
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.release_rules import TRUNCATE_KIP_101
+from tidegauge.replication.truncation import (
+    DROP_ANSWER,
+    PARTITION_FENCED,
+    TAKE_ANSWER,
+    asks_for_epoch_end,
+    epoch_answer_action,
+    fallback_offset,
+    leader_epoch_of_epoch_request,
+    offset_truncation_state,
+)
+from tidegauge.simulation.events import add_item, free_event, new_event
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kinds import OFFSETS_FOR_LEADER_EPOCH
+from tidegauge.simulation.row_kinds import STOP_OUT_OF_RANGE
+from tidegauge.simulation.topology import Topology
+
+_TRUE = code(True)
+
+
+@inner_rule
+def truncate_or_ask(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) -> bool:
+    """Truncate all partitions of a fetcher that have to; whether it asks the leader first.
+
+    Source: AbstractFetcherThread.maybeTruncate@0.11.0.0 and @2.4.0.
+    """
+    fetcher = brokers.fetchers[index]
+    rules = brokers.rules[fetcher.broker]
+    request = new_event(kernel, fetcher.broker, fetcher.source_broker, OFFSETS_FOR_LEADER_EPOCH)
+    request.broker = fetcher.broker
+    row = fetcher.first_row
+    while row != NONE:
+        state = brokers.fetch_states[row]
+        partition = brokers.replicas[row]
+        if state.state == TRUNCATING and not state.delayed:
+            if asks_for_epoch_end(rules, partition):
+                item = add_item(kernel, request, brokers.hosted[row].partition)
+                item.last_fetched_epoch = latest_epoch(
+                    epochs_of(brokers, row), partition.epoch_count
+                )
+                item.leader_epoch = leader_epoch_of_epoch_request(rules, state)
+                # Not on the wire: the fetcher's own memory of when it asked.
+                item.version = state.current_leader_epoch
+            else:
+                offset = fallback_offset(rules, partition, state)
+                _truncate(kernel, brokers, row, offset, _TRUE)
+        row = brokers.hosted[row].next_in_fetcher
+    if request.item_count == 0:
+        free_event(kernel, request)
+        return False
+    send_as_fetcher(kernel, brokers, index, request, departure_us)
+    return True
+
+
+@inner_rule
+def take_epoch_answers(kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event) -> None:
+    """Truncate each partition as the leader's answer about its epoch says.
+
+    Source: AbstractFetcherThread.truncateToEpochEndOffsets@2.4.0.
+    """
+    cursor = answer.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        row = replica_of_answer(topology, brokers, answer, item.partition)
+        if row != NONE and brokers.fetch_states[row].state == TRUNCATING:
+            _take_epoch_answer(kernel, brokers, row, item)
+
+
+@inner_rule
+def _take_epoch_answer(kernel: Kernel, brokers: Brokers, row: int, item: PartitionData) -> None:
+    rules = brokers.rules[brokers.hosted[row].broker]
+    state = brokers.fetch_states[row]
+    action = epoch_answer_action(rules, item.error, item.version, state.current_leader_epoch)
+    if action == DROP_ANSWER:
+        return
+    if action == TAKE_ANSWER:
+        epoch = item.epoch
+        if rules.truncation_protocol == TRUNCATE_KIP_101:
+            epoch = UNDEFINED  # version 0 of the answer has no such field
+        fallback = fallback_offset(rules, brokers.replicas[row], state)
+        follow_answer(kernel, brokers, row, epoch, item.end_offset, fallback)
+    elif action == PARTITION_FENCED:
+        mark_partition_failed(rules, state)
+        after_error(kernel, brokers, row)
+    else:
+        delay_partition(state)
+        set_delay(kernel, brokers, row)
+
+
+@inner_rule
+def follow_answer(
+    kernel: Kernel, brokers: Brokers, row: int, epoch: int, end_offset: int, fallback: int
+) -> None:
+    """Truncate as an answer says: (epoch, end offset), of a question or a fetch."""
+    rules = brokers.rules[brokers.hosted[row].broker]
+    partition = brokers.replicas[row]
+    own_epoch, own_end_offset = end_offset_for(
+        rules, epochs_of(brokers, row), partition.epoch_count, partition.log_end_offset, epoch
+    )
+    offset, completed = offset_truncation_state(
+        epoch, end_offset, own_epoch, own_end_offset, partition.log_end_offset, fallback
+    )
+    _truncate(kernel, brokers, row, offset, completed)
+
+
+@inner_rule
+def _truncate(kernel: Kernel, brokers: Brokers, row: int, offset: int, completed: bool) -> None:
+    rules = brokers.rules[brokers.hosted[row].broker]
+    leave_session(brokers, brokers.fetchers[brokers.hosted[row].fetcher])
+    cut_log(kernel, brokers, row, offset)
+    partition = brokers.replicas[row]
+    epoch = latest_epoch(epochs_of(brokers, row), partition.epoch_count)
+    complete_truncation(rules, brokers.fetch_states[row], offset, completed, epoch)
+
+
+@inner_rule
+def leave_range(
+    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, item: PartitionData
+) -> None:
+    """After OFFSET_OUT_OF_RANGE: cut the log to the leader's, or begin it anew at its start.
+
+    Up to 2.0.0 the broker exits instead where unclean election is disabled.
+
+    Source: AbstractFetcherThread.fetchOffsetAndTruncate@2.4.0.
+    """
+    rules = brokers.rules[brokers.hosted[row].broker]
+    partition = brokers.replicas[row]
+    state = brokers.fetch_states[row]
+    action, offset = fetch_offset_and_truncate(
+        rules,
+        partition.log_end_offset,
+        item.log_start_offset,
+        item.end_offset,
+        topic_config(
+            topology, brokers, brokers.hosted[row].broker, item.partition
+        ).unclean_leader_election,
+    )
+    if action == STOP_BROKER:
+        exit_by_itself(kernel, topology, brokers, brokers.hosted[row].broker, STOP_OUT_OF_RANGE)
+        return
+    leave_session(brokers, brokers.fetchers[brokers.hosted[row].fetcher])
+    if action == TRUNCATE_TO:
+        cut_log(kernel, brokers, row, offset)
+    elif action == TRUNCATE_FULLY_AND_START_AT:
+        empty_log(kernel, brokers, row, offset)
+    restart_at(state, offset, latest_epoch(epochs_of(brokers, row), partition.epoch_count))

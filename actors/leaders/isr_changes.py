@@ -1,0 +1,400 @@
+"""How a leader changes an ISR: isr-expiration, expansion on a fetch, the write or the proposal.
+
+``isr-expiration`` runs every replica.lag.time.max.ms / 2 and shrinks one partition after
+the other. A follower's fetch expands. Either way, up to 2.6 the leader writes the new ISR to
+ZooKeeper inside the partition's lock, conditional on the version that it knows. Until the
+answer comes nothing else gets at the partition: produces, fetches, the next run. If
+ZooKeeper does not answer, that is for ever, and each request that waits takes one of
+num.io.threads with it.
+
+What was written is gathered and told the controller later (``session/isr_change_propagation.py``).
+
+With AlterPartition (protocol 2.7-IV2 and later) nothing waits: the change is pending until the
+controller has answered (``replication/isr_update.py``), and goes to it with all others of the
+broker (``alter_partition.py``).
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.fetches.fetch_read import row_on
+from tidegauge.actors.fetches.fetch_sessions import settle, touch
+from tidegauge.actors.leaders.alter_partition import (
+    answers_request_in_flight,
+    drop_submitted_isr,
+    forget_request,
+    make_again,
+    propagate_isrs,
+    send_again,
+    submit_isr,
+)
+from tidegauge.actors.leaders.leader import close_account, try_high_watermark
+from tidegauge.actors.session.isr_change_propagation import record_isr_change
+from tidegauge.actors.session.zookeeper_client import zookeeper_request
+from tidegauge.actors.state.broker_stats import mark_failed_isr_update
+from tidegauge.actors.state.brokers import Brokers, ineligible_replicas, now_ms
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.replication import errors
+from tidegauge.replication.in_sync_replicas import (
+    get_out_of_sync_replicas,
+    needs_expand_isr,
+)
+from tidegauge.replication.isr_update import (
+    COMMITTED,
+    IGNORED,
+    PROPOSED,
+    RESENT,
+    alters_partition,
+    commit_isr,
+    expanded_isr,
+    handle_isr_update,
+    handle_isr_update_error,
+    high_watermark_may_move,
+    propose_isr,
+    revert_isr,
+    shrunk_isr,
+)
+from tidegauge.replication.partition import is_leader
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import EMPTY, first, rest, size, without
+from tidegauge.simulation.events import add_item, new_event, set_timer
+from tidegauge.simulation.faults import because_of
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kinds import ISR_EXPIRATION, ZK_SET
+from tidegauge.simulation.links import send
+from tidegauge.simulation.row_kinds import (
+    ISR_EXPANDED,
+    ISR_SHRUNK,
+    ISR_UPDATE_FAILED,
+    ISR_UPDATE_SENT,
+    MOMENT_SHRINK,
+    REASON_ISR,
+)
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import Topology, broker_of, state_znode
+
+
+@inner_rule
+def schedule_expiration(kernel: Kernel, brokers: Brokers, broker: int, due_us: int) -> None:
+    """Run isr-expiration at ``due_us``, or at once if that has passed."""
+    brokers.brokers[broker].expiration_due_us = due_us
+    timer = new_event(kernel, broker, broker, ISR_EXPIRATION)
+    set_timer(kernel, timer, max(due_us, kernel.context[0].time_us))
+
+
+@inner_rule
+def handle_isr_expiration(
+    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
+) -> None:
+    """Begin a run over all partitions that are led here.
+
+    Source: ReplicaManager.maybeShrinkIsr@0.10.2.0 and @2.4.0.
+    """
+    broker = brokers.brokers[timer.destination]
+    broker.expiring = True
+    broker.expiring_row = broker.first_log
+    continue_expiration(kernel, topology, brokers, timer.destination)
+
+
+@inner_rule
+def continue_expiration(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Go on with a run until a write has to be waited for, or it is done.
+
+    Source: ReplicaManager.maybeShrinkIsr@2.4.0; KafkaScheduler.schedule@2.4.0, at a fixed rate.
+    """
+    state = brokers.brokers[broker]
+    while state.expiring_row != NONE:
+        row = state.expiring_row
+        hosted = brokers.hosted[row]
+        partition = brokers.replicas[row]
+        if hosted.locked:
+            return
+        if is_leader(partition):
+            settle(topology, brokers, row)
+            out_of_sync = get_out_of_sync_replicas(
+                brokers.rules[broker],
+                partition,
+                brokers.followers,
+                now_ms(kernel.context[0]),
+                state.replica_lag_time_max_ms,
+            )
+            if out_of_sync != EMPTY and _shrink(kernel, topology, brokers, row, out_of_sync):
+                return
+        state.expiring_row = hosted.next_log
+    state.expiring = False
+    period_us = state.replica_lag_time_max_ms * 1000 // 2
+    schedule_expiration(kernel, brokers, broker, state.expiration_due_us + period_us)
+
+
+@inner_rule
+def _shrink(
+    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, out_of_sync: int
+) -> bool:
+    """Take replicas out of the ISR; True if the answer has to be waited for.
+
+    Source: Partition.maybeShrinkIsr@2.4.0, @2.8.0 and @3.8.0.
+    """
+    hosted = brokers.hosted[row]
+    hosted.lag_ms = _longest_lag_ms(kernel, brokers, row, out_of_sync)
+    hosted.writing_request = NONE
+    isr = shrunk_isr(brokers.replicas[row], out_of_sync)
+    if _change_isr(kernel, topology, brokers, row, isr, out_of_sync):
+        return True
+    if high_watermark_may_move(brokers.rules[hosted.broker], PROPOSED):
+        try_high_watermark(kernel, topology, brokers, row, MOMENT_SHRINK)
+    return False
+
+
+@inner_rule
+def _longest_lag_ms(kernel: Kernel, brokers: Brokers, row: int, out_of_sync: int) -> int:
+    lag_ms = 0
+    while out_of_sync != EMPTY:
+        follower = brokers.followers[brokers.replicas[row].first_follower + first(out_of_sync)]
+        lag_ms = max(lag_ms, now_ms(kernel.context[0]) - follower.last_caught_up_time_ms)
+        out_of_sync = rest(out_of_sync)
+    return lag_ms
+
+
+@inner_rule
+def expands_isr(
+    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, replica: int
+) -> bool:
+    """Whether the follower that has just fetched is to join the ISR.
+
+    Source: Partition.maybeExpandIsr@2.4.0.
+    """
+    rules = brokers.rules[brokers.hosted[row].broker]
+    ineligible = EMPTY
+    if rules.expand_requires_eligible:
+        ineligible = ineligible_replicas(kernel, topology, brokers, row)
+    return needs_expand_isr(rules, brokers.replicas[row], brokers.followers, replica, ineligible)
+
+
+@inner_rule
+def begin_expansion(
+    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, replica: int, request: int
+) -> bool:
+    """Have an ISR with one more replica; True if ``request`` has to wait until it is written.
+
+    Source: Partition.expandIsr@2.4.0, maybeExpandIsr@3.8.0.
+    """
+    isr = expanded_isr(brokers.replicas[row], replica)
+    waits = _change_isr(kernel, topology, brokers, row, isr, EMPTY)
+    if waits:
+        brokers.hosted[row].writing_request = request
+    return waits
+
+
+@inner_rule
+def _change_isr(
+    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, isr: int, out_of_sync: int
+) -> bool:
+    """Write another ISR, or propose it; True if the partition is locked until the answer.
+
+    A proposal is not taken while an earlier one of the partition is in flight: a LeaderAndIsr
+    has overtaken its answer.
+
+    Source: Partition.updateIsr@2.6.0, submitAlterPartition@3.8.0.
+    """
+    hosted = brokers.hosted[row]
+    partition = brokers.replicas[row]
+    proposes = alters_partition(brokers.rules[hosted.broker])
+    if hosted.submitted_isr != EMPTY:
+        mark_failed_isr_update(brokers, hosted.broker)
+        return False
+    written = new_row(kernel, hosted.broker, ISR_UPDATE_SENT)
+    written.values[0] = hosted.partition
+    written.values[1] = isr
+    written.values[2] = partition.isr
+    written.values[3] = partition.partition_epoch
+    if out_of_sync != EMPTY:
+        because_of(kernel, written, broker_of(topology, hosted.partition, first(out_of_sync)))
+    write_canonical(kernel, written)
+    touch(topology, brokers, row)
+    if proposes:
+        propose_isr(partition, isr)
+        submit_isr(kernel, topology, brokers, row, isr)
+    else:
+        hosted.locked = True
+        hosted.written_isr = isr
+        send_isr(kernel, topology, brokers, row)
+    return not proposes
+
+
+@inner_rule
+def send_isr(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
+    """Send the conditional write; again, if the session under which it was sent is gone.
+
+    Source: ReplicationUtils.updateLeaderAndIsr@0.11.0.0, KafkaZkClient@2.4.0.
+    """
+    hosted = brokers.hosted[row]
+    partition = brokers.replicas[row]
+    request = zookeeper_request(kernel, topology, brokers, hosted.broker, ZK_SET)
+    request.znode = state_znode(topology, hosted.partition)
+    request.partition = hosted.partition
+    request.version = partition.partition_epoch
+    if brokers.brokers[hosted.broker].isr_written_unconditionally:
+        request.version = UNDEFINED
+    item = add_item(kernel, request, hosted.partition)
+    item.leader = partition.local_replica
+    item.leader_epoch = partition.leader_epoch
+    item.controller_epoch = partition.controller_epoch
+    item.isr = hosted.written_isr
+    send(kernel, request, kernel.context[0].time_us)
+
+
+@inner_rule
+def take_isr_answer(
+    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, answer: Event
+) -> None:
+    """Take ZooKeeper's answer to a write, and let go of the partition's lock.
+
+    ``answer.version`` is the version written. Who waited goes on afterwards
+    (``requests/request_handlers.py``).
+
+    Source: Partition.updateIsr@0.10.2.0 and @2.4.0, ReplicaManager.recordIsrChange@2.4.0.
+    """
+    hosted = brokers.hosted[row]
+    partition = brokers.replicas[row]
+    hosted.locked = False
+    if answer.error != errors.NONE:
+        _write_failure(kernel, brokers, row, hosted.written_isr, answer.error)
+        return
+    old_isr = partition.isr
+    commit_isr(partition, hosted.written_isr, answer.version)
+    _write_isr_change(kernel, brokers, row, old_isr)
+    record_isr_change(kernel, topology, brokers, row)
+    shrinks = size(partition.isr) < size(old_isr)
+    if shrinks and high_watermark_may_move(brokers.rules[hosted.broker], COMMITTED):
+        try_high_watermark(kernel, topology, brokers, row, MOMENT_SHRINK)
+
+
+@inner_rule
+def _write_isr_change(kernel: Kernel, brokers: Brokers, row: int, old_isr: int) -> None:
+    """Write down, and count, that a leader has another ISR."""
+    hosted = brokers.hosted[row]
+    partition = brokers.replicas[row]
+    stats = brokers.stats[hosted.broker]
+    shrinks = size(partition.isr) < size(old_isr)
+    changed = new_row(kernel, hosted.broker, ISR_SHRUNK if shrinks else ISR_EXPANDED)
+    changed.values[0] = hosted.partition
+    changed.values[1] = partition.isr
+    changed.values[2] = old_isr
+    changed.values[3] = partition.leader_epoch
+    changed.values[4] = partition.partition_epoch
+    changed.values[5] = partition.log_end_offset
+    changed.values[6] = hosted.lag_ms
+    if not shrinks:
+        changed.values[6] = _end_of_new_member(brokers, row, old_isr)
+    write_canonical(kernel, changed)
+    close_account(kernel, brokers, row, REASON_ISR)
+    if shrinks:
+        stats.isr_shrinks += 1
+    else:
+        stats.isr_expands += 1
+
+
+@inner_rule
+def _end_of_new_member(brokers: Brokers, row: int, old_isr: int) -> int:
+    """Where the log of the follower that has joined the ISR ends, as the leader knows it."""
+    partition = brokers.replicas[row]
+    joined = without(partition.isr, old_isr)
+    if joined == EMPTY:
+        return partition.log_end_offset
+    return brokers.followers[partition.first_follower + first(joined)].log_end_offset
+
+
+@inner_rule
+def _write_failure(kernel: Kernel, brokers: Brokers, row: int, isr: int, error: int) -> None:
+    hosted = brokers.hosted[row]
+    mark_failed_isr_update(brokers, hosted.broker)
+    failed = new_row(kernel, hosted.broker, ISR_UPDATE_FAILED)
+    failed.values[0] = hosted.partition
+    failed.values[1] = isr
+    failed.values[2] = brokers.replicas[row].partition_epoch
+    failed.values[3] = error
+    write_canonical(kernel, failed)
+
+
+@inner_rule
+def handle_alter_partition_response(
+    kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event
+) -> None:
+    """Take what the controller says of each proposal, and send what was queued meanwhile.
+
+    NOT_CONTROLLER, of the whole or of one partition, sends the same request once more.
+
+    Source: DefaultAlterPartitionManager.handleAlterPartitionResponse@3.8.0,
+    NodeToControllerRequestThread.handleResponse@3.8.0.
+    """
+    broker = answer.destination
+    state = brokers.brokers[broker]
+    if not answers_request_in_flight(state, answer) or state.ends:
+        return
+    if _has_other_controller(kernel, answer):
+        send_again(kernel, topology, brokers, broker, errors.NOT_CONTROLLER)
+        return
+    if answer.error != errors.NONE:
+        make_again(kernel, topology, brokers, broker, answer.error)
+        return
+    sent = kernel.events[state.alter_partition].first_item
+    cursor = answer.first_item
+    while cursor != NONE:
+        row = row_on(topology, brokers, broker, kernel.items[cursor].partition)
+        if row != NONE:
+            proposed_isr = kernel.items[sent].isr
+            _take_outcome(kernel, topology, brokers, row, proposed_isr, kernel.items[cursor])
+        sent = kernel.items[sent].next
+        cursor = kernel.items[cursor].next
+    forget_request(kernel, brokers, broker)
+    propagate_isrs(kernel, topology, brokers, broker)
+
+
+@inner_rule
+def _has_other_controller(kernel: Kernel, answer: Event) -> bool:
+    """Source: AlterPartitionResponse.errorCounts@3.8.0."""
+    found = answer.error == errors.NOT_CONTROLLER
+    cursor = answer.first_item
+    while cursor != NONE:
+        found = found or kernel.items[cursor].error == errors.NOT_CONTROLLER
+        cursor = kernel.items[cursor].next
+    return found
+
+
+@inner_rule
+def _take_outcome(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    row: int,
+    proposed_isr: int,
+    item: PartitionData,
+) -> None:
+    """Let one partition go on as the answer to its proposal says.
+
+    Source: Partition.submitAlterPartition and handleAlterPartitionUpdate@3.8.0.
+    """
+    partition = brokers.replicas[row]
+    rules = brokers.rules[brokers.hosted[row].broker]
+    drop_submitted_isr(brokers, row)
+    touch(topology, brokers, row)
+    old_isr = partition.isr
+    if item.error == errors.NONE:
+        told = brokers.told[0]
+        told.leader_epoch = item.leader_epoch
+        told.isr = item.isr
+        told.partition_epoch = item.version
+        outcome = handle_isr_update(rules, partition, proposed_isr, told)
+    else:
+        outcome = handle_isr_update_error(rules, partition, proposed_isr, item.error)
+    if outcome == IGNORED:
+        return
+    if outcome != COMMITTED:
+        _write_failure(kernel, brokers, row, proposed_isr, item.error)
+        if outcome == RESENT and rules.isr_update_queued_again:
+            submit_isr(kernel, topology, brokers, row, proposed_isr)
+        elif outcome == RESENT and rules.isr_update_reverts_if_not_attempted:
+            revert_isr(partition)
+        return
+    _write_isr_change(kernel, brokers, row, old_isr)
+    if high_watermark_may_move(rules, COMMITTED):
+        try_high_watermark(kernel, topology, brokers, row, MOMENT_SHRINK)

@@ -1,0 +1,160 @@
+"""What a broker forgets when its process ends: everything but what is on disk.
+
+The requests that it held are gone with their events, the fetchers and purgatories are empty,
+and no partition is hosted until the first LeaderAndIsr of the next process.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.fetches.delayed_operations import forget_acknowledged
+from tidegauge.actors.fetches.fetch_sessions import forget_sessions
+from tidegauge.actors.fetches.fetcher_thread import remove_from_fetcher, stop_idle_fetchers
+from tidegauge.actors.fetches.purgatory import forget_watches_of
+from tidegauge.actors.fetches.throttled_replication import forget_quotas
+from tidegauge.actors.leaders.alter_partition import drop_submitted_isr, forget_request
+from tidegauge.actors.state.broker_stats import forget_stats
+from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.storage.group_offsets import forget_groups
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import EMPTY
+from tidegauge.simulation.events import free_all, free_event
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kinds import FIRST_REQUEST, LAST_REQUEST
+from tidegauge.simulation.metadata_log import forget_metadata
+from tidegauge.simulation.topology import Topology
+
+
+@inner_rule
+def forget_everything(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Leave a broker as one that has never run, but for its disk and its count of requests."""
+    drop_requests(kernel, topology, brokers, broker)
+    empty_fetchers(topology, brokers, broker)
+    forget_request(kernel, brokers, broker)
+    if brokers.brokers[broker].offline_directories != 0:
+        _forget_offline(topology, brokers, broker)
+    _forget_own(brokers, broker)
+    forget_quotas(topology, brokers, broker)
+    forget_groups(topology, brokers, broker)
+    forget_stats(topology, brokers, broker)
+    row = brokers.brokers[broker].first_log
+    while row != NONE:
+        forget_replica(brokers, row)
+        row = brokers.hosted[row].next_log
+    room = len(brokers.fetchers) // topology.sizes[0].brokers
+    for index in range(broker * room, (broker + 1) * room):
+        # Timers of this process mean nothing to the next one.
+        brokers.fetchers[index].deadline_timer = False
+        brokers.fetchers[index].wake_timer = False
+
+
+@inner_rule
+def _forget_offline(topology: Topology, brokers: Brokers, broker: int) -> None:
+    """The next process finds out itself what is offline, of logs and of replicas without one."""
+    for row in range(len(topology.slots)):
+        if topology.slots[row].broker == broker:
+            brokers.hosted[row].offline = False
+
+
+@inner_rule
+def empty_fetchers(topology: Topology, brokers: Brokers, broker: int) -> None:
+    """End all fetcher threads of a broker: it follows nobody any more."""
+    row = brokers.brokers[broker].first_log
+    while row != NONE:
+        remove_from_fetcher(brokers, row)
+        row = brokers.hosted[row].next_log
+    stop_idle_fetchers(topology, brokers, broker)
+
+
+@inner_rule
+def drop_requests(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Give back every request that a broker has, wherever it waits; nobody will answer it."""
+    state = brokers.brokers[broker]
+    forget_sessions(topology, brokers, broker)
+    free_all(kernel, state.queue)
+    for index in range(len(kernel.events)):
+        event = kernel.events[index]
+        is_request = FIRST_REQUEST <= event.kind <= LAST_REQUEST
+        # Those that a thread has taken; the others are on their way.
+        if is_request and event.destination == broker and event.thread != NONE:
+            free_event(kernel, event)
+    for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
+        brokers.threads[thread].free_us = 0
+    row = state.first_log
+    while row != NONE:
+        hosted = brokers.hosted[row]
+        hosted.waiting.first = NONE
+        hosted.waiting.last = NONE
+        hosted.waiting.length = 0
+        hosted.writing_request = NONE
+        forget_watches_of(brokers, row)
+        row = hosted.next_log
+
+
+@inner_rule
+def _forget_own(brokers: Brokers, broker: int) -> None:
+    state = brokers.brokers[broker]
+    state.session = UNDEFINED
+    state.reconnecting = False
+    state.broker_epoch = UNDEFINED
+    state.controller_epoch = UNDEFINED
+    state.loaded = False
+    state.recovered = False
+    state.port_opens_us = 0
+    state.ready_us = 0
+    state.told_session = UNDEFINED
+    state.reads_topic_configs = False
+    state.stopping = False
+    state.ends = False
+    state.shutdown_attempt = 0
+    state.shutdown_request = 0
+    state.look_lost = False
+    state.handler_due_us = 0
+    state.produces_expire_us = 0
+    state.checkpoints_high_watermarks = False
+    state.expiring = False
+    state.expiring_row = NONE
+    state.first_changed = NONE
+    state.last_changed = NONE
+    state.changed_count = 0
+    state.propagating = 0
+    state.notification_lost = False
+    state.offline_directories = 0
+    state.untold_failures = 0
+    state.known_controller = NONE
+    state.alter_partition_controller = NONE
+    state.alter_partition_deadline = False
+    state.alter_partition_due_us = 0
+    forget_metadata(brokers.metadata[broker])
+
+
+@inner_rule
+def forget_replica(brokers: Brokers, row: int) -> None:
+    """Leave a replica as one that its broker has not been told to host."""
+    hosted = brokers.hosted[row]
+    hosted.offline = False
+    hosted.locked = False
+    hosted.observer = 0
+    hosted.write_lost = False
+    hosted.changed = False
+    hosted.changed_again = False
+    hosted.next_changed = NONE
+    stop_hosting(brokers, row)
+
+
+@inner_rule
+def stop_hosting(brokers: Brokers, row: int) -> None:
+    """A broker has a replica no more: it does not lead with it; its lock stays as it is."""
+    drop_submitted_isr(brokers, row)
+    hosted = brokers.hosted[row]
+    hosted.exists = False
+    forget_acknowledged(hosted)
+    brokers.fetch_states[row].delayed = False
+    brokers.fetch_states[row].failed = False
+    partition = brokers.replicas[row]
+    partition.leader = UNDEFINED
+    partition.leader_epoch = UNDEFINED
+    partition.partition_epoch = UNDEFINED
+    partition.isr = EMPTY
+    partition.maximal_isr = EMPTY
+    partition.proposed_isr = EMPTY

@@ -1,0 +1,426 @@
+"""A broker's process: how it begins, how it ends, and what survives.
+
+==================  =====================================================================
+what ends it        what is left
+==================  =====================================================================
+crash (SIGKILL)     the log as it was, for the page cache is the machine's; checkpoints as
+                    they were written last; its connections are closed by the machine
+loss of power       of each log what had been written to disk, or a little more; nobody is
+                    told
+clean stop          everything is flushed and checkpointed, the session is closed
+an exit of its own  that of a clean stop if it was still starting up, else that of a crash; its
+                    supervisor starts it again after a while
+a halt              that of a crash: a log directory has failed (``log_dir_failures.py``); again
+                    its supervisor starts it
+==================  =====================================================================
+
+A start opens a session, reads the checkpoints, loads the logs (after an unclean stop it reads
+again what lies behind the recovery points) and then registers. If the registration of its
+former session is still there it exits: no broker comes back before ZooKeeper has noticed that
+it was gone.
+
+Source: KafkaServer.startup and shutdown, LogManager.loadLogs, KafkaZkClient.registerBroker,
+all @2.6.3; ZkUtils.registerBrokerInZk@0.10.2.2.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.leaders.isr_changes import schedule_expiration
+from tidegauge.actors.leaders.leader import close_account
+from tidegauge.actors.process.forgetting import forget_everything
+from tidegauge.actors.session.isr_change_propagation import schedule_propagation
+from tidegauge.actors.session.zookeeper_client import (
+    close_session,
+    connect,
+    ping_later,
+    register,
+    start_controller,
+)
+from tidegauge.actors.state.brokers import Broker, Brokers, epochs_of, now_ms, runs_of
+from tidegauge.actors.storage.checkpoints import (
+    READ_DUE,
+    checkpoint_high_watermarks,
+    checkpoint_recovery_points,
+    note_cut_epochs,
+    schedule_recovery_points,
+    want_files,
+)
+from tidegauge.actors.storage.log_dirs import all_directories, is_in, is_offline, is_unwritable
+from tidegauge.actors.storage.logs import write_log_runs
+from tidegauge.actors.storage.write_back import offset_on_disk
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.replication.isr_update import alters_partition
+from tidegauge.replication.leader_epoch_cache import truncate_from_end
+from tidegauge.replication.log import open_log
+from tidegauge.replication.partition import is_leader
+from tidegauge.simulation.costs import (
+    BROKER_READY,
+    BROKER_START_COST,
+    LOG_LOAD,
+    LOG_RECOVERY,
+    LOG_RECOVERY_MEBIBYTE,
+    cost_us,
+)
+from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.faults import dies, disconnect_all, lives
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import (
+    BROKER_DIED,
+    LOADING_BEGINS,
+    LOGS_LOADED,
+    REGISTRATION_DUE,
+    SAMPLE,
+    SUPERVISOR_STARTS,
+)
+from tidegauge.simulation.links import send
+from tidegauge.simulation.random_streams import POWER_LOSS, draw
+from tidegauge.simulation.row_kinds import (
+    BROKER_LOADING,
+    BROKER_STARTED,
+    BROKER_STOPPED,
+    CHECKPOINT_READ,
+    LOG_LOST,
+    REASON_RETURN,
+    REASON_STOP,
+    REASON_TERM,
+    STOP_CLEAN,
+    STOP_LOG_DIRECTORY,
+    STOP_POWER,
+    STOP_REGISTERED_ALREADY,
+)
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.timed_stops import end_restarts_later
+from tidegauge.simulation.topology import Topology, controller_process
+
+_MEBIBYTE = 1024 * 1024
+
+
+@inner_rule
+def start(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Begin a broker's process. The first time there is nothing to load, and it is up at once.
+
+    Source: KafkaServer.startup@2.6.3.
+    """
+    lives(kernel, broker)
+    state = brokers.brokers[broker]
+    state.starts += 1
+    state.offline_directories = state.unreadable_directories
+    if _cannot_start(brokers, broker):
+        halt(kernel, topology, brokers, broker, STOP_LOG_DIRECTORY)
+        return
+    connect(kernel, topology, brokers, broker)
+    ping_later(kernel, brokers, broker)
+    if state.starts == 1:
+        _run(kernel, brokers, broker)
+        return
+    # Real files, if there are any, are read between this event and the next.
+    want_files(kernel, state, READ_DUE)
+    timer = new_event(kernel, broker, broker, LOADING_BEGINS)
+    set_timer(kernel, timer, kernel.context[0].time_us)
+
+
+@inner_rule
+def _cannot_start(brokers: Brokers, broker: int) -> bool:
+    """Whether log directories that cannot be read keep a broker from starting.
+
+    Source: LogManager.createAndValidateLogDirs@0.11.0.0 and @2.6.0.
+    """
+    offline = brokers.brokers[broker].offline_directories
+    if brokers.rules[broker].log_dir_failure_halts_broker:
+        return offline != 0
+    return offline == all_directories(brokers.brokers[broker])
+
+
+@inner_rule
+def handle_loading_begins(
+    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
+) -> None:
+    """The checkpoints are read: load the logs, which takes its time."""
+    broker = timer.destination
+    until_us = kernel.context[0].time_us + _loading_us(kernel, topology, brokers, broker)
+    set_timer(kernel, new_event(kernel, broker, broker, LOGS_LOADED), until_us)
+
+
+@inner_rule
+def _loading_us(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> int:
+    """How long a start takes, by its logs and by what has to be read again.
+
+    Source: LogManager.loadLogs@2.6.3, Log.recoverLog@2.6.3.
+    """
+    state = brokers.brokers[broker]
+    logs = 0
+    clean_logs = 0
+    records = 0
+    size_bytes = 0
+    row = state.first_log
+    while row != NONE:
+        on_disk = brokers.on_disk[row]
+        if on_disk.exists and not is_offline(brokers, row):
+            logs += 1
+            if is_in(state.clean_directories, brokers, row):
+                clean_logs += 1
+            else:
+                end_offset = brokers.replicas[row].log_end_offset
+                behind = end_offset - min(max(0, on_disk.recovery_point_checkpoint), end_offset)
+                records += behind
+                partition = topology.partitions[brokers.hosted[row].partition]
+                size_bytes += behind * partition.record_bytes
+        row = brokers.hosted[row].next_log
+    loading_us = cost_us(kernel, broker, BROKER_START_COST)
+    all_clean = state.clean_directories | state.offline_directories == all_directories(state)
+    if all_clean or clean_logs > 0:
+        loading_us += clean_logs * cost_us(kernel, broker, LOG_LOAD)
+    if not all_clean:
+        state.recovered = True
+        loading_us += (logs - clean_logs) * cost_us(kernel, broker, LOG_RECOVERY)
+        mebibyte_us = cost_us(kernel, broker, LOG_RECOVERY_MEBIBYTE)
+        loading_us += size_bytes * mebibyte_us // _MEBIBYTE
+    row_begun = new_row(kernel, broker, BROKER_LOADING)
+    row_begun.values[0] = broker
+    row_begun.values[1] = 1 if all_clean else 0
+    row_begun.values[2] = logs
+    row_begun.values[3] = records
+    row_begun.values[4] = kernel.context[0].time_us + loading_us
+    write_canonical(kernel, row_begun)
+    return loading_us
+
+
+@inner_rule
+def handle_logs_loaded(kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event) -> None:
+    """The logs are loaded: take over what the checkpoints say, and register."""
+    broker = timer.destination
+    state = brokers.brokers[broker]
+    row = state.first_log
+    while row != NONE:
+        if brokers.on_disk[row].exists and not is_offline(brokers, row):
+            _load_log(kernel, brokers, row)
+        row = brokers.hosted[row].next_log
+    _run(kernel, brokers, broker)
+    state.ready_us = kernel.context[0].time_us + cost_us(kernel, broker, BROKER_READY)
+    if brokers.rules[broker].port_opened_last:
+        state.port_opens_us = state.ready_us
+    else:
+        _take_requests_later(brokers, broker)
+    if not brokers.rules[broker].registered_before_requests:
+        _register_later(kernel, topology, brokers, broker)
+    elif state.session != NONE:
+        register(kernel, topology, brokers, broker)
+
+
+@inner_rule
+def _register_later(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """The controller starts, then all the rest; only then the broker registers.
+
+    Source: KafkaServer.startup@1.0.2.
+    """
+    if brokers.brokers[broker].session != NONE:
+        start_controller(kernel, topology, brokers, broker)
+    due_us = brokers.brokers[broker].ready_us
+    set_timer(kernel, new_event(kernel, broker, broker, REGISTRATION_DUE), due_us)
+
+
+@inner_rule
+def handle_registration_due(
+    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
+) -> None:
+    """The rest has started: register, unless there is no session yet."""
+    if brokers.brokers[timer.destination].session != NONE:
+        register(kernel, topology, brokers, timer.destination)
+
+
+@inner_rule
+def _take_requests_later(brokers: Brokers, broker: int) -> None:
+    """Its port is open, but what comes in waits until the rest of the broker has started.
+
+    Source: KafkaServer.startup@2.6.3, SocketServer.startProcessingRequests@2.6.3.
+    """
+    state = brokers.brokers[broker]
+    for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
+        brokers.threads[thread].free_us = state.ready_us
+
+
+@inner_rule
+def _load_log(kernel: Kernel, brokers: Brokers, row: int) -> None:
+    """Open one log: its epochs are trimmed to it, its high watermark is the checkpointed one.
+
+    Source: Log constructor@2.6.3, Partition.createLog@2.6.3.
+    """
+    hosted = brokers.hosted[row]
+    broker = brokers.brokers[hosted.broker]
+    rules = brokers.rules[hosted.broker]
+    partition = brokers.replicas[row]
+    on_disk = brokers.on_disk[row]
+    epochs = epochs_of(brokers, row)
+    count = partition.epoch_count
+    for index in range(count):
+        brokers.epochs_read[index].epoch = epochs[index].epoch
+        brokers.epochs_read[index].start_offset = epochs[index].start_offset
+    open_log(rules, partition, brokers.epochs_read, count, epochs, max(0, on_disk.high_watermark))
+    on_disk.recovery_point = max(0, on_disk.recovery_point_checkpoint)
+    was_clean = is_in(broker.clean_directories, brokers, row)
+    if was_clean or rules.recovery_point_at_end_after_recovery:
+        on_disk.recovery_point = partition.log_end_offset
+    on_disk.recovery_point = min(on_disk.recovery_point, partition.log_end_offset)
+    written = new_row(kernel, hosted.broker, CHECKPOINT_READ)
+    written.values[0] = hosted.partition
+    written.values[1] = on_disk.high_watermark
+    written.values[2] = on_disk.recovery_point_checkpoint
+    written.values[3] = partition.log_end_offset
+    written.values[4] = count
+    write_canonical(kernel, written)
+    note_cut_epochs(kernel, brokers, row, count)
+    write_log_runs(kernel, brokers, row, REASON_RETURN)
+
+
+@inner_rule
+def _run(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+    """Start the periodic tasks; they and the broker's clocks count from now.
+
+    Source: ReplicaManager.startup@2.6.3, LogManager.startup@2.6.3.
+    """
+    state = brokers.brokers[broker]
+    now_us = kernel.context[0].time_us
+    state.loaded = True
+    state.port_opens_us = now_us
+    state.clean_directories = 0
+    written = new_row(kernel, broker, BROKER_STARTED)
+    written.values[0] = broker
+    write_canonical(kernel, written)
+    state.last_isr_change_ms = now_ms(kernel.context[0])
+    state.last_isr_propagation_ms = state.last_isr_change_ms
+    schedule_expiration(kernel, brokers, broker, now_us)
+    if state.isr_change_batching and not alters_partition(brokers.rules[broker]):
+        schedule_propagation(kernel, brokers, broker, now_us)
+    schedule_recovery_points(kernel, brokers, broker)
+    sample_us = now_us + kernel.context[0].sample_period_us
+    set_timer(kernel, new_event(kernel, broker, broker, SAMPLE), sample_us)
+
+
+@inner_rule
+def exit_by_itself(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, stop: int
+) -> None:
+    """A broker ends its process on an error; its supervisor may start it again.
+
+    Source: Exit.exit and FatalExitError@0.10.2.0 to @2.0.0, Kafka.main@2.6.3.
+    """
+    close_session(kernel, topology, brokers, broker)
+    halt(kernel, topology, brokers, broker, stop)
+
+
+@inner_rule
+def halt(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, stop: int) -> None:
+    """A broker ends its process at once, and leaves its session behind.
+
+    Source: Exit.halt@2.6.0.
+    """
+    end(kernel, topology, brokers, broker, stop)
+    delay_us = brokers.brokers[broker].restart_after_exit_us
+    if delay_us >= 0:
+        timer = new_event(kernel, broker, broker, SUPERVISOR_STARTS)
+        timer.value = brokers.brokers[broker].starts
+        set_timer(kernel, timer, kernel.context[0].time_us + delay_us)
+
+
+@inner_rule
+def handle_supervisor_starts(
+    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
+) -> None:
+    """Start a broker that has exited, unless a fault keeps it down or it was started since."""
+    broker = timer.destination
+    process = kernel.processes[broker]
+    is_the_same = brokers.brokers[broker].starts == timer.value
+    if is_the_same and not process.alive and process.held_down == 0:
+        start(kernel, topology, brokers, broker)
+
+
+@inner_rule
+def end(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, stop: int) -> None:
+    """End a broker's process in the way that ``stop`` says."""
+    state = brokers.brokers[broker]
+    if state.loaded:
+        # A start that fails ends in KafkaServer.shutdown, too.
+        state.clean_directories = 0
+        if stop in (STOP_CLEAN, STOP_REGISTERED_ALREADY):
+            unusable = state.offline_directories | state.failing_directories
+            state.clean_directories = all_directories(state) & ~unusable
+            _flush_all(brokers, broker)
+            checkpoint_high_watermarks(kernel, brokers, broker)
+            checkpoint_recovery_points(kernel, brokers, broker)
+    elif brokers.rules[broker].clean_marker_deleted_before_loading:
+        state.clean_directories = 0
+    _close_accounts(kernel, brokers, broker)
+    written = new_row(kernel, broker, BROKER_STOPPED)
+    written.values[0] = broker
+    written.values[1] = stop
+    write_canonical(kernel, written)
+    dies(kernel, broker)
+    forget_everything(kernel, topology, brokers, broker)
+    if stop != STOP_POWER:
+        disconnect_all(kernel, broker)
+    died = new_event(kernel, broker, controller_process(topology, broker), BROKER_DIED)
+    send(kernel, died, kernel.context[0].time_us)
+    end_restarts_later(kernel, broker)
+
+
+@inner_rule
+def _flush_all(brokers: Brokers, broker: int) -> None:
+    row = brokers.brokers[broker].first_log
+    while row != NONE:
+        if not is_unwritable(brokers, row):
+            brokers.on_disk[row].recovery_point = brokers.replicas[row].log_end_offset
+        row = brokers.hosted[row].next_log
+
+
+@inner_rule
+def _close_accounts(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+    """Write down what its leaders have promised, and what its logs held."""
+    row = brokers.brokers[broker].first_log
+    while row != NONE:
+        if is_leader(brokers.replicas[row]):
+            close_account(kernel, brokers, row, REASON_TERM)
+        if brokers.hosted[row].exists:
+            write_log_runs(kernel, brokers, row, REASON_STOP)
+        row = brokers.hosted[row].next_log
+
+
+@inner_rule
+def lose_power(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, fault: int
+) -> None:
+    """The machine's power is gone, and its memory with it, whether the process ran or not.
+
+    Of each log what was not on disk is lost, up to a point that is drawn or pinned.
+    """
+    if kernel.processes[broker].alive:
+        end(kernel, topology, brokers, broker, STOP_POWER)
+    state = brokers.brokers[broker]
+    row = state.first_log
+    while row != NONE:
+        _cut_to_disk(kernel, brokers, state, row, fault)
+        row = brokers.hosted[row].next_log
+    state.power_losses += 1
+
+
+@inner_rule
+def _cut_to_disk(kernel: Kernel, brokers: Brokers, state: Broker, row: int, fault: int) -> None:
+    partition = brokers.replicas[row]
+    before = partition.log_end_offset
+    kept = offset_on_disk(kernel.context[0], brokers, row)
+    uniform = draw(kernel.context[0].seed, POWER_LOSS, row, state.power_losses)
+    kept += ((before - kept + 1) * uniform) >> 32
+    for index in range(len(brokers.kept_logs)):
+        pinned = brokers.kept_logs[index]
+        if pinned.fault == fault and pinned.row == row:
+            kept = min(pinned.offset, before)
+    if kept >= before:
+        return
+    partition.log_end_offset = kept
+    partition.run_count = truncate_from_end(runs_of(brokers, row), partition.run_count, kept)
+    on_disk = brokers.on_disk[row]
+    on_disk.recovery_point = min(on_disk.recovery_point, kept)
+    written = new_row(kernel, brokers.hosted[row].broker, LOG_LOST)
+    written.values[0] = brokers.hosted[row].partition
+    written.values[1] = kept
+    written.values[2] = before
+    write_canonical(kernel, written)

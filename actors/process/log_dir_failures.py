@@ -1,0 +1,118 @@
+"""What a broker does when a log directory has failed (``ReplicaManager.handleLogDirFailure``).
+
+With inter.broker.protocol.version 1.0 and later (KIP-112) the replicas in it go offline: they are
+taken out of their fetchers, requests about them are answered KAFKA_STORAGE_ERROR, and a child of
+/log_dir_event_notification asks the controller to find out which they are. The others stay. A
+broker whose last directory fails halts, and before that any broker does. A directory comes back
+only with the next start of the broker, if it can be read then.
+
+Who waits in a purgatory for a replica that goes offline is told nothing and waits for the end of
+its time, as in 2.6.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.fetches.fetch_sessions import touch
+from tidegauge.actors.fetches.fetcher_thread import remove_from_fetcher
+from tidegauge.actors.leaders.leader import close_account
+from tidegauge.actors.process.forgetting import stop_hosting
+from tidegauge.actors.process.lifecycle import halt
+from tidegauge.actors.session.zookeeper_client import zookeeper_request
+from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.storage.log_dirs import all_directories
+from tidegauge.actors.storage.logs import write_log_runs
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.replication.partition import is_leader
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import ZK_CREATE
+from tidegauge.simulation.links import send
+from tidegauge.simulation.row_kinds import (
+    LOG_DIR_FAILED,
+    REASON_OFFLINE,
+    REASON_TERM,
+    REPLICA_OFFLINE,
+    STOP_LOG_DIRECTORY,
+)
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import Topology, log_dir_event_znode
+
+
+@inner_rule
+def handle_log_dir_fails(
+    kernel: Kernel, topology: Topology, brokers: Brokers, event: Event
+) -> None:
+    """Give up a directory that has failed, or halt.
+
+    Source: ReplicaManager.LogDirFailureHandler.doWork and handleLogDirFailure@2.6.0,
+    LogManager.handleLogDirFailure@2.6.0.
+    """
+    broker = event.destination
+    state = brokers.brokers[broker]
+    failed = new_row(kernel, broker, LOG_DIR_FAILED)
+    failed.values[0] = broker
+    failed.values[1] = event.value
+    write_canonical(kernel, failed)
+    if brokers.rules[broker].log_dir_failure_halts_broker:
+        halt(kernel, topology, brokers, broker, STOP_LOG_DIRECTORY)
+        return
+    row = state.first_log
+    while row != NONE:
+        if brokers.hosted[row].exists and brokers.on_disk[row].directory == event.value:
+            _take_offline(kernel, topology, brokers, row)
+        row = brokers.hosted[row].next_log
+    if state.offline_directories == all_directories(state):
+        halt(kernel, topology, brokers, broker, STOP_LOG_DIRECTORY)
+    else:
+        state.untold_failures |= 1 << event.value
+        send_log_dir_events(kernel, topology, brokers, broker)
+
+
+@inner_rule
+def send_log_dir_events(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Tell the controller of directories that have failed; it finds out what was in them.
+
+    Without a session, or if it has expired, it is told under the next one.
+
+    Source: KafkaZkClient.propagateLogDirEvent@2.6.0.
+    """
+    state = brokers.brokers[broker]
+    for directory in range(state.log_directories):
+        if state.session != UNDEFINED and (state.untold_failures >> directory) & 1 == 1:
+            request = zookeeper_request(kernel, topology, brokers, broker, ZK_CREATE)
+            request.znode = log_dir_event_znode(topology, broker, directory)
+            send(kernel, request, kernel.context[0].time_us)
+            state.untold_failures &= ~(1 << directory)
+
+
+@inner_rule
+def _take_offline(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
+    """A replica is not hosted any more: its log cannot be used.
+
+    An ISR that is being written stays so until ZooKeeper answers: who waits for the lock waits.
+
+    Source: ReplicaManager.markPartitionOffline@2.6.0.
+    """
+    remove_from_fetcher(brokers, row)
+    if is_leader(brokers.replicas[row]):
+        close_account(kernel, brokers, row, REASON_TERM)
+    write_log_runs(kernel, brokers, row, REASON_OFFLINE)
+    # Followers that rest are to find out by their next fetches.
+    touch(topology, brokers, row)
+    stop_hosting(brokers, row)
+    mark_offline(kernel, brokers, row)
+
+
+@inner_rule
+def mark_offline(kernel: Kernel, brokers: Brokers, row: int) -> None:
+    """A replica lies in a directory that is offline, or that is where it must lie."""
+    hosted = brokers.hosted[row]
+    if hosted.offline:
+        return
+    hosted.offline = True
+    written = new_row(kernel, hosted.broker, REPLICA_OFFLINE)
+    written.values[0] = hosted.partition
+    written.values[1] = UNDEFINED
+    if brokers.on_disk[row].exists:
+        written.values[1] = brokers.on_disk[row].directory
+    write_canonical(kernel, written)

@@ -1,0 +1,419 @@
+"""LeaderAndIsr and UpdateMetadata at a broker (Kafka: ``becomeLeaderOrFollower``).
+
+The controller says who leads, who follows and in which epoch. Whether it is obeyed is
+decided by ``replication/controller_requests.py``; here the broker's threads follow: a
+leader takes its partition out of the fetcher, a follower hands it to the fetcher of its
+leader, and who waited for the old role is told.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.fetches.delayed_operations import (
+    forget_acknowledged,
+    wake_fetches,
+    wake_produces,
+)
+from tidegauge.actors.fetches.fetch_sessions import touch
+from tidegauge.actors.fetches.fetcher_thread import (
+    add_to_fetcher,
+    fetcher_for,
+    remove_from_fetcher,
+    stop_idle_fetchers,
+)
+from tidegauge.actors.followers.follower import start_fetchers
+from tidegauge.actors.leaders.alter_partition import drop_submitted_isr
+from tidegauge.actors.leaders.leader import close_account, keep_room_for_epochs, try_high_watermark
+from tidegauge.actors.process.log_dir_failures import mark_offline
+from tidegauge.actors.session.topic_configs import topic_config
+from tidegauge.actors.session.zookeeper_client import read_topic_configs
+from tidegauge.actors.state.brokers import Broker, Brokers, epochs_of, now_ms
+from tidegauge.actors.state.locks import wait_for_lock
+from tidegauge.actors.storage.checkpoints import note_epoch, start_high_watermark_checkpoints
+from tidegauge.actors.storage.group_offsets import begin_loading, stop_coordinating
+from tidegauge.actors.storage.log_dirs import is_offline, next_log_directory
+from tidegauge.actors.storage.logs import write_log_runs
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication import errors
+from tidegauge.replication.controller_requests import (
+    controller_request_error,
+    leader_and_isr_error,
+    skips_older_partition_epoch,
+)
+from tidegauge.replication.fetcher import add_partition
+from tidegauge.replication.leader_epoch_cache import latest_epoch
+from tidegauge.replication.partition import (
+    initialize_partition,
+    is_leader,
+    make_follower,
+    make_leader,
+)
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.remote_replica import initialize_follower
+from tidegauge.replication.replica_list import EMPTY, contains, first, rest, without
+from tidegauge.replication.truncation import initial_fetch_offset
+from tidegauge.simulation.costs import BECOME_FOLLOWER, BECOME_LEADER, REQUEST, cost_us
+from tidegauge.simulation.events import add_item, new_answer
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kinds import CONTROL_RESPONSE, LEADER_AND_ISR
+from tidegauge.simulation.links import send
+from tidegauge.simulation.metadata_log import is_known_alive, move_on
+from tidegauge.simulation.row_kinds import (
+    BECAME_FOLLOWER,
+    BECAME_LEADER,
+    MOMENT_LEADER,
+    REASON_LEADER,
+    REASON_TERM,
+    REQUEST_REFUSED,
+)
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import Topology, broker_of, slot_of
+
+_FALSE = code(False)
+
+# Event.phase: leaders first, as Kafka does.
+_CHECK = code(0)
+_LEADERS = code(1)
+_FOLLOWERS = code(2)
+
+
+@inner_rule
+def handle_leader_and_isr(
+    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
+) -> bool:
+    """Go on with a LeaderAndIsr; True when it is done, False if a lock is taken.
+
+    Each partition takes its time (``become_leader``, ``become_follower`` of the cost model): then
+    ``request.cost_us`` is set and the rest follows after it.
+
+    Source: ReplicaManager.becomeLeaderOrFollower@0.10.2.0 and @2.4.0.
+    """
+    broker = brokers.brokers[request.destination]
+    if request.phase == _CHECK:
+        request.error = controller_request_error(
+            brokers.rules[request.destination],
+            broker.controller_epoch,
+            request.controller_epoch,
+            broker.broker_epoch,
+            request.version,
+        )
+        if request.error != errors.NONE:
+            answer_controller(kernel, request)
+            return True
+        broker.controller_epoch = request.controller_epoch
+        request.phase = _LEADERS
+        request.cursor = request.first_item
+    while request.phase <= _FOLLOWERS:
+        while request.cursor != NONE:
+            item = kernel.items[request.cursor]
+            leads = broker_of(topology, item.partition, item.leader) == request.destination
+            if leads == (request.phase == _LEADERS):
+                row = _host(kernel, topology, brokers, request, item)
+                if row != NONE and brokers.hosted[row].locked:
+                    wait_for_lock(kernel, brokers, row, request)
+                    return False
+                request.cursor = item.next
+                if row != NONE and _obey(kernel, topology, brokers, row, request, item):
+                    table = BECOME_FOLLOWER
+                    if leads:
+                        table = BECOME_LEADER
+                    request.cost_us = cost_us(kernel, request.destination, table)
+                    return False
+            else:
+                request.cursor = item.next
+        request.phase += 1
+        request.cursor = request.first_item
+    # Not before everything is hosted: the file names what is.
+    start_high_watermark_checkpoints(kernel, brokers, request.destination)
+    stop_idle_fetchers(topology, brokers, request.destination)
+    read_topic_configs(kernel, topology, brokers, request.destination)
+    # Nor this: what one LeaderAndIsr gives to a fetcher is fetched together from the start.
+    start_fetchers(kernel, topology, brokers, request.destination)
+    answer_controller(kernel, request)
+    return True
+
+
+@inner_rule
+def answer_controller(kernel: Kernel, request: Event) -> None:
+    """Tell the controller that its request has been dealt with, or why it has not.
+
+    Source: KafkaApis.handleLeaderAndIsrRequest and its neighbours@2.4.0.
+    """
+    if request.error != errors.NONE:
+        refused = new_row(kernel, request.destination, REQUEST_REFUSED)
+        refused.values[0] = request.kind
+        refused.values[1] = NONE
+        refused.values[2] = request.source
+        refused.values[3] = request.error
+        refused.values[4] = NONE
+        write_canonical(kernel, refused)
+    answer = new_answer(kernel, request, CONTROL_RESPONSE)
+    answer.broker = request.destination
+    answer.error = request.error
+    if request.kind == LEADER_AND_ISR:
+        _tell_offline_replicas(kernel, request, answer)
+    request.cost_us = cost_us(kernel, request.destination, REQUEST)
+    send(kernel, answer, kernel.context[0].time_us + request.cost_us)
+
+
+@inner_rule
+def _tell_offline_replicas(kernel: Kernel, request: Event, answer: Event) -> None:
+    """Name the replicas whose log directory is offline; of errors of others nothing follows."""
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        if item.error == errors.KAFKA_STORAGE_ERROR:
+            add_item(kernel, answer, item.partition).error = item.error
+
+
+@inner_rule
+def write_refused_partition(kernel: Kernel, request: Event, item: PartitionData) -> None:
+    """Write down that one partition of a controller's request was refused."""
+    refused = new_row(kernel, request.destination, REQUEST_REFUSED)
+    refused.values[0] = request.kind
+    refused.values[1] = item.partition
+    refused.values[2] = request.source
+    refused.values[3] = item.error
+    refused.values[4] = NONE
+    write_canonical(kernel, refused)
+
+
+@inner_rule
+def _host(
+    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event, item: PartitionData
+) -> int:
+    """The replica that an entry is about, new or known; NONE if the broker has none.
+
+    Source: ReplicaManager.getOrCreatePartition@0.10.2.0, createPartition@2.4.0.
+    """
+    broker = request.destination
+    slot = slot_of(topology, item.partition, broker)
+    if slot < 0:
+        return NONE
+    facts = topology.partitions[item.partition]
+    row = facts.first_slot + slot
+    if brokers.hosted[row].exists:
+        return row
+    if not _has_directory(kernel, brokers, row, item):
+        mark_offline(kernel, brokers, row)
+        item.error = errors.KAFKA_STORAGE_ERROR
+        write_refused_partition(kernel, request, item)
+        return NONE
+    hosted = brokers.hosted[row]
+    hosted.exists = True
+    brokers.brokers[broker].reads_topic_configs = True
+    width = topology.sizes[0].width
+    config = topic_config(topology, brokers, broker, item.partition)
+    initialize_partition(
+        brokers.replicas[row], slot, item.replicas, row * width, config.min_insync_replicas
+    )
+    for other in range(facts.slot_count):
+        initialize_follower(
+            brokers.followers[row * width + other], topology.slots[facts.first_slot + other].broker
+        )
+    if not brokers.on_disk[row].exists:
+        brokers.on_disk[row].exists = True
+        _list(brokers.brokers[broker], brokers, row)
+    return row
+
+
+@inner_rule
+def _has_directory(kernel: Kernel, brokers: Brokers, row: int, item: PartitionData) -> bool:
+    """Find, or choose, the log directory of a replica; False if it cannot be used.
+
+    Where a directory is offline the log of a replica that is not new may lie in it.
+
+    Source: LogManager.getOrCreateLog@2.6.0.
+    """
+    hosted = brokers.hosted[row]
+    if hosted.offline:
+        return False
+    if brokers.on_disk[row].exists:
+        return not is_offline(brokers, row)
+    if brokers.brokers[hosted.broker].offline_directories != 0 and not item.is_new:
+        return False
+    directory = next_log_directory(kernel, brokers, hosted.broker)
+    brokers.on_disk[row].directory = max(0, directory)
+    return directory != NONE
+
+
+@inner_rule
+def _list(state: Broker, brokers: Brokers, row: int) -> None:
+    """A new log: it is the broker's from now on, whether it runs or not."""
+    if state.last_log == NONE:
+        state.first_log = row
+    else:
+        brokers.hosted[state.last_log].next_log = row
+    state.last_log = row
+
+
+@inner_rule
+def _obey(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    row: int,
+    request: Event,
+    item: PartitionData,
+) -> bool:
+    """Become what one entry of a LeaderAndIsr says; False if it is refused, or has to wait."""
+    partition = brokers.replicas[row]
+    broker = brokers.hosted[row].broker
+    rules = brokers.rules[broker]
+    is_replica = contains(item.replicas, partition.local_replica)
+    item.error = leader_and_isr_error(
+        rules, partition.leader_epoch, item.leader_epoch, is_replica, _FALSE
+    )
+    if item.error != errors.NONE:
+        # The same epoch once more is what a new controller sends to all: nothing is wrong.
+        if item.leader_epoch != partition.leader_epoch:
+            write_refused_partition(kernel, request, item)
+        return False
+    if skips_older_partition_epoch(rules, partition, item.version):
+        return False
+    leads = item.leader == partition.local_replica
+    leader = broker_of(topology, item.partition, item.leader)
+    if not leads and not is_known_alive(kernel, brokers.metadata[broker], leader):
+        # Only followers of a leader that is there change: ReplicaManager.makeFollowers@2.4.0.
+        return False
+    touch(topology, brokers, row)
+    told = brokers.told[0]
+    told.leader = item.leader
+    told.leader_epoch = item.leader_epoch
+    told.isr = item.isr
+    told.partition_epoch = item.version
+    _update_assignment(topology, brokers, row, item)
+    if rules.leader_and_isr_drops_isr_update:
+        drop_submitted_isr(brokers, row)
+    if is_leader(partition):
+        close_account(kernel, brokers, row, REASON_TERM)
+    if leads:
+        _lead(kernel, topology, brokers, row, item.controller_epoch)
+    else:
+        _follow(kernel, topology, brokers, row, item.controller_epoch)
+    keep_room_for_epochs(kernel, brokers, row)
+    return True
+
+
+@inner_rule
+def _update_assignment(topology: Topology, brokers: Brokers, row: int, item: PartitionData) -> None:
+    """Take over who has replicas; what was known of those that have none any more is forgotten.
+
+    Source: Partition.updateAssignmentAndIsr@2.4.0.
+    """
+    partition = brokers.replicas[row]
+    gone = without(partition.replicas, item.replicas)
+    partition.replicas = item.replicas
+    partition.adding_replicas = item.adding
+    partition.removing_replicas = item.removing
+    while gone != EMPTY:
+        slot = first(gone)
+        gone = rest(gone)
+        broker = broker_of(topology, item.partition, slot)
+        initialize_follower(brokers.followers[partition.first_follower + slot], broker)
+
+
+@inner_rule
+def _lead(
+    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, controller_epoch: int
+) -> None:
+    """Source: ReplicaManager.makeLeaders@2.4.0, Partition.makeLeader@2.4.0."""
+    partition = brokers.replicas[row]
+    hosted = brokers.hosted[row]
+    remove_from_fetcher(brokers, row)
+    epoch_count = partition.epoch_count
+    epoch = latest_epoch(epochs_of(brokers, row), epoch_count)
+    is_new_leader = make_leader(
+        brokers.rules[hosted.broker],
+        partition,
+        brokers.followers,
+        epochs_of(brokers, row),
+        brokers.told[0],
+        controller_epoch,
+        now_ms(kernel.context[0]),
+    )
+    if is_new_leader:
+        _forget_accounts(topology, brokers, row)
+    # What a term begins with: all that it exposes and acknowledges lies in this log and behind it.
+    write_log_runs(kernel, brokers, row, REASON_LEADER)
+    written = new_row(kernel, hosted.broker, BECAME_LEADER)
+    written.values[0] = hosted.partition
+    written.values[1] = partition.leader_epoch
+    written.values[2] = partition.partition_epoch
+    written.values[3] = partition.isr
+    written.values[4] = partition.log_end_offset
+    written.values[5] = partition.high_watermark
+    written.values[6] = 1 if is_new_leader else 0
+    write_canonical(kernel, written)
+    note_epoch(kernel, brokers, row, epoch_count, epoch)
+    try_high_watermark(kernel, topology, brokers, row, MOMENT_LEADER)
+    begin_loading(kernel, topology, brokers, row)
+
+
+@inner_rule
+def _forget_accounts(topology: Topology, brokers: Brokers, row: int) -> None:
+    """Begin a term: nothing is acknowledged, and no follower has a fetch session yet."""
+    forget_acknowledged(brokers.hosted[row])
+    width = topology.sizes[0].width
+    for replica in range(width):
+        told = brokers.follower_fetches[row * width + replica]
+        told.session_high_watermark = UNDEFINED
+        told.session_log_start_offset = UNDEFINED
+        told.last_sent_high_watermark = 0
+
+
+@inner_rule
+def _follow(
+    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, controller_epoch: int
+) -> None:
+    """Source: ReplicaManager.makeFollowers@2.4.0, Partition.makeFollower@2.4.0."""
+    partition = brokers.replicas[row]
+    hosted = brokers.hosted[row]
+    rules = brokers.rules[hosted.broker]
+    restarts = make_follower(rules, partition, brokers.told[0], controller_epoch)
+    written = new_row(kernel, hosted.broker, BECAME_FOLLOWER)
+    written.values[0] = hosted.partition
+    written.values[1] = broker_of(topology, hosted.partition, partition.leader)
+    written.values[2] = partition.leader_epoch
+    written.values[3] = partition.partition_epoch
+    written.values[4] = partition.log_end_offset
+    written.values[5] = partition.high_watermark
+    write_canonical(kernel, written)
+    stop_coordinating(kernel, brokers, row)
+    wake_produces(kernel, topology, brokers, row)
+    wake_fetches(kernel, topology, brokers, row)
+    if not restarts:
+        return
+    remove_from_fetcher(brokers, row)
+    if brokers.brokers[hosted.broker].stopping:
+        return
+    leader = broker_of(topology, hosted.partition, partition.leader)
+    epoch = latest_epoch(epochs_of(brokers, row), partition.epoch_count)
+    offset = initial_fetch_offset(rules, partition)
+    add_partition(rules, brokers.fetch_states[row], offset, partition.leader_epoch, epoch)
+    fetcher = fetcher_for(topology, brokers, row, leader)
+    add_to_fetcher(brokers, row, fetcher)
+
+
+@inner_rule
+def handle_update_metadata(kernel: Kernel, brokers: Brokers, request: Event) -> None:
+    """Take over what the controller says of leaders, and of who is alive.
+
+    ``offset`` is the position in the log of what is told (``simulation/metadata_log.py``).
+
+    Source: ReplicaManager.maybeUpdateMetadataCache@0.10.2.0, MetadataCache@2.4.0.
+    """
+    broker = brokers.brokers[request.destination]
+    request.error = controller_request_error(
+        brokers.rules[request.destination],
+        broker.controller_epoch,
+        request.controller_epoch,
+        broker.broker_epoch,
+        request.version,
+    )
+    if request.error == errors.NONE:
+        broker.controller_epoch = request.controller_epoch
+        broker.known_controller = request.broker
+        known = brokers.metadata[request.destination]
+        move_on(known, request.controller_epoch, request.offset, request.value == 1)
+    answer_controller(kernel, request)

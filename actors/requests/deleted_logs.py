@@ -1,0 +1,84 @@
+"""Deleting a replica's log: what a StopReplica can ask for."""
+
+from __future__ import annotations
+
+from tidegauge.actors.fetches.delayed_operations import wake_fetches, wake_produces
+from tidegauge.actors.fetches.fetcher_thread import remove_from_fetcher
+from tidegauge.actors.leaders.leader import close_account
+from tidegauge.actors.process.forgetting import forget_replica
+from tidegauge.actors.state.brokers import Broker, Brokers
+from tidegauge.actors.storage.checkpoints import checkpoint_recovery_points
+from tidegauge.actors.storage.group_offsets import stop_coordinating
+from tidegauge.actors.storage.logs import write_log_runs
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.replication.partition import is_leader
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.row_kinds import LOG_DELETED, REASON_DELETED, REASON_TERM
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import Topology
+
+
+@inner_rule
+def delete_log(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
+    """Delete the log of a replica that nobody locks, and be no replica any more.
+
+    Kafka renames its folder and deletes it a minute later; whoever waits for it is told. The
+    recovery points of all others are written at once.
+
+    Source: ReplicaManager.stopReplica, LogManager.asyncDelete@2.4.0 and @2.6.3.
+    """
+    hosted = brokers.hosted[row]
+    partition = brokers.replicas[row]
+    broker = brokers.brokers[hosted.broker]
+    remove_from_fetcher(brokers, row)
+    if hosted.exists and is_leader(partition):
+        close_account(kernel, brokers, row, REASON_TERM)
+    write_log_runs(kernel, brokers, row, REASON_DELETED)
+    written = new_row(kernel, hosted.broker, LOG_DELETED)
+    written.values[0] = hosted.partition
+    written.values[1] = partition.log_end_offset
+    write_canonical(kernel, written)
+    stop_coordinating(kernel, brokers, row)
+    forget_replica(brokers, row)
+    _take_out(broker, brokers, row)
+    _empty(brokers, row)
+    wake_produces(kernel, topology, brokers, row)
+    wake_fetches(kernel, topology, brokers, row)
+    checkpoint_recovery_points(kernel, brokers, hosted.broker)
+
+
+@inner_rule
+def _take_out(broker: Broker, brokers: Brokers, row: int) -> None:
+    """It is none of the broker's logs any more."""
+    following = brokers.hosted[row].next_log
+    previous = NONE
+    current = broker.first_log
+    while current != row:
+        previous = current
+        current = brokers.hosted[current].next_log
+    if previous == NONE:
+        broker.first_log = following
+    else:
+        brokers.hosted[previous].next_log = following
+    if broker.last_log == row:
+        broker.last_log = previous
+    brokers.hosted[row].next_log = NONE
+
+
+@inner_rule
+def _empty(brokers: Brokers, row: int) -> None:
+    """A log that is made in its place begins with nothing."""
+    partition = brokers.replicas[row]
+    partition.log_start_offset = 0
+    partition.log_end_offset = 0
+    partition.high_watermark = 0
+    partition.run_count = 0
+    partition.epoch_count = 0
+    on_disk = brokers.on_disk[row]
+    on_disk.exists = False
+    on_disk.high_watermark = UNDEFINED
+    on_disk.recovery_point_checkpoint = UNDEFINED
+    on_disk.recovery_point = 0
+    on_disk.marks = 0
+    on_disk.epochs_due = False

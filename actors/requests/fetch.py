@@ -1,0 +1,146 @@
+"""A fetch request at a broker (Kafka: ``ReplicaManager.fetchMessages``).
+
+All partitions are read first. If a follower asks, the reads are then taken for what they say
+of it, partition by partition: its log end offset, whether it may join the ISR, whether the
+high watermark may move. At last the fetch is answered, with what was read before all that;
+or it is read again, and waits in the purgatory if that brings nothing new.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.fetches.delayed_operations import delay_fetch, fetch_is_complete
+from tidegauge.actors.fetches.fetch_read import answer_fetch, row_on
+from tidegauge.actors.fetches.fetch_sessions import name_active, update_session
+from tidegauge.actors.leaders.isr_changes import begin_expansion, expands_isr
+from tidegauge.actors.leaders.leader import count_fetch, try_high_watermark
+from tidegauge.actors.state.broker_stats import mark_fetch
+from tidegauge.actors.state.brokers import Brokers, now_ms
+from tidegauge.actors.state.locks import hold_thread, wait_for_lock
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication.high_watermark import high_watermark_of_response
+from tidegauge.replication.partition import is_leader
+from tidegauge.replication.replica_list import NO_REPLICA
+from tidegauge.simulation.costs import REQUEST, REQUEST_PARTITION, cost_us
+from tidegauge.simulation.events import free_event
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.row_kinds import MOMENT_FETCH
+from tidegauge.simulation.topology import Topology, slot_of
+
+# Event.phase
+_ARRIVED = code(0)
+_READ = code(1)  #: wait until every partition can be read, then read all
+_COUNT = code(2)  #: take the partition at the cursor for what it says of the follower
+_EXPANDED = code(3)  #: ... whose ISR was being written
+_ANSWER = code(4)
+
+_TRUE = code(True)
+_FALSE = code(False)
+
+
+@inner_rule
+def handle_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> bool:
+    """Go on with a fetch; False if it has to wait for a lock or for ZooKeeper.
+
+    Source: ReplicaManager.fetchMessages@0.10.2.0 and @2.4.0,
+    DelayedOperationPurgatory.tryCompleteElseWatch@2.4.0.
+    """
+    if request.phase == _ARRIVED:
+        if request.broker != NONE:
+            update_session(kernel, topology, brokers, request)
+        request.phase = _READ
+    if request.phase == _READ:
+        if request.broker != NONE:
+            name_active(kernel, topology, brokers, request)
+        request.cursor = request.first_item
+        if not _all_can_be_read(kernel, topology, brokers, request):
+            return False
+        request.cost_us = cost_us(kernel, request.destination, REQUEST)
+        partition_us = cost_us(kernel, request.destination, REQUEST_PARTITION)
+        partition_count = request.item_count
+        if request.broker != NONE:
+            session = brokers.sessions[request.value]
+            session.fetched_ms = now_ms(kernel.context[0])
+            partition_count = session.partition_count
+        request.cost_us += partition_count * partition_us
+        completes = fetch_is_complete(topology, brokers, kernel, request)
+        mark_fetch(kernel, topology, brokers, request)
+        # Kept in the request: counting the fetch below may not change the decision.
+        request.version = 1 if completes or request.wait_ms <= 0 else 0
+        request.phase = _COUNT
+        request.cursor = request.first_item
+    if request.broker != NONE and not _count_all(kernel, topology, brokers, request):
+        return False
+    if request.version == 1:
+        _take_new_high_watermarks(kernel, topology, brokers, request)
+        answer_fetch(kernel, topology, brokers, request, _FALSE)
+    elif fetch_is_complete(topology, brokers, kernel, request):
+        # Something has come meanwhile, or this fetch has itself moved the high watermark.
+        mark_fetch(kernel, topology, brokers, request)
+        answer_fetch(kernel, topology, brokers, request, _TRUE)
+    else:
+        delay_fetch(kernel, topology, brokers, request)
+        return True
+    free_event(kernel, request)
+    return True
+
+
+@inner_rule
+def _all_can_be_read(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> bool:
+    while request.cursor != NONE:
+        item = kernel.items[request.cursor]
+        row = row_on(topology, brokers, request.destination, item.partition)
+        if row != NONE and brokers.hosted[row].locked:
+            wait_for_lock(kernel, brokers, row, request)
+            return False
+        request.cursor = item.next
+    return True
+
+
+@inner_rule
+def _count_all(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> bool:
+    """Take each read for what it says of the follower; False if it has to wait.
+
+    Source: ReplicaManager.updateFollowerFetchState@2.4.0, Partition@2.4.0.
+    """
+    while request.cursor != NONE:
+        item = kernel.items[request.cursor]
+        row = row_on(topology, brokers, request.destination, item.partition)
+        replica = slot_of(topology, item.partition, request.broker)
+        if row != NONE and replica != NO_REPLICA and is_leader(brokers.replicas[row]):
+            if request.phase == _COUNT:
+                if brokers.hosted[row].locked:
+                    wait_for_lock(kernel, brokers, row, request)
+                    return False
+                count_fetch(kernel, topology, brokers, row, replica, item)
+                expands = item.error == 0 and expands_isr(kernel, topology, brokers, row, replica)
+                if expands and begin_expansion(
+                    kernel, topology, brokers, row, replica, request.index
+                ):
+                    request.phase = _EXPANDED
+                    hold_thread(brokers, request)
+                    return False
+            request.phase = _COUNT
+            if item.may_move:
+                try_high_watermark(kernel, topology, brokers, row, MOMENT_FETCH)
+        request.cursor = item.next
+    request.phase = _ANSWER
+    return True
+
+
+@inner_rule
+def _take_new_high_watermarks(
+    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
+) -> None:
+    """In some releases an answer brings what this very fetch has moved (KAFKA-7104)."""
+    rules = brokers.rules[request.destination]
+    if request.broker == NONE or not rules.high_watermark_of_response_is_new:
+        return
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        row = row_on(topology, brokers, request.destination, item.partition)
+        if row != NONE and item.error == 0:
+            item.high_watermark = high_watermark_of_response(
+                rules, item.high_watermark, brokers.replicas[row].high_watermark
+            )
+        cursor = item.next

@@ -1,0 +1,170 @@
+"""Requests of consumers to their group's coordinator (Kafka: ``GroupCoordinator``).
+
+The coordinator of a group is the broker that leads the group's partition of __consumer_offsets. Any
+broker says who that is. A consumer joins its group there, shows with heartbeats that it is alive,
+and commits offsets: these are records, appended with acks=all, so without enough in-sync replicas
+nobody commits, and nobody joins.
+
+Simplified: joining, being given partitions and fetching their committed offsets is one request, and
+partitions are shared out once. So what a member that is gone had been reading nobody reads until it
+is back; a consumer that was started anew is let in when the session of what it was before is over,
+as the rebalance would wait for that.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.fetches.fetch_read import row_on
+from tidegauge.actors.leaders.leader import append_to_leader
+from tidegauge.actors.requests.produce import handle_produce
+from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.storage.group_offsets import (
+    answer_group_append,
+    hear,
+    member_at,
+    new_group_answer,
+)
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication import errors
+from tidegauge.replication.min_insync_replicas import ACKS_ALL, append_error
+from tidegauge.replication.partition import is_leader
+from tidegauge.simulation.costs import REQUEST, cost_us
+from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.faults import because_of
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import HEARTBEAT, JOIN_GROUP, MEMBER_EXPIRES
+from tidegauge.simulation.links import send
+from tidegauge.simulation.metadata_log import is_known_alive, known_change
+from tidegauge.simulation.offset_commits import log_commit
+from tidegauge.simulation.row_kinds import MEMBER_EXPIRED
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import Topology
+
+#: The record of a member that is none any more.
+_GONE = code(0)
+_ONE = code(1)
+
+
+@inner_rule
+def handle_find_coordinator(kernel: Kernel, brokers: Brokers, request: Event) -> None:
+    """Say who leads a group's partition, as this broker has been told.
+
+    Source: KafkaApis.handleFindCoordinatorRequest@2.6.0.
+    """
+    known = brokers.metadata[request.destination]
+    index = known_change(kernel, known, request.partition)
+    leader = NONE
+    if index != NONE:
+        leader = kernel.metadata_changes[index].leader
+    answer = new_group_answer(kernel, request, errors.COORDINATOR_NOT_AVAILABLE)
+    if is_known_alive(kernel, known, leader):
+        answer.error = errors.NONE
+        answer.broker = leader
+    request.cost_us = cost_us(kernel, request.destination, REQUEST)
+    send(kernel, answer, kernel.context[0].time_us + request.cost_us)
+
+
+@inner_rule
+def handle_heartbeat(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+    """A member is alive; while the groups are still being read everybody is believed.
+
+    Source: GroupCoordinator.handleHeartbeat@2.6.0.
+    """
+    error = _group_status(kernel, topology, brokers, request)
+    if error == errors.COORDINATOR_LOAD_IN_PROGRESS:
+        error = errors.NONE
+    elif error == errors.NONE and request.kind == HEARTBEAT:
+        hear(kernel, topology, brokers, request.destination, request.version)
+    request.cost_us = cost_us(kernel, request.destination, REQUEST)
+    answer = new_group_answer(kernel, request, error)
+    send(kernel, answer, kernel.context[0].time_us + request.cost_us)
+
+
+@inner_rule
+def _group_status(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> int:
+    """What a coordinator has against a request; NONE if nothing.
+
+    Source: GroupCoordinator.validateGroupStatus and doCommitOffsets@2.6.0.
+    """
+    row = row_on(topology, brokers, request.destination, request.partition)
+    if row == NONE:
+        return errors.NOT_COORDINATOR
+    if brokers.hosted[row].loads_offsets:
+        return errors.COORDINATOR_LOAD_IN_PROGRESS
+    if not brokers.hosted[row].coordinates:
+        return errors.NOT_COORDINATOR
+    member = member_at(kernel, topology, brokers, request.destination, request.version)
+    if request.kind == JOIN_GROUP:
+        is_waited_for = member.present and member.start != request.value
+        return errors.REBALANCE_IN_PROGRESS if is_waited_for else errors.NONE
+    is_known = member.present and member.start == request.value
+    return errors.NONE if is_known else errors.UNKNOWN_MEMBER_ID
+
+
+@inner_rule
+def handle_group_append(
+    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
+) -> bool:
+    """Append what a consumer commits, or that it is a member, and answer or wait.
+
+    False if the partition is locked or the disk is slow.
+
+    Source: GroupCoordinator.doCommitOffsets, GroupMetadataManager.appendForGroup@2.6.0.
+    """
+    error = _group_status(kernel, topology, brokers, request)
+    if error == errors.NONE:
+        request.acks = ACKS_ALL
+        request.wait_ms = brokers.brokers[request.destination].offsets_commit_timeout_ms
+        if request.kind != JOIN_GROUP:
+            hear(kernel, topology, brokers, request.destination, request.version)
+        return handle_produce(kernel, topology, brokers, request)
+    request.error = error
+    request.cost_us = cost_us(kernel, request.destination, REQUEST)
+    answer_group_append(kernel, topology, brokers, request)
+    free_event(kernel, request)
+    return True
+
+
+@inner_rule
+def handle_member_expires(
+    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
+) -> None:
+    """Take a member out of its group that was not heard for its session time-out.
+
+    Source: GroupCoordinator.onExpireHeartbeat, removeMemberAndUpdateGroup@2.6.0.
+    """
+    broker = timer.destination
+    key = timer.value
+    member = member_at(kernel, topology, brokers, broker, key)
+    member.watched = False
+    partition = kernel.commit_keys[key].partition
+    row = row_on(topology, brokers, broker, partition)
+    if row == NONE or not brokers.hosted[row].coordinates or not member.present:
+        return
+    now_us = kernel.context[0].time_us
+    due_us = member.heard_us + kernel.commit_keys[key].session_timeout_us
+    if now_us < due_us:
+        member.watched = True
+        again = new_event(kernel, broker, broker, MEMBER_EXPIRES)
+        again.value = key
+        set_timer(kernel, again, due_us)
+        return
+    member.present = False
+    written = new_row(kernel, broker, MEMBER_EXPIRED)
+    written.values[0] = partition
+    written.values[1] = kernel.commit_keys[key].process
+    written.values[2] = now_us - member.heard_us
+    because_of(kernel, written, kernel.commit_keys[key].process)
+    write_canonical(kernel, written)
+    _append_removal(kernel, topology, brokers, row, key)
+
+
+@inner_rule
+def _append_removal(
+    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, key: int
+) -> None:
+    """Let the next coordinator find that a member is gone, if it can be appended at all."""
+    partition = brokers.replicas[row]
+    rules = brokers.rules[brokers.hosted[row].broker]
+    if is_leader(partition) and append_error(rules, partition, ACKS_ALL) == errors.NONE:
+        offset = append_to_leader(kernel, topology, brokers, row, _ONE)
+        log_commit(kernel, key, partition.leader_epoch, offset, _GONE)

@@ -1,0 +1,138 @@
+"""Small requests that a broker answers at once: epochs, offsets, metadata."""
+
+from __future__ import annotations
+
+from tidegauge.actors.fetches.fetch_read import missing_error, row_on
+from tidegauge.actors.state.brokers import Brokers, epochs_of
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication import errors
+from tidegauge.replication.leader_read import last_offset_for_leader_epoch, local_log_error
+from tidegauge.replication.partition import is_leader
+from tidegauge.simulation.costs import REQUEST, REQUEST_PARTITION, cost_us
+from tidegauge.simulation.events import add_item, new_answer
+from tidegauge.simulation.faults import refuse_connection
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kinds import EPOCH_RESPONSE, LIST_OFFSETS_RESPONSE, METADATA_RESPONSE
+from tidegauge.simulation.links import send
+from tidegauge.simulation.metadata_log import name_differences, read_position, write_position
+from tidegauge.simulation.row_kinds import EPOCH_ANSWERED
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import Topology
+
+_TRUE = code(True)
+_FALSE = code(False)
+
+
+@inner_rule
+def handle_offsets_for_leader_epoch(
+    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
+) -> None:
+    """Say where epochs ended in this leader's logs.
+
+    Source: ReplicaManager.lastOffsetForLeaderEpoch@0.11.0.0 and @2.4.0.
+    """
+    broker = request.destination
+    if not brokers.rules[broker].epoch_requests_answered:
+        refuse_connection(kernel, request)
+        return
+    answer = new_answer(kernel, request, EPOCH_RESPONSE)
+    cursor = request.first_item
+    while cursor != NONE:
+        asked = kernel.items[cursor]
+        cursor = asked.next
+        item = add_item(kernel, answer, asked.partition)
+        item.leader_epoch = asked.leader_epoch
+        item.version = asked.version
+        row = row_on(topology, brokers, broker, asked.partition)
+        if row == NONE:
+            item.error = missing_error(kernel, topology, brokers, broker, asked.partition, _TRUE)
+        else:
+            error, epoch, end_offset = last_offset_for_leader_epoch(
+                brokers.rules[broker],
+                brokers.replicas[row],
+                epochs_of(brokers, row),
+                asked.leader_epoch,
+                asked.last_fetched_epoch,
+                _TRUE,
+            )
+            item.error = error
+            item.epoch = epoch
+            item.end_offset = end_offset
+        _write_epoch_answer(kernel, request, asked.last_fetched_epoch, item)
+    _send_answer(kernel, request, answer, request.item_count)
+
+
+@inner_rule
+def _write_epoch_answer(
+    kernel: Kernel, request: Event, asked_epoch: int, item: PartitionData
+) -> None:
+    row = new_row(kernel, request.destination, EPOCH_ANSWERED)
+    row.values[0] = item.partition
+    row.values[1] = request.source
+    row.values[2] = asked_epoch
+    row.values[3] = item.epoch
+    row.values[4] = item.end_offset
+    row.values[5] = item.error
+    write_canonical(kernel, row)
+
+
+@inner_rule
+def handle_list_offsets(
+    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
+) -> None:
+    """Say where this leader's log begins and ends; a consumer is told its high watermark.
+
+    Source: ReplicaManager.fetchOffsetForTimestamp@2.4.0.
+    """
+    broker = request.destination
+    answer = new_answer(kernel, request, LIST_OFFSETS_RESPONSE)
+    cursor = request.first_item
+    while cursor != NONE:
+        asked = kernel.items[cursor]
+        cursor = asked.next
+        item = add_item(kernel, answer, asked.partition)
+        item.leader_epoch = asked.leader_epoch
+        row = row_on(topology, brokers, broker, asked.partition)
+        if row == NONE:
+            item.error = missing_error(kernel, topology, brokers, broker, asked.partition, _FALSE)
+            continue
+        partition = brokers.replicas[row]
+        item.error = local_log_error(
+            brokers.rules[broker],
+            partition.leader_epoch,
+            asked.leader_epoch,
+            is_leader(partition),
+            _TRUE,
+            _TRUE,
+        )
+        if item.error == errors.NONE:
+            item.log_start_offset = partition.log_start_offset
+            item.end_offset = partition.log_end_offset
+            item.high_watermark = partition.high_watermark
+    _send_answer(kernel, request, answer, request.item_count)
+
+
+@inner_rule
+def handle_metadata(kernel: Kernel, brokers: Brokers, request: Event) -> None:
+    """Say who leads which partition, as this broker has been told.
+
+    In the simulation the answer names what differs from what the client has said that it knows;
+    in Kafka all partitions of the client's topics, which are ``count`` and cost their time.
+
+    Source: KafkaApis.handleTopicMetadataRequest@2.4.0.
+    """
+    answer = new_answer(kernel, request, METADATA_RESPONSE)
+    known = brokers.metadata[request.destination]
+    asked = brokers.asked_metadata[0]
+    read_position(request, asked)
+    name_differences(kernel, answer, known, asked)
+    write_position(answer, known)
+    _send_answer(kernel, request, answer, request.count)
+
+
+@inner_rule
+def _send_answer(kernel: Kernel, request: Event, answer: Event, partitions: int) -> None:
+    partition_us = cost_us(kernel, request.destination, REQUEST_PARTITION)
+    request.cost_us = cost_us(kernel, request.destination, REQUEST)
+    request.cost_us += partitions * partition_us
+    send(kernel, answer, kernel.context[0].time_us + request.cost_us)

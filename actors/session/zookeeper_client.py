@@ -1,0 +1,185 @@
+"""A broker's one ZooKeeper session: how it is opened, kept alive and replaced.
+
+Requests carry the session. A request of a session that has expired is answered
+SESSION_EXPIRED; the broker then opens a new one, registers again and sends again what it
+had still to write. A request that gets no answer (a cut, an outage) simply waits: Kafka's
+client tries for ever.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.state.brokers import Brokers
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.kernel import Event, Kernel
+from tidegauge.simulation.kinds import (
+    CONTROLLER_START,
+    SESSION_PING,
+    SESSION_RECONNECTS,
+    ZK_CLOSE,
+    ZK_CONNECT,
+    ZK_CREATE,
+    ZK_PING,
+)
+from tidegauge.simulation.links import send
+from tidegauge.simulation.random_streams import RECONNECT, draw_below
+from tidegauge.simulation.topology import (
+    Topology,
+    broker_znode,
+    controller_process,
+    zookeeper_process,
+)
+
+#: What passes before the only server of an ensemble is tried again.
+_ONE_SERVER_SPIN_US = code(1_000_000)
+_MOST_SLEEP_US = code(1_000_000)
+
+
+@inner_rule
+def zookeeper_request(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, kind: int
+) -> Event:
+    """A request of this broker's session that has still to be sent."""
+    request = new_event(kernel, broker, zookeeper_process(topology), kind)
+    request.broker = broker
+    request.value = brokers.brokers[broker].session
+    brokers.brokers[broker].zookeeper_sent_us = kernel.context[0].time_us
+    return request
+
+
+@inner_rule
+def connect(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Open a session."""
+    state = brokers.brokers[broker]
+    state.session = UNDEFINED
+    state.connects += 1
+    request = zookeeper_request(kernel, topology, brokers, broker, ZK_CONNECT)
+    request.request = state.connects
+    request.wait_ms = state.zookeeper_session_timeout_ms
+    send(kernel, request, kernel.context[0].time_us)
+
+
+@inner_rule
+def reconnect(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+    """Connect anew after the server was lost; only the server says that the session is over.
+
+    The client gives a server up when it has not heard it for two thirds of the session's
+    time-out, a process that was stopped as soon as it goes on. Then it sleeps for up to a
+    second, tries, and so on.
+
+    Source: ClientCnxn.SendThread.run and startConnect, StaticHostProvider.next of ZooKeeper
+    3.5.9.
+    """
+    state = brokers.brokers[broker]
+    now_us = kernel.context[0].time_us
+    timeout_us = state.zookeeper_session_timeout_ms * 1000
+    lost_us = max(
+        state.zookeeper_heard_us + timeout_us * 2 // 3, kernel.processes[broker].resumed_us
+    )
+    seed = kernel.context[0].seed
+    sleep_us = draw_below(_MOST_SLEEP_US, seed, RECONNECT, broker, state.connects)
+    if state.zookeeper_servers == 1:
+        sleep_us += _ONE_SERVER_SPIN_US
+    connecting_us = timeout_us // state.zookeeper_servers
+    since_us = max(0, now_us - lost_us) % (sleep_us + connecting_us)
+    timer = new_event(kernel, broker, broker, SESSION_RECONNECTS)
+    timer.value = state.session
+    state.reconnecting = True
+    set_timer(kernel, timer, now_us + max(0, sleep_us - since_us))
+
+
+@inner_rule
+def close_session(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Give the session back, and with it the registration.
+
+    Source: ZooKeeperClient.close@2.4.0.
+    """
+    if brokers.brokers[broker].session != UNDEFINED:
+        request = zookeeper_request(kernel, topology, brokers, broker, ZK_CLOSE)
+        send(kernel, request, kernel.context[0].time_us)
+
+
+@inner_rule
+def register(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Create /brokers/ids/<id>, which lives as long as the session.
+
+    From 2.2 on it is set in the same transaction, whose answer tells its czxid, the broker epoch.
+
+    Source: KafkaZkClient.registerBroker@2.4.0 (KIP-380).
+    """
+    request = zookeeper_request(kernel, topology, brokers, broker, ZK_CREATE)
+    request.znode = broker_znode(broker)
+    request.count = 1 if brokers.rules[broker].bounced_brokers_detected else 0
+    send(kernel, request, kernel.context[0].time_us)
+
+
+@inner_rule
+def tell_controller(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, kind: int
+) -> None:
+    """Tell the controller on the same broker what has become of the session."""
+    news = new_event(kernel, broker, controller_process(topology, broker), kind)
+    news.value = brokers.brokers[broker].session
+    send(kernel, news, kernel.context[0].time_us)
+
+
+@inner_rule
+def start_controller(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Let the controller of this broker begin under the session, unless it has already.
+
+    Source: KafkaController.startup@2.6.3.
+    """
+    state = brokers.brokers[broker]
+    if state.told_session != state.session:
+        state.told_session = state.session
+        tell_controller(kernel, topology, brokers, broker, CONTROLLER_START)
+
+
+@inner_rule
+def ping_later(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+    """Ping when nothing has been sent for a third of the session's time-out.
+
+    Simplified: a client that something else wakes after a second without sending pings up to a
+    second earlier, and none waits for more than 10 s.
+
+    Source: ClientCnxn.SendThread.run of ZooKeeper 3.5.9.
+    """
+    state = brokers.brokers[broker]
+    timer = new_event(kernel, broker, broker, SESSION_PING)
+    third_us = state.zookeeper_session_timeout_ms * 1000 // 3
+    due_us = state.zookeeper_sent_us + third_us
+    if due_us <= kernel.context[0].time_us:
+        due_us = kernel.context[0].time_us + third_us
+    set_timer(kernel, timer, due_us)
+
+
+@inner_rule
+def handle_session_ping(kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event) -> None:
+    """Keep the session alive, unless something else has done so meanwhile."""
+    broker = timer.destination
+    state = brokers.brokers[broker]
+    idle_us = kernel.context[0].time_us - state.zookeeper_sent_us
+    if state.session != UNDEFINED and idle_us >= state.zookeeper_session_timeout_ms * 1000 // 3:
+        _ping(kernel, topology, brokers, broker)
+    ping_later(kernel, brokers, broker)
+
+
+@inner_rule
+def _ping(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    ping = zookeeper_request(kernel, topology, brokers, broker, ZK_PING)
+    send(kernel, ping, kernel.context[0].time_us)
+
+
+@inner_rule
+def read_topic_configs(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+    """Settings of topics are read that it has not hosted since it runs.
+
+    It knows them from the log of changes; what counts here is the sign of life.
+
+    Source: Partition.createLog@2.6.3, KafkaZkClient.getEntityConfigs@2.6.3.
+    """
+    state = brokers.brokers[broker]
+    if state.reads_topic_configs and state.session != UNDEFINED:
+        _ping(kernel, topology, brokers, broker)
+    state.reads_topic_configs = False

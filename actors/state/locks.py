@@ -1,0 +1,36 @@
+"""What a request waits for on its thread: a partition's lock, a slow disk, its own work.
+
+Kafka writes an ISR to ZooKeeper inside ``leaderIsrUpdateLock``. A request that meets it
+waits on its thread, however long ZooKeeper takes.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.state.brokers import NEVER_US, Brokers
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.simulation.events import append_event, new_event, set_timer
+from tidegauge.simulation.kernel import Event, Kernel
+from tidegauge.simulation.kinds import HANDLER_GOES_ON
+
+
+@inner_rule
+def wait_for_lock(kernel: Kernel, brokers: Brokers, row: int, request: Event) -> None:
+    """Let a request wait for a replica's lock, behind those that do already."""
+    append_event(kernel, brokers.hosted[row].waiting, request)
+    hold_thread(brokers, request)
+
+
+@inner_rule
+def hold_thread(brokers: Brokers, request: Event) -> None:
+    """Keep the request's thread busy until the request goes on."""
+    thread = brokers.brokers[request.destination].first_thread + request.thread
+    brokers.threads[thread].free_us = NEVER_US
+
+
+@inner_rule
+def go_on_later(kernel: Kernel, brokers: Brokers, request: Event, delay_us: int) -> None:
+    """Let a request's work take its time; the request goes on after it."""
+    hold_thread(brokers, request)
+    timer = new_event(kernel, request.destination, request.destination, HANDLER_GOES_ON)
+    timer.value = request.index
+    set_timer(kernel, timer, kernel.context[0].time_us + delay_us)

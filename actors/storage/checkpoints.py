@@ -1,0 +1,200 @@
+"""highwatermark-checkpoint and kafka-recovery-point-checkpoint: what a start will find.
+
+The high watermarks of all partitions that the broker hosts go to one file every
+replica.high.watermark.checkpoint.interval.ms, from its first LeaderAndIsr on; up to where each
+log was flushed goes to another every log.flush.offset.checkpoint.interval.ms. A partition's
+leader epochs are written to its own file at each change, so the cache is the file.
+
+In the tables the files are fields of ``LogOnDisk``. A scenario can have them as real files,
+too, and then a start reads those (``engine/log_directories.py``).
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.state.brokers import Broker, Brokers, epochs_of
+from tidegauge.actors.storage.log_dirs import is_unwritable, notice_at_checkpoint
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication.leader_epoch_cache import latest_epoch
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
+from tidegauge.simulation.row_kinds import (
+    CHECKPOINT_WRITTEN,
+    EPOCH_ASSIGNED,
+    EPOCHS_CUT,
+    HIGH_WATERMARKS,
+    RECOVERY_POINTS,
+)
+from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
+
+_TRUE = code(True)
+_FALSE = code(False)
+
+# Broker.files_due
+HIGH_WATERMARKS_DUE = code(1)
+RECOVERY_POINTS_DUE = code(2)
+EPOCHS_DUE = code(4)
+READ_DUE = code(8)
+
+
+@inner_rule
+def want_files(kernel: Kernel, broker: Broker, what: int) -> None:
+    """Real files are to be written or read, if the scenario has them."""
+    context = kernel.context[0]
+    if context.has_files:
+        broker.files_due |= what
+        context.files_due = True
+
+
+@inner_rule
+def start_high_watermark_checkpoints(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+    """Begin to checkpoint high watermarks, with the first LeaderAndIsr.
+
+    Source: ReplicaManager.startHighWaterMarksCheckPointThread@0.10.2.0 and @2.4.0.
+    """
+    state = brokers.brokers[broker]
+    if not state.checkpoints_high_watermarks:
+        state.checkpoints_high_watermarks = True
+        timer = new_event(kernel, broker, broker, HIGH_WATERMARK_CHECKPOINT)
+        set_timer(kernel, timer, kernel.context[0].time_us)
+
+
+@inner_rule
+def handle_high_watermark_checkpoint(kernel: Kernel, brokers: Brokers, timer: Event) -> None:
+    """Write the file, and again after the interval."""
+    broker = timer.destination
+    notice_at_checkpoint(kernel, brokers, broker, _TRUE)
+    checkpoint_high_watermarks(kernel, brokers, broker)
+    period_us = brokers.brokers[broker].replica_high_watermark_checkpoint_interval_ms * 1000
+    following = new_event(kernel, broker, broker, HIGH_WATERMARK_CHECKPOINT)
+    set_timer(kernel, following, kernel.context[0].time_us + period_us)
+
+
+@inner_rule
+def checkpoint_high_watermarks(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+    """Write replication-offset-checkpoint: what the broker has not been told to host is missing.
+
+    A broker that hosts nothing leaves the file as it is. Each log directory has a file of its
+    own, and that of one that is offline stays as it is.
+
+    Source: ReplicaManager.checkpointHighWatermarks@0.10.2.0 and @2.4.0.
+    """
+    state = brokers.brokers[broker]
+    if not _hosts_anything(brokers, broker):
+        return
+    count = 0
+    row = state.first_log
+    while row != NONE:
+        hosted = brokers.hosted[row]
+        if not is_unwritable(brokers, row):
+            brokers.on_disk[row].high_watermark = UNDEFINED
+            if hosted.exists:
+                brokers.on_disk[row].high_watermark = brokers.replicas[row].high_watermark
+                count += 1
+        row = hosted.next_log
+    _trace_checkpoint(kernel, broker, HIGH_WATERMARKS, count)
+    want_files(kernel, state, HIGH_WATERMARKS_DUE)
+
+
+@inner_rule
+def _hosts_anything(brokers: Brokers, broker: int) -> bool:
+    row = brokers.brokers[broker].first_log
+    while row != NONE:
+        if brokers.hosted[row].exists:
+            return True
+        row = brokers.hosted[row].next_log
+    return False
+
+
+@inner_rule
+def schedule_recovery_points(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+    """Begin to checkpoint recovery points: a while after the start.
+
+    Source: LogManager.startup@0.10.2.0 and @2.4.0.
+    """
+    delay_us = brokers.brokers[broker].log_initial_task_delay_ms * 1000
+    timer = new_event(kernel, broker, broker, RECOVERY_POINT_CHECKPOINT)
+    set_timer(kernel, timer, kernel.context[0].time_us + delay_us)
+
+
+@inner_rule
+def handle_recovery_point_checkpoint(kernel: Kernel, brokers: Brokers, timer: Event) -> None:
+    """Write the file, and again after the interval."""
+    broker = timer.destination
+    notice_at_checkpoint(kernel, brokers, broker, _FALSE)
+    checkpoint_recovery_points(kernel, brokers, broker)
+    period_us = brokers.brokers[broker].log_flush_offset_checkpoint_interval_ms * 1000
+    following = new_event(kernel, broker, broker, RECOVERY_POINT_CHECKPOINT)
+    set_timer(kernel, following, kernel.context[0].time_us + period_us)
+
+
+@inner_rule
+def checkpoint_recovery_points(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+    """Write recovery-point-offset-checkpoint: of every log that there is.
+
+    Source: LogManager.checkpointRecoveryPointOffsets@0.10.2.0,
+    checkpointLogRecoveryOffsets@2.4.0.
+    """
+    state = brokers.brokers[broker]
+    count = 0
+    row = state.first_log
+    while row != NONE:
+        on_disk = brokers.on_disk[row]
+        if on_disk.exists and not is_unwritable(brokers, row):
+            on_disk.recovery_point_checkpoint = on_disk.recovery_point
+            count += 1
+        row = brokers.hosted[row].next_log
+    _trace_checkpoint(kernel, broker, RECOVERY_POINTS, count)
+    want_files(kernel, state, RECOVERY_POINTS_DUE)
+
+
+@inner_rule
+def _trace_checkpoint(kernel: Kernel, broker: int, checkpoint: int, count: int) -> None:
+    if traces_all(kernel):
+        row = new_row(kernel, broker, CHECKPOINT_WRITTEN)
+        row.values[0] = checkpoint
+        row.values[1] = count
+        write_minor(kernel, row)
+
+
+@inner_rule
+def note_epoch(kernel: Kernel, brokers: Brokers, row: int, old_count: int, old_epoch: int) -> None:
+    """Write down that an epoch has come into a replica's cache, if one has.
+
+    ``old_count`` and ``old_epoch`` are those of the cache before.
+    """
+    partition = brokers.replicas[row]
+    epochs = epochs_of(brokers, row)
+    epoch = latest_epoch(epochs, partition.epoch_count)
+    if partition.epoch_count == old_count and epoch == old_epoch:
+        return
+    hosted = brokers.hosted[row]
+    written = new_row(kernel, hosted.broker, EPOCH_ASSIGNED)
+    written.values[0] = hosted.partition
+    written.values[1] = partition.epoch_count - 1
+    written.values[2] = epoch
+    written.values[3] = epochs[partition.epoch_count - 1].start_offset
+    write_canonical(kernel, written)
+    _want_epoch_file(kernel, brokers, row)
+
+
+@inner_rule
+def note_cut_epochs(kernel: Kernel, brokers: Brokers, row: int, old_count: int) -> None:
+    """Write down that a replica's cache has forgotten its last epochs, if it has."""
+    partition = brokers.replicas[row]
+    if partition.epoch_count >= old_count:
+        return
+    hosted = brokers.hosted[row]
+    written = new_row(kernel, hosted.broker, EPOCHS_CUT)
+    written.values[0] = hosted.partition
+    written.values[1] = partition.epoch_count
+    write_canonical(kernel, written)
+    _want_epoch_file(kernel, brokers, row)
+
+
+@inner_rule
+def _want_epoch_file(kernel: Kernel, brokers: Brokers, row: int) -> None:
+    if kernel.context[0].has_files:
+        brokers.on_disk[row].epochs_due = True
+        want_files(kernel, brokers.brokers[brokers.hosted[row].broker], EPOCHS_DUE)

@@ -1,0 +1,286 @@
+"""What a coordinator knows of its groups (Kafka: ``GroupMetadataManager``).
+
+The broker that leads a partition of __consumer_offsets coordinates the groups whose ids belong
+there. When it becomes leader it reads the partition from its log into its cache, one partition
+after the other in one thread; until then it answers COORDINATOR_LOAD_IN_PROGRESS. What it appends
+afterwards comes into the cache when all in-sync replicas have it, or fails as a produce does.
+
+What records of a log say is in the journal of ``simulation/offset_commits.py``.
+
+Simplified: a record of a group is that of one member. Nothing expires, and nothing is compacted, so
+reading a partition takes the longer the more was ever committed.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.state.brokers import Brokers, GroupMember, runs_of
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication import errors
+from tidegauge.replication.partition import is_leader
+from tidegauge.simulation.costs import OFFSETS_LOAD, OFFSETS_LOAD_MEBIBYTE, cost_us
+from tidegauge.simulation.events import add_item, new_answer, new_event, set_timer
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import (
+    GROUP_RESPONSE,
+    JOIN_GROUP,
+    MEMBER_EXPIRES,
+    OFFSET_COMMIT,
+    OFFSETS_LOADED,
+)
+from tidegauge.simulation.links import send
+from tidegauge.simulation.offset_commits import log_commit, newest_commit
+from tidegauge.simulation.row_kinds import (
+    COORDINATOR_LOADED,
+    COORDINATOR_LOADING,
+    COORDINATOR_UNLOADED,
+    MEMBER_JOINED,
+)
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import Topology
+
+_MEBIBYTE = code(1024 * 1024)
+
+
+@inner_rule
+def begin_loading(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
+    """A broker leads a partition, again or anew: read it if it is one of __consumer_offsets.
+
+    Source: GroupCoordinator.onElection, GroupMetadataManager.scheduleLoadGroupAndOffsets@2.6.0.
+    """
+    hosted = brokers.hosted[row]
+    if hosted.loads_offsets or not topology.partitions[hosted.partition].holds_offsets:
+        return
+    hosted.loads_offsets = True
+    partition = brokers.replicas[row]
+    state = brokers.brokers[hosted.broker]
+    now_us = kernel.context[0].time_us
+    size_bytes = partition.log_end_offset * topology.partitions[hosted.partition].record_bytes
+    mebibyte_us = cost_us(kernel, hosted.broker, OFFSETS_LOAD_MEBIBYTE)
+    load_us = cost_us(kernel, hosted.broker, OFFSETS_LOAD) + size_bytes * mebibyte_us // _MEBIBYTE
+    state.offsets_load_until_us = max(state.offsets_load_until_us, now_us) + load_us
+    written = new_row(kernel, hosted.broker, COORDINATOR_LOADING)
+    written.values[0] = hosted.partition
+    written.values[1] = partition.leader_epoch
+    written.values[2] = partition.log_end_offset
+    written.values[3] = state.offsets_load_until_us
+    write_canonical(kernel, written)
+    timer = new_event(kernel, hosted.broker, hosted.broker, OFFSETS_LOADED)
+    timer.value = row
+    set_timer(kernel, timer, state.offsets_load_until_us)
+
+
+@inner_rule
+def handle_offsets_loaded(
+    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
+) -> None:
+    """The partition is read: its groups are coordinated here, if it is led here still.
+
+    What is in the cache already stays as it is there.
+
+    Source: GroupMetadataManager.loadGroupsAndOffsets, loadGroup@2.6.0.
+    """
+    row = timer.value
+    hosted = brokers.hosted[row]
+    if not hosted.loads_offsets:
+        return
+    hosted.loads_offsets = False
+    partition = brokers.replicas[row]
+    if not is_leader(partition):
+        return
+    offsets = 0
+    members = 0
+    targets = len(kernel.commit_keys) - _clients(topology, brokers)
+    for key in range(len(kernel.commit_keys)):
+        if kernel.commit_keys[key].partition != hosted.partition:
+            continue
+        if not hosted.coordinates:
+            _load_key(kernel, topology, brokers, row, key)
+        if key < targets:
+            index = hosted.broker * len(kernel.commit_keys) + key
+            offsets += 1 if brokers.committed_offsets[index].offset != NONE else 0
+        else:
+            index = hosted.broker * _clients(topology, brokers) + key - targets
+            members += 1 if brokers.members[index].present else 0
+    hosted.coordinates = True
+    written = new_row(kernel, hosted.broker, COORDINATOR_LOADED)
+    written.values[0] = hosted.partition
+    written.values[1] = partition.leader_epoch
+    written.values[2] = partition.log_end_offset
+    written.values[3] = offsets
+    written.values[4] = members
+    write_canonical(kernel, written)
+
+
+@inner_rule
+def _clients(topology: Topology, brokers: Brokers) -> int:
+    return len(brokers.members) // topology.sizes[0].brokers
+
+
+@inner_rule
+def _load_key(kernel: Kernel, topology: Topology, brokers: Brokers, row: int, key: int) -> None:
+    """Take the newest record of a key into the cache; members are given their time anew.
+
+    Source: GroupCoordinator.onGroupLoaded@2.6.0.
+    """
+    broker = brokers.hosted[row].broker
+    found = newest_commit(kernel, key, brokers.replicas[row], runs_of(brokers, row))
+    targets = len(kernel.commit_keys) - _clients(topology, brokers)
+    if key < targets:
+        brokers.committed_offsets[broker * len(kernel.commit_keys) + key].offset = found
+        return
+    member = member_at(kernel, topology, brokers, broker, key)
+    member.present = found > 0
+    member.start = found - 1
+    if member.present:
+        hear(kernel, topology, brokers, broker, key)
+
+
+@inner_rule
+def stop_coordinating(kernel: Kernel, brokers: Brokers, row: int) -> None:
+    """A broker follows: it forgets what it knew of the groups.
+
+    Source: GroupCoordinator.onResignation, GroupMetadataManager.removeGroupsForPartition@2.6.0.
+    """
+    hosted = brokers.hosted[row]
+    hosted.loads_offsets = False
+    if not hosted.coordinates:
+        return
+    hosted.coordinates = False
+    written = new_row(kernel, hosted.broker, COORDINATOR_UNLOADED)
+    written.values[0] = hosted.partition
+    written.values[1] = brokers.replicas[row].leader_epoch
+    write_canonical(kernel, written)
+
+
+@inner_rule
+def member_at(
+    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, key: int
+) -> GroupMember:
+    """What a coordinator knows of the consumer that a key is about."""
+    clients = _clients(topology, brokers)
+    targets = len(kernel.commit_keys) - clients
+    return brokers.members[broker * clients + key - targets]
+
+
+@inner_rule
+def hear(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, key: int) -> None:
+    """A member has been heard: look after session.timeout.ms whether it was heard again.
+
+    Source: GroupCoordinator.completeAndScheduleNextHeartbeatExpiration@2.6.0.
+    """
+    member = member_at(kernel, topology, brokers, broker, key)
+    member.heard_us = kernel.context[0].time_us
+    if member.watched:
+        return
+    member.watched = True
+    timer = new_event(kernel, broker, broker, MEMBER_EXPIRES)
+    timer.value = key
+    timeout_us = kernel.commit_keys[key].session_timeout_us
+    set_timer(kernel, timer, kernel.context[0].time_us + timeout_us)
+
+
+@inner_rule
+def note_group_append(kernel: Kernel, brokers: Brokers, row: int, request: Event) -> None:
+    """Write down what the records say that were just appended for a request.
+
+    Source: GroupMetadataManager.storeOffsets and storeGroup@2.6.0.
+    """
+    epoch = brokers.replicas[row].leader_epoch
+    if request.kind == JOIN_GROUP:
+        log_commit(kernel, request.version, epoch, request.offset, request.value + 1)
+        return
+    offset = request.offset
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        log_commit(kernel, item.version, epoch, offset, item.offset)
+        offset += 1
+
+
+@inner_rule
+def answer_group_append(
+    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
+) -> None:
+    """Tell a consumer what has become of its commit or its joining, once that is known.
+
+    Source: GroupMetadataManager.storeOffsets and storeGroup (putCacheCallback)@2.6.0.
+    """
+    broker = request.destination
+    if request.error == errors.NONE:
+        if request.kind == OFFSET_COMMIT:
+            _take_into_cache(kernel, brokers, request)
+        else:
+            _admit(kernel, topology, brokers, request)
+    answer = new_group_answer(kernel, request, _group_error(request.kind, request.error))
+    cursor = request.first_item
+    while cursor != NONE and answer.error == errors.NONE:
+        asked = kernel.items[cursor]
+        cursor = asked.next
+        index = broker * len(kernel.commit_keys) + asked.version
+        add_item(kernel, answer, asked.partition).offset = brokers.committed_offsets[index].offset
+    send(kernel, answer, kernel.context[0].time_us + request.cost_us)
+
+
+@inner_rule
+def new_group_answer(kernel: Kernel, request: Event, error: int) -> Event:
+    """A blank answer to what a consumer has asked about its group."""
+    answer = new_answer(kernel, request, GROUP_RESPONSE)
+    answer.version = request.kind
+    answer.error = error
+    return answer
+
+
+@inner_rule
+def _group_error(kind: int, error: int) -> int:
+    """What a consumer is told when an append to __consumer_offsets has failed."""
+    if error in (
+        errors.UNKNOWN_TOPIC_OR_PARTITION,
+        errors.NOT_ENOUGH_REPLICAS,
+        errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ):
+        return errors.COORDINATOR_NOT_AVAILABLE
+    if error in (errors.NOT_LEADER_OR_FOLLOWER, errors.KAFKA_STORAGE_ERROR):
+        return errors.NOT_COORDINATOR
+    if kind == JOIN_GROUP and error == errors.REQUEST_TIMED_OUT:
+        return errors.REBALANCE_IN_PROGRESS
+    return error
+
+
+@inner_rule
+def _take_into_cache(kernel: Kernel, brokers: Brokers, request: Event) -> None:
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        index = request.destination * len(kernel.commit_keys) + item.version
+        brokers.committed_offsets[index].offset = item.offset
+
+
+@inner_rule
+def _admit(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+    """A consumer is a member now."""
+    member = member_at(kernel, topology, brokers, request.destination, request.version)
+    member.present = True
+    member.start = request.value
+    hear(kernel, topology, brokers, request.destination, request.version)
+    written = new_row(kernel, request.destination, MEMBER_JOINED)
+    written.values[0] = request.partition
+    written.values[1] = request.source
+    written.values[2] = request.value
+    write_canonical(kernel, written)
+
+
+@inner_rule
+def forget_groups(topology: Topology, brokers: Brokers, broker: int) -> None:
+    """A process that begins coordinates nobody."""
+    row = brokers.brokers[broker].first_log
+    while row != NONE:
+        brokers.hosted[row].coordinates = False
+        brokers.hosted[row].loads_offsets = False
+        row = brokers.hosted[row].next_log
+    clients = _clients(topology, brokers)
+    for index in range(broker * clients, (broker + 1) * clients):
+        brokers.members[index].present = False
+        brokers.members[index].watched = False
+    brokers.brokers[broker].offsets_load_until_us = 0

@@ -1,0 +1,22 @@
+"""Clients: producers, consumers and their groups, and the operator with steps and rolling restarts.
+
+=============================  ==========================================================
+subject                        file
+=============================  ==========================================================
+each event of a client         ``client.py``
+records of clients             ``client_state.py``
+metadata of a client           ``client_metadata.py``
+producers                      ``producer.py``; ``latency_counts.py`` counts acknowledgements
+consumers and their groups     ``consumer.py``, ``consumer_group.py``
+the operator's steps           ``steps.py``: conditions and order; ``step_codes.py``;
+                               ``step_writes.py`` writes into ZooKeeper,
+                               ``step_requests.py`` asks brokers
+rolling restarts               ``rolling_restarts.py``
+=============================  ==========================================================
+
+**To add a step**: its model in ``scenario/model/steps.py``, its code in ``step_codes.py``, its
+record in ``engine/layout/step_tables.py``, its effect in ``steps.py``.
+
+Brokers and ZooKeeper are met through messages. This room imports from ``simulation`` and the rooms
+below it.
+"""

@@ -1,0 +1,226 @@
+"""Clients: what each does with the events that reach it.
+
+Producers (``producer.py``), consumers (``consumer.py``) and the operator (``steps.py``) are
+processes of their own, with metadata that goes stale (``client_metadata.py``).
+"""
+
+from __future__ import annotations
+
+from tidegauge.clients.client_metadata import (
+    client_of,
+    lose_metadata_request,
+    refresh_later,
+    request_metadata,
+    take_metadata,
+)
+from tidegauge.clients.client_state import CONSUMER, OPERATOR, PRODUCER, Clients
+from tidegauge.clients.consumer import (
+    forget_fetches,
+    handle_consumer_polls,
+    handle_consumer_response,
+    handle_fetch_times_out,
+    lose_fetch,
+    poll_all,
+)
+from tidegauge.clients.consumer_group import (
+    begin_group,
+    commits,
+    handle_commit_due,
+    handle_consumer_sample,
+    handle_group_due,
+    handle_group_response,
+    lose_group_requests,
+    restart_consumer,
+)
+from tidegauge.clients.producer import (
+    drain_all,
+    handle_produce_response,
+    handle_produce_times_out,
+    handle_producer_retries,
+    handle_producer_sends,
+    lose_produce_requests,
+    plan_next_batch,
+)
+from tidegauge.clients.rolling_restarts import handle_roll_goes_on, handle_roll_times_out
+from tidegauge.clients.steps import (
+    begin_operating,
+    handle_operator_answer,
+    handle_operator_disconnected,
+    handle_operator_times_out,
+    handle_operator_watch,
+    handle_step_due,
+    handle_step_looks,
+    wait_for_step,
+)
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.simulation.events import free_event
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import (
+    CLIENT_START,
+    COMMIT_DUE,
+    CONSUMER_POLLS,
+    CONSUMER_RESPONSE,
+    CONSUMER_RESTARTS,
+    CONSUMER_SAMPLE,
+    DISCONNECTED,
+    FETCH,
+    GROUP_DUE,
+    GROUP_RESPONSE,
+    METADATA,
+    METADATA_REFRESH,
+    METADATA_RESPONSE,
+    PRODUCE,
+    PRODUCE_RESPONSE,
+    PRODUCER_RETRIES,
+    PRODUCER_SENDS,
+    REQUEST_TIMES_OUT,
+    ROLL_GOES_ON,
+    ROLL_TIMES_OUT,
+    STEP_DUE,
+    STEP_LOOKS,
+    ZK_WATCH,
+)
+from tidegauge.simulation.row_kinds import CLIENT_TOTALS
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import Topology
+
+
+@inner_rule
+def handle_client_event(kernel: Kernel, topology: Topology, clients: Clients, event: Event) -> None:
+    """Let a client deal with one event, and give the event back."""
+    if clients.clients[client_of(topology, event.destination)].kind == OPERATOR:
+        _operate(kernel, topology, clients, event)
+    elif event.kind == PRODUCE_RESPONSE:
+        handle_produce_response(kernel, topology, clients, event)
+    elif event.kind == CONSUMER_RESPONSE:
+        handle_consumer_response(kernel, topology, clients, event)
+    elif event.kind == PRODUCER_SENDS:
+        handle_producer_sends(kernel, topology, clients, event)
+    elif event.kind == CONSUMER_POLLS:
+        handle_consumer_polls(kernel, topology, clients, event)
+    elif event.kind == REQUEST_TIMES_OUT:
+        _time_out(kernel, topology, clients, event)
+    elif event.kind == PRODUCER_RETRIES:
+        handle_producer_retries(kernel, topology, clients, event)
+    elif event.kind == DISCONNECTED:
+        _lose_connection(kernel, topology, clients, event)
+    elif GROUP_RESPONSE <= event.kind <= CONSUMER_RESTARTS:
+        _keep_group(kernel, topology, clients, event)
+    else:
+        _keep_metadata(kernel, topology, clients, event)
+    free_event(kernel, event)
+
+
+@inner_rule
+def _lose_connection(kernel: Kernel, topology: Topology, clients: Clients, event: Event) -> None:
+    """A broker has died, or refuses connections: what was asked of it has failed."""
+    process = event.destination
+    client = clients.clients[client_of(topology, process)]
+    if event.source >= topology.sizes[0].brokers:
+        return
+    lose_metadata_request(kernel, client, process, event.source, event.offset)
+    if client.kind == PRODUCER:
+        lose_produce_requests(kernel, topology, clients, process, event.source, event.offset)
+    elif client.kind == CONSUMER:
+        lose_fetch(kernel, topology, clients, process, event.source, event.offset)
+        if commits(client):
+            lose_group_requests(kernel, client, process, event.source, event.offset)
+
+
+@inner_rule
+def _keep_group(kernel: Kernel, topology: Topology, clients: Clients, event: Event) -> None:
+    """What has to do with a consumer's group."""
+    process = event.destination
+    client = clients.clients[client_of(topology, process)]
+    if event.kind == GROUP_RESPONSE:
+        if handle_group_response(kernel, topology, clients, event):
+            poll_all(kernel, topology, clients, process)
+    elif event.kind == GROUP_DUE:
+        handle_group_due(kernel, topology, clients, event)
+    elif event.kind == COMMIT_DUE:
+        handle_commit_due(kernel, topology, clients, event)
+    elif event.kind == CONSUMER_SAMPLE:
+        handle_consumer_sample(kernel, topology, clients, event)
+    else:
+        forget_fetches(topology, clients, process)
+        restart_consumer(kernel, client, process)
+
+
+@inner_rule
+def _operate(kernel: Kernel, topology: Topology, clients: Clients, event: Event) -> None:
+    if event.kind == CLIENT_START:
+        begin_operating(kernel, topology, event.destination)
+        wait_for_step(kernel, topology, clients, event.destination)
+    elif event.kind == STEP_DUE:
+        handle_step_due(kernel, topology, clients, event)
+    elif event.kind == ZK_WATCH:
+        handle_operator_watch(kernel, topology, clients, event)
+    elif event.kind == REQUEST_TIMES_OUT:
+        handle_operator_times_out(kernel, topology, clients, event)
+    elif event.kind == DISCONNECTED:
+        handle_operator_disconnected(kernel, topology, clients, event)
+    elif event.kind == STEP_LOOKS:
+        handle_step_looks(kernel, topology, clients, event)
+    elif event.kind == ROLL_GOES_ON:
+        handle_roll_goes_on(kernel, topology, clients, event)
+    elif event.kind == ROLL_TIMES_OUT:
+        handle_roll_times_out(kernel, topology, clients, event)
+    else:
+        handle_operator_answer(kernel, topology, clients, event)
+
+
+@inner_rule
+def _time_out(kernel: Kernel, topology: Topology, clients: Clients, timer: Event) -> None:
+    if timer.version == PRODUCE:
+        handle_produce_times_out(kernel, topology, clients, timer)
+    elif timer.version == FETCH:
+        handle_fetch_times_out(kernel, topology, clients, timer)
+    elif timer.version == METADATA:
+        client = clients.clients[client_of(topology, timer.destination)]
+        if client.metadata_request == timer.request:
+            client.metadata_request = 0
+            request_metadata(kernel, topology, clients, timer.destination)
+
+
+@inner_rule
+def _keep_metadata(kernel: Kernel, topology: Topology, clients: Clients, event: Event) -> None:
+    process = event.destination
+    client = clients.clients[client_of(topology, process)]
+    if event.kind == CLIENT_START:
+        request_metadata(kernel, topology, clients, process)
+        if client.kind == PRODUCER:
+            plan_next_batch(kernel, client, process)
+        elif commits(client):
+            begin_group(kernel, client, process)
+    elif event.kind == METADATA_REFRESH:
+        client.refresh_timer = False
+        request_metadata(kernel, topology, clients, process)
+    elif event.kind == METADATA_RESPONSE:
+        if take_metadata(kernel, topology, clients, event):
+            refresh_later(kernel, client, process, client.metadata_max_age_ms)
+        if client.kind == CONSUMER:
+            poll_all(kernel, topology, clients, process)
+        else:
+            drain_all(kernel, topology, clients, process)
+
+
+@inner_rule
+def stop_client(topology: Topology, clients: Clients, process: int, time_us: int) -> None:
+    """Let a producer make no more batches, and the operator take no more steps."""
+    client = clients.clients[client_of(topology, process)]
+    client.stop_us = min(client.stop_us, time_us)
+    if client.kind == OPERATOR:
+        client.step = clients.pool[0].steps
+        client.waiting = NONE
+
+
+@inner_rule
+def close_client(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
+    """Write down, at the end of a run, what a client has done."""
+    client = clients.clients[client_of(topology, process)]
+    row = new_row(kernel, process, CLIENT_TOTALS)
+    row.values[0] = client.records_acknowledged
+    row.values[1] = client.records_failed
+    row.values[2] = client.records_duplicated
+    row.values[3] = client.records_consumed
+    write_canonical(kernel, row)

@@ -1,0 +1,344 @@
+"""What clients remember: producers, consumers, and the operator who takes the steps."""
+
+from __future__ import annotations
+
+from tidegauge.clients.latency_counts import LatencyCount
+from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.rules import Tables, code
+from tidegauge.simulation.metadata_log import MetadataPosition
+
+# Client.kind
+PRODUCER = code(0)
+CONSUMER = code(1)
+OPERATOR = code(2)
+
+
+#: With fewer free batches than this the pool is enlarged; an event takes one at most.
+FEW_BATCHES = code(8)
+
+
+class Client(Record):
+    """One client process."""
+
+    kind: i64
+    #: Settings (producer or consumer).
+    acks: i64
+    retries: i64
+    request_timeout_ms: i64
+    delivery_timeout_ms: i64
+    retry_backoff_ms: i64
+    max_in_flight: i64
+    metadata_max_age_ms: i64
+    #: Its release heeds the leader epochs in metadata (KIP-320).
+    knows_leader_epochs: flag
+    fetch_max_wait_ms: i64
+    fetch_min_bytes: i64
+    max_partition_fetch_bytes: i64
+    #: auto.offset.reset is latest.
+    resets_to_latest: flag
+
+    # Producers.
+    start_us: i64
+    stop_us: i64
+    #: Between two batches of this client.
+    period_ns: i64
+    #: Batches made so far, and those that were not, as it was stopped when they were due.
+    sent: i64
+    skipped: i64
+    records_per_batch: i64
+    #: The next of its partitions to be written to, and by how many it goes on.
+    next_target: i64
+    stride: i64
+
+    # Consumers.
+    #: Time to process one record, in nanoseconds.
+    record_ns: i64
+    #: It processes until then.
+    busy_until_us: i64
+
+    # Consumers whose group commits (``consumer_group.py``).
+    #: The partition of __consumer_offsets that is their group's; -1: it does not commit.
+    group_partition: i64
+    #: What records of it are about that say whether this one is a member (``CommitKey``).
+    member_key: i64
+    auto_commit_interval_ms: i64
+    heartbeat_interval_ms: i64
+    session_timeout_ms: i64
+    #: It reads on while it looks for the coordinator.
+    reads_without_coordinator: flag
+    #: How often it was started before.
+    restarts: i64
+    #: The broker that it takes for the coordinator, -1 none; whether that one has answered as such;
+    #: when it lost the last one that had.
+    coordinator: i64
+    coordinator_answers: flag
+    #: The broker that was written down as found last; it was written down as lost since.
+    coordinator_told: i64
+    loss_told: flag
+    coordinator_lost_us: i64
+    #: It is a member, and knows from where on to read.
+    joined: flag
+    #: What it has asked last of all that concerns the group, whether the answer is waited for,
+    #: and whom it asked when.
+    group_request: i64
+    group_waits: flag
+    group_asked: i64
+    group_sent_us: i64
+    #: Grows when something else is next: timers that were set before mean nothing.
+    group_turn: i64
+    #: The same of the commit in flight; and how often commits have failed since when.
+    commit_request: i64
+    commit_waits: flag
+    commit_asked: i64
+    commit_sent_us: i64
+    commit_turn: i64
+    commit_failures: i64
+    commits_fail_since_us: i64
+
+    #: Its partitions: where they lie in ``Clients.targets``.
+    first_target: i64
+    target_count: i64
+    #: How many of them have a leader, as far as it knows.
+    led_targets: i64
+    #: The metadata request in flight, when it was sent and to whom, and how many were made;
+    #: 0 none.
+    metadata_request: i64
+    metadata_sent_us: i64
+    metadata_broker: i64
+    metadata_requests: i64
+    #: Another refresh is due already.
+    refresh_timer: flag
+
+    # The operator.
+    #: The step that is being taken.
+    step: i64
+    #: It waits for a condition (a watch) or an answer; -1 neither.
+    waiting: i64
+    #: Grows with each question, so that late answers are recognised.
+    question: i64
+    topics_created: flag
+    #: Whom the request of a step has gone to, and when.
+    asked: i64
+    asked_us: i64
+    #: How many steps were taken, and whether one's condition did not come true in time.
+    steps_taken: i64
+    steps_timed_out: i64
+
+    # Counted.
+    records_sent: i64
+    records_acknowledged: i64
+    records_failed: i64
+    records_duplicated: i64
+    records_consumed: i64
+
+
+class Target(Record):
+    """One partition as one client knows it."""
+
+    partition: i64
+    #: Leader's broker by the client's metadata, -1 unknown.
+    leader: i64
+    #: ... and the newest leader epoch that it has been told of.
+    leader_epoch: i64
+    #: Consumers: the offset to be read next.
+    position: i64
+    #: ... and of consumers whose group commits: up to where records are processed, and when all
+    #: that was taken is; what is committed (-1 nothing); the high watermark that was seen last.
+    processed: i64
+    processed_us: i64
+    committed: i64
+    high_watermark: i64
+
+
+class Connection(Record):
+    """A client's connection to one broker: at ``client * broker_count + broker``."""
+
+    #: Producers: batches in flight in the order of their sending, and those that wait.
+    in_flight: i64
+    flight_first: i64
+    flight_last: i64
+    waiting_first: i64
+    waiting_last: i64
+    #: ... and those given up that could still be answered.
+    first_late: i64
+    #: Consumers: the number of the fetch in flight; 0 none.
+    fetch: i64
+    fetches: i64
+    poll_timer: flag
+    #: When the fetch in flight fails; whether a timer is set for the first that can.
+    deadline_us: i64
+    deadline_timer: flag
+
+
+class Batch(Record):
+    """A batch of records that a producer wants to have appended."""
+
+    #: Next of the free ones, of those in flight, or of those that wait.
+    next: i64
+    index: i64
+    client: i64
+    #: Which of its client's, -1 free.
+    number: i64
+    target: i64
+    records: i64
+    attempts: i64
+    #: The broker that the last attempt went to.
+    broker: i64
+    created_us: i64
+    #: When the attempt that is on its way fails.
+    deadline_us: i64
+    #: Its outcome is known to the producer.
+    done: flag
+    #: Attempts that are not answered.
+    unanswered: i64
+    #: An attempt is on its way, in the eyes of the producer.
+    in_flight: flag
+    #: The connection on which an attempt was given up that could still be answered, -1 none;
+    #: and the batches of that connection before and behind it.
+    late: i64
+    previous_late: i64
+    next_late: i64
+    #: Where it was appended first, as far as is known; -1 nowhere.
+    appended_offset: i64
+
+
+class Step(Record):
+    """A step of the scenario, with what its kind needs."""
+
+    #: When: at a time, after a while, or on a condition (kinds in ``step_codes.py``).
+    start: i64
+    time_us: i64
+    within_us: i64
+    #: Of the condition: partition and leader's broker, or brokers in ``Clients.members``.
+    condition_partition: i64
+    condition_leader: i64
+    first_member: i64
+    member_count: i64
+    #: What: a kind in ``steps.py``.
+    action: i64
+    #: The broker that is asked; -1: whoever leads.
+    to: i64
+    #: The answer is not waited for.
+    unattended: flag
+    #: ... and has not come yet, from this broker, asked at this time.
+    open: flag
+    asked: i64
+    asked_us: i64
+    leader_epoch: i64
+    partition: i64
+    records: i64
+    acks: i64
+    offset: i64
+    timeout_us: i64
+    fault: i64
+    #: Where partitions are moved: in ``Clients.moves``.
+    first_move: i64
+    move_count: i64
+    #: The limits that are set for throttled replication, in bytes a second; -1: it stays.
+    leader_rate: i64
+    follower_rate: i64
+    #: ... for these brokers, in ``Clients.members``.
+    first_broker: i64
+    broker_count: i64
+    #: Which replicas are throttled: in ``Clients.throttled``.
+    first_throttled: i64
+    throttled_count: i64
+    #: The clients that are started anew: processes one after the other.
+    first_process: i64
+    process_count: i64
+    #: The topic that is created, or whose settings change; of these, -1: this one stays.
+    topic: i64
+    min_insync_replicas: i64
+    unclean: i64
+
+
+class Member(Record):
+    """A broker in a condition."""
+
+    broker: i64
+
+
+class Move(Record):
+    """The replicas that a step asks for."""
+
+    partition: i64
+    replicas: i64
+
+
+class Roll(Record):
+    """A rolling restart: what the scenario asks for, and how far it has come."""
+
+    #: Its number among the faults.
+    fault: i64
+    #: Its brokers in ``Clients.rolled``, and how many are restarted at once.
+    first_broker: i64
+    broker_count: i64
+    batch: i64
+    waits_for_isr: flag
+    poll_us: i64
+    timeout_us: i64
+    #: When a batch has not come back in time, no more is restarted.
+    stops_on_timeout: flag
+    pause_us: i64
+    #: When preferred replicas are to lead again: one of the codes in ``rolling_restarts.py``.
+    leadership_back: i64
+
+    #: What it does, and how many brokers it is done with.
+    phase: i64
+    position: i64
+    #: The look at ZooKeeper that is under way, and how many answers it still waits for.
+    question: i64
+    answers: i64
+    #: What it has found so far: brokers that are not registered, partitions that are
+    #: under-replicated.
+    unregistered: i64
+    under_replicated: i64
+
+
+class RolledBroker(Record):
+    """A broker of a rolling restart."""
+
+    broker: i64
+    #: Its own restart, among the faults.
+    fault: i64
+
+
+class Throttled(Record):
+    """The replicas of a partition that a step throttles; -1: those that are stay so."""
+
+    partition: i64
+    #: Replica lists: what they send as leaders, what they fetch as followers.
+    leaders: i64
+    followers: i64
+
+
+class BatchPool(Record):
+    """Free batches: one record."""
+
+    free_batch: i64
+    free_batches: i64
+    #: How many clients and steps there are.
+    clients: i64
+    steps: i64
+    #: So many brokers have to be registered before topics are created.
+    brokers_awaited: i64
+
+
+class Clients(Tables):
+    """All clients of one group."""
+
+    pool: Records[BatchPool]
+    clients: Records[Client]
+    #: What each client knows of the cluster.
+    known: Records[MetadataPosition]
+    targets: Records[Target]
+    connections: Records[Connection]
+    batches: Records[Batch]
+    steps: Records[Step]
+    members: Records[Member]
+    moves: Records[Move]
+    rolls: Records[Roll]
+    rolled: Records[RolledBroker]
+    throttled: Records[Throttled]
+    #: How long batches took to be acknowledged: at ``client * BUCKETS`` (``latency_counts.py``).
+    latencies: Records[LatencyCount]

@@ -1,0 +1,428 @@
+"""A consumer and its group: joining, heartbeats, commits, and a coordinator that can be another.
+
+A consumer whose group commits finds the coordinator, joins, and is told what the group has
+committed: there it reads on. From then on it sends a heartbeat every heartbeat.interval.ms, and
+commits what it has processed every auto.commit.interval.ms. An answer that says that somebody else
+coordinates the group, or no answer, makes it look for the coordinator anew; it reads on meanwhile.
+If the coordinator does not know it any more it joins again, and what it had read since its last
+commit it reads once more.
+
+Of what concerns the group one question is under way at a time, beside it one commit.
+
+Source: AbstractCoordinator, ConsumerCoordinator@2.6.0 of the clients.
+"""
+
+from __future__ import annotations
+
+from tidegauge.clients.client_metadata import client_of
+from tidegauge.clients.client_state import Client, Clients
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication import errors
+from tidegauge.simulation.events import add_item, new_event, set_timer
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kinds import (
+    COMMIT_DUE,
+    CONSUMER_SAMPLE,
+    FIND_COORDINATOR,
+    GROUP_DUE,
+    HEARTBEAT,
+    JOIN_GROUP,
+    OFFSET_COMMIT,
+)
+from tidegauge.simulation.links import send
+from tidegauge.simulation.row_kinds import (
+    COMMITS_FAIL,
+    COMMITS_SUCCEED_AGAIN,
+    CONSUMER_RESUMED,
+    CONSUMER_SAMPLED,
+    COORDINATOR_FOUND,
+    COORDINATOR_LOST,
+    OFFSET_COMMITTED,
+)
+from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
+from tidegauge.simulation.topology import Topology
+
+_AT_ONCE_US = code(1)
+
+
+@inner_rule
+def commits(client: Client) -> bool:
+    """Whether a client is a consumer whose group commits."""
+    return client.group_partition != NONE
+
+
+@inner_rule
+def reads(client: Client) -> bool:
+    """Whether a consumer knows where to read, if that is its coordinator's affair, and may.
+
+    Source: KafkaConsumer.poll@2.4.0 and @2.5.0, ConsumerCoordinator.poll@2.6.0.
+    """
+    if client.group_partition == NONE:
+        return True
+    return client.joined and (client.coordinator != NONE or client.reads_without_coordinator)
+
+
+@inner_rule
+def begin_group(kernel: Kernel, client: Client, process: int) -> None:
+    """Look for the coordinator, and be looked at every sample_every."""
+    client.coordinator_lost_us = kernel.context[0].time_us
+    _turn_after(kernel, client, process, _AT_ONCE_US)
+    _sample_later(kernel, process)
+
+
+@inner_rule
+def restart_consumer(kernel: Kernel, client: Client, process: int) -> None:
+    """The process is killed and started anew: all that it has not committed it forgets."""
+    client.restarts += 1
+    client.joined = False
+    client.coordinator = NONE
+    client.coordinator_answers = False
+    client.coordinator_lost_us = kernel.context[0].time_us
+    client.group_waits = False
+    client.commit_waits = False
+    client.commit_turn += 1
+    client.commit_failures = 0
+    client.busy_until_us = kernel.context[0].time_us
+    _turn_after(kernel, client, process, _AT_ONCE_US)
+
+
+@inner_rule
+def _turn_after(kernel: Kernel, client: Client, process: int, delay_us: int) -> None:
+    """Do what is next for the group after a while, unless something else comes before."""
+    client.group_turn += 1
+    timer = new_event(kernel, process, process, GROUP_DUE)
+    timer.request = client.group_turn
+    set_timer(kernel, timer, kernel.context[0].time_us + delay_us)
+
+
+@inner_rule
+def _commit_after(kernel: Kernel, client: Client, process: int, delay_us: int) -> None:
+    client.commit_turn += 1
+    timer = new_event(kernel, process, process, COMMIT_DUE)
+    timer.request = client.commit_turn
+    set_timer(kernel, timer, kernel.context[0].time_us + delay_us)
+
+
+@inner_rule
+def handle_group_due(kernel: Kernel, topology: Topology, clients: Clients, timer: Event) -> None:
+    """Ask what is next: who coordinates, to join, or nothing but to be heard."""
+    process = timer.destination
+    client = clients.clients[client_of(topology, process)]
+    if timer.request != client.group_turn:
+        return
+    if client.group_waits:
+        # Nothing has come in time.
+        client.group_waits = False
+        lose_coordinator(kernel, client, process, errors.REQUEST_TIMED_OUT)
+        return
+    kind = HEARTBEAT
+    asked = client.coordinator
+    if asked == NONE:
+        kind = FIND_COORDINATOR
+        asked = (process + client.group_request) % topology.sizes[0].brokers
+    elif not client.joined:
+        kind = JOIN_GROUP
+    request = new_event(kernel, process, asked, kind)
+    _sign(client, request)
+    if kind == JOIN_GROUP:
+        request.count = 1
+        _name_targets(kernel, clients, client, request)
+    client.group_request += 1
+    request.request = client.group_request
+    client.group_waits = True
+    client.group_asked = asked
+    client.group_sent_us = kernel.context[0].time_us
+    send(kernel, request, client.group_sent_us)
+    timeout_ms = client.request_timeout_ms
+    if kind == HEARTBEAT:
+        timeout_ms = min(timeout_ms, client.session_timeout_ms)
+    _turn_after(kernel, client, process, timeout_ms * 1000)
+
+
+@inner_rule
+def _sign(client: Client, request: Event) -> None:
+    """Who asks, of which group."""
+    request.partition = client.group_partition
+    request.version = client.member_key
+    request.value = client.restarts
+
+
+@inner_rule
+def _name_targets(kernel: Kernel, clients: Clients, client: Client, request: Event) -> None:
+    for target in range(client.first_target, client.first_target + client.target_count):
+        item = add_item(kernel, request, clients.targets[target].partition)
+        item.version = target
+        item.offset = clients.targets[target].processed
+
+
+@inner_rule
+def lose_coordinator(kernel: Kernel, client: Client, process: int, error: int) -> None:
+    """Look for the coordinator anew, after a while.
+
+    Where commits fail again and again at a coordinator that is found again each time, only the
+    first loss is written down.
+
+    Source: AbstractCoordinator.markCoordinatorUnknown@2.6.0.
+    """
+    if client.coordinator_answers:
+        if client.commit_failures <= 1:
+            client.loss_told = True
+            row = new_row(kernel, process, COORDINATOR_LOST)
+            row.values[0] = client.group_partition
+            row.values[1] = client.coordinator
+            row.values[2] = error
+            write_canonical(kernel, row)
+        client.coordinator_answers = False
+        client.coordinator_lost_us = kernel.context[0].time_us
+    client.coordinator = NONE
+    if not client.group_waits:
+        _turn_after(kernel, client, process, client.retry_backoff_ms * 1000)
+
+
+@inner_rule
+def handle_group_response(
+    kernel: Kernel, topology: Topology, clients: Clients, answer: Event
+) -> bool:
+    """Take an answer about the group; True if the consumer reads from now on."""
+    process = answer.destination
+    client = clients.clients[client_of(topology, process)]
+    if answer.value != client.restarts:
+        return False
+    if answer.version == OFFSET_COMMIT:
+        _take_commit_answer(kernel, clients, client, answer)
+        return False
+    if not client.group_waits or answer.request != client.group_request:
+        return False
+    client.group_waits = False
+    error = answer.error
+    if answer.version == FIND_COORDINATOR:
+        _take_coordinator(kernel, client, answer)
+        return reads(client)
+    if error == errors.NONE:
+        _note_answer(kernel, client, process)
+    if error == errors.NONE and answer.version == JOIN_GROUP:
+        client.joined = True
+        _resume(kernel, clients, client, answer)
+        _turn_after(kernel, client, process, client.heartbeat_interval_ms * 1000)
+        client.commit_waits = False
+        _commit_after(kernel, client, process, client.auto_commit_interval_ms * 1000)
+        return True
+    if error == errors.NONE:
+        _turn_after(kernel, client, process, client.heartbeat_interval_ms * 1000)
+    elif _is_elsewhere(error):
+        lose_coordinator(kernel, client, process, error)
+    else:
+        client.joined = client.joined and error != errors.UNKNOWN_MEMBER_ID
+        _turn_after(kernel, client, process, client.retry_backoff_ms * 1000)
+    return False
+
+
+@inner_rule
+def _is_elsewhere(error: int) -> bool:
+    return error in (
+        errors.NOT_COORDINATOR,
+        errors.COORDINATOR_NOT_AVAILABLE,
+        errors.REQUEST_TIMED_OUT,
+    )
+
+
+@inner_rule
+def _take_coordinator(kernel: Kernel, client: Client, answer: Event) -> None:
+    """Source: AbstractCoordinator.FindCoordinatorResponseHandler@2.6.0."""
+    process = answer.destination
+    if answer.error != errors.NONE:
+        _turn_after(kernel, client, process, client.retry_backoff_ms * 1000)
+        return
+    client.coordinator = answer.broker
+    _turn_after(kernel, client, process, _AT_ONCE_US)
+
+
+@inner_rule
+def _note_answer(kernel: Kernel, client: Client, process: int) -> None:
+    """Whom it was told of does coordinate the group: metadata may be old, and a broker dead."""
+    if client.coordinator_answers or client.coordinator == NONE:
+        return
+    client.coordinator_answers = True
+    if client.coordinator == client.coordinator_told and not client.loss_told:
+        return
+    client.coordinator_told = client.coordinator
+    client.loss_told = False
+    row = new_row(kernel, process, COORDINATOR_FOUND)
+    row.values[0] = client.group_partition
+    row.values[1] = client.coordinator
+    row.values[2] = kernel.context[0].time_us - client.coordinator_lost_us
+    write_canonical(kernel, row)
+
+
+@inner_rule
+def _resume(kernel: Kernel, clients: Clients, client: Client, answer: Event) -> None:
+    """Read on where the group has committed; where it has not, from the start on, or go on.
+
+    The answer names the partitions in the order in which they were asked for.
+
+    Source: ConsumerCoordinator.refreshCommittedOffsetsIfNeeded@2.6.0.
+    """
+    target = client.first_target
+    cursor = answer.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        known = clients.targets[target]
+        target += 1
+        row = new_row(kernel, answer.destination, CONSUMER_RESUMED)
+        row.values[0] = known.partition
+        row.values[1] = known.position
+        row.values[2] = item.offset
+        known.committed = item.offset
+        known.position = max(0, item.offset)
+        known.processed = known.position
+        known.processed_us = kernel.context[0].time_us
+        row.values[3] = known.position
+        write_canonical(kernel, row)
+
+
+@inner_rule
+def handle_commit_due(kernel: Kernel, topology: Topology, clients: Clients, timer: Event) -> None:
+    """Commit what is processed of all partitions, or note that nothing has come in time.
+
+    In the liveness phase nobody does: as long as commits are appended no logs are equal for good.
+
+    Source: ConsumerCoordinator.maybeAutoCommitOffsetsAsync@2.6.0.
+    """
+    process = timer.destination
+    client = clients.clients[client_of(topology, process)]
+    if timer.request != client.commit_turn or not client.joined or kernel.context[0].healing:
+        return
+    now_us = kernel.context[0].time_us
+    if client.commit_waits:
+        client.commit_waits = False
+        _fail_commit(kernel, client, process, errors.REQUEST_TIMED_OUT)
+        return
+    if client.coordinator == NONE:
+        _fail_commit(kernel, client, process, errors.COORDINATOR_NOT_AVAILABLE)
+        return
+    for target in range(client.first_target, client.first_target + client.target_count):
+        known = clients.targets[target]
+        if known.processed_us <= now_us:
+            known.processed = known.position
+    request = new_event(kernel, process, client.coordinator, OFFSET_COMMIT)
+    _sign(client, request)
+    _name_targets(kernel, clients, client, request)
+    request.count = request.item_count
+    client.commit_request += 1
+    request.request = client.commit_request
+    client.commit_waits = True
+    client.commit_asked = client.coordinator
+    client.commit_sent_us = now_us
+    send(kernel, request, now_us)
+    _commit_after(kernel, client, process, client.request_timeout_ms * 1000)
+
+
+@inner_rule
+def _take_commit_answer(kernel: Kernel, clients: Clients, client: Client, answer: Event) -> None:
+    """Source: ConsumerCoordinator.OffsetCommitResponseHandler@2.6.0."""
+    process = answer.destination
+    if not client.commit_waits or answer.request != client.commit_request:
+        return
+    client.commit_waits = False
+    if answer.error != errors.NONE:
+        _fail_commit(kernel, client, process, answer.error)
+        return
+    target = client.first_target
+    cursor = answer.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        _note_committed(kernel, clients, process, target, item)
+        target += 1
+    now_us = kernel.context[0].time_us
+    if client.commit_failures > 0:
+        row = new_row(kernel, process, COMMITS_SUCCEED_AGAIN)
+        row.values[0] = client.group_partition
+        row.values[1] = answer.source
+        row.values[2] = client.commit_failures
+        row.values[3] = now_us - client.commits_fail_since_us
+        write_canonical(kernel, row)
+        client.commit_failures = 0
+    due_us = client.commit_sent_us + client.auto_commit_interval_ms * 1000
+    _commit_after(kernel, client, process, max(1, due_us - now_us))
+
+
+@inner_rule
+def _note_committed(
+    kernel: Kernel, clients: Clients, process: int, target: int, item: PartitionData
+) -> None:
+    known = clients.targets[target]
+    if known.committed == item.offset:
+        return
+    known.committed = item.offset
+    if traces_all(kernel):
+        row = new_row(kernel, process, OFFSET_COMMITTED)
+        row.values[0] = known.partition
+        row.values[1] = item.offset
+        write_minor(kernel, row)
+
+
+@inner_rule
+def _fail_commit(kernel: Kernel, client: Client, process: int, error: int) -> None:
+    """Try again after a while: at another coordinator, or as a member once more, if need be."""
+    if client.commit_failures == 0:
+        client.commits_fail_since_us = kernel.context[0].time_us
+        row = new_row(kernel, process, COMMITS_FAIL)
+        row.values[0] = client.group_partition
+        row.values[1] = client.coordinator
+        row.values[2] = error
+        write_canonical(kernel, row)
+    client.commit_failures += 1
+    if _is_elsewhere(error) and client.coordinator != NONE:
+        lose_coordinator(kernel, client, process, error)
+    if error == errors.UNKNOWN_MEMBER_ID:
+        client.joined = False
+        if not client.group_waits:
+            _turn_after(kernel, client, process, _AT_ONCE_US)
+        return
+    _commit_after(kernel, client, process, client.retry_backoff_ms * 1000)
+
+
+@inner_rule
+def lose_group_requests(
+    kernel: Kernel, client: Client, process: int, broker: int, until_us: int
+) -> None:
+    """The connection to a broker is gone: what it was asked up to ``until_us`` has failed.
+
+    Source: AbstractCoordinator.CoordinatorResponseHandler.onFailure@2.6.0.
+    """
+    error = errors.NETWORK_EXCEPTION
+    was_asked = client.group_waits and client.group_asked == broker
+    if was_asked and client.group_sent_us <= until_us:
+        client.group_waits = False
+        lose_coordinator(kernel, client, process, error)
+    was_asked = client.commit_waits and client.commit_asked == broker
+    if was_asked and client.commit_sent_us <= until_us:
+        client.commit_waits = False
+        _fail_commit(kernel, client, process, error)
+    if client.coordinator == broker:
+        lose_coordinator(kernel, client, process, error)
+
+
+@inner_rule
+def _sample_later(kernel: Kernel, process: int) -> None:
+    timer = new_event(kernel, process, process, CONSUMER_SAMPLE)
+    set_timer(kernel, timer, kernel.context[0].time_us + kernel.context[0].sample_period_us)
+
+
+@inner_rule
+def handle_consumer_sample(
+    kernel: Kernel, topology: Topology, clients: Clients, timer: Event
+) -> None:
+    """Write down how far a consumer is behind: what it has read, and what it has committed."""
+    client = clients.clients[client_of(topology, timer.destination)]
+    for target in range(client.first_target, client.first_target + client.target_count):
+        known = clients.targets[target]
+        row = new_row(kernel, timer.destination, CONSUMER_SAMPLED)
+        row.values[0] = known.partition
+        row.values[1] = known.position
+        row.values[2] = known.committed
+        row.values[3] = known.high_watermark
+        write_minor(kernel, row)
+    _sample_later(kernel, timer.destination)

@@ -1,0 +1,1 @@
+"""The events of a controller: each type in its own file, in steps between ZooKeeper's responses."""

@@ -1,0 +1,228 @@
+"""AlterPartition at the controller: a leader proposes ISRs, and the controller writes them.
+
+One request names partitions of one leader (KIP-497). Those that pass by what the controller
+knows itself (``partitions/leader_and_isr.py``) are written to ZooKeeper, all in one go, each on the
+condition that its state still has the version that the leader knows. Leader and leader epoch
+stay; the controller epoch is that of this controller. What was written is read back, all
+brokers are told of every partition that was asked for, and the leader is answered for each.
+
+Source: KafkaController.processAlterIsr@2.7.0, tryProcessAlterPartition@3.3.0 and @3.8.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.partitions.leader_and_isr import (
+    alter_partition_error,
+    equals_but_for_version,
+)
+from tidegauge.controller.partitions.partition_changes import live_replicas, read_state, write_state
+from tidegauge.controller.partitions.request_batch import send_requests, touch
+from tidegauge.controller.state.assignments import note_isr_change
+from tidegauge.controller.state.control_plane import ControlPlane, broker_at, partition_at, state_at
+from tidegauge.controller.state.event_types import REASSIGNMENT_ISR_CHANGE
+from tidegauge.replication import errors
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.events import add_item, free_event, new_answer
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kinds import ALTER_PARTITION_RESPONSE, ZK_SET
+from tidegauge.simulation.links import send
+from tidegauge.simulation.row_kinds import ISR_ALTERED
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import Topology, broker_of, controller_process, state_znode
+from tidegauge.simulation.zookeeper_errors import OK
+
+# Phases.
+_WRITE = code(0)
+_READ_BACK = code(1)
+
+
+@inner_rule
+def advance_alter_partition(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    """One phase of an AlterPartition."""
+    state = plane.controllers[controller]
+    request = kernel.events[state.request]
+    phase = state.phase
+    state.phase += 1
+    if phase == _WRITE:
+        request.error = _request_error(topology, plane, controller, request)
+        if request.error == errors.NONE:
+            _write_all(kernel, topology, plane, controller, request)
+            return
+    elif phase == _READ_BACK:
+        _read_back(kernel, topology, plane, controller, request)
+        return
+    else:
+        _tell_all(kernel, topology, plane, controller, request)
+    state.request = NONE
+    state.event = NONE
+    if _note_moves(kernel, topology, plane, controller, request):
+        state.event = REASSIGNMENT_ISR_CHANGE
+        state.phase = 0
+    answer_alter_partition(kernel, request, request.error)
+
+
+@inner_rule
+def _note_moves(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, request: Event
+) -> bool:
+    """An ISR that has grown can end the reassignment of its partition.
+
+    Source: KafkaController.processAlterIsr and maybeCompleteReassignment@2.7.0.
+    """
+    if request.error != errors.NONE:
+        return False
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        if item.error == errors.NONE:
+            note_isr_change(topology, plane, controller, state_znode(topology, item.partition))
+    return plane.controllers[controller].first_move != NONE
+
+
+@inner_rule
+def _request_error(topology: Topology, plane: ControlPlane, controller: int, request: Event) -> int:
+    """Why the request as a whole is refused, if it is."""
+    if not plane.controllers[controller].active:
+        return errors.NOT_CONTROLLER
+    known = broker_at(topology, plane, controller, request.broker)
+    if not known.alive or known.broker_epoch != request.version:
+        return errors.STALE_BROKER_EPOCH
+    return errors.NONE
+
+
+@inner_rule
+def _write_all(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, request: Event
+) -> None:
+    """Write what passes; these entries have a controller epoch from now on."""
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        if partition_at(topology, plane, controller, item.partition).has_state:
+            _write_if_it_passes(kernel, topology, plane, controller, request.broker, item)
+        else:
+            item.error = errors.UNKNOWN_TOPIC_OR_PARTITION
+    # ZooKeeper answers in the order of the writes.
+    request.cursor = request.first_item
+
+
+@inner_rule
+def _write_if_it_passes(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    broker: int,
+    item: PartitionData,
+) -> None:
+    current = state_at(topology, plane, controller, item.partition)
+    proposal = plane.proposal[0]
+    proposal.leader = item.leader
+    proposal.leader_epoch = item.leader_epoch
+    proposal.isr = item.isr
+    proposal.partition_epoch = item.version
+    live = live_replicas(topology, plane, controller, item.partition)
+    item.error = alter_partition_error(plane.rules[controller], current, proposal, live)
+    if item.error == errors.INELIGIBLE_REPLICA and not _knows_ineligible(plane, broker):
+        item.error = errors.OPERATION_NOT_ATTEMPTED
+    if item.error != errors.NONE:
+        return
+    if equals_but_for_version(current, proposal):
+        item.version = current.partition_epoch
+    else:
+        item.controller_epoch = plane.controllers[controller].controller_epoch
+        write_state(kernel, topology, plane, controller, item.partition, ZK_SET)
+
+
+@inner_rule
+def _knows_ineligible(plane: ControlPlane, broker: int) -> bool:
+    """Whether a leader asks in a version of the request that has INELIGIBLE_REPLICA: 3.3+."""
+    return plane.rules[broker].isr_update_reverts_if_ineligible
+
+
+@inner_rule
+def take_altered_state(kernel: Kernel, plane: ControlPlane, controller: int, answer: Event) -> None:
+    """Take ZooKeeper's answer to one write."""
+    request = kernel.events[plane.controllers[controller].request]
+    while kernel.items[request.cursor].partition != answer.partition:
+        request.cursor = kernel.items[request.cursor].next
+    item = kernel.items[request.cursor]
+    if answer.error == OK:
+        item.version = answer.version
+    else:
+        item.error = errors.INVALID_UPDATE_VERSION
+
+
+@inner_rule
+def fail_what_is_written(kernel: Kernel, request: Event) -> None:
+    """The session is gone, and with it what was to be written, or has been.
+
+    Source: KafkaZkClient.updateLeaderAndIsr@2.7.0.
+    """
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        if item.controller_epoch != UNDEFINED:
+            item.error = errors.UNKNOWN_SERVER_ERROR
+
+
+@inner_rule
+def _read_back(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, request: Event
+) -> None:
+    """Take over from ZooKeeper what was written.
+
+    Source: KafkaController.updateLeaderAndIsrCache@2.7.0.
+    """
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        if item.controller_epoch != UNDEFINED and item.error == errors.NONE:
+            read_state(kernel, topology, plane, controller, item.partition)
+
+
+@inner_rule
+def _tell_all(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, request: Event
+) -> None:
+    """Tell all brokers of every partition that the request names, whatever came of it."""
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        touch(topology, plane, controller, item.partition)
+        altered = new_row(kernel, controller_process(topology, controller), ISR_ALTERED)
+        altered.values[0] = item.partition
+        altered.values[1] = broker_of(topology, item.partition, item.leader)
+        altered.values[2] = item.leader_epoch
+        altered.values[3] = item.isr
+        altered.values[4] = item.version
+        altered.values[5] = item.error
+        write_canonical(kernel, altered)
+    send_requests(kernel, topology, plane, controller)
+
+
+@inner_rule
+def answer_alter_partition(kernel: Kernel, request: Event, error: int) -> None:
+    """Tell the leader what came of each partition, or why of none."""
+    answer = new_answer(kernel, request, ALTER_PARTITION_RESPONSE)
+    answer.error = error
+    cursor = request.first_item
+    while error == errors.NONE and cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        told = add_item(kernel, answer, item.partition)
+        told.error = item.error
+        told.leader = item.leader
+        told.leader_epoch = item.leader_epoch
+        told.isr = item.isr
+        told.version = item.version
+    send(kernel, answer, kernel.context[0].time_us)
+    free_event(kernel, request)

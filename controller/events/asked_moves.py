@@ -1,0 +1,150 @@
+"""Which replicas a controller is asked to move, by a znode or by AlterPartitionReassignments.
+
+What /admin/reassign_partitions names stays there until it is done, so whoever wants to know whether
+anything is being moved looks whether it is there. What is asked of the controller itself replaces
+what the znode says of a partition (``reassignments.py`` does what is asked).
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.state.assignments import want_move
+from tidegauge.controller.state.control_plane import (
+    ControlPlane,
+    broker_at,
+    is_deleted,
+    partition_at,
+)
+from tidegauge.controller.state.event_types import (
+    REASSIGNMENT_ALTERED,
+    REASSIGNMENT_ASKED_FOR,
+)
+from tidegauge.controller.state.zookeeper_requests import issue, new_request
+from tidegauge.replication.replica_list import EMPTY, contains, first, rest, without
+from tidegauge.simulation.events import add_item, append_event, new_event
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import ZK_DELETE, ZK_SET, ZK_WATCH
+from tidegauge.simulation.topology import (
+    Topology,
+    broker_of,
+    controller_process,
+    reassign_partitions_znode,
+)
+
+#: The phase in which the next partition is chosen; the znode was read just before.
+CHOOSE = code(2)
+
+
+@inner_rule
+def take_asked_moves(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
+) -> None:
+    """Take what /admin/reassign_partitions names: to begin with it, or to ask for less.
+
+    Source: KafkaController.processZkPartitionReassignment@2.6.3.
+    """
+    state = plane.controllers[controller]
+    if state.phase != CHOOSE or state.event == REASSIGNMENT_ALTERED:
+        _ask_less(kernel, topology, plane, controller, answer)
+        return
+    cursor = answer.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        known = partition_at(topology, plane, controller, item.partition)
+        # Kafka fails on one without a leader only after it has written the assignment.
+        is_gone = is_deleted(topology, plane, controller, item.partition)
+        says_what_moves = plane.rules[controller].assignment_says_what_moves
+        is_there = not says_what_moves and known.replicas == item.replicas
+        if known.known and known.has_state and not is_gone and not is_there:
+            known.target = item.replicas
+            want_move(topology, plane, controller, item.partition)
+        else:
+            known.move_refused = True
+            state.moves_refused = True
+
+
+@inner_rule
+def note_altered_moves(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, request: Event
+) -> None:
+    """Take what an AlterPartitionReassignments asks for; without replicas it cancels.
+
+    It is refused if a replica that it adds is on a broker that is not alive; what
+    /admin/reassign_partitions asks for waits for that broker instead.
+
+    Source: KafkaController.processApiPartitionReassignment, maybeBuildReassignment@2.6.3 (KIP-455).
+    """
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        known = partition_at(topology, plane, controller, item.partition)
+        is_gone = is_deleted(topology, plane, controller, item.partition)
+        is_cancelled = item.replicas == EMPTY
+        if not known.has_state or is_gone or (is_cancelled and not known.reassigned):
+            continue
+        if _adds_dead(topology, plane, controller, item.partition, item.replicas):
+            continue
+        known.target = item.replicas
+        if is_cancelled:
+            known.target = without(known.replicas, known.adding)
+        want_move(topology, plane, controller, item.partition)
+
+
+@inner_rule
+def _adds_dead(
+    topology: Topology, plane: ControlPlane, controller: int, partition: int, target: int
+) -> bool:
+    """Whether a replica that was not there before is on a broker that is dead or stops.
+
+    Source: KafkaController.replicasAreValid@2.4.1, validateReplicas@2.6.3.
+    """
+    known = partition_at(topology, plane, controller, partition)
+    origin = without(known.replicas, known.adding)
+    while target != EMPTY:
+        slot = first(target)
+        target = rest(target)
+        broker = broker_at(topology, plane, controller, broker_of(topology, partition, slot))
+        is_live = broker.alive and not broker.shutting_down
+        if not contains(origin, slot) and not is_live:
+            return True
+    return False
+
+
+@inner_rule
+def _ask_less(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
+) -> None:
+    """Leave in the znode what is neither done nor refused; delete it if that is nothing.
+
+    Source: KafkaController.maybeRemoveFromZkReassignment@2.6.3.
+    """
+    state = plane.controllers[controller]
+    znode = reassign_partitions_znode(topology)
+    request = new_request(kernel, topology, plane, controller, ZK_SET, znode)
+    cursor = answer.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        known = partition_at(topology, plane, controller, item.partition)
+        is_done = item.partition == state.moving
+        is_done = is_done and item.replicas == known.replicas
+        # Before the first of those that somebody replaces is taken up.
+        is_done = is_done or (state.phase == CHOOSE and known.moves)
+        if not is_done and not known.move_refused:
+            add_item(kernel, request, item.partition).replicas = item.replicas
+    if request.item_count == 0:
+        request.kind = ZK_DELETE
+        _look_again(kernel, topology, plane, controller)
+    issue(kernel, plane, controller, request)
+
+
+@inner_rule
+def _look_again(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Watch for the next reassignment, which may be there already: an event for the queue."""
+    process = controller_process(topology, controller)
+    event = new_event(kernel, process, process, ZK_WATCH)
+    event.time_us = kernel.context[0].time_us
+    event.phase = REASSIGNMENT_ASKED_FOR
+    append_event(kernel, plane.controllers[controller].queue, event)

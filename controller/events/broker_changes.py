@@ -1,0 +1,343 @@
+"""Brokers that appear and brokers that are gone, as the list of /brokers/ids tells.
+
+In one broker change Kafka first starts up the brokers that are new, then those that have
+bounced (another czxid: to it a failure and a start), and then deals with the failures:
+first a leader for every partition whose leader is dead, all dead brokers leaving its ISR at
+once, then broker by broker the ISRs that they are still in. Up to 1.0 the replicas are in one
+Scala set instead, whose order decides which of two dead members is left in an ISR.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.events.log_dir_changes import forget_offline_replicas
+from tidegauge.controller.events.topic_deletions import is_any_topic_deleted, resume_deletion
+from tidegauge.controller.partitions.channels import close_channel
+from tidegauge.controller.partitions.leader_and_isr import failure_takes_offline
+from tidegauge.controller.partitions.partition_changes import bring_online, live_replicas
+from tidegauge.controller.partitions.partition_state_machine import OFFLINE_PARTITION, may_enter
+from tidegauge.controller.partitions.replica_state_machine import NEW_REPLICA
+from tidegauge.controller.partitions.replica_states import (
+    ALL_REPLICAS,
+    bring_replica_online,
+    take_replicas_offline,
+)
+from tidegauge.controller.partitions.request_batch import send_metadata, send_requests, tell_replica
+from tidegauge.controller.state.assignments import is_assigned, want_move
+from tidegauge.controller.state.control_plane import (
+    ControlPlane,
+    broker_at,
+    partition_at,
+    replica_at,
+    state_at,
+)
+from tidegauge.controller.state.event_types import REASSIGNMENT_RESUMED, TOPIC_DELETION_RESUMED
+from tidegauge.controller.state.zookeeper_requests import issue_read
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import EMPTY, append, first, rest, without
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kinds import ZK_CHILDREN
+from tidegauge.simulation.row_kinds import BROKER_FAILED, BROKER_REGISTERED
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.scala_hash import MOST_IN_ORDER
+from tidegauge.simulation.topology import (
+    BROKER_IDS_ZNODE,
+    Topology,
+    broker_of,
+    controller_process,
+)
+
+# ControllerBroker.change
+_UNCHANGED = code(0)
+_APPEARED = code(1)
+_BOUNCED = code(2)
+_GONE = code(3)
+
+# Phases: list and compare, then four stages one after the other.
+_LIST = code(0)
+_COMPARE = code(1)
+_FIRST_STAGE = code(2)
+
+# Steps of a stage that starts brokers up.
+_STARTED = code(1)
+_START_STEPS = code(2)
+# Steps of a stage that deals with failures; from the third on one per broker, then the end.
+_FAIL = code(0)
+_FAILED = code(1)
+_FIRST_BROKER = code(2)
+
+_TRUE = code(True)
+_MOST_IN_ORDER = code(MOST_IN_ORDER)
+
+
+@inner_rule
+def advance_broker_change(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    """One phase of a broker change.
+
+    Source: KafkaController.processBrokerChange@2.4.0.
+    """
+    state = plane.controllers[controller]
+    phase = state.phase
+    state.phase += 1
+    if phase == _LIST:
+        issue_read(kernel, topology, plane, controller, ZK_CHILDREN, BROKER_IDS_ZNODE, _TRUE)
+        return
+    if phase == _COMPARE:
+        _compare(kernel, topology, plane, controller)
+        return
+    rounds = _rounds(topology, plane, controller)
+    fail_steps = _FIRST_BROKER + rounds * topology.sizes[0].brokers + 1
+    step = phase - _FIRST_STAGE
+    if step < _START_STEPS:
+        _start_up(kernel, topology, plane, controller, _APPEARED, step)
+        return
+    step -= _START_STEPS
+    if step < fail_steps:
+        _fail(kernel, topology, plane, controller, _BOUNCED, step)
+        return
+    step -= fail_steps
+    if step < _START_STEPS:
+        _start_up(kernel, topology, plane, controller, _BOUNCED, step)
+        return
+    step -= _START_STEPS
+    if step < fail_steps:
+        _fail(kernel, topology, plane, controller, _GONE, step)
+        return
+    state.event = NONE
+    if _resume_reassignments(topology, plane, controller):
+        state.event = REASSIGNMENT_RESUMED
+        state.phase = 0
+    elif is_any_topic_deleted(topology, plane, controller):
+        state.event = TOPIC_DELETION_RESUMED
+        state.phase = 0
+
+
+@inner_rule
+def _resume_reassignments(topology: Topology, plane: ControlPlane, controller: int) -> bool:
+    """Go on with what waited for brokers that have come; whether there is anything.
+
+    Kafka does so before it deals with those that are gone.
+
+    Source: KafkaController.maybeResumeReassignments@2.4.0.
+    """
+    found = False
+    for partition in range(topology.sizes[0].partitions):
+        known = partition_at(topology, plane, controller, partition)
+        if known.reassigned and _has_come(topology, plane, controller, partition):
+            known.target = without(known.replicas, known.removing)
+            want_move(topology, plane, controller, partition)
+            found = True
+    return found
+
+
+@inner_rule
+def _has_come(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> bool:
+    """Whether a replica that a partition is to have is on a broker that has come."""
+    known = partition_at(topology, plane, controller, partition)
+    target = without(known.replicas, known.removing)
+    while target != EMPTY:
+        broker = broker_of(topology, partition, first(target))
+        target = rest(target)
+        if broker_at(topology, plane, controller, broker).change in (_APPEARED, _BOUNCED):
+            return True
+    return False
+
+
+@inner_rule
+def _compare(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Find out who has appeared, bounced or gone since brokers were last listed."""
+    process = controller_process(topology, controller)
+    for broker in range(topology.sizes[0].brokers):
+        known = broker_at(topology, plane, controller, broker)
+        is_listed = known.listed_epoch != UNDEFINED
+        known.change = _UNCHANGED
+        if known.alive and not is_listed:
+            known.change = _GONE
+        elif is_listed and not known.alive:
+            known.change = _APPEARED
+        elif (
+            is_listed
+            and known.listed_epoch > known.broker_epoch
+            and (plane.rules[controller].bounced_brokers_detected)
+        ):
+            known.change = _BOUNCED
+        if known.change != _UNCHANGED:
+            close_channel(kernel, topology, plane, controller, broker)
+        if known.change in (_GONE, _BOUNCED):
+            written = new_row(kernel, process, BROKER_FAILED)
+            written.values[0] = broker
+            write_canonical(kernel, written)
+        if known.change in (_APPEARED, _BOUNCED):
+            written = new_row(kernel, process, BROKER_REGISTERED)
+            written.values[0] = broker
+            write_canonical(kernel, written)
+
+
+@inner_rule
+def _any(topology: Topology, plane: ControlPlane, controller: int, change: int) -> bool:
+    for broker in range(topology.sizes[0].brokers):
+        if broker_at(topology, plane, controller, broker).change == change:
+            return True
+    return False
+
+
+@inner_rule
+def _start_up(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    change: int,
+    step: int,
+) -> None:
+    """Tell everybody of brokers that have come, give these their roles, elect.
+
+    Source: KafkaController.onBrokerStartup@2.4.0.
+    """
+    if not _any(topology, plane, controller, change):
+        return
+    if step == _STARTED:
+        send_requests(kernel, topology, plane, controller)
+        return
+    sizes = topology.sizes[0]
+    for broker in range(sizes.brokers):
+        known = broker_at(topology, plane, controller, broker)
+        if known.change == change:
+            known.alive = True
+            forget_offline_replicas(topology, plane, controller, broker)
+            known.broker_epoch = known.listed_epoch
+    # New brokers learn of everything with it: they read all that was ever told.
+    send_metadata(kernel, topology, plane, controller)
+    for partition in range(sizes.partitions):
+        if partition_at(topology, plane, controller, partition).known:
+            _tell_new_replicas(kernel, topology, plane, controller, partition, change)
+    send_requests(kernel, topology, plane, controller)
+    bring_online(kernel, topology, plane, controller, NONE)
+
+
+@inner_rule
+def _tell_new_replicas(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    partition: int,
+    change: int,
+) -> None:
+    facts = topology.partitions[partition]
+    for slot in range(facts.slot_count):
+        broker = topology.slots[facts.first_slot + slot].broker
+        is_replica = is_assigned(topology, plane, controller, partition, slot)
+        if is_replica and broker_at(topology, plane, controller, broker).change == change:
+            row = facts.first_slot + slot
+            resume_deletion(topology, plane, controller, facts.topic)
+            # Who is new will be told when the reassignment goes on.
+            was_new = replica_at(topology, plane, controller, row).state == NEW_REPLICA
+            bring_replica_online(topology, plane, controller, row)
+            if partition_at(topology, plane, controller, partition).has_state and not was_new:
+                tell_replica(kernel, topology, plane, controller, partition, broker)
+
+
+@inner_rule
+def _fail(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    change: int,
+    step: int,
+) -> None:
+    """Elect where the leader is dead, then take the dead out of the other ISRs.
+
+    Source: KafkaController.onBrokerFailure and onReplicasBecomeOffline@2.4.0.
+    """
+    if not _any(topology, plane, controller, change):
+        return
+    state = plane.controllers[controller]
+    brokers = topology.sizes[0].brokers
+    if step == _FAIL:
+        for broker in range(brokers):
+            known = broker_at(topology, plane, controller, broker)
+            if known.change == change:
+                known.alive = False
+                known.shutting_down = False
+                forget_offline_replicas(topology, plane, controller, broker)
+        state.leaders_lost = _take_offline(topology, plane, controller, change)
+        state.dead_hashed = _are_hashed(topology, plane, controller, change)
+        bring_online(kernel, topology, plane, controller, NONE)
+    elif step == _FAILED:
+        send_requests(kernel, topology, plane, controller)
+    elif step < _FIRST_BROKER + _rounds(topology, plane, controller) * brokers:
+        turn, broker = divmod(step - _FIRST_BROKER, brokers)
+        if broker_at(topology, plane, controller, broker).change == change:
+            _take_turn(kernel, topology, plane, controller, broker, turn)
+    else:
+        send_requests(kernel, topology, plane, controller)
+        if not state.leaders_lost:
+            # An election has told everybody already who is gone.
+            send_metadata(kernel, topology, plane, controller)
+
+
+@inner_rule
+def _take_turn(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    broker: int,
+    turn: int,
+) -> None:
+    if plane.controllers[controller].dead_hashed:
+        take_replicas_offline(kernel, topology, plane, controller, broker, turn)
+    elif turn == 0:
+        take_replicas_offline(kernel, topology, plane, controller, broker, ALL_REPLICAS)
+
+
+@inner_rule
+def _rounds(topology: Topology, plane: ControlPlane, controller: int) -> int:
+    """How often each broker has its turn: once, or with one replica of each partition at a time."""
+    return topology.sizes[0].width if plane.rules[controller].dead_replicas_in_set else 1
+
+
+@inner_rule
+def _are_hashed(topology: Topology, plane: ControlPlane, controller: int, change: int) -> bool:
+    """Whether the replicas on brokers that are gone are so many that their set is a HashSet.
+
+    Source: ControllerContext.replicasOnBrokers@0.10.2.2; immutable.Set4.+ of Scala 2.11.
+    """
+    if not plane.rules[controller].dead_replicas_in_set:
+        return False
+    found = 0
+    for row in range(len(topology.slots)):
+        slot = topology.slots[row]
+        if broker_at(topology, plane, controller, slot.broker).change == change:
+            place = row - topology.partitions[slot.partition].first_slot
+            if is_assigned(topology, plane, controller, slot.partition, place):
+                found += 1
+    return found > _MOST_IN_ORDER
+
+
+@inner_rule
+def _take_offline(topology: Topology, plane: ControlPlane, controller: int, change: int) -> bool:
+    """Find the partitions that have no leader now; whether there are any."""
+    sizes = topology.sizes[0]
+    found = False
+    for partition in range(sizes.partitions):
+        known = partition_at(topology, plane, controller, partition)
+        if not known.has_state:
+            continue
+        facts = topology.partitions[partition]
+        dead = EMPTY
+        for slot in range(facts.slot_count):
+            broker = topology.slots[facts.first_slot + slot].broker
+            if broker_at(topology, plane, controller, broker).change == change:
+                dead = append(dead, slot)
+        online = live_replicas(topology, plane, controller, partition)
+        current = state_at(topology, plane, controller, partition)
+        is_hit = failure_takes_offline(plane.rules[controller], current, dead, online)
+        if is_hit and may_enter(known.state, OFFLINE_PARTITION):
+            known.state = OFFLINE_PARTITION
+            found = True
+    return found

@@ -1,0 +1,163 @@
+"""A broker asks to be taken out of everything (``KafkaController.doControlledShutdown``).
+
+What it leads is led by others from then on, as far as there are others in the ISR, and it is
+taken out of the ISRs that it follows in. Only partitions with more than one replica count.
+The answer says how many partitions it still leads; with these it may ask again.
+
+Source: KafkaController.doControlledShutdown@2.6.3, shutdownBroker@0.10.2.2.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.partitions.elections import CONTROLLED_SHUTDOWN
+from tidegauge.controller.partitions.partition_changes import elect_selected, remove_from_isr
+from tidegauge.controller.partitions.replica_state_machine import OFFLINE_REPLICA
+from tidegauge.controller.partitions.replica_states import enter_replica_state
+from tidegauge.controller.partitions.request_batch import send_requests, stop_replica
+from tidegauge.controller.state.control_plane import (
+    ControlPlane,
+    broker_at,
+    is_deleted,
+    partition_at,
+    state_at,
+)
+from tidegauge.replication import errors
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import contains, size
+from tidegauge.simulation.events import free_event, new_answer
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import CONTROLLED_SHUTDOWN_RESPONSE
+from tidegauge.simulation.links import send
+from tidegauge.simulation.row_kinds import BROKER_SHUTS_DOWN
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import Topology, broker_of, controller_process, row_of, slot_of
+
+# Phases.
+_ELECT = code(0)
+_STOP = code(1)
+
+_FALSE = code(False)
+
+
+@inner_rule
+def advance_broker_shutdown(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    """One phase of a controlled shutdown."""
+    state = plane.controllers[controller]
+    request = kernel.events[state.request]
+    broker = request.broker
+    phase = state.phase
+    state.phase += 1
+    if phase == _ELECT:
+        error = _error_of(topology, plane, controller, request)
+        if error != errors.NONE:
+            _end(kernel, plane, controller, error, UNDEFINED)
+            return
+        broker_at(topology, plane, controller, broker).shutting_down = True
+        _select_led(topology, plane, controller, broker)
+        elect_selected(kernel, topology, plane, controller, CONTROLLED_SHUTDOWN)
+    elif phase == _STOP:
+        send_requests(kernel, topology, plane, controller)
+        _stop_followed(kernel, topology, plane, controller, broker)
+    else:
+        send_requests(kernel, topology, plane, controller)
+        remaining = _count_led(topology, plane, controller, broker)
+        written = new_row(kernel, controller_process(topology, controller), BROKER_SHUTS_DOWN)
+        written.values[0] = broker
+        written.values[1] = remaining
+        write_canonical(kernel, written)
+        _end(kernel, plane, controller, errors.NONE, remaining)
+
+
+@inner_rule
+def _error_of(topology: Topology, plane: ControlPlane, controller: int, request: Event) -> int:
+    if not plane.controllers[controller].active:
+        return errors.STALE_CONTROLLER_EPOCH
+    known = broker_at(topology, plane, controller, request.broker)
+    is_fenced = plane.rules[controller].broker_epoch_fenced
+    if is_fenced and request.version < known.broker_epoch:
+        return errors.STALE_BROKER_EPOCH
+    if not known.alive:
+        return errors.BROKER_NOT_AVAILABLE
+    return errors.NONE
+
+
+@inner_rule
+def _end(kernel: Kernel, plane: ControlPlane, controller: int, error: int, remaining: int) -> None:
+    state = plane.controllers[controller]
+    answer_shutdown(kernel, kernel.events[state.request], error, remaining)
+    state.request = NONE
+    state.event = NONE
+
+
+@inner_rule
+def answer_shutdown(kernel: Kernel, request: Event, error: int, remaining: int) -> None:
+    """Tell a broker how many partitions it still leads, or why that is not known."""
+    answer = new_answer(kernel, request, CONTROLLED_SHUTDOWN_RESPONSE)
+    answer.error = error
+    answer.count = remaining
+    send(kernel, answer, kernel.context[0].time_us)
+    free_event(kernel, request)
+
+
+@inner_rule
+def _is_concerned(
+    topology: Topology, plane: ControlPlane, controller: int, partition: int, broker: int
+) -> bool:
+    known = partition_at(topology, plane, controller, partition)
+    if is_deleted(topology, plane, controller, partition):
+        return False
+    slot = slot_of(topology, partition, broker)
+    return known.has_state and size(known.replicas) > 1 and contains(known.replicas, slot)
+
+
+@inner_rule
+def _is_led_by(
+    topology: Topology, plane: ControlPlane, controller: int, partition: int, broker: int
+) -> bool:
+    leader = state_at(topology, plane, controller, partition).leader
+    return broker_of(topology, partition, leader) == broker
+
+
+@inner_rule
+def _select_led(topology: Topology, plane: ControlPlane, controller: int, broker: int) -> None:
+    """Select what the broker leads; what it follows in is stopped afterwards."""
+    for partition in range(topology.sizes[0].partitions):
+        if _is_concerned(topology, plane, controller, partition, broker):
+            known = partition_at(topology, plane, controller, partition)
+            leads = _is_led_by(topology, plane, controller, partition, broker)
+            known.selected = leads
+            known.is_followed = not leads
+
+
+@inner_rule
+def _stop_followed(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, broker: int
+) -> None:
+    """Let the broker fetch no more of what it followed in, and take it out of the ISRs."""
+    for partition in range(topology.sizes[0].partitions):
+        if partition_at(topology, plane, controller, partition).is_followed:
+            stop_replica(kernel, topology, plane, controller, partition, broker, _FALSE)
+    send_requests(kernel, topology, plane, controller)
+    for partition in range(topology.sizes[0].partitions):
+        known = partition_at(topology, plane, controller, partition)
+        if known.is_followed:
+            known.is_followed = False
+            row = row_of(topology, partition, broker)
+            if enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA):
+                stop_replica(kernel, topology, plane, controller, partition, broker, _FALSE)
+                remove_from_isr(kernel, topology, plane, controller, partition, broker)
+
+
+@inner_rule
+def _count_led(topology: Topology, plane: ControlPlane, controller: int, broker: int) -> int:
+    """How many partitions with other replicas the broker still leads."""
+    count = 0
+    for partition in range(topology.sizes[0].partitions):
+        if _is_concerned(topology, plane, controller, partition, broker) and (
+            _is_led_by(topology, plane, controller, partition, broker)
+        ):
+            count += 1
+    return count

@@ -1,0 +1,305 @@
+"""Becoming controller, and ceasing to be.
+
+The broker that creates /controller first is controller. It takes the next controller epoch
+(from 2.1 on in the same transaction), watches what it has to know and reads everything. Then
+it tells all brokers who is alive, each replica its role, takes dead replicas out of ISRs (from
+2.3 on) and elects leaders where there is none: in this order, so that a partition whose leader
+died with the controller has its leader epoch raised twice.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.events.context import forget_everything, give_back_context, take_context
+from tidegauge.controller.events.log_dir_changes import (
+    issue_for_log_dir_events,
+    watch_log_dir_events,
+)
+from tidegauge.controller.events.notification_changes import issue_for_notifications
+from tidegauge.controller.events.preferred_elections import rebalance_later
+from tidegauge.controller.partitions.channels import close_channel
+from tidegauge.controller.partitions.partition_changes import bring_online, read_state
+from tidegauge.controller.partitions.partition_state_machine import (
+    OFFLINE_PARTITION,
+    ONLINE_PARTITION,
+)
+from tidegauge.controller.partitions.replica_state_machine import (
+    ONLINE_REPLICA,
+    REPLICA_DELETION_INELIGIBLE,
+)
+from tidegauge.controller.partitions.replica_states import ALL_REPLICAS, take_replicas_offline
+from tidegauge.controller.partitions.request_batch import lead_anew, send_metadata, send_requests
+from tidegauge.controller.state.assignments import take_up_reassignments
+from tidegauge.controller.state.control_plane import (
+    ControlPlane,
+    broker_at,
+    is_deleted,
+    partition_at,
+    replica_at,
+    state_at,
+    topic_at,
+)
+from tidegauge.controller.state.event_types import PREFERRED_ELECTION, REASSIGNMENT_ASKED_FOR
+from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import contains
+from tidegauge.simulation.costs import CONTROLLER_FAILOVER_PARTITION, cost_us
+from tidegauge.simulation.events import add_item, free_all
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kinds import (
+    ZK_CHILDREN,
+    ZK_CREATE,
+    ZK_DELETE,
+    ZK_EXISTS,
+    ZK_GET,
+    ZK_SET,
+)
+from tidegauge.simulation.row_kinds import CONTROLLER_ELECTED, CONTROLLER_RESIGNED
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import (
+    BROKER_IDS_ZNODE,
+    CONTROLLER_EPOCH_ZNODE,
+    CONTROLLER_ZNODE,
+    NOTIFICATIONS_ZNODE,
+    PREFERRED_ELECTION_ZNODE,
+    TOPICS_ZNODE,
+    Topology,
+    broker_of,
+    controller_process,
+    delete_topics_znode,
+)
+from tidegauge.simulation.zookeeper_errors import OK
+
+# Phases of ELECT.
+_LOOK = code(0)
+_CREATE = code(1)
+_READ_EPOCH = code(2)
+_RAISE_EPOCH = code(3)
+_TAKE_OVER = code(4)
+_READ_STATES = code(5)
+_TELL = code(6)
+#: From here on one phase per broker: take it out of the ISRs if it is dead.
+_FIRST_BROKER = code(7)
+
+_TRUE = code(True)
+_FALSE = code(False)
+
+
+@inner_rule
+def advance_election(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    """One phase of becoming controller, or of finding out that another is.
+
+    Source: KafkaController.processReelect and elect@2.4.0,
+    KafkaZkClient.registerControllerAndIncrementControllerEpoch@2.4.0.
+    """
+    state = plane.controllers[controller]
+    phase = state.phase
+    state.phase += 1
+    in_one_transaction = plane.rules[controller].controller_fenced_by_epoch
+    if phase == _LOOK:
+        issue_read(kernel, topology, plane, controller, ZK_EXISTS, CONTROLLER_ZNODE, _TRUE)
+    elif phase == _CREATE:
+        if state.active and (state.answer_error != OK or state.answer_broker != controller):
+            resign(kernel, topology, plane, controller)
+        if state.answer_error == OK:
+            state.event = NONE
+        elif not in_one_transaction:
+            request = new_request(kernel, topology, plane, controller, ZK_CREATE, CONTROLLER_ZNODE)
+            issue(kernel, plane, controller, request)
+    elif phase == _READ_EPOCH:
+        if not in_one_transaction and state.answer_error != OK:
+            state.event = NONE
+            return
+        state.answer_epoch = 0
+        issue_read(kernel, topology, plane, controller, ZK_GET, CONTROLLER_EPOCH_ZNODE, _FALSE)
+    elif phase == _RAISE_EPOCH:
+        _raise_epoch(kernel, topology, plane, controller, in_one_transaction)
+    else:
+        _advance_failover(kernel, topology, plane, controller, phase)
+
+
+@inner_rule
+def _raise_epoch(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    in_one_transaction: bool,
+) -> None:
+    """Take the next controller epoch; in one transaction with /controller, or after it."""
+    state = plane.controllers[controller]
+    kind = ZK_SET if state.answer_error == OK else ZK_CREATE
+    znode = CONTROLLER_EPOCH_ZNODE
+    if in_one_transaction:
+        kind = ZK_CREATE
+        znode = CONTROLLER_ZNODE
+    state.controller_epoch = state.answer_epoch + 1
+    request = new_request(kernel, topology, plane, controller, kind, znode)
+    request.version = state.answer_version if state.answer_error == OK else UNDEFINED
+    item = add_item(kernel, request, NONE)
+    item.controller_epoch = state.controller_epoch
+    issue(kernel, plane, controller, request)
+
+
+@inner_rule
+def _advance_failover(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, phase: int
+) -> None:
+    """Source: KafkaController.onControllerFailover@2.4.0."""
+    state = plane.controllers[controller]
+    brokers = topology.sizes[0].brokers
+    if phase == _TAKE_OVER:
+        if state.answer_error != OK:
+            # Somebody else was faster; the watch on /controller is set.
+            state.event = NONE
+            return
+        _take_over(kernel, topology, plane, controller)
+    elif phase == _READ_STATES:
+        _read_everything(kernel, topology, plane, controller)
+    elif phase == _TELL:
+        # Who is alive first: brokers follow only a leader that they know as alive.
+        send_metadata(kernel, topology, plane, controller)
+        _start_replicas(topology, plane, controller)
+        state.tells_all = True
+        send_requests(kernel, topology, plane, controller)
+    elif phase < _FIRST_BROKER + brokers:
+        if plane.rules[controller].failover_removes_dead_replicas:
+            broker = phase - _FIRST_BROKER
+            take_replicas_offline(kernel, topology, plane, controller, broker, ALL_REPLICAS)
+    elif phase == _FIRST_BROKER + brokers:
+        send_requests(kernel, topology, plane, controller)
+        _start_partitions(topology, plane, controller)
+        bring_online(kernel, topology, plane, controller, NONE)
+    else:
+        send_requests(kernel, topology, plane, controller)
+        rebalance_later(kernel, topology, plane, controller, _TRUE)
+        state.event = NONE
+        state.phase = 0
+        if topology.sizes[0].admin_znodes > 0:
+            state.event = REASSIGNMENT_ASKED_FOR
+            take_up_reassignments(topology, plane, controller)
+        elif state.election_pending:
+            state.election_pending = False
+            state.event = PREFERRED_ELECTION
+
+
+@inner_rule
+def _take_over(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Be controller: watch and list what there is."""
+    state = plane.controllers[controller]
+    state.active = True
+    state.failovers += 1
+    state.epoch_version = state.answer_version
+    written = new_row(kernel, controller_process(topology, controller), CONTROLLER_ELECTED)
+    written.values[0] = controller
+    written.values[1] = state.controller_epoch
+    write_canonical(kernel, written)
+    take_context(kernel, plane, controller)
+    forget_everything(topology, plane, controller)
+    for parent in (BROKER_IDS_ZNODE, TOPICS_ZNODE, NOTIFICATIONS_ZNODE):
+        issue_read(kernel, topology, plane, controller, ZK_CHILDREN, parent, _TRUE)
+    if topology.sizes[0].admin_znodes > 0:
+        znode = delete_topics_znode(topology)
+        issue_read(kernel, topology, plane, controller, ZK_CHILDREN, znode, _TRUE)
+    watch_log_dir_events(kernel, topology, plane, controller)
+    issue_read(kernel, topology, plane, controller, ZK_EXISTS, PREFERRED_ELECTION_ZNODE, _TRUE)
+
+
+@inner_rule
+def _read_everything(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    """Take over the lists, delete notifications unread (from 1.1 on), read all states.
+
+    Source: KafkaController.initializeControllerContext@2.4.0.
+    """
+    sizes = topology.sizes[0]
+    state = plane.controllers[controller]
+    # The last of the answers is that about /admin/preferred_replica_election.
+    state.election_pending = state.answer_error == OK
+    for broker in range(sizes.brokers):
+        known = broker_at(topology, plane, controller, broker)
+        known.alive = known.listed_epoch != UNDEFINED
+        known.broker_epoch = known.listed_epoch
+    if state.listing != NONE and plane.rules[controller].notifications_deleted_at_failover:
+        issue_for_notifications(kernel, topology, plane, controller, ZK_DELETE)
+    issue_for_log_dir_events(kernel, topology, plane, controller, ZK_DELETE)
+    process = controller_process(topology, controller)
+    for partition in range(sizes.partitions):
+        if partition_at(topology, plane, controller, partition).known:
+            state.work_us += cost_us(kernel, process, CONTROLLER_FAILOVER_PARTITION)
+            read_state(kernel, topology, plane, controller, partition)
+
+
+@inner_rule
+def _start_replicas(topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Know which replicas are online, and tell each of these its role.
+
+    Source: ReplicaStateMachine.startup@0.10.2.0 and @2.4.0.
+    """
+    for partition in range(topology.sizes[0].partitions):
+        known = partition_at(topology, plane, controller, partition)
+        if not known.known:
+            continue
+        facts = topology.partitions[partition]
+        for row in range(facts.first_slot, facts.first_slot + facts.slot_count):
+            if not contains(known.replicas, row - facts.first_slot):
+                continue
+            replica = replica_at(topology, plane, controller, row)
+            replica.state = REPLICA_DELETION_INELIGIBLE
+            if broker_at(topology, plane, controller, topology.slots[row].broker).alive:
+                replica.state = ONLINE_REPLICA
+            elif is_deleted(topology, plane, controller, partition):
+                topic_at(topology, plane, controller, facts.topic).ineligible = True
+        if known.has_state:
+            lead_anew(topology, plane, controller, partition)
+
+
+@inner_rule
+def _start_partitions(topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """A partition is online if its leader is alive.
+
+    Source: PartitionStateMachine.initializePartitionState@2.4.0.
+    """
+    for partition in range(topology.sizes[0].partitions):
+        known = partition_at(topology, plane, controller, partition)
+        if known.has_state:
+            leader = broker_of(
+                topology, partition, state_at(topology, plane, controller, partition).leader
+            )
+            known.state = OFFLINE_PARTITION
+            if leader >= 0 and broker_at(topology, plane, controller, leader).alive:
+                known.state = ONLINE_PARTITION
+
+
+@inner_rule
+def resign(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Another is controller, or will be: forget what this one knows, and tell nobody anything.
+
+    Source: KafkaController.onControllerResignation@2.4.0.
+    """
+    state = plane.controllers[controller]
+    if not state.active:
+        return
+    written = new_row(kernel, controller_process(topology, controller), CONTROLLER_RESIGNED)
+    written.values[0] = controller
+    written.values[1] = state.controller_epoch
+    write_canonical(kernel, written)
+    give_up_context(kernel, topology, plane, controller)
+
+
+@inner_rule
+def give_up_context(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    """Be controller no longer, without a word."""
+    state = plane.controllers[controller]
+    if state.context != NONE:
+        for broker in range(topology.sizes[0].brokers):
+            close_channel(kernel, topology, plane, controller, broker)
+        give_back_context(plane, controller)
+    state.active = False
+    state.moved = False
+    free_all(kernel, state.unsent)

@@ -1,0 +1,119 @@
+"""Moving replicas through their states (``ReplicaStateMachine.handleStateChanges``)."""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.partitions.partition_changes import remove_from_isr
+from tidegauge.controller.partitions.replica_state_machine import (
+    NEW_REPLICA,
+    NON_EXISTENT_REPLICA,
+    OFFLINE_REPLICA,
+    ONLINE_REPLICA,
+    REPLICA_DELETION_INELIGIBLE,
+    may_enter,
+)
+from tidegauge.controller.state.assignments import is_assigned
+from tidegauge.controller.state.control_plane import (
+    ControlPlane,
+    broker_at,
+    is_deleted,
+    partition_at,
+    replica_at,
+    topic_at,
+)
+from tidegauge.replication.replica_list import contains
+from tidegauge.simulation.kernel import Kernel
+from tidegauge.simulation.topology import Topology
+
+#: A ``turn``: whenever theirs is.
+ALL_REPLICAS = code(-1)
+
+
+@inner_rule
+def enter_replica_state(
+    topology: Topology, plane: ControlPlane, controller: int, row: int, target: int
+) -> bool:
+    """Move a replica to a state; False, and nothing happens, if the table does not allow it.
+
+    Source: ControllerContext.checkValidReplicaStateChange@2.4.0.
+    """
+    replica = replica_at(topology, plane, controller, row)
+    if not may_enter(plane.rules[controller], replica.state, target):
+        return False
+    replica.state = target
+    return True
+
+
+@inner_rule
+def bring_replica_online(
+    topology: Topology, plane: ControlPlane, controller: int, row: int
+) -> bool:
+    """A replica is online: one of a new partition is new before; False if it may not be.
+
+    Source: KafkaController.onNewPartitionCreation@2.4.0.
+    """
+    if replica_at(topology, plane, controller, row).state == NON_EXISTENT_REPLICA:
+        enter_replica_state(topology, plane, controller, row, NEW_REPLICA)
+    return enter_replica_state(topology, plane, controller, row, ONLINE_REPLICA)
+
+
+@inner_rule
+def set_aside(topology: Topology, plane: ControlPlane, controller: int, row: int) -> None:
+    """A replica cannot be deleted now, and so its topic cannot.
+
+    Source: TopicDeletionManager.failReplicaDeletion and onPartitionDeletion@2.6.3.
+    """
+    enter_replica_state(topology, plane, controller, row, REPLICA_DELETION_INELIGIBLE)
+    topic = topology.partitions[topology.slots[row].partition].topic
+    topic_at(topology, plane, controller, topic).ineligible = True
+
+
+@inner_rule
+def take_replicas_offline(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    broker: int,
+    turn: int,
+) -> None:
+    """The replicas of a broker that is dead go offline, and leave the ISRs that they are in.
+
+    Those of a topic that is to be deleted wait. All of them, or those before which so many others
+    of their partitions are handled.
+
+    Source: ReplicaStateMachine.doHandleStateChanges@2.4.0.
+    """
+    if broker_at(topology, plane, controller, broker).alive:
+        return
+    for row in range(len(topology.slots)):
+        partition = topology.slots[row].partition
+        known = partition_at(topology, plane, controller, partition)
+        if topology.slots[row].broker != broker or not known.known:
+            continue
+        if not contains(known.replicas, row - topology.partitions[partition].first_slot):
+            continue
+        if turn != ALL_REPLICAS and turn != _turn(topology, plane, controller, row):
+            continue
+        if is_deleted(topology, plane, controller, partition):
+            set_aside(topology, plane, controller, row)
+        elif enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA) and (
+            known.has_state
+        ):
+            remove_from_isr(kernel, topology, plane, controller, partition, broker)
+
+
+@inner_rule
+def _turn(topology: Topology, plane: ControlPlane, controller: int, row: int) -> int:
+    """How many replicas of a partition that share a replica's fate a HashSet has before it."""
+    slot = topology.slots[row]
+    change = broker_at(topology, plane, controller, slot.broker).change
+    facts = topology.partitions[slot.partition]
+    before = 0
+    for place in range(facts.slot_count):
+        other = topology.slots[facts.first_slot + place]
+        shares = broker_at(topology, plane, controller, other.broker).change == change
+        is_replica = is_assigned(topology, plane, controller, slot.partition, place)
+        if shares and is_replica and other.set_order < slot.set_order:
+            before += 1
+    return before

@@ -1,0 +1,238 @@
+"""What a controller has to tell brokers, gathered and then sent (``ControllerBrokerRequestBatch``).
+
+The changes of one step make one LeaderAndIsr for each broker with replicas among them, one
+UpdateMetadata for every live broker, and one StopReplica for each broker of which replicas are
+to stop; they are sent in this order. What an UpdateMetadata says is written down once for all
+brokers (``simulation/metadata_log.py``).
+
+Source: ControllerBrokerRequestBatch.sendRequestsToBrokers@0.10.2.0 and @2.4.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.partitions.channels import queue_request
+from tidegauge.controller.partitions.elections import CONTROLLED_SHUTDOWN
+from tidegauge.controller.partitions.replica_state_machine import NEW_REPLICA
+from tidegauge.controller.state.assignments import is_assigned
+from tidegauge.controller.state.control_plane import (
+    ControlPlane,
+    broker_at,
+    is_deleted,
+    partition_at,
+    replica_at,
+    state_at,
+)
+from tidegauge.replication.controller_requests import EPOCH_DURING_DELETE
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.events import add_item, new_event
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA
+from tidegauge.simulation.metadata_log import broker_subject, log_change
+from tidegauge.simulation.topology import Topology, broker_of, controller_process, row_of
+
+
+@inner_rule
+def touch(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> None:
+    """Brokers have to be told of a partition, for their metadata."""
+    known = partition_at(topology, plane, controller, partition)
+    if known.touched:
+        return
+    state = plane.controllers[controller]
+    known.touched = True
+    known.next_touched = NONE
+    if state.last_touched == NONE:
+        state.first_touched = partition
+    else:
+        partition_at(topology, plane, controller, state.last_touched).next_touched = partition
+    state.last_touched = partition
+
+
+@inner_rule
+def lead_anew(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> None:
+    """All live replicas of a partition have to be told of its leader and ISR.
+
+    Nobody is, if its topic is to be deleted.
+    """
+    if is_deleted(topology, plane, controller, partition):
+        return
+    touch(topology, plane, controller, partition)
+    partition_at(topology, plane, controller, partition).led_anew = True
+
+
+@inner_rule
+def tell_replica(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    partition: int,
+    broker: int,
+) -> None:
+    """Put a partition into the LeaderAndIsr that is being made for a broker."""
+    known = broker_at(topology, plane, controller, broker)
+    if known.building == NONE:
+        request = _new_control_request(kernel, topology, plane, controller, broker, LEADER_AND_ISR)
+        known.building = request.index
+    touch(topology, plane, controller, partition)
+    item = add_item(kernel, kernel.events[known.building], partition)
+    state = state_at(topology, plane, controller, partition)
+    item.leader = state.leader
+    item.leader_epoch = state.leader_epoch
+    item.isr = state.isr
+    item.version = state.partition_epoch
+    known_partition = partition_at(topology, plane, controller, partition)
+    item.replicas = known_partition.replicas
+    item.adding = known_partition.adding
+    item.controller_epoch = known_partition.controller_epoch
+    item.removing = known_partition.removing
+    replica = replica_at(topology, plane, controller, row_of(topology, partition, broker))
+    item.is_new = known_partition.is_new or replica.state == NEW_REPLICA
+
+
+@inner_rule
+def stop_replica(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    partition: int,
+    broker: int,
+    deletes: bool,
+) -> None:
+    """Put a partition into the StopReplica that is being made for a broker.
+
+    ``deletes``: its log is to be deleted, too. Who is not alive is told nothing.
+
+    Source: ControllerBrokerRequestBatch.addStopReplicaRequestForBrokers@2.6.3.
+    """
+    known = broker_at(topology, plane, controller, broker)
+    if known.stopping == NONE:
+        request = _new_control_request(kernel, topology, plane, controller, broker, STOP_REPLICA)
+        known.stopping = request.index
+    item = add_item(kernel, kernel.events[known.stopping], partition)
+    item.leader_epoch = state_at(topology, plane, controller, partition).leader_epoch
+    if is_deleted(topology, plane, controller, partition):
+        item.leader_epoch = EPOCH_DURING_DELETE
+    item.deletes = deletes
+
+
+@inner_rule
+def _new_control_request(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    controller: int,
+    broker: int,
+    kind: int,
+) -> Event:
+    request = new_event(kernel, controller_process(topology, controller), broker, kind)
+    request.broker = controller
+    request.controller_epoch = plane.controllers[controller].controller_epoch
+    request.version = broker_at(topology, plane, controller, broker).broker_epoch
+    return request
+
+
+@inner_rule
+def send_requests(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Tell brokers of all partitions that were touched; forget that they were."""
+    partition = plane.controllers[controller].first_touched
+    anything_touched = partition != NONE
+    while partition != NONE:
+        known = partition_at(topology, plane, controller, partition)
+        if known.led_anew:
+            known.led_anew = False
+            _tell_replicas(kernel, topology, plane, controller, partition)
+            known.is_new = False
+        partition = known.next_touched
+    for broker in range(topology.sizes[0].brokers):
+        told = broker_at(topology, plane, controller, broker)
+        if told.building != NONE:
+            queue_request(kernel, topology, plane, controller, broker, told.building)
+            told.building = NONE
+    if anything_touched:
+        send_metadata(kernel, topology, plane, controller)
+    for broker in range(topology.sizes[0].brokers):
+        stopped = broker_at(topology, plane, controller, broker)
+        if stopped.stopping != NONE:
+            queue_request(kernel, topology, plane, controller, broker, stopped.stopping)
+            stopped.stopping = NONE
+
+
+@inner_rule
+def _tell_replicas(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
+) -> None:
+    facts = topology.partitions[partition]
+    removing = plane.controllers[controller].removing
+    elects = removing == NONE and plane.controllers[controller].strategy != CONTROLLED_SHUTDOWN
+    for slot in range(facts.slot_count):
+        broker = topology.slots[facts.first_slot + slot].broker
+        known = broker_at(topology, plane, controller, broker)
+        # Who is about to stop is told what was decided for that reason only.
+        is_told = broker != removing and not (elects and known.shutting_down)
+        is_replica = is_assigned(topology, plane, controller, partition, slot)
+        if known.alive and is_told and is_replica:
+            tell_replica(kernel, topology, plane, controller, partition, broker)
+
+
+@inner_rule
+def send_metadata(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """Tell every live broker of the partitions that were touched, and of who is alive.
+
+    Source: KafkaController.sendUpdateMetadataRequest@2.4.0.
+    """
+    partitions = _write_down(kernel, topology, plane, controller)
+    for broker in range(topology.sizes[0].brokers):
+        if broker_at(topology, plane, controller, broker).alive:
+            request = _new_control_request(
+                kernel, topology, plane, controller, broker, UPDATE_METADATA
+            )
+            request.offset = plane.controllers[controller].told
+            request.count = partitions
+            request.value = 1 if plane.controllers[controller].tells_all else 0
+            queue_request(kernel, topology, plane, controller, broker, request.index)
+    plane.controllers[controller].tells_all = False
+
+
+@inner_rule
+def _write_down(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> int:
+    """Write down what brokers are told now; how many partitions that are."""
+    state = plane.controllers[controller]
+    count = 0
+    partition = state.first_touched
+    while partition != NONE:
+        known = partition_at(topology, plane, controller, partition)
+        known.touched = False
+        if known.has_state:
+            current = state_at(topology, plane, controller, partition)
+            leader = broker_of(topology, partition, current.leader)
+            if is_deleted(topology, plane, controller, partition):
+                leader = UNDEFINED
+            _write_change(kernel, plane, controller, partition, leader, current.leader_epoch)
+            count += 1
+        partition = known.next_touched
+    state.first_touched = NONE
+    state.last_touched = NONE
+    for broker in range(topology.sizes[0].brokers):
+        told = broker_at(topology, plane, controller, broker)
+        alive = 1 if told.alive else 0
+        if alive != told.told_alive:
+            told.told_alive = alive
+            subject = broker_subject(broker)
+            _write_change(kernel, plane, controller, subject, alive, UNDEFINED)
+    return count
+
+
+@inner_rule
+def _write_change(
+    kernel: Kernel,
+    plane: ControlPlane,
+    controller: int,
+    subject: int,
+    leader: int,
+    leader_epoch: int,
+) -> None:
+    state = plane.controllers[controller]
+    state.told += 1
+    log_change(kernel, subject, leader, leader_epoch, state.controller_epoch, state.told)

@@ -1,0 +1,160 @@
+"""Assignments of replicas, as /brokers/topics/<topic> holds them and controllers know them.
+
+From 2.4 on (KIP-455) an assignment also says which replicas are being added and which will be
+removed; all of them are among the replicas. What a reassignment ends with comes first, in the
+order in which it was asked for. So it can be taken up by another controller, and its end is
+known from it: the replicas without those that will be removed.
+
+Here is also which partitions wait to be moved (``events/reassignments.py``): a list, first come
+first served.
+
+Source: ReplicaAssignment@2.4.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import inner_rule, rule
+from tidegauge.controller.state.control_plane import (
+    ControllerPartition,
+    ControlPlane,
+    partition_at,
+)
+from tidegauge.replication.replica_list import EMPTY, append, contains, first, rest, without
+from tidegauge.simulation.events import add_item
+from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.row_kinds import ASSIGNMENT_WRITTEN
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import Topology, topic_znode
+
+
+@rule
+def full_replica_set(target: int, origin: int) -> int:
+    """The replicas during a reassignment: where it leads to, then what else there was.
+
+    Source: ReplicaAssignment.reassignTo@2.4.0.
+    """
+    others = without(origin, target)
+    replicas = target
+    while others != EMPTY:
+        replicas = append(replicas, first(others))
+        others = rest(others)
+    return replicas
+
+
+@inner_rule
+def is_assigned(
+    topology: Topology, plane: ControlPlane, controller: int, partition: int, slot: int
+) -> bool:
+    """Whether a slot of a partition has a replica now, as far as a controller knows."""
+    return contains(partition_at(topology, plane, controller, partition).replicas, slot)
+
+
+@inner_rule
+def is_anything_reassigned(topology: Topology, plane: ControlPlane, controller: int) -> bool:
+    """Whether replicas of any partition are being moved."""
+    for partition in range(topology.sizes[0].partitions):
+        if partition_at(topology, plane, controller, partition).reassigned:
+            return True
+    return False
+
+
+@inner_rule
+def know_assignment(known: ControllerPartition, item: PartitionData) -> None:
+    """Take what ZooKeeper says of a partition that is new to a controller.
+
+    Source: KafkaController.initializeControllerContext@2.4.0.
+    """
+    known.known = True
+    known.replicas = item.replicas
+    known.adding = item.adding
+    known.removing = item.removing
+    known.reassigned = item.adding != EMPTY or item.removing != EMPTY
+
+
+@inner_rule
+def list_assignments(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, topic: int, answer: Event
+) -> None:
+    """Name the partitions of a topic in an answer's chain, and where their replicas are.
+
+    Kafka lists topics first and then reads them; here both come in one answer.
+    """
+    for partition in range(topology.sizes[0].partitions):
+        if topology.partitions[partition].topic == topic:
+            item = add_item(kernel, answer, partition)
+            item.replicas = plane.assignments[partition].replicas
+            item.adding = plane.assignments[partition].adding
+            item.removing = plane.assignments[partition].removing
+
+
+@inner_rule
+def store_assignments(kernel: Kernel, plane: ControlPlane, request: Event) -> None:
+    """Take over what is written into /brokers/topics/<topic>: the partitions that change."""
+    cursor = request.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        assignment = plane.assignments[item.partition]
+        assignment.replicas = item.replicas
+        assignment.adding = item.adding
+        assignment.removing = item.removing
+        written = new_row(kernel, request.destination, ASSIGNMENT_WRITTEN)
+        written.values[0] = item.partition
+        written.values[1] = item.replicas
+        written.values[2] = item.adding
+        written.values[3] = item.removing
+        write_canonical(kernel, written)
+
+
+@inner_rule
+def begin_assignments(topology: Topology, plane: ControlPlane, topic: int) -> None:
+    """A topic is created, perhaps once more: its replicas are where the scenario has them.
+
+    Source: AdminZkClient.writeTopicPartitionAssignment@2.4.0.
+    """
+    for partition in range(topology.sizes[0].partitions):
+        if topology.partitions[partition].topic == topic:
+            assignment = plane.assignments[partition]
+            assignment.replicas = topology.partitions[partition].replicas
+            assignment.adding = EMPTY
+            assignment.removing = EMPTY
+
+
+@inner_rule
+def want_move(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> None:
+    """Let the event being processed, or the next, deal with a partition: behind the others."""
+    state = plane.controllers[controller]
+    known = partition_at(topology, plane, controller, partition)
+    if known.moves:
+        return
+    known.moves = True
+    known.next_move = NONE
+    if state.last_move == NONE:
+        state.first_move = partition
+    else:
+        partition_at(topology, plane, controller, state.last_move).next_move = partition
+    state.last_move = partition
+
+
+@inner_rule
+def take_up_reassignments(topology: Topology, plane: ControlPlane, controller: int) -> None:
+    """A new controller goes on with what another has begun.
+
+    Source: KafkaController.initializePartitionReassignments@2.4.0.
+    """
+    for partition in range(topology.sizes[0].partitions):
+        known = partition_at(topology, plane, controller, partition)
+        if known.reassigned:
+            known.target = without(known.replicas, known.removing)
+            want_move(topology, plane, controller, partition)
+
+
+@inner_rule
+def note_isr_change(topology: Topology, plane: ControlPlane, controller: int, znode: int) -> None:
+    """The state of a partition that is being moved has changed."""
+    # The states of partitions stand behind the topics.
+    partition = znode - topic_znode(topology, topology.sizes[0].topics)
+    known = partition_at(topology, plane, controller, partition)
+    if known.reassigned:
+        known.target = without(known.replicas, known.removing)
+        want_move(topology, plane, controller, partition)

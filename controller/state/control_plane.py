@@ -1,0 +1,399 @@
+"""What ZooKeeper and the controllers remember.
+
+ZooKeeper is one process: znodes with versions, ephemeral owners and one-shot watches, and a
+session per broker. Each broker has a controller context beside it; at most one of them is
+controller, the others wait for /controller to go away.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.rules import Tables, inner_rule
+from tidegauge.replication.records import LeaderAndIsr
+from tidegauge.replication.release_rules import ReleaseRules
+from tidegauge.simulation.kernel import EventList
+from tidegauge.simulation.topology import Topology
+
+
+class Znode(Record):
+    """One znode: what its path holds, who owns it, who watches it."""
+
+    exists: flag
+    #: It is there as the run begins, with the data that is here already; and who stands in for an
+    #: ISR that is empty.
+    was_there: flag
+    elr: i64
+    #: Version of its data.
+    version: i64
+    #: The transaction that created it (czxid).
+    created_zxid: i64
+    #: The session whose end deletes it; -1 for a persistent one.
+    session: i64
+    #: Watches on its data or existence, and on its children: lists.
+    first_watch: i64
+    first_child_watch: i64
+    #: The next child of /isr_change_notification, or the next free znode for one.
+    next: i64
+    #: The number that ZooKeeper has put behind the name of a sequential child; of a parent,
+    #: the next one.
+    sequence_number: i64
+
+    # Data. /controller and /brokers/ids/<id>: the broker.
+    broker: i64
+    # .../state: leader (a slot), epochs, ISR. /controller_epoch: the controller epoch.
+    leader: i64
+    leader_epoch: i64
+    controller_epoch: i64
+    isr: i64
+    # isr_change_<n>: a chain of partition data.
+    first_item: i64
+    last_item: i64
+    item_count: i64
+
+
+class TopicConfig(Record):
+    """/config/topics/<topic>, with the brokers' defaults where it says nothing."""
+
+    min_insync_replicas: i64
+    unclean_leader_election: flag
+
+
+class ReplicaThrottle(Record):
+    """Whether a topic's settings throttle a replica: what it sends as leader, or fetches."""
+
+    leader: flag
+    follower: flag
+
+
+class ThrottledRates(Record):
+    """/config/brokers/<id>: bytes a second of throttled replicas, UNLIMITED without a limit."""
+
+    leader_rate: i64
+    follower_rate: i64
+
+
+class Assignment(Record):
+    """What /brokers/topics/<topic> holds of one partition: replica lists."""
+
+    replicas: i64
+    #: ... of these, what a reassignment adds, and what it will remove.
+    adding: i64
+    removing: i64
+
+
+class ZnodeWatch(Record):
+    """A one-shot watch of one process on one znode."""
+
+    process: i64
+    #: The session that it belongs to; -1 the operator's.
+    session: i64
+    next: i64
+
+
+class Session(Record):
+    """A session of a broker: its number is its place, and no place is taken twice."""
+
+    #: Index of the broker that has opened it.
+    broker: i64
+    open: flag
+    opened_us: i64
+    timeout_ms: i64
+    #: When something last came from it, and the tick at which it expires if nothing more does.
+    heard_us: i64
+    expires_us: i64
+    #: The next open session.
+    next: i64
+
+
+class Ensemble(Record):
+    """ZooKeeper as a whole: one record."""
+
+    tick_us: i64
+    #: Transactions so far (zxid).
+    zxid: i64
+    #: When the last write was committed.
+    committed_us: i64
+    #: Znodes that notifications can take, and watches: free ones.
+    free_notification: i64
+    free_watch: i64
+    #: How many sessions were ever opened; the open ones are a list in the order of opening.
+    sessions: i64
+    first_session: i64
+    last_session: i64
+    #: Children of /isr_change_notification, in the order of their creation.
+    first_notification: i64
+    last_notification: i64
+
+
+class Controller(Record):
+    """A broker's controller context."""
+
+    #: The broker's session; -1 without one.
+    session: i64
+    #: Its broker's process runs, and has registered.
+    running: flag
+    #: It is controller, in this epoch.
+    active: flag
+    controller_epoch: i64
+    #: Which of the contexts is its own, while it is controller; -1 none.
+    context: i64
+    #: Version of /controller_epoch that all its writes check.
+    epoch_version: i64
+    #: How many changes it has told all brokers (``simulation/metadata_log.py``).
+    told: i64
+    #: What it tells them next is about every partition.
+    tells_all: flag
+    # Settings.
+    auto_leader_rebalance_enable: flag
+    leader_imbalance_check_interval_seconds: i64
+    leader_imbalance_per_broker_percentage: i64
+    controller_socket_timeout_ms: i64
+    zookeeper_max_in_flight_requests: i64
+
+    #: The event queue.
+    queue: EventList
+    #: What is being processed: ELECT, ... of ``event_types.py``; -1 nothing.
+    event: i64
+    #: How far it has come, and when it was taken from the queue.
+    phase: i64
+    taken_us: i64
+    #: ... and what it is or, once it is done, was.
+    done: i64
+    #: Answers of ZooKeeper that it waits for.
+    pending: i64
+    #: Answers that this phase has brought, and work beside them that it makes.
+    answers: i64
+    work_us: i64
+    #: Grows when the session is lost: answers to what was asked before are not for it.
+    generation: i64
+    #: Requests that are sent one after the other.
+    unsent: EventList
+    #: The list of children that the event is about: an answer of ZooKeeper.
+    listing: i64
+    #: ... and that of failed log directories.
+    log_dir_listing: i64
+    #: What the last answer said.
+    answer_error: i64
+    answer_version: i64
+    answer_broker: i64
+    answer_epoch: i64
+    #: The partition whose replicas are being moved (``events/reassignments.py``); -1 none.
+    moving: i64
+    #: ... and those that are to go.
+    leaving: i64
+    #: ... and have still to be taken offline.
+    offline: i64
+    #: Partitions that have still to be moved: a list.
+    first_move: i64
+    last_move: i64
+    #: What somebody asks for cannot be done, of some partitions.
+    moves_refused: flag
+    #: The topic that is being deleted, and how many brokers have been looked at; -1 none.
+    deleting: i64
+    deleting_broker: i64
+    #: How leaders are being elected: a strategy of ``partitions/elections.py``.
+    strategy: i64
+    #: The broker that states are being written without; -1: leaders are elected.
+    removing: i64
+    #: In the event being processed partitions have lost their leaders.
+    leaders_lost: flag
+    #: ... and so many replicas stand on brokers that are gone that their set is a HashSet.
+    dead_hashed: flag
+    #: When it took over a preferred election had been asked for, and nobody had done it yet.
+    election_pending: flag
+    #: Another controller has taken over: a write was refused for its epoch.
+    moved: flag
+    #: The topic whose settings allow unclean election now: the event being processed is about it.
+    topic: i64
+    #: The ControlledShutdown or AlterPartition being processed: an event; -1 none.
+    request: i64
+    #: Partitions of which brokers have to be told: a list.
+    first_touched: i64
+    last_touched: i64
+
+    #: How often it became controller.
+    failovers: i64
+    # What its process counts for JMX: leaders that it gave partitions, and uncleanly so.
+    leader_elections: i64
+    unclean_elections: i64
+
+
+class ControllerBroker(Record):
+    """What a controller knows of one broker."""
+
+    #: It is among the live brokers, as last read.
+    alive: flag
+    #: It has asked for a controlled shutdown.
+    shutting_down: flag
+    #: What all brokers were told last: 1 that it is alive, 0 that it is not, -1 nothing.
+    told_alive: i64
+    #: czxid of its registration, as last read.
+    broker_epoch: i64
+    #: The event being processed is about a log directory of it.
+    log_dir_failed: flag
+    #: What the broker change being processed says of it: APPEARED, BOUNCED or GONE.
+    change: i64
+    #: czxid in the list of brokers just read; -1 if it is not in it.
+    listed_epoch: i64
+    #: The LeaderAndIsr and the StopReplica to it that are being put together; -1 none.
+    building: i64
+    stopping: i64
+    # Requests to it: the first of the list is in flight, the others wait.
+    #: The number under which it was sent; -1: it has still to be sent (again).
+    in_flight: i64
+    requests: i64
+    queue: EventList
+    #: When it was sent, and whether a timer looks after its answer.
+    sent_us: i64
+    deadline_timer: flag
+
+
+class ControllerPartition(Record):
+    """What a controller knows of one partition beside its leader and ISR."""
+
+    #: It has been created: its topic is known.
+    known: flag
+    #: Its assignment, as last read or written; replica lists.
+    replicas: i64
+    adding: i64
+    removing: i64
+    #: Its replicas are being moved, and to which; the event being processed goes on with that.
+    reassigned: flag
+    target: i64
+    moves: flag
+    next_move: i64
+    #: It cannot be moved: whoever asked for it asks no more.
+    move_refused: flag
+    #: Its state znode exists; it was made just now, and its replicas have not been told.
+    has_state: flag
+    is_new: flag
+    #: *_PARTITION of ``partitions/partition_state_machine.py``.
+    state: i64
+    controller_epoch: i64
+    #: Brokers have to be told of it: for their metadata, and (``led_anew``) as replicas.
+    touched: flag
+    led_anew: flag
+    next_touched: i64
+    #: The event being processed is about it.
+    selected: flag
+    #: The broker that shuts down follows in it.
+    is_followed: flag
+    #: unclean.leader.election.enable of its topic, as last read.
+    unclean_enabled: flag
+    #: What was written and is not confirmed yet, and the leader before it.
+    written_leader: i64
+    written_epoch: i64
+    written_isr: i64
+    unclean: flag
+
+
+class ControllerTopic(Record):
+    """What a controller knows of a topic that is to be deleted."""
+
+    #: Somebody has asked for it.
+    deleted: flag
+    #: It cannot be done now: a broker is dead, or replicas are being moved.
+    ineligible: flag
+    #: Its partitions are gone for everybody; their logs may not be.
+    deletion_started: flag
+
+
+class ControllerReplica(Record):
+    """What a controller knows of one replica."""
+
+    #: *_REPLICA of ``partitions/replica_state_machine.py``; 0: it has none yet.
+    state: i64
+    #: Its log directory is offline (Kafka: replicasOnOfflineDirs); 0: not that it knew.
+    directory_offline: i64
+
+
+class ContextOwner(Record):
+    """Whose context it is (Kafka: ``ControllerContext``).
+
+    Only who is controller has one, so that a thousand brokers do not need room for a thousand
+    times what one of them has to know. One is always free (``engine/layout/controller_tables.py``).
+    """
+
+    #: Index of the controller's broker; -1: it is free.
+    controller: i64
+
+
+class ControlPlane(Tables):
+    """ZooKeeper and all controllers of one group."""
+
+    ensemble: Records[Ensemble]
+    znodes: Records[Znode]
+    znode_watches: Records[ZnodeWatch]
+    topic_configs: Records[TopicConfig]
+    #: By row of the replica.
+    throttles: Records[ReplicaThrottle]
+    #: By broker.
+    throttled_rates: Records[ThrottledRates]
+    #: By number of the partition.
+    assignments: Records[Assignment]
+    sessions: Records[Session]
+    controllers: Records[Controller]
+    rules: Records[ReleaseRules]
+    contexts: Records[ContextOwner]
+    #: At ``context * broker_count + broker``.
+    brokers: Records[ControllerBroker]
+    #: At ``context * partition_count + partition``.
+    partitions: Records[ControllerPartition]
+    leader_and_isr: Records[LeaderAndIsr]
+    #: At ``context * topic_count + topic``.
+    topics: Records[ControllerTopic]
+    #: At ``context * replica_count + row``.
+    replicas: Records[ControllerReplica]
+    #: What a rule has to decide on before it is written: one record.
+    proposal: Records[LeaderAndIsr]
+
+
+@inner_rule
+def broker_at(
+    topology: Topology, plane: ControlPlane, controller: int, broker: int
+) -> ControllerBroker:
+    """What a controller knows of a broker."""
+    context = plane.controllers[controller].context
+    return plane.brokers[context * topology.sizes[0].brokers + broker]
+
+
+@inner_rule
+def partition_at(
+    topology: Topology, plane: ControlPlane, controller: int, partition: int
+) -> ControllerPartition:
+    """What a controller knows of a partition."""
+    context = plane.controllers[controller].context
+    return plane.partitions[context * topology.sizes[0].partitions + partition]
+
+
+@inner_rule
+def state_at(
+    topology: Topology, plane: ControlPlane, controller: int, partition: int
+) -> LeaderAndIsr:
+    """A partition's leader and ISR, as a controller has read or written them last."""
+    context = plane.controllers[controller].context
+    return plane.leader_and_isr[context * topology.sizes[0].partitions + partition]
+
+
+@inner_rule
+def topic_at(
+    topology: Topology, plane: ControlPlane, controller: int, topic: int
+) -> ControllerTopic:
+    """What a controller knows of a topic."""
+    context = plane.controllers[controller].context
+    return plane.topics[context * topology.sizes[0].topics + topic]
+
+
+@inner_rule
+def is_deleted(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> bool:
+    """Whether a partition's topic is to be deleted (Kafka: isTopicQueuedUpForDeletion)."""
+    return topic_at(topology, plane, controller, topology.partitions[partition].topic).deleted
+
+
+@inner_rule
+def replica_at(
+    topology: Topology, plane: ControlPlane, controller: int, row: int
+) -> ControllerReplica:
+    """What a controller knows of a replica."""
+    context = plane.controllers[controller].context
+    return plane.replicas[context * len(topology.slots) + row]

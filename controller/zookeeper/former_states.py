@@ -1,0 +1,56 @@
+"""A cluster that was there before the run: what ZooKeeper holds as it begins.
+
+All its brokers come back at once, as after a loss of power of the whole site. Topics and the states
+of partitions are there, and so is /controller: the session of the former controller ends with the
+first tick, and only then is a controller elected. Until then live brokers have registered, so the
+new controller finds leaders alive and leaves leadership and ISRs as they were.
+
+KRaft keeps eligible leader replicas beside an ISR that may be empty (KIP-966). Here they are taken
+for the ISR before a controller is elected: else nobody could lead such a partition again.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.controller.zookeeper.znodes import delete_znode, write_znode_row
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import EMPTY
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.row_kinds import FORMER_WRITER, ZNODE_CREATED, ZNODE_SET
+from tidegauge.simulation.topology import CONTROLLER_ZNODE, Topology
+
+#: The session of the former controller; those of this run are counted from 1.
+_FORMER_SESSION = code(0)
+
+
+@inner_rule
+def restore_former_states(kernel: Kernel, plane: ControlPlane, zookeeper: int) -> None:
+    """Have the znodes that were there before, by nobody's doing; parents come first."""
+    for znode in range(len(plane.znodes)):
+        node = plane.znodes[znode]
+        if not node.was_there:
+            continue
+        node.exists = True
+        node.broker = NONE
+        if znode == CONTROLLER_ZNODE:
+            node.session = _FORMER_SESSION
+        write_znode_row(kernel, plane, zookeeper, FORMER_WRITER, znode, ZNODE_CREATED)
+
+
+@inner_rule
+def end_former_session(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, zookeeper: int
+) -> None:
+    """Delete the former controller's /controller, if that is still there; ISRs are made sound."""
+    node = plane.znodes[CONTROLLER_ZNODE]
+    if not node.exists or node.session != _FORMER_SESSION:
+        return
+    for znode in range(len(plane.znodes)):
+        state = plane.znodes[znode]
+        if state.was_there and state.isr == EMPTY and state.elr != EMPTY:
+            state.isr = state.elr
+            state.version += 1
+            write_znode_row(kernel, plane, zookeeper, FORMER_WRITER, znode, ZNODE_SET)
+    now_us = kernel.context[0].time_us
+    delete_znode(kernel, topology, plane, zookeeper, CONTROLLER_ZNODE, UNDEFINED, now_us)

@@ -1,0 +1,188 @@
+"""ZooKeeper's sessions: they live as long as something comes from the client.
+
+The leader of the ensemble keeps sessions in buckets of one tick: a session expires at the
+first tick that lies more than its time-out after it was last heard of
+(``ExpiryQueue.roundToNextInterval``). All sessions of a bucket expire together.
+
+A session outlives the process that has opened it, unless that closes it: a broker that was
+killed and is back has a new session, and the old one, with its registration, until that
+expires.
+
+An outage stops the clock of nobody: when ZooKeeper goes on after a pause, sessions whose
+time is up are closed at once, before what has come in meanwhile is read. After a restart of
+the ensemble (a new leader) all sessions have their full time-out again.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.state.control_plane import ControlPlane, Session
+from tidegauge.controller.zookeeper.znodes import delete_znode, forget_watches
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.faults import because_of
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.row_kinds import SESSION_CLOSED, SESSION_EXPIRED, SESSION_OPENED
+from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.topology import CONTROLLER_ZNODE, Topology, broker_znode
+
+
+@inner_rule
+def open_session(kernel: Kernel, plane: ControlPlane, request: Event) -> int:
+    """Open a session for a broker; its number."""
+    ensemble = plane.ensemble[0]
+    number = ensemble.sessions
+    ensemble.sessions += 1
+    if ensemble.sessions + 1 >= len(plane.sessions):
+        kernel.context[0].needs_room = True
+    session = plane.sessions[number]
+    session.broker = request.broker
+    session.open = True
+    session.opened_us = kernel.context[0].time_us
+    session.timeout_ms = request.wait_ms
+    session.next = NONE
+    if ensemble.last_session == NONE:
+        ensemble.first_session = number
+    else:
+        plane.sessions[ensemble.last_session].next = number
+    ensemble.last_session = number
+    _touch(kernel, plane, session)
+    written = new_row(kernel, request.destination, SESSION_OPENED)
+    written.values[0] = request.broker
+    written.values[1] = number
+    written.values[2] = session.timeout_ms
+    write_canonical(kernel, written)
+    return number
+
+
+@inner_rule
+def touch_session(kernel: Kernel, plane: ControlPlane, number: int) -> None:
+    """Something has come from the session: it lives on."""
+    _touch(kernel, plane, plane.sessions[number])
+
+
+@inner_rule
+def _touch(kernel: Kernel, plane: ControlPlane, session: Session) -> None:
+    """Source: SessionTrackerImpl.touchSession and ExpiryQueue.update, ZooKeeper 3.5."""
+    now_us = kernel.context[0].time_us
+    tick_us = plane.ensemble[0].tick_us
+    session.heard_us = now_us
+    session.expires_us = ((now_us + session.timeout_ms * 1000) // tick_us + 1) * tick_us
+
+
+@inner_rule
+def is_expired(plane: ControlPlane, number: int) -> bool:
+    """Whether a request comes from a session that is not open any more, or has none."""
+    return number < 0 or not plane.sessions[number].open
+
+
+@inner_rule
+def check_sessions(kernel: Kernel, topology: Topology, plane: ControlPlane, zookeeper: int) -> None:
+    """Expire every session whose tick has come, in the order of brokers."""
+    for broker in range(topology.sizes[0].brokers):
+        number = plane.ensemble[0].first_session
+        while number != NONE:
+            session = plane.sessions[number]
+            following = session.next
+            if session.broker == broker and session.expires_us <= kernel.context[0].time_us:
+                _expire(kernel, topology, plane, zookeeper, number)
+            number = following
+
+
+@inner_rule
+def _expire(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, zookeeper: int, number: int
+) -> None:
+    session = plane.sessions[number]
+    now_us = kernel.context[0].time_us
+    written = new_row(kernel, zookeeper, SESSION_EXPIRED)
+    written.values[0] = session.broker
+    written.values[1] = number
+    written.values[2] = now_us - session.heard_us
+    because_of(kernel, written, session.broker)
+    write_canonical(kernel, written)
+    _end(kernel, topology, plane, zookeeper, number, now_us)
+
+
+@inner_rule
+def close_session(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, request: Event, departure_us: int
+) -> None:
+    """End a session because its broker asks for it.
+
+    Source: PrepRequestProcessor (OpCode.closeSession), ZooKeeper 3.5.
+    """
+    written = new_row(kernel, request.destination, SESSION_CLOSED)
+    written.values[0] = request.broker
+    written.values[1] = request.value
+    write_canonical(kernel, written)
+    _end(kernel, topology, plane, request.destination, request.value, departure_us)
+
+
+@inner_rule
+def _end(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    zookeeper: int,
+    number: int,
+    departure_us: int,
+) -> None:
+    """Delete what a session owns, and forget what it has watched."""
+    session = plane.sessions[number]
+    session.open = False
+    _take_out(plane, number)
+    forget_watches(topology, plane, number)
+    for znode in (broker_znode(session.broker), CONTROLLER_ZNODE):
+        node = plane.znodes[znode]
+        if node.exists and node.session == number:
+            delete_znode(kernel, topology, plane, zookeeper, znode, UNDEFINED, departure_us)
+
+
+@inner_rule
+def _take_out(plane: ControlPlane, number: int) -> None:
+    """Take a session out of the list of open ones."""
+    ensemble = plane.ensemble[0]
+    previous = NONE
+    current = ensemble.first_session
+    while current != number:
+        previous = current
+        current = plane.sessions[current].next
+    following = plane.sessions[number].next
+    if previous == NONE:
+        ensemble.first_session = following
+    else:
+        plane.sessions[previous].next = following
+    if ensemble.last_session == number:
+        ensemble.last_session = previous
+
+
+@inner_rule
+def lose_connections(topology: Topology, plane: ControlPlane, broker: int, until_us: int) -> None:
+    """The process of a broker is gone: its watches go with its connection, not its session.
+
+    That may come late, when its next process has a session: only those count that were opened
+    up to ``until_us``.
+
+    Source: NIOServerCnxn.close, DataTree.removeCnxn, ZooKeeper 3.5.
+    """
+    number = plane.ensemble[0].first_session
+    while number != NONE:
+        session = plane.sessions[number]
+        if session.broker == broker and session.opened_us <= until_us:
+            forget_watches(topology, plane, number)
+        number = session.next
+
+
+@inner_rule
+def refresh_sessions(kernel: Kernel, plane: ControlPlane) -> None:
+    """A new leader of the ensemble gives every session its full time-out.
+
+    Source: ZooKeeperServer.startSessionTracker, ZooKeeper 3.5.
+    """
+    number = plane.ensemble[0].first_session
+    while number != NONE:
+        session = plane.sessions[number]
+        heard_us = session.heard_us
+        _touch(kernel, plane, session)
+        session.heard_us = heard_us
+        number = session.next

@@ -1,0 +1,140 @@
+"""Answers of ZooKeeper to a controller: what is listed and read goes to where it is needed."""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.event_queue import enqueue, forget_listing, go_on
+from tidegauge.controller.events.alter_partition import take_altered_state
+from tidegauge.controller.events.asked_moves import take_asked_moves
+from tidegauge.controller.events.log_dir_changes import note_log_dir_event
+from tidegauge.controller.events.notification_changes import note_notification
+from tidegauge.controller.events.preferred_elections import note_preferred_election
+from tidegauge.controller.events.topic_deletions import note_listed_deletions
+from tidegauge.controller.partitions.partition_changes import take_state_answer
+from tidegauge.controller.state.assignments import know_assignment
+from tidegauge.controller.state.control_plane import ControlPlane, broker_at, partition_at
+from tidegauge.controller.state.event_types import ALTER_PARTITION as ALTER
+from tidegauge.controller.state.event_types import (
+    ELECT,
+    ISR_CHANGE,
+    LOG_DIR_CHANGE,
+    PREFERRED_ELECTION,
+    REASSIGNMENTS,
+)
+from tidegauge.controller.state.zookeeper_requests import issue_next
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.events import free_event
+from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_SET
+from tidegauge.simulation.topology import (
+    BROKER_IDS_ZNODE,
+    NOTIFICATIONS_ZNODE,
+    TOPICS_ZNODE,
+    Topology,
+    is_log_dir_events,
+)
+from tidegauge.simulation.zookeeper_errors import CONTROLLER_MOVED, SESSION_EXPIRED
+
+
+@inner_rule
+def take_answer(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
+) -> None:
+    """Take an answer of ZooKeeper; the last of a phase lets the event go on.
+
+    Source: ZooKeeperClient.handleRequests@2.6.3.
+    """
+    state = plane.controllers[controller]
+    if answer.request != state.generation or answer.error == SESSION_EXPIRED:
+        free_event(kernel, answer)
+        return
+    if answer.value == ZK_CHILDREN and answer.wait_ms == 1:
+        enqueue(kernel, topology, plane, controller, answer, ISR_CHANGE)
+        return
+    state.pending -= 1
+    state.answers += 1
+    state.answer_error = answer.error
+    state.answer_version = answer.version
+    state.answer_broker = answer.broker
+    if answer.error == CONTROLLER_MOVED:
+        state.moved = True
+    issue_next(kernel, plane, controller)
+    if is_log_dir_events(topology, answer.znode):
+        state.log_dir_listing = answer.index
+        go_on(kernel, topology, plane, controller)
+        return
+    if answer.value == ZK_SET and state.event == ALTER:
+        take_altered_state(kernel, plane, controller, answer)
+    elif answer.partition != UNDEFINED:
+        take_state_answer(kernel, topology, plane, controller, answer)
+    elif answer.value == ZK_CHILDREN and answer.znode == NOTIFICATIONS_ZNODE:
+        forget_listing(kernel, state)
+        state.listing = answer.index
+        go_on(kernel, topology, plane, controller)
+        return
+    elif answer.value == ZK_CHILDREN:
+        _note_listed(kernel, topology, plane, controller, answer)
+    elif answer.item_count > 0:
+        _note_content(kernel, topology, plane, controller, answer)
+    free_event(kernel, answer)
+    go_on(kernel, topology, plane, controller)
+
+
+@inner_rule
+def _note_listed(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
+) -> None:
+    if answer.znode == BROKER_IDS_ZNODE:
+        _note_listed_brokers(kernel, topology, plane, controller, answer)
+    elif answer.znode == TOPICS_ZNODE:
+        _note_listed_topics(kernel, topology, plane, controller, answer)
+    else:
+        note_listed_deletions(kernel, topology, plane, controller, answer)
+
+
+@inner_rule
+def _note_listed_brokers(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
+) -> None:
+    for broker in range(topology.sizes[0].brokers):
+        broker_at(topology, plane, controller, broker).listed_epoch = UNDEFINED
+    cursor = answer.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        broker_at(topology, plane, controller, item.partition).listed_epoch = item.offset
+
+
+@inner_rule
+def _note_listed_topics(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
+) -> None:
+    """Know the partitions of all topics that are listed; those not known before are new."""
+    cursor = answer.first_item
+    while cursor != NONE:
+        item = kernel.items[cursor]
+        cursor = item.next
+        known = partition_at(topology, plane, controller, item.partition)
+        if not known.known:
+            know_assignment(known, item)
+
+
+@inner_rule
+def _note_content(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
+) -> None:
+    """Take what a znode holds: the controller epoch, or the partitions of a notification."""
+    state = plane.controllers[controller]
+    if state.event == ELECT:
+        state.answer_epoch = kernel.items[answer.first_item].controller_epoch
+        return
+    if state.event == PREFERRED_ELECTION:
+        note_preferred_election(kernel, topology, plane, controller, answer)
+        return
+    if state.event in REASSIGNMENTS:
+        take_asked_moves(kernel, topology, plane, controller, answer)
+        return
+    if state.event == LOG_DIR_CHANGE:
+        note_log_dir_event(kernel, topology, plane, controller, answer.broker)
+        return
+    note_notification(kernel, topology, plane, controller, answer)

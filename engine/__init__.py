@@ -1,0 +1,24 @@
+"""The engine: a scenario's processes, laid out as tables, cut into groups and run.
+
+=============================  ==========================================================
+subject                        file
+=============================  ==========================================================
+a whole run                    ``simulate.py``; ``contract.py``: what a run asks of an engine
+the kernel's loop              ``event_loop.py``: one dispatcher over the handlers of all rooms
+tables of a scenario           the room ``layout``
+a group of processes           ``group.py``; ``group_counts.py``, ``group_states.py``
+groups that exchange frames    the room ``exchange``
+which group hosts a process    ``grouping.py``
+engines                        ``inline_engine.py``, in this interpreter; ``ray_engine.py`` in
+                               actors of Ray (``hosted_group.py``, ``ray_cluster.py``)
+rows of all groups, in order   ``row_stream.py``, for checks and figures
+the liveness phase             ``liveness.py``
+results                        ``manifest.py``, ``summary.py``, ``reassignment_spans.py``,
+                               ``log_directories.py``
+pace, metrics, time per kind   ``pace.py``, ``live_metrics.py``, ``loop_sampler.py``
+a prediction of cost           ``prediction.py``
+=============================  ==========================================================
+
+``ray`` is imported by ``ray_engine.py`` and ``ray_cluster.py`` only, and by the shells in
+``actors`` and ``controller``.
+"""

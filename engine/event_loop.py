@@ -1,0 +1,291 @@
+"""The kernel as it runs: the loop, and the one dispatcher that joins all rooms.
+
+An event is taken, brought to its process, handled, and the next one taken, until the horizon
+is reached. Then the group exchanges frames with others, if it has links, and goes on. The driver
+is wanted to drain rows, to enlarge tables, to show progress, to wait for others.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.broker import close_broker, handle_broker_event, take_broker_fault
+from tidegauge.actors.process.lifecycle import handle_supervisor_starts, start
+from tidegauge.actors.requests.observation import observe
+from tidegauge.actors.state.brokers import Brokers
+from tidegauge.clients.client import close_client, handle_client_event, stop_client
+from tidegauge.clients.client_state import Clients
+from tidegauge.clients.rolling_restarts import take_operator_fault
+from tidegauge.compiled.rules import code, inner_rule, rule
+from tidegauge.controller.controller import handle_controller_event, take_controller_fault
+from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.controller.zookeeper.zookeeper import handle_zookeeper_event, take_zookeeper_fault
+from tidegauge.engine.exchange.exchange_state import READY, REPORTS, RUNS, Exchange
+from tidegauge.engine.exchange.system_calls import thread_cpu_ns
+from tidegauge.engine.exchange.windows import end_run, go_to_next_run
+from tidegauge.simulation.events import free_event, new_event, pop, take_first
+from tidegauge.simulation.faults import (
+    handle_fault,
+    handle_known_fault,
+    handle_link_release,
+    refuse,
+)
+from tidegauge.simulation.kernel import (
+    BROKER,
+    CLIENT,
+    CONTROLLER,
+    NONE,
+    ZOOKEEPER,
+    Event,
+    Kernel,
+)
+from tidegauge.simulation.kinds import (
+    FAULT_END,
+    FAULT_KNOWN,
+    LAST_FAULT_KIND,
+    LINK_RELEASE,
+    OBSERVE,
+    PROCESS_RELEASE,
+    SUPERVISOR_STARTS,
+)
+from tidegauge.simulation.links import arrives, handle_process_release, waits_in_process
+from tidegauge.simulation.row_kinds import MESSAGE, REASON_END
+from tidegauge.simulation.rows import new_row, traces_all, write_minor
+from tidegauge.simulation.topology import Topology
+
+# Why the loop returns, if it is not for one of the reasons in ``exchange/exchange_state.py``.
+HORIZON = code(20)  #: no event is due before the horizon, and the group has no links
+BUDGET = code(21)  #: it has handled as many as it was asked to
+ROOM = code(22)  #: tables have to be enlarged, or rows drained
+FILES = code(23)  #: checkpoints have to be written to files, or read from them
+
+
+@rule
+def run_windows(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    plane: ControlPlane,
+    clients: Clients,
+    exchange: Exchange,
+    budget: int,
+) -> int:
+    """Handle events, window by window if there are links; why it returns.
+
+    In a window it handles at most ``budget`` events before it returns.
+    """
+    state = exchange.state[0]
+    while True:
+        if state.phase == RUNS:
+            state.in_kernel = True
+            begun_ns = thread_cpu_ns(exchange.clock)
+            why = _run_until(kernel, topology, brokers, plane, clients, budget)
+            state.kernel_cpu_ns += thread_cpu_ns(exchange.clock) - begun_ns
+            state.in_kernel = False
+            if why != HORIZON or not state.linked:
+                return why
+            end_run(exchange)
+            if state.report_wanted:
+                return REPORTS
+        why = go_to_next_run(kernel, exchange)
+        if why != READY:
+            return why
+
+
+@inner_rule
+def _run_until(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    plane: ControlPlane,
+    clients: Clients,
+    budget: int,
+) -> int:
+    """Handle events earlier than the horizon, at most ``budget`` of them; why it returns."""
+    context = kernel.context[0]
+    for _ in range(budget):
+        if _needs_room(kernel, brokers):
+            return ROOM
+        if context.files_due:
+            return FILES
+        if context.ready.first != NONE:
+            event = take_first(kernel, context.ready)
+        elif context.heap_size > 0 and kernel.heap[0].time_us < context.horizon_us:
+            event = pop(kernel)
+        else:
+            return HORIZON
+        context.handled += 1
+        kernel.kind_counts[event.kind].handled += 1
+        _deliver(kernel, topology, brokers, plane, clients, event)
+    return BUDGET
+
+
+@inner_rule
+def _needs_room(kernel: Kernel, brokers: Brokers) -> bool:
+    context = kernel.context[0]
+    return (
+        context.needs_room
+        or context.free_events < context.reserve
+        or context.free_items < context.item_reserve
+        or len(kernel.rows) - context.row_count < context.row_reserve
+        or len(kernel.metadata_changes) - context.metadata_changes < context.reserve
+        or len(kernel.offset_commits) - context.offset_commits < context.commit_reserve
+        or brokers.pools[0].free_watches < context.reserve
+    )
+
+
+@inner_rule
+def _deliver(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    plane: ControlPlane,
+    clients: Clients,
+    event: Event,
+) -> None:
+    """Bring an event to its process, unless a cut or a pause holds it back."""
+    context = kernel.context[0]
+    process = event.destination
+    context.handling = process
+    context.time_us = event.time_us
+    context.cause_process = event.cause_process
+    context.cause_sequence = event.cause_sequence
+    if event.kind <= LAST_FAULT_KIND:
+        _take_fault(kernel, topology, brokers, plane, clients, event)
+        return
+    if not arrives(kernel, event):
+        return
+    state = kernel.processes[process]
+    if not state.alive or event.asked_us < state.up_since_us:
+        refuse(kernel, event)
+        free_event(kernel, event)
+        return
+    if waits_in_process(kernel, event):
+        return
+    if traces_all(kernel) and event.source != process:
+        _trace_message(kernel, event)
+    role = state.role
+    if role == BROKER:
+        handle_broker_event(kernel, topology, brokers, event)
+    elif role == CLIENT:
+        handle_client_event(kernel, topology, clients, event)
+    elif role == ZOOKEEPER:
+        handle_zookeeper_event(kernel, topology, plane, event)
+    else:
+        handle_controller_event(kernel, topology, plane, event)
+
+
+@inner_rule
+def _take_fault(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    plane: ControlPlane,
+    clients: Clients,
+    event: Event,
+) -> None:
+    """What nothing can hold back: faults, and what begins or is released after them."""
+    if event.kind == LINK_RELEASE:
+        handle_link_release(kernel, event)
+    elif event.kind == PROCESS_RELEASE:
+        handle_process_release(kernel, event)
+    elif event.kind == FAULT_KNOWN:
+        handle_known_fault(kernel, event)
+    elif event.kind == SUPERVISOR_STARTS:
+        handle_supervisor_starts(kernel, topology, brokers, event)
+    elif event.kind == OBSERVE:
+        observe(kernel, brokers, event)
+    elif handle_fault(kernel, event):
+        role = kernel.processes[event.destination].role
+        if role == BROKER:
+            take_broker_fault(kernel, topology, brokers, event)
+        elif role == CONTROLLER:
+            take_controller_fault(kernel, topology, plane, event)
+        elif role == ZOOKEEPER:
+            take_zookeeper_fault(kernel, topology, plane, event)
+        else:
+            take_operator_fault(kernel, clients, event)
+    free_event(kernel, event)
+
+
+@inner_rule
+def _trace_message(kernel: Kernel, event: Event) -> None:
+    row = new_row(kernel, event.destination, MESSAGE)
+    row.values[0] = event.kind
+    row.values[1] = event.source
+    row.values[2] = event.partition
+    row.values[3] = event.offset
+    row.values[4] = event.error
+    write_minor(kernel, row)
+
+
+@rule
+def close_process(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    clients: Clients,
+    process: int,
+    time_us: int,
+    reason: int,
+) -> None:
+    """Write down what can be judged only at the end: of the run, or of its liveness phase."""
+    _begin_moment(kernel, time_us)
+    role = kernel.processes[process].role
+    if role == BROKER:
+        close_broker(kernel, brokers, process, reason)
+    elif role == CLIENT and reason == REASON_END:
+        close_client(kernel, topology, clients, process)
+
+
+@rule
+def end_fault(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    plane: ControlPlane,
+    clients: Clients,
+    process: int,
+    fault: int,
+    time_us: int,
+) -> None:
+    """End a fault in a process that it hits, as the liveness phase begins; none begins any more."""
+    _begin_moment(kernel, time_us)
+    kernel.context[0].healing = True
+    end = new_event(kernel, process, process, FAULT_END)
+    end.value = fault
+    _take_fault(kernel, topology, brokers, plane, clients, end)
+
+
+@rule
+def heal_process(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    clients: Clients,
+    process: int,
+    time_us: int,
+    restart_us: int,
+) -> None:
+    """Begin the liveness phase in a process that no fault hits any more: a client gives up.
+
+    A broker that is down starts, and does so again ``restart_us`` after any exit of its own.
+    """
+    _begin_moment(kernel, time_us)
+    kernel.context[0].healing = True
+    state = kernel.processes[process]
+    if state.role == CLIENT:
+        stop_client(topology, clients, process, time_us)
+    elif state.role == BROKER:
+        broker = brokers.brokers[process]
+        if broker.restart_after_exit_us < 0:
+            broker.restart_after_exit_us = restart_us
+        if broker.starts > 0 and not state.alive and state.held_down == 0:
+            start(kernel, topology, brokers, process)
+
+
+@inner_rule
+def _begin_moment(kernel: Kernel, time_us: int) -> None:
+    """What happens now is done from outside: nothing has caused it."""
+    context = kernel.context[0]
+    context.time_us = time_us
+    context.cause_process = NONE
+    context.cause_sequence = NONE

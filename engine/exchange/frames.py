@@ -1,0 +1,403 @@
+"""Frames: how groups of processes that run apart tell each other what crosses between them.
+
+One group is the *hub*, the others are *leaves*. A leaf tells the hub when its next event is due
+and what it sends to processes elsewhere; the hub tells a leaf how far it may go, and what is sent
+to it. They take turns: in each window the hub lets go those groups that have something to do, and
+waits for them. A group that has nothing to do is left alone and costs nothing; what is sent to it
+waits at the hub until something of it is due. (All telling all in each window was tried: six
+brokers that are mostly idle took 112 s for 240 virtual seconds, with their two cores at work.)
+
+How far a group may go: up to the earliest event of any other group plus the least that it takes
+from there to here (``lookahead.py``). What it sends itself may come back before that: then
+``links.route`` draws its horizon nearer.
+
+A frame is a list of 64-bit words in the machine's order: a head, then rows as they lie in memory.
+
+=========================  ====================================================================
+words                      value
+=========================  ====================================================================
+``LENGTH``                 of the whole frame, in bytes
+``CHECKSUM``               of all other words (``windows.py`` writes and checks it)
+``GENERATION``             of the run's actors: a survivor of an earlier one is not listened to
+``WINDOW``                 how many frames have gone this way before
+``ORDER``                  of the hub: READY, ENDED or STOPPED
+``TIME``                   of the hub: the horizon; of a leaf: when its next event is due
+``EVENTS``, ``ITEMS``      how many messages there are, and entries of partition data on them
+``CHANGES``, ``COMMITS``   ... and changes of metadata (``simulation/metadata_log.py``), and of what
+                           groups of consumers commit (``simulation/offset_commits.py``)
+=========================  ====================================================================
+
+Then come the rows of events, items, changes and commits, in the order in which they were sent.
+Indexes mean nothing to the receiver: chains are laid out in order, and each event says how many
+entries are its own. Rows are copied word by word, by one call for all frames of a window that go
+out and one for each that comes in.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.records import Records, dtype_of
+from tidegauge.compiled.rules import code, inner_rule, rule
+from tidegauge.engine.exchange.exchange_state import (
+    ENDED,
+    NEVER_US,
+    NO_ROOM,
+    READY,
+    STOPPED,
+    STRANGE,
+    Exchange,
+)
+from tidegauge.engine.exchange.system_calls import WORD_BYTES, Word
+from tidegauge.simulation.events import append_event, free_event, push, take_first
+from tidegauge.simulation.kernel import (
+    HUB,
+    NONE,
+    Event,
+    Kernel,
+    MetadataChange,
+    OffsetCommit,
+    PartitionData,
+)
+from tidegauge.simulation.metadata_log import (
+    copy_unsent_changes,
+    count_unsent_changes,
+    take_changes,
+)
+from tidegauge.simulation.offset_commits import (
+    copy_unsent_commits,
+    count_unsent_commits,
+    take_commits,
+)
+
+# The words of a frame's head.
+LENGTH = 0
+CHECKSUM = 1
+GENERATION = 2
+WINDOW = 3
+ORDER = 4
+TIME = 5
+EVENTS = 6
+ITEMS = 7
+CHANGES = 8
+COMMITS = 9
+HEAD = code(10)
+
+# How many words a row has.
+_EVENT = code(dtype_of(Event).itemsize // WORD_BYTES)
+_ITEM = code(dtype_of(PartitionData).itemsize // WORD_BYTES)
+_CHANGE = code(dtype_of(MetadataChange).itemsize // WORD_BYTES)
+_COMMIT = code(dtype_of(OffsetCommit).itemsize // WORD_BYTES)
+
+#: A typed zero, to begin with.
+NOTHING = code(0)
+
+# Planning: the hub alone.
+
+
+@rule
+def plan_window(kernel: Kernel, exchange: Exchange, end_us: int) -> int:
+    """Choose the groups that go on, and set their horizons, none of them later than ``end_us``.
+
+    Returns:
+        READY, ENDED or STOPPED; in the last two cases all leaves have to be told.
+    """
+    state = exchange.state[0]
+    _find_earliest(kernel, exchange)
+    state.order = READY
+    if state.asked_to_stop:
+        state.order = STOPPED
+    elif state.earliest_us >= end_us:
+        state.order = ENDED
+    for group in range(len(exchange.groups)):
+        other = exchange.groups[group]
+        other.horizon_us = _horizon_us(exchange, group, end_us)
+        other.goes = (
+            state.order != READY
+            or other.earliest_us < other.horizon_us
+            or count_unsent_changes(kernel, group) + count_unsent_commits(kernel, group) > 0
+        )
+    if state.order == READY:
+        state.windows += 1
+    kernel.context[0].horizon_us = exchange.groups[HUB].horizon_us
+    return state.order
+
+
+@inner_rule
+def _find_earliest(kernel: Kernel, exchange: Exchange) -> None:
+    """When the earliest event of each group is due, and that of all."""
+    exchange.groups[HUB].next_us = _next_us(kernel)
+    state = exchange.state[0]
+    state.earliest_us = NEVER_US
+    for group in range(len(exchange.groups)):
+        other = exchange.groups[group]
+        other.earliest_us = other.next_us
+    index = kernel.context[0].outbox.first
+    while index != NONE:
+        event = kernel.events[index]
+        other = exchange.groups[exchange.owners[event.destination].group]
+        other.earliest_us = min(other.earliest_us, event.time_us)
+        index = event.next
+    for group in range(len(exchange.groups)):
+        state.earliest_us = min(state.earliest_us, exchange.groups[group].earliest_us)
+
+
+@inner_rule
+def _next_us(kernel: Kernel) -> int:
+    """When the next event of this group is due."""
+    context = kernel.context[0]
+    if context.ready.first != NONE:
+        return context.time_us
+    return kernel.heap[0].time_us if context.heap_size > 0 else NEVER_US
+
+
+@inner_rule
+def _horizon_us(exchange: Exchange, group: int, end_us: int) -> int:
+    """Nothing of the other groups can reach a group before this time."""
+    horizon_us = end_us
+    count = len(exchange.groups)
+    for number in range(count):
+        if number != group:
+            lookahead_us = exchange.lookaheads[number * count + group].value
+            horizon_us = min(horizon_us, exchange.groups[number].earliest_us + lookahead_us)
+    return horizon_us
+
+
+# Writing.
+
+
+@rule
+def write_frames(kernel: Kernel, exchange: Exchange) -> int:
+    """Write a frame for each group that is to have one: a leaf to the hub, the hub to who goes on.
+
+    What was to be sent to them is forgotten.
+
+    Returns:
+        READY; or NO_ROOM, where there is too little for all of them.
+    """
+    _count_outgoing(kernel, exchange)
+    if not _lay_out(exchange):
+        return NO_ROOM
+    for group in range(len(exchange.groups)):
+        if exchange.groups[group].words > 0:
+            _write_head(kernel, exchange, group)
+    _write_outbox(kernel, exchange)
+    for group in range(len(exchange.groups)):
+        if exchange.groups[group].words > 0:
+            _write_last(kernel, exchange, group)
+    # Whoever has to be told is written to: ``plan_window`` lets it go.
+    kernel.context[0].first_unsent_change = kernel.context[0].metadata_changes
+    kernel.context[0].first_unsent_commit = kernel.context[0].offset_commits
+    return READY
+
+
+@inner_rule
+def _is_written_to(exchange: Exchange, group: int) -> bool:
+    if exchange.state[0].group == HUB:
+        return group != HUB and exchange.groups[group].goes
+    return group == HUB
+
+
+@inner_rule
+def _count_outgoing(kernel: Kernel, exchange: Exchange) -> None:
+    """How much goes to each group that is written to."""
+    is_hub = exchange.state[0].group == HUB
+    for group in range(len(exchange.groups)):
+        other = exchange.groups[group]
+        other.events = 0
+        other.items = 0
+        other.changes = count_unsent_changes(kernel, group)
+        other.commits = count_unsent_commits(kernel, group)
+    index = kernel.context[0].outbox.first
+    while index != NONE:
+        event = kernel.events[index]
+        group = exchange.owners[event.destination].group if is_hub else HUB
+        other = exchange.groups[group]
+        other.events += 1
+        other.items += event.item_count
+        index = event.next
+
+
+@inner_rule
+def _lay_out(exchange: Exchange) -> bool:
+    """Give each frame its place; whether there is room for all."""
+    words = NOTHING
+    fits = True
+    for group in range(len(exchange.groups)):
+        other = exchange.groups[group]
+        other.first_word = words
+        other.words = 0
+        if not _is_written_to(exchange, group):
+            continue
+        other.next_event_word = words + HEAD
+        other.next_item_word = other.next_event_word + other.events * _EVENT
+        other.words = (
+            HEAD
+            + other.events * _EVENT
+            + other.items * _ITEM
+            + other.changes * _CHANGE
+            + other.commits * _COMMIT
+        )
+        words += other.words
+        if other.changes > len(exchange.changes) or other.commits > len(exchange.commits):
+            fits = False
+    exchange.state[0].outgoing_words = words
+    return fits and words <= len(exchange.outgoing)
+
+
+@inner_rule
+def _write_head(kernel: Kernel, exchange: Exchange, group: int) -> None:
+    state = exchange.state[0]
+    other = exchange.groups[group]
+    words = exchange.outgoing
+    first = other.first_word
+    words[first + LENGTH].value = other.words * WORD_BYTES
+    words[first + GENERATION].value = state.generation
+    words[first + WINDOW].value = other.sent
+    words[first + ORDER].value = state.order
+    words[first + TIME].value = other.horizon_us if state.group == HUB else _next_us(kernel)
+    words[first + EVENTS].value = other.events
+    words[first + ITEMS].value = other.items
+    words[first + CHANGES].value = other.changes
+    words[first + COMMITS].value = other.commits
+    other.sent += 1
+
+
+@inner_rule
+def _write_outbox(kernel: Kernel, exchange: Exchange) -> None:
+    """Copy every message into its group's frame, its chain in order; the others are kept."""
+    is_hub = exchange.state[0].group == HUB
+    outbox = kernel.context[0].outbox
+    for _ in range(outbox.length):
+        event = take_first(kernel, outbox)
+        group = exchange.owners[event.destination].group if is_hub else HUB
+        other = exchange.groups[group]
+        if other.words == 0:
+            append_event(kernel, outbox, event)
+            continue
+        frames = exchange.outgoing
+        _copy(exchange.event_words, event.index * _EVENT, frames, other.next_event_word, _EVENT)
+        other.next_event_word += _EVENT
+        cursor = event.first_item
+        while cursor != NONE:
+            _copy(exchange.item_words, cursor * _ITEM, frames, other.next_item_word, _ITEM)
+            other.next_item_word += _ITEM
+            cursor = kernel.items[cursor].next
+        free_event(kernel, event)
+
+
+@inner_rule
+def _write_last(kernel: Kernel, exchange: Exchange, group: int) -> None:
+    """Behind the items of a frame come changes and commits."""
+    other = exchange.groups[group]
+    words = other.next_item_word
+    copy_unsent_changes(kernel, group, exchange.changes)
+    _copy(exchange.change_words, NOTHING, exchange.outgoing, words, other.changes * _CHANGE)
+    words += other.changes * _CHANGE
+    copy_unsent_commits(kernel, group, exchange.commits)
+    _copy(exchange.commit_words, NOTHING, exchange.outgoing, words, other.commits * _COMMIT)
+
+
+@inner_rule
+def _copy(source: Records[Word], first: int, to: Records[Word], at: int, words: int) -> None:
+    for number in range(words):
+        to[at + number].value = source[first + number].value
+
+
+# Reading.
+
+
+@rule
+def read_frame(kernel: Kernel, exchange: Exchange, group: int) -> int:
+    """Take over what the frame of a group brings.
+
+    Returns:
+        What the hub says (READY, ENDED, STOPPED), of a leaf READY; or NO_ROOM, or STRANGE.
+    """
+    words = exchange.incoming
+    other = exchange.groups[group]
+    if (
+        words[GENERATION].value != exchange.state[0].generation
+        or words[WINDOW].value != other.received
+    ):
+        return STRANGE
+    if _lacks_room(kernel, exchange):
+        return NO_ROOM
+    other.received += 1
+    _take_rows(kernel, exchange)
+    if group == HUB:
+        kernel.context[0].horizon_us = words[TIME].value
+        if words[ORDER].value == READY:
+            exchange.state[0].windows += 1
+        return words[ORDER].value
+    other.next_us = words[TIME].value
+    return READY
+
+
+@inner_rule
+def _lacks_room(kernel: Kernel, exchange: Exchange) -> bool:
+    """Whether what comes in would leave less free than a handler may need."""
+    context = kernel.context[0]
+    words = exchange.incoming
+    free_changes = len(kernel.metadata_changes) - context.metadata_changes
+    free_commits = len(kernel.offset_commits) - context.offset_commits
+    return (
+        context.free_events < context.reserve + words[EVENTS].value
+        or context.free_items < context.item_reserve + words[ITEMS].value
+        or free_changes < context.reserve + words[CHANGES].value
+        or free_commits < context.commit_reserve + words[COMMITS].value
+        or len(exchange.changes) < words[CHANGES].value
+        or len(exchange.commits) < words[COMMITS].value
+    )
+
+
+@inner_rule
+def _take_rows(kernel: Kernel, exchange: Exchange) -> None:
+    """Take the messages of a frame, and note what else it tells."""
+    words = exchange.incoming
+    event_word = HEAD
+    item_word = event_word + words[EVENTS].value * _EVENT
+    for _ in range(words[EVENTS].value):
+        item_word = _take_event(kernel, exchange, event_word, item_word)
+        event_word += _EVENT
+    changes = words[CHANGES].value
+    _copy(words, item_word, exchange.change_words, NOTHING, changes * _CHANGE)
+    take_changes(kernel, exchange.changes, changes)
+    item_word += changes * _CHANGE
+    commits = words[COMMITS].value
+    _copy(words, item_word, exchange.commit_words, NOTHING, commits * _COMMIT)
+    take_commits(kernel, exchange.commits, commits)
+
+
+@inner_rule
+def _take_event(kernel: Kernel, exchange: Exchange, event_word: int, item_word: int) -> int:
+    """Take a message and its entries; where the entries of the next one begin.
+
+    It waits for its time here; at the hub, if it is for another group, to be sent on.
+    """
+    context = kernel.context[0]
+    index = context.free_event
+    event = kernel.events[index]
+    context.free_event = event.next
+    context.free_events -= 1
+    _copy(exchange.incoming, event_word, exchange.event_words, index * _EVENT, _EVENT)
+    event.index = index
+    event.next = NONE
+    event.first_item = NONE
+    event.last_item = NONE
+    for _ in range(event.item_count):
+        slot = context.free_item
+        item = kernel.items[slot]
+        context.free_item = item.next
+        context.free_items -= 1
+        _copy(exchange.incoming, item_word, exchange.item_words, slot * _ITEM, _ITEM)
+        item_word += _ITEM
+        item.next = NONE
+        if event.last_item == NONE:
+            event.first_item = slot
+        else:
+            kernel.items[event.last_item].next = slot
+        event.last_item = slot
+    if kernel.processes[event.destination].hosted:
+        push(kernel, event)
+    else:
+        append_event(kernel, context.outbox, event)
+    return item_word

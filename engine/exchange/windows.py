@@ -1,0 +1,200 @@
+"""Windows: what a group that has links does between handling events and handling events again.
+
+A group goes from phase to phase (``ExchangeState.phase``) until it may run:
+
+=========  ====================================  ====================================
+phase      the hub                               a leaf
+=========  ====================================  ====================================
+RECEIVES   takes what the leaves say that went   takes what the hub says; then RUNS
+PLANS      chooses who goes on
+WRITES     a frame for each of those             a frame for the hub
+SENDS      ... to them; RUNS if it goes itself   ... to it; then RECEIVES
+RUNS       up to its horizon; then RECEIVES      up to its horizon; then WRITES
+=========  ====================================  ====================================
+
+All of it is compiled, the system calls too, so that a window costs no Python. The driver is wanted
+where somebody has to wait or tables have to grow; it comes back into the same phase.
+
+Who waits looks for the frame for a while before it sleeps, and lets others have the CPU meanwhile:
+to be woken costs more than that, on both sides (quickstart in seven actors on two cores took half
+the time, in three even less).
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.records import Records
+from tidegauge.compiled.rules import inner_rule, rule, wrapped
+from tidegauge.engine.exchange.exchange_state import (
+    AWAITS,
+    DAMAGED,
+    NO_ROOM,
+    PACED,
+    PLANS,
+    READY,
+    RECEIVES,
+    RUNS,
+    SENDS,
+    STOPPED,
+    UNSENT,
+    WRITES,
+    Exchange,
+)
+from tidegauge.engine.exchange.frames import (
+    CHECKSUM,
+    GENERATION,
+    LENGTH,
+    NOTHING,
+    plan_window,
+    read_frame,
+    write_frames,
+)
+from tidegauge.engine.exchange.system_calls import (
+    WORD_BYTES,
+    Word,
+    let_others_run,
+    receive_words,
+    send_words,
+    thread_cpu_ns,
+)
+from tidegauge.simulation.kernel import HUB, Kernel
+from tidegauge.simulation.random_streams import MIX_1, mix
+
+#: So often a frame is looked for: for some 100 us.
+_LOOKS = 100
+
+
+@inner_rule
+def go_to_next_run(kernel: Kernel, exchange: Exchange) -> int:
+    """Go on from phase to phase until the group may run; READY, or why the driver is wanted.
+
+    Returns:
+        READY; ENDED or STOPPED, where all groups come to the end; NO_ROOM, STRANGE, DAMAGED,
+        AWAITS, UNSENT or PACED.
+    """
+    state = exchange.state[0]
+    said = READY
+    while said == READY and state.phase != RUNS:
+        if state.phase == RECEIVES:
+            said = _receive(kernel, exchange)
+        elif state.phase == PLANS:
+            said = _plan(kernel, exchange)
+        elif state.phase == WRITES:
+            said = _write(kernel, exchange)
+        else:
+            said = _send(exchange)
+    return said
+
+
+@inner_rule
+def end_run(exchange: Exchange) -> None:
+    """All events before the horizon have been handled."""
+    state = exchange.state[0]
+    state.phase = RECEIVES if state.group == HUB else WRITES
+
+
+@inner_rule
+def _receive(kernel: Kernel, exchange: Exchange) -> int:
+    """Take over the frames that the group waits for, one after the other."""
+    state = exchange.state[0]
+    for group in range(len(exchange.groups)):
+        other = exchange.groups[group]
+        if not other.awaited:
+            continue
+        state.peer = group
+        if state.received_bytes == 0 and not _look_for_frame(exchange, group):
+            return AWAITS
+        if exchange.incoming[CHECKSUM].value != _checksum(
+            exchange.incoming, NOTHING, exchange.incoming[LENGTH].value // WORD_BYTES
+        ):
+            return DAMAGED
+        said = read_frame(kernel, exchange, group)
+        if said == NO_ROOM:
+            return said
+        state.received_bytes = 0
+        other.awaited = False
+        if said != READY:
+            # The end: what comes next, if anything does, begins with a frame of each leaf.
+            state.phase = WRITES
+            return said
+    state.phase = PLANS if state.group == HUB else RUNS
+    return READY
+
+
+@inner_rule
+def _look_for_frame(exchange: Exchange, group: int) -> bool:
+    """Look for a group's frame for a while; whether it has come, as a whole."""
+    state = exchange.state[0]
+    words = exchange.incoming
+    received = receive_words(exchange.groups[group].descriptor, words)
+    if received < 0:
+        begun_ns = thread_cpu_ns(exchange.clock)
+        for _ in range(_LOOKS):
+            # The other side may wait for this CPU.
+            let_others_run()
+            received = receive_words(exchange.groups[group].descriptor, words)
+            if received >= 0:
+                break
+        state.waiting_cpu_ns += thread_cpu_ns(exchange.clock) - begun_ns
+    state.received_bytes = max(0, received)
+    return received > GENERATION * WORD_BYTES and received == words[LENGTH].value
+
+
+@inner_rule
+def _plan(kernel: Kernel, exchange: Exchange) -> int:
+    """Choose who goes on; the driver may hold all back."""
+    state = exchange.state[0]
+    said = plan_window(kernel, exchange, state.end_us)
+    state.phase = WRITES
+    return PACED if state.paced and said != STOPPED else READY
+
+
+@inner_rule
+def _write(kernel: Kernel, exchange: Exchange) -> int:
+    """Write a frame for each group that is to have one."""
+    if write_frames(kernel, exchange) == NO_ROOM:
+        return NO_ROOM
+    for group in range(len(exchange.groups)):
+        other = exchange.groups[group]
+        if other.words > 0:
+            other.unsent = True
+            exchange.outgoing[other.first_word + CHECKSUM].value = _checksum(
+                exchange.outgoing, other.first_word, other.words
+            )
+    exchange.state[0].phase = SENDS
+    return READY
+
+
+@inner_rule
+def _send(exchange: Exchange) -> int:
+    """Send what was written; who got a frame answers with one."""
+    state = exchange.state[0]
+    for group in range(len(exchange.groups)):
+        other = exchange.groups[group]
+        if not other.unsent:
+            continue
+        sent = send_words(other.descriptor, exchange.outgoing, other.first_word, other.words)
+        other.unsent = False
+        other.awaited = True
+        if sent != other.words * WORD_BYTES:
+            state.peer = group
+            state.sent_bytes = max(0, sent)
+            return UNSENT
+    goes = state.group == HUB and state.order == READY and exchange.groups[HUB].goes
+    state.phase = RUNS if goes else RECEIVES
+    return state.order if state.group == HUB else READY
+
+
+@inner_rule
+def _checksum(words: Records[Word], first: int, count: int) -> int:
+    """Of a frame's words but for the one in which it stands: each folded into the next."""
+    checksum = words[first + LENGTH].value
+    for number in range(GENERATION, count):
+        # What an odd factor makes of two different words differs: no single one changes unseen.
+        checksum = wrapped(int(checksum ^ words[first + number].value) * MIX_1)
+    return mix(checksum, count)
+
+
+@rule
+def frame_checksum(words: Records[Word]) -> int:
+    """The checksum of a frame that has these words."""
+    return _checksum(words, NOTHING, len(words))

@@ -1,0 +1,457 @@
+"""A group of processes: its tables, and how it is run to a horizon.
+
+A group hosts some of the scenario's processes, or all. Whoever runs it gives it a horizon,
+takes the rows that it has written and the messages that it has for other groups, and hands
+it theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.actors.state.brokers import Brokers
+from tidegauge.clients.client_state import Clients
+from tidegauge.compiled.records import Records, column, new_records
+from tidegauge.compiled.rules import COMPILED, rule
+from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.engine.event_loop import (
+    BUDGET,
+    FILES,
+    ROOM,
+    close_process,
+    end_fault,
+    heal_process,
+    run_windows,
+)
+from tidegauge.engine.exchange.exchange_state import NO_ROOM, RECEIVES
+from tidegauge.engine.exchange.frame_exchange import FrameExchange
+from tidegauge.engine.exchange.frames import (
+    CHANGES,
+    COMMITS,
+    EVENTS,
+    ITEMS,
+    plan_window,
+    read_frame,
+    write_frames,
+)
+from tidegauge.engine.exchange.lookahead import distances_us
+from tidegauge.engine.group_counts import GroupCounts, counts_of
+from tidegauge.engine.group_states import (
+    PartitionState,
+    ReplicaState,
+    look_at_partitions,
+    look_at_replicas,
+)
+from tidegauge.engine.layout.broker_tables import enlarge_brokers, new_brokers
+from tidegauge.engine.layout.cluster_tables import (
+    enlarge_clients,
+    enlarge_commits,
+    enlarge_kernel,
+    enlarge_metadata,
+    new_clients,
+    new_kernel,
+    new_topology,
+)
+from tidegauge.engine.layout.controller_tables import enlarge_control_plane, new_control_plane
+from tidegauge.engine.log_directories import LogDirectories
+from tidegauge.metrics.snapshots.snapshot import Snapshot, take_snapshot
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.simulation.events import new_event, push, set_timer
+from tidegauge.simulation.kernel import (
+    BROKER,
+    CLIENT,
+    SCENARIO,
+    ZOOKEEPER,
+    Kernel,
+    Row,
+)
+from tidegauge.simulation.kinds import (
+    BROKER_START,
+    CLIENT_START,
+    FAULT_BEGIN,
+    FAULT_END,
+    ZK_TICK,
+)
+from tidegauge.simulation.metadata_log import compact_changes, needed_from
+from tidegauge.simulation.random_streams import START, draw_below
+from tidegauge.simulation.topology import Topology
+
+#: Events between two looks at the clock: some 20 ms.
+_BUDGET = 20_000 if COMPILED else 200
+
+#: Later than any controller epoch.
+_LAST_EPOCH = 2**62
+
+#: A client asks for metadata so long before it begins.
+_METADATA_LEAD_US = 1_000_000
+
+#: What takes rows of the trace: an array of ``Row``.
+RowSink = Callable[[NDArray[np.void]], None]
+#: What is called now and then with the virtual time reached.
+Reached = Callable[[int], None]
+
+
+@rule
+def plan_timer(kernel: Kernel, process: int, kind: int, time_us: int) -> None:
+    """Have a process handle an event of its own at ``time_us``."""
+    set_timer(kernel, new_event(kernel, process, process, kind), time_us)
+
+
+@rule
+def plan_fault(
+    kernel: Kernel, process: int, kind: int, fault: int, time_us: int, sequence: int
+) -> None:
+    """Have a fault begin or end in a process at ``time_us``."""
+    event = new_event(kernel, process, process, kind)
+    # It comes from the scenario, not from the process.
+    event.source = SCENARIO
+    event.sequence = sequence
+    event.source_rows = 0
+    event.value = fault
+    event.time_us = time_us
+    push(kernel, event)
+
+
+class Group:
+    """The processes in ``hosted``, of the cluster that ``plan`` describes."""
+
+    def __init__(
+        self, plan: ClusterPlan, hosted: Collection[int], folder: Path | None = None
+    ) -> None:
+        """Lay out the tables; checkpoints that are to be real files go to ``folder``."""
+        self.plan = plan
+        self.log_directories = LogDirectories(plan, folder)
+        self.hosted = sorted(hosted)
+        self.reserve = reserve_of(plan)
+        self.topology = new_topology(plan)
+        self.item_reserve = item_reserve_of(plan)
+        self.kernel = new_kernel(plan, set(hosted), self.reserve, self.item_reserve)
+        self.exchange = FrameExchange(plan, [self.hosted], 0, 0)
+        self.brokers = new_brokers(plan, self.topology, self.reserve)
+        self.plane = new_control_plane(plan)
+        self.clients = new_clients(plan)
+        self._size_rows()
+        self.views = self._make_views()
+        self._plan_beginning()
+        self._plan_faults()
+
+    @property
+    def events(self) -> int:
+        """How many events were handled here."""
+        return int(self.kernel.context[0].handled)
+
+    @property
+    def in_kernel(self) -> bool:
+        """Whether events are handled now, for whoever looks from another thread."""
+        return bool(self.exchange.state.in_kernel)
+
+    @property
+    def kernel_cpu_seconds(self) -> float:
+        """CPU time of the kernel so far."""
+        return int(self.exchange.state.kernel_cpu_ns) / 1e9
+
+    @property
+    def windows(self) -> int:
+        """In how many windows it took part, or at the hub how many there were."""
+        return int(self.exchange.state.windows)
+
+    @property
+    def horizon_us(self) -> int:
+        """Every event has been handled that is due before this time, unless a window is open."""
+        return int(self.kernel.context[0].horizon_us)
+
+    def run_to(self, horizon_us: int, sink: RowSink, reached: Reached | None = None) -> None:
+        """Handle every event earlier than ``horizon_us``: of a group that is alone."""
+        self.kernel.context[0].horizon_us = horizon_us
+        self.exchange.state.windows += 1
+        self.run(sink, reached)
+        self.drain(sink)
+
+    def run(self, sink: RowSink, reached: Reached | None = None) -> int:
+        """Handle every event earlier than the horizon, which is set by the hub.
+
+        With links this goes on, window by window, until the driver is wanted. Rows are handed on
+        only where room for more is needed.
+
+        Returns:
+            HORIZON; with links the reason why the driver is wanted
+            (``exchange/exchange_state.py``).
+        """
+        while True:
+            why = int(run_windows(*self.views, self.exchange.view, _BUDGET))
+            if why == ROOM:
+                self.make_room(sink)
+            elif why == FILES:
+                self.log_directories.exchange(self.brokers)
+                self.kernel.context[0].files_due = False
+                self.views = self._make_views()
+            elif why == NO_ROOM:
+                self._make_room_for_frames()
+            elif why != BUDGET:
+                return why
+            if reached is not None:
+                reached(int(self.kernel.context[0].time_us))
+
+    def heal(self, time_us: int, restart_us: int, sink: RowSink) -> None:
+        """Begin the liveness phase in all processes that this group hosts."""
+        count = len(self.plan.processes)
+        for process in self.hosted:
+            for fault in range(len(self.kernel.faults)):
+                role = self.kernel.fault_roles[fault * count + process]
+                if role.side != 0 and role.active:
+                    self.make_room(sink)
+                    end_fault(*self.views, process, fault, time_us)
+            self.make_room(sink)
+            kernel, topology, brokers, _, clients = self.views
+            heal_process(kernel, topology, brokers, clients, process, time_us, restart_us)
+        self.drain(sink)
+
+    def close(self, end_us: int, sink: RowSink, reason: int) -> None:
+        """Write down what can be judged only at the end: of the run, or of its liveness phase."""
+        for process in self.hosted:
+            self.make_room(sink)
+            kernel, topology, brokers, _, clients = self.views
+            close_process(kernel, topology, brokers, clients, process, end_us, reason)
+        self.drain(sink)
+
+    def drain(self, sink: RowSink) -> None:
+        """Hand on the rows written since the last time."""
+        context = self.kernel.context[0]
+        assert context.row_count <= len(self.kernel.rows), "an event wrote more rows than fit"
+        if context.row_count > 0:
+            sink(np.asarray(self.kernel.rows)[: int(context.row_count)])
+            context.row_count = 0
+
+    def counts(self) -> GroupCounts:
+        """What only the processes hosted here know themselves, now."""
+        return counts_of(self.hosted, self.kernel, self.brokers, self.plane, self.clients)
+
+    def look_at_states(
+        self, replicas: Records[ReplicaState], partitions: Records[PartitionState]
+    ) -> None:
+        """Enter the replicas of the brokers that are hosted here, and partitions if ZooKeeper is.
+
+        There is an entry for each slot of the topology, and for each partition.
+        """
+        kernel, topology, brokers, plane, _ = self.views
+        look_at_replicas(kernel, topology, brokers, replicas)
+        look_at_partitions(kernel, topology, plane, partitions)
+
+    def snapshot(self, time_us: int) -> Snapshot:
+        """What can be scraped of the processes hosted here, now, at this virtual time."""
+        return take_snapshot(self.plan, time_us, self.views[:4])
+
+    # What crosses to other groups.
+
+    def join(self, grouping: Sequence[Sequence[int]], number: int, generation: int = 0) -> None:
+        """Be one of several groups, each with the processes that ``grouping`` says.
+
+        Groups of another generation are strangers.
+        """
+        self.exchange = FrameExchange(self.plan, grouping, number, generation)
+        self.kernel.context[0].group = number
+        column(self.kernel.processes, "answer_us")[:] = distances_us(self.plan, self.hosted)
+        self.views = self._make_views()
+
+    def plan_window(self, end_us: int) -> int:
+        """At the hub: choose who goes on, and how far; READY, ENDED or STOPPED."""
+        return int(plan_window(self.views[0], self.exchange.view, end_us))
+
+    def write_frames(self) -> list[tuple[int, memoryview]]:
+        """Frames for those groups that are to have one now, by number.
+
+        What was to be sent is forgotten here. They lie where the next ones will be written.
+        """
+        while write_frames(self.views[0], self.exchange.view) == NO_ROOM:
+            self.exchange.make_room(0, 0)
+        return self.exchange.frames()
+
+    def read_frame(self, group: int, incoming: NDArray[np.int64]) -> int:
+        """Take over what the frame of a group brings.
+
+        Returns:
+            What the hub says: READY, ENDED, STOPPED; of a leaf READY; or STRANGE.
+        """
+        self.exchange.look_at(incoming)
+        while (said := read_frame(self.views[0], self.exchange.view, group)) == NO_ROOM:
+            self._make_room_for_incoming()
+        return int(said)
+
+    def _make_room_for_frames(self) -> None:
+        """Enlarge what is too small for the frame that came in, or for those that go out."""
+        if self.exchange.state.phase == RECEIVES:
+            self._make_room_for_incoming()
+        else:
+            self.exchange.make_room(0, 0)
+
+    def _make_room_for_incoming(self) -> None:
+        incoming = self.exchange.incoming
+        changes, commits = int(incoming[CHANGES]), int(incoming[COMMITS])
+        enlarge_kernel(
+            self.kernel,
+            self.reserve + int(incoming[EVENTS]),
+            self.item_reserve + int(incoming[ITEMS]),
+        )
+        enlarge_metadata(self.kernel, self.reserve + changes)
+        enlarge_commits(self.kernel, self.reserve + commits)
+        self.exchange.make_room(changes, commits)
+        self.views = self._make_views()
+
+    def ask_to_stop(self) -> None:
+        """At the hub: have all groups stop; may be called from another thread."""
+        self.exchange.state.asked_to_stop = True
+
+    @property
+    def earliest_us(self) -> int:
+        """At the hub: everything has been handled in all groups that is due before this time."""
+        return int(self.exchange.state.earliest_us)
+
+    @property
+    def goes(self) -> bool:
+        """At the hub: whether it has something to do itself in this window."""
+        return self.exchange.hub_goes()
+
+    # Its tables.
+
+    def _make_views(self) -> tuple[Kernel, Topology, Brokers, ControlPlane, Clients]:
+        self.exchange.see(self.kernel)
+        return (
+            self.kernel.view,
+            self.topology.view,
+            self.brokers.view,
+            self.plane.view,
+            self.clients.view,
+        )
+
+    def make_room(self, sink: RowSink) -> None:
+        """Drain the rows, and enlarge every table in which little is left."""
+        self.drain(sink)
+        self._check_reserves()
+        self._size_rows()
+        enlarge_kernel(self.kernel, self.reserve, self.item_reserve)
+        enlarge_brokers(self.brokers, self.reserve)
+        self._make_room_for_metadata()
+        enlarge_commits(self.kernel, self.reserve)
+        enlarge_control_plane(self.plan, self.plane)
+        enlarge_clients(self.clients)
+        self.kernel.context[0].needs_room = False
+        self.views = self._make_views()
+
+    def _make_room_for_metadata(self) -> None:
+        """Drop what no broker here looks at any more, and enlarge the log if that is too little."""
+        kernel = self.kernel
+        if len(kernel.metadata_changes) - kernel.context[0].metadata_changes >= self.reserve:
+            return
+        known = [
+            self.brokers.metadata[process]
+            for process in self.hosted
+            if self.plan.processes[process].role == BROKER and kernel.processes[process].alive
+        ]
+        context = kernel.context[0]
+        # What other groups have still to be told is looked at there.
+        is_told = self.exchange.is_alone or (
+            context.first_unsent_change == context.metadata_changes
+        )
+        if is_told and all(position.controller_epoch >= 0 for position in known):
+            places = [needed_from(position) for position in known]
+            compact_changes(kernel.view, *min(places, default=(_LAST_EPOCH, 0)))
+        enlarge_metadata(kernel, self.reserve)
+
+    def _check_reserves(self) -> None:
+        """End a run rather than go on with tables that an event has overrun."""
+        context = self.kernel.context[0]
+        free = (context.free_events, context.free_items, self.brokers.pools[0].free_watches)
+        assert min(free) >= 0, f"an event needed more than was reserved for it: {free} are free"
+
+    def _size_rows(self) -> None:
+        """Have room for all rows that one event can write; none waits to be drained."""
+        row_reserve = row_reserve_of(self.plan, int(self.brokers.pools[0].epoch_room))
+        self.kernel.context[0].row_reserve = row_reserve
+        if len(self.kernel.rows) < 2 * row_reserve:
+            self.kernel.rows = new_records(Row, 2 * row_reserve)
+
+    # What is planned before anything happens.
+
+    def _plan_beginning(self) -> None:
+        """Brokers start, ZooKeeper ticks, clients begin."""
+        plan = self.plan
+        zookeeper = 2 * len(plan.brokers)
+        for process in self.hosted:
+            role = plan.processes[process].role
+            if role == BROKER:
+                self._plan_timer(process, BROKER_START, self._start_us(process))
+            elif role == ZOOKEEPER:
+                first_us = 0 if plan.was_there_before else plan.scenario.zookeeper.tick_ms * 1000
+                self._plan_timer(zookeeper, ZK_TICK, first_us)
+            elif role == CLIENT:
+                group = plan.clients[plan.processes[process].number].group
+                start_us = 0 if group is None else max(0, group.start_us - _METADATA_LEAD_US)
+                self._plan_timer(process, CLIENT_START, start_us)
+
+    def _start_us(self, broker: int) -> int:
+        """When a broker starts: pinned, or drawn from the spread."""
+        cluster = self.plan.scenario.cluster
+        pinned = cluster.start_us.get(self.plan.brokers[broker])
+        if pinned is not None:
+            return int(pinned)
+        seed = self.plan.scenario.seed
+        # In milliseconds: the limit of a draw is 2**31.
+        return 1000 * int(draw_below(cluster.start_spread_us // 1000 + 1, seed, START, broker, 0))
+
+    def _plan_timer(self, process: int, kind: int, time_us: int) -> None:
+        plan_timer(self.views[0], process, kind, time_us)
+
+    def _plan_faults(self) -> None:
+        """Faults that have a time begin and end in each hosted process that they hit."""
+        count = len(self.plan.processes)
+        hits = [
+            (process, number, fault.at_us, fault.for_us)
+            for number, fault in enumerate(self.plan.scenario.faults)
+            if fault.at_us is not None
+            for process in self.hosted
+            if self.kernel.fault_roles[number * count + process].side != 0
+        ]
+        # All of them wait from the beginning on, beside what a single event needs.
+        enlarge_kernel(self.kernel, self.reserve + 2 * len(hits), self.item_reserve)
+        self.views = self._make_views()
+        for process, number, at_us, for_us in hits:
+            plan_fault(self.views[0], process, FAULT_BEGIN, number, at_us, 2 * number)
+            if for_us is not None:
+                ends_us = at_us + for_us
+                plan_fault(self.views[0], process, FAULT_END, number, ends_us, 2 * number + 1)
+
+
+def reserve_of(plan: ClusterPlan) -> int:
+    """How many events, rows or watches a single event can need at most.
+
+    The largest is a controller that reads or writes the state of every partition.
+    """
+    return 256 + 4 * (len(plan.partitions) + len(plan.processes))
+
+
+def item_reserve_of(plan: ClusterPlan) -> int:
+    """How many entries of partition data a single event can need at most.
+
+    The largest are a controller's failover, with a LeaderAndIsr entry for each replica and a copy
+    of it that is sent, and the answers to all fetches that wait at a broker, of followers and
+    of groups of consumers, with a few runs of records in each entry.
+    """
+    groups = len(plan.scenario.workload.consumers)
+    return 1024 + 8 * (plan.width + groups) * len(plan.partitions)
+
+
+def row_reserve_of(plan: ClusterPlan, epoch_room: int) -> int:
+    """How many rows a single event can write at most.
+
+    What a broker's logs hold and have promised, some rows per epoch; a refusal for each produce
+    in flight; with all requests traced, what each fetch that waits is answered.
+    """
+    partitions = len(plan.partitions)
+    rows = reserve_of(plan) + partitions * (epoch_room + 8) + 64 * len(plan.clients)
+    if plan.scenario.trace == "all":
+        rows += 4 * partitions * (plan.width + len(plan.clients))
+    return rows

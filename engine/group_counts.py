@@ -1,0 +1,63 @@
+"""What only the processes of a group know themselves, as they count for JMX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.actors.state.brokers import Brokers
+from tidegauge.clients.client_state import Clients
+from tidegauge.clients.latency_counts import BUCKETS
+from tidegauge.compiled.records import column
+from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.simulation.costs import COST_NAMES
+from tidegauge.simulation.kernel import Kernel
+from tidegauge.simulation.links import NETWORK_TABLES
+
+_OF_BROKERS = ("failed_isr_updates", "starts")
+_OF_CONTROLLERS = ("failovers",)
+_OF_CLIENTS = (
+    *("records_sent", "records_failed", "records_duplicated", "records_consumed"),
+    *("steps_taken", "steps_timed_out"),
+)
+
+
+class GroupCounts(NamedTuple):
+    """The counts of one group; what it does not host counts nothing."""
+
+    #: Of each process: how many canonical rows, and the hash over them.
+    hashes: dict[int, tuple[int, int]]
+    #: By the names that ``summary.json`` has for them.
+    counts: dict[str, int]
+    #: Of each parameter of ``costs``: how often it was asked for, and microseconds in all.
+    costs: dict[str, tuple[int, int]]
+    #: Of each client, counts of batches by how long they took (``clients/latency_counts.py``).
+    latencies: NDArray[np.int64]
+
+
+def counts_of(
+    hosted: Sequence[int], kernel: Kernel, brokers: Brokers, plane: ControlPlane, clients: Clients
+) -> GroupCounts:
+    """What the processes in ``hosted`` have counted until now."""
+    processes = kernel.processes
+    hashes = {
+        process: (int(processes[process].rows), int(processes[process].hash)) for process in hosted
+    }
+    counts = {
+        field: int(column(table, field).sum())
+        for table, fields in (
+            (brokers.brokers, _OF_BROKERS),
+            (plane.controllers, _OF_CONTROLLERS),
+            (clients.clients, _OF_CLIENTS),
+        )
+        for field in fields
+    }
+    costs = {}
+    for place, name in enumerate(COST_NAMES, int(NETWORK_TABLES)):
+        use = kernel.quantile_uses[place]
+        costs[name] = (int(use.times), int(use.total_us))
+    latencies = column(clients.latencies, "batches").reshape(-1, int(BUCKETS)).copy()
+    return GroupCounts(hashes, counts, costs, latencies)

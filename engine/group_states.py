@@ -1,0 +1,86 @@
+"""How a group's replicas and partitions are now, for whoever looks from outside."""
+
+from __future__ import annotations
+
+from tidegauge.actors.state.brokers import Brokers, runs_of
+from tidegauge.compiled.records import Record, Records, flag, i64, new_records
+from tidegauge.compiled.rules import rule
+from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.replication.fetcher import TRUNCATING
+from tidegauge.replication.replica_list import EMPTY
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.simulation.kernel import Kernel
+from tidegauge.simulation.random_streams import mix
+from tidegauge.simulation.topology import Topology, broker_of, state_znode
+
+
+class ReplicaState(Record):
+    """A replica, as its broker has it."""
+
+    log_end_offset: i64
+    #: A hash over what the log holds.
+    content: i64
+    #: The broker runs, has been told to host it, has given it up, asks where to truncate it.
+    alive: flag
+    hosted: flag
+    failed: flag
+    truncating: flag
+
+
+class PartitionState(Record):
+    """A partition, as ZooKeeper has it."""
+
+    #: Broker's index; -1 none.
+    leader: i64
+    #: Lists of slots.
+    isr: i64
+    replicas: i64
+    #: A reassignment adds or removes some of them.
+    moving: flag
+    exists: flag
+
+
+@rule
+def look_at_replicas(
+    kernel: Kernel, topology: Topology, brokers: Brokers, states: Records[ReplicaState]
+) -> None:
+    """Enter the replicas of all brokers that this group hosts."""
+    for row in range(len(topology.slots)):
+        broker = topology.slots[row].broker
+        if not kernel.processes[broker].hosted:
+            continue
+        state = states[row]
+        partition = brokers.replicas[row]
+        state.log_end_offset = partition.log_end_offset
+        state.content = partition.log_end_offset
+        runs = runs_of(brokers, row)
+        for index in range(partition.run_count):
+            state.content = mix(mix(state.content, runs[index].epoch), runs[index].start_offset)
+        state.alive = kernel.processes[broker].alive
+        state.hosted = brokers.hosted[row].exists
+        state.failed = brokers.fetch_states[row].failed
+        state.truncating = brokers.fetch_states[row].state == TRUNCATING
+
+
+@rule
+def look_at_partitions(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, states: Records[PartitionState]
+) -> None:
+    """Enter the partitions, if this group hosts ZooKeeper."""
+    if not kernel.processes[2 * topology.sizes[0].brokers].hosted:
+        return
+    for partition in range(len(topology.partitions)):
+        state = states[partition]
+        node = plane.znodes[state_znode(topology, partition)]
+        assignment = plane.assignments[partition]
+        state.exists = node.exists
+        state.leader = broker_of(topology, partition, node.leader)
+        state.isr = node.isr
+        state.replicas = assignment.replicas
+        state.moving = assignment.adding != EMPTY or assignment.removing != EMPTY
+
+
+def new_states(plan: ClusterPlan) -> tuple[Records[ReplicaState], Records[PartitionState]]:
+    """An entry for each slot of the topology, and for each partition, all zeros."""
+    slots = sum(len(partition.slots) for partition in plan.partitions)
+    return new_records(ReplicaState, slots), new_records(PartitionState, len(plan.partitions))

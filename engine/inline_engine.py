@@ -1,0 +1,211 @@
+"""All groups of a scenario in this interpreter, one window after the other.
+
+By default there is one group, which needs no windows. Several exchange the frames that actors
+exchange, so that the contract (the same hash, however the processes are grouped) can be looked at
+without Ray, and be stepped through.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.engine.contract import EngineInput, EngineMaker, GroupFigures, LoopFigures, Passed
+from tidegauge.engine.exchange.exchange_state import READY
+from tidegauge.engine.group import Group, RowSink
+from tidegauge.engine.group_counts import GroupCounts
+from tidegauge.engine.group_states import new_states
+from tidegauge.engine.grouping import Grouping
+from tidegauge.engine.liveness import RESTART_US
+from tidegauge.engine.loop_sampler import LoopSampler
+from tidegauge.engine.pace import Pace
+from tidegauge.metrics.snapshots.snapshot import Snapshot, merged, part_of
+from tidegauge.simulation.kernel import HUB
+from tidegauge.traces.run_folder import new_trace_file
+from tidegauge.traces.trace_file import TraceWriter
+
+#: With a pace, so much real time is run at once.
+_PACED_S = 0.02
+
+
+def inline(grouping: Sequence[Sequence[int]] | None = None) -> EngineMaker:
+    """All processes in this interpreter: as one group, or in those that are given."""
+
+    def make(run: EngineInput) -> InlineEngine:
+        hosted = [list(group) for group in grouping or [range(len(run.plan.processes))]]
+        names = [f"group {number}" for number in range(len(hosted))]
+        return InlineEngine(run, Grouping(names, hosted))
+
+    return make
+
+
+class InlineEngine:
+    """Runs groups while it is entered."""
+
+    def __init__(self, run: EngineInput, grouping: Grouping) -> None:
+        """Make these groups."""
+        self._plan = run.plan
+        self._names = grouping.names
+        self._stream = run.stream
+        self._progress = run.progress
+        self._speed = run.speed
+        self._onlooker = run.onlooker
+        #: There is nothing here that could be noticed without ending the run.
+        self.warnings: list[str] = []
+        self._pace = None if run.speed is None else Pace(run.speed)
+        self._groups = [Group(run.plan, hosted, run.folder) for hosted in grouping.hosted]
+        if len(self._groups) > 1:
+            for number, group in enumerate(self._groups):
+                group.join(grouping.hosted, number)
+        self._writers = [
+            TraceWriter(new_trace_file(run.folder, number)) for number in range(len(self._groups))
+        ]
+        self._sinks = [self._sink(writer.write) for writer in self._writers]
+        self._sampler = LoopSampler(self._groups)
+        self._seconds = 0.0
+        self._windows = 0
+        #: Every event has been handled that is due before this time.
+        self._reached_us = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for writer in self._writers:
+            writer.close()
+
+    def _sink(self, write: RowSink) -> RowSink:
+        """What takes the rows of one group."""
+
+        def take(rows: NDArray[np.void]) -> None:
+            write(rows)
+            self._stream.take(rows)
+            if len(self._groups) == 1:
+                # It writes rows in the order of time; there may be more of this very moment.
+                self._stream.settle(int(rows[-1]["time_us"]))
+
+        return take
+
+    def run_to(self, end_us: int) -> None:
+        """Handle every event earlier than ``end_us``."""
+        started = time.perf_counter()
+        # The liveness phase is nothing to watch.
+        pace = self._pace if end_us <= self._plan.scenario.duration_us else None
+        with self._sampler:
+            if len(self._groups) > 1:
+                self._run_in_windows(end_us, pace)
+            elif pace is None:
+                self._run_alone(end_us)
+            else:
+                self._run_paced(end_us, pace)
+        self._seconds += time.perf_counter() - started
+        self._reached_us = end_us
+
+    def _run_alone(self, end_us: int) -> None:
+        group, sink = self._groups[0], self._sinks[0]
+        group.run_to(end_us, sink, self._show_progress)
+        self._windows += 1
+
+    def _run_paced(self, end_us: int, pace: Pace) -> None:
+        """Go on in steps of a fraction of a second, and wait after each."""
+        assert self._speed is not None
+        step_us = max(1, round(1e6 * _PACED_S * self._speed))
+        while self._groups[0].horizon_us < end_us:
+            pace.wait_for(self._groups[0].horizon_us)
+            self._show_progress(self._groups[0].horizon_us)
+            self._run_alone(min(end_us, self._groups[0].horizon_us + step_us))
+        pace.wait_for(end_us)
+
+    def _run_in_windows(self, end_us: int, pace: Pace | None) -> None:
+        """Window by window: the hub plans, and who goes on does so."""
+        hub = self._groups[HUB]
+        for leaf in range(1, len(self._groups)):
+            self._tell_hub(leaf)
+        while hub.plan_window(end_us) == READY:
+            # Rows of before the earliest event are complete.
+            self._stream.settle(hub.earliest_us)
+            self._show_progress(hub.earliest_us)
+            if pace is not None:
+                pace.wait_for(hub.earliest_us)
+            frames = hub.write_frames()
+            for leaf, frame in frames:
+                self._groups[leaf].read_frame(HUB, np.frombuffer(frame, np.int64))
+            if hub.goes:
+                hub.run(self._sinks[HUB])
+            for leaf, _ in frames:
+                self._groups[leaf].run(self._sinks[leaf])
+                self._tell_hub(leaf)
+            self._windows += 1
+        if pace is not None:
+            pace.wait_for(end_us)
+        for leaf, frame in hub.write_frames():
+            self._groups[leaf].read_frame(HUB, np.frombuffer(frame, np.int64))
+        for group, sink in zip(self._groups, self._sinks, strict=True):
+            group.drain(sink)
+
+    def _tell_hub(self, leaf: int) -> None:
+        ((_, frame),) = self._groups[leaf].write_frames()
+        self._groups[HUB].read_frame(leaf, np.frombuffer(frame, np.int64))
+
+    def _show_progress(self, time_us: int) -> None:
+        if self._onlooker is not None and self._onlooker.is_due():
+            self._onlooker.look(self._snapshot_at(time_us), self.figures())
+        if self._progress is not None:
+            self._progress(Passed(time_us, sum(group.events for group in self._groups)))
+
+    def heal(self, time_us: int) -> None:
+        """Begin the liveness phase in all processes."""
+        for group, sink in zip(self._groups, self._sinks, strict=True):
+            group.heal(time_us, RESTART_US, sink)
+
+    def close(self, time_us: int, reason: int) -> None:
+        """Have written down what can be judged only at the end."""
+        for group, sink in zip(self._groups, self._sinks, strict=True):
+            group.close(time_us, sink, reason)
+
+    def states(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
+        """All replicas as their brokers have them, all partitions as ZooKeeper has them."""
+        states = new_states(self._plan)
+        for group in self._groups:
+            group.look_at_states(*states)
+        return np.asarray(states[0]), np.asarray(states[1])
+
+    def snapshot(self) -> Snapshot:
+        """What can be scraped of the cluster, now."""
+        return self._snapshot_at(self._reached_us)
+
+    def _snapshot_at(self, time_us: int) -> Snapshot:
+        if len(self._groups) == 1:
+            return self._groups[0].snapshot(time_us)
+        parts = [part_of(group.snapshot(time_us)) for group in self._groups]
+        return merged(self._plan, time_us, parts)
+
+    def counts(self) -> Sequence[GroupCounts]:
+        """What only the groups know themselves, now."""
+        return [group.counts() for group in self._groups]
+
+    def figures(self) -> LoopFigures:
+        """What the loop has done until now."""
+        groups = [
+            GroupFigures(
+                name,
+                group.events,
+                group.windows,
+                group.kernel_cpu_seconds,
+                exchange_cpu_seconds=0.0,
+                waiting_cpu_seconds=0.0,
+                told_at_s=time.monotonic(),
+            )
+            for name, group in zip(self._names, self._groups, strict=True)
+        ]
+        return LoopFigures(self._seconds, self._windows, groups, dict(self._sampler.seen))

@@ -1,0 +1,271 @@
+"""The tables of all brokers, laid out for a scenario: settings are read, nothing is hosted."""
+
+from __future__ import annotations
+
+from tidegauge.actors.state.brokers import (
+    EPOCH_MARGIN,
+    AppendMark,
+    Broker,
+    Brokers,
+    BrokerStats,
+    BrokerTopic,
+    BrokerTopicStats,
+    CommittedOffset,
+    Fetcher,
+    FetchSession,
+    FollowerFetch,
+    GroupMember,
+    HostedReplica,
+    IoThread,
+    KeptLog,
+    LogOnDisk,
+    Pools,
+    Watch,
+    WatchList,
+)
+from tidegauge.actors.storage.write_back import MARKS
+from tidegauge.compiled.records import Records, column, grown, new_records
+from tidegauge.engine.layout.cluster_tables import (
+    chain_free,
+    empty_lists,
+    new_commit_keys,
+    new_rules,
+)
+from tidegauge.replication.records import (
+    UNDEFINED,
+    EpochEntry,
+    LeaderAndIsr,
+    Partition,
+    PartitionFetchState,
+    QuotaSample,
+    RemoteReplica,
+    ReplicationQuota,
+)
+from tidegauge.replication.replication_quota import UNLIMITED
+from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
+from tidegauge.scenario.model.cluster import Cluster, ZooKeeper
+from tidegauge.scenario.model.faults import PowerLossFault
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.metadata_log import MetadataPosition
+from tidegauge.simulation.topology import Topology
+
+#: Epochs that each replica has room for at first.
+_EPOCH_ROOM = 16
+
+
+def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
+    """Brokers that have not started."""
+    count = len(plan.brokers)
+    rows = len(topology.slots)
+    width = plan.width
+    settings = [plan.scenario.settings_of(broker) for broker in plan.brokers]
+    fetchers = max(int(each["num.replica.fetchers"]) for each in settings)
+    threads = [int(each["num.io.threads"]) for each in settings]
+    keys = len(new_commit_keys(plan))
+    brokers = Brokers(
+        pools=new_records(Pools, 1),
+        brokers=new_records(Broker, count),
+        stats=new_records(BrokerStats, count),
+        topic_stats=new_records(BrokerTopicStats, count * len(plan.scenario.topics)),
+        rules=new_rules(plan),
+        threads=new_records(IoThread, sum(threads)),
+        replicas=new_records(Partition, rows),
+        hosted=new_records(HostedReplica, rows),
+        fetch_states=new_records(PartitionFetchState, rows),
+        followers=new_records(RemoteReplica, rows * width),
+        follower_fetches=new_records(FollowerFetch, rows * width),
+        runs=new_records(EpochEntry, rows * _EPOCH_ROOM),
+        epochs=new_records(EpochEntry, rows * _EPOCH_ROOM),
+        fetchers=new_records(Fetcher, count * count * fetchers),
+        sessions=new_records(FetchSession, count * count * fetchers),
+        watches=new_records(Watch, 0),
+        delayed_fetches=new_records(WatchList, rows),
+        delayed_produces=new_records(WatchList, rows),
+        metadata=new_records(MetadataPosition, count),
+        asked_metadata=new_records(MetadataPosition, 1),
+        topics=new_records(BrokerTopic, count * len(plan.scenario.topics)),
+        committed_offsets=new_records(CommittedOffset, count * keys),
+        members=new_records(GroupMember, count * len(plan.clients) if keys > 0 else 0),
+        quotas=new_records(ReplicationQuota, 2 * count),
+        quota_samples=new_records(
+            QuotaSample, sum(2 * each["replication.quota.window.num"] for each in settings)
+        ),
+        on_disk=new_records(LogOnDisk, rows),
+        marks=new_records(AppendMark, rows * int(MARKS) if _loses_power(plan) else 0),
+        kept_logs=_kept_logs(plan, topology),
+        epochs_read=new_records(EpochEntry, _EPOCH_ROOM),
+        told=new_records(LeaderAndIsr, 1),
+    )
+    brokers.pools[0].epoch_room = _EPOCH_ROOM
+    brokers.pools[0].free_watch = NONE
+    _blank(brokers)
+    _number(brokers, topology, count, fetchers)
+    _set_quotas(brokers.quotas, settings)
+    first_thread = 0
+    for index, each in enumerate(settings):
+        _set(brokers.brokers[index], each)
+        _set_machine(brokers.brokers[index], plan.scenario.cluster, plan.scenario.zookeeper)
+        unconditional = bool(plan.switches.get(UNCONDITIONAL_ISR, False))
+        brokers.brokers[index].isr_written_unconditionally = unconditional
+        brokers.brokers[index].first_thread = first_thread
+        first_thread += threads[index]
+    enlarge_watches(brokers, reserve)
+    return brokers
+
+
+def _blank(brokers: Brokers) -> None:
+    """Set what is absent to -1."""
+    empty_lists(brokers.brokers, "queue")
+    empty_lists(brokers.hosted, "waiting")
+    absent: dict[str, tuple[str, ...]] = {
+        "brokers": (
+            *("session", "told_session", "broker_epoch", "controller_epoch"),
+            *("first_log", "last_log"),
+            *("first_changed", "last_changed"),
+            *("known_controller", "alter_partition", "alter_partition_controller"),
+        ),
+        "hosted": (
+            *("next_log", "writing_request"),
+            *("next_changed", "fetcher", "next_in_fetcher"),
+        ),
+        "follower_fetches": ("session_high_watermark", "session_log_start_offset"),
+        "fetchers": ("first_row", "last_row", "looking_up", "first_moved", "last_moved"),
+        "sessions": ("first", "first_active", "last_active", "waiting"),
+        "committed_offsets": ("offset",),
+        "delayed_fetches": ("first", "last"),
+        "delayed_produces": ("first", "last"),
+        "metadata": ("controller_epoch", "position", "base_epoch", "base_position"),
+        "on_disk": ("high_watermark", "recovery_point_checkpoint"),
+        "replicas": ("leader", "leader_epoch", "partition_epoch"),
+    }
+    for table, fields in absent.items():
+        for field in fields:
+            column(getattr(brokers, table), field)[:] = UNDEFINED
+
+
+def _number(brokers: Brokers, topology: Topology, count: int, fetchers: int) -> None:
+    for field in ("broker", "partition"):
+        column(brokers.hosted, field)[:] = column(topology.slots, field)
+    places = range(count * count * fetchers)
+    column(brokers.fetchers, "broker")[:] = [place // (count * fetchers) for place in places]
+    column(brokers.fetchers, "source_broker")[:] = [place // fetchers % count for place in places]
+
+
+def _set(broker: Broker, settings: dict[str, int]) -> None:
+    """Take over the settings of one broker."""
+    broker.replica_lag_time_max_ms = settings["replica.lag.time.max.ms"]
+    broker.replica_fetch_wait_max_ms = settings["replica.fetch.wait.max.ms"]
+    broker.replica_fetch_min_bytes = settings["replica.fetch.min.bytes"]
+    broker.replica_fetch_max_bytes = settings["replica.fetch.max.bytes"]
+    broker.replica_fetch_response_max_bytes = settings["replica.fetch.response.max.bytes"]
+    broker.replica_fetch_backoff_ms = settings["replica.fetch.backoff.ms"]
+    broker.replica_socket_timeout_ms = settings["replica.socket.timeout.ms"]
+    broker.num_replica_fetchers = settings["num.replica.fetchers"]
+    broker.num_io_threads = settings["num.io.threads"]
+    broker.zookeeper_session_timeout_ms = settings["zookeeper.session.timeout.ms"]
+    broker.isr_change_check_interval_ms = settings["isr_change_notification_check_interval_ms"]
+    broker.isr_change_quiet_ms = settings["isr_change_notification_quiet_ms"]
+    broker.isr_change_max_delay_ms = settings["isr_change_notification_max_delay_ms"]
+    broker.isr_change_batching = bool(settings["isr_change_notification_batching"])
+    broker.log_flush_interval_messages = settings["log.flush.interval.messages"]
+    broker.log_flush_offset_checkpoint_interval_ms = settings[
+        "log.flush.offset.checkpoint.interval.ms"
+    ]
+    # A constant of Kafka up to 3.7: LogManager.InitialTaskDelayMs.
+    broker.log_initial_task_delay_ms = settings.get("log.initial.task.delay.ms", 30_000)
+    broker.replica_high_watermark_checkpoint_interval_ms = settings[
+        "replica.high.watermark.checkpoint.interval.ms"
+    ]
+    broker.controlled_shutdown_enable = bool(settings["controlled.shutdown.enable"])
+    broker.controlled_shutdown_max_retries = settings["controlled.shutdown.max.retries"]
+    broker.controlled_shutdown_retry_backoff_ms = settings["controlled.shutdown.retry.backoff.ms"]
+    broker.offsets_commit_timeout_ms = settings["offsets.commit.timeout.ms"]
+    broker.controller_socket_timeout_ms = settings["controller.socket.timeout.ms"]
+
+
+def _set_quotas(quotas: Records[ReplicationQuota], settings: list[dict[str, int]]) -> None:
+    """Lay out the windows of all quotas; what is throttled a broker is told later."""
+    first_sample = 0
+    for index in range(len(quotas)):
+        own = settings[index // 2]
+        quota = quotas[index]
+        quota.bytes_per_second = UNLIMITED
+        quota.window_count = own["replication.quota.window.num"]
+        quota.window_ms = 1000 * own["replication.quota.window.size.seconds"]
+        quota.first_sample = first_sample
+        first_sample += own["replication.quota.window.num"]
+
+
+def _set_machine(broker: Broker, cluster: Cluster, zookeeper: ZooKeeper) -> None:
+    """Take over what is the machine's, and its supervisor's."""
+    broker.zookeeper_servers = zookeeper.servers
+    broker.restart_after_exit_us = UNDEFINED
+    if cluster.restart_after_exit_us is not None:
+        broker.restart_after_exit_us = cluster.restart_after_exit_us
+    broker.write_back_us = cluster.write_back_us
+    broker.log_directories = cluster.log_directories
+
+
+def _loses_power(plan: ClusterPlan) -> bool:
+    return any(isinstance(fault, PowerLossFault) for fault in plan.scenario.faults)
+
+
+def _kept_logs(plan: ClusterPlan, topology: Topology) -> Records[KeptLog]:
+    """What the scenario pins of losses of power."""
+    planned = [
+        (number, kept)
+        for number, fault in enumerate(plan.scenario.faults)
+        if isinstance(fault, PowerLossFault)
+        for kept in fault.keeps
+    ]
+    rows = new_records(KeptLog, len(planned))
+    for index, (number, kept) in enumerate(planned):
+        partition = plan.partition_number(kept.topic, kept.partition)
+        slot = plan.partitions[partition].slots.index(plan.broker_index(kept.broker))
+        rows[index].fault = number
+        rows[index].row = topology.partitions[partition].first_slot + slot
+        rows[index].offset = kept.offset
+    return rows
+
+
+def enlarge_brokers(brokers: Brokers, reserve: int) -> None:
+    """Give replicas more room for epochs, and the purgatories for watches, where it is short."""
+    room = int(brokers.pools[0].epoch_room)
+    used = max(
+        int(column(brokers.replicas, "run_count").max(initial=0)),
+        int(column(brokers.replicas, "epoch_count").max(initial=0)),
+    )
+    if used + EPOCH_MARGIN > room:
+        widen_epochs(brokers)
+    enlarge_watches(brokers, reserve)
+
+
+def widen_epochs(brokers: Brokers) -> None:
+    """Give every replica room for twice as many epochs."""
+    room = int(brokers.pools[0].epoch_room)
+    brokers.runs = _with_room(brokers.runs, room)
+    brokers.epochs = _with_room(brokers.epochs, room)
+    brokers.epochs_read = new_records(EpochEntry, 2 * room)
+    brokers.pools[0].epoch_room = 2 * room
+
+
+def _with_room(entries: Records[EpochEntry], room: int) -> Records[EpochEntry]:
+    """The same entries with twice the room for each replica."""
+    wider = new_records(EpochEntry, 2 * len(entries))
+    for field in ("epoch", "start_offset"):
+        column(wider, field).reshape(-1, 2 * room)[:, :room] = column(entries, field).reshape(
+            -1, room
+        )
+    return wider
+
+
+def enlarge_watches(brokers: Brokers, reserve: int) -> None:
+    """Double the pool of watches where few are left."""
+    pools = brokers.pools[0]
+    if pools.free_watches >= 2 * reserve:
+        return
+    count = len(brokers.watches)
+    brokers.watches = grown(brokers.watches, 2 * count + 4 * reserve)
+    chain_free(column(brokers.watches, "next"), count, int(pools.free_watch))
+    pools.free_watch = count
+    pools.free_watches += len(brokers.watches) - count

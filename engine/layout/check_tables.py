@@ -1,0 +1,121 @@
+"""The tables of checks and figures, laid out for a scenario, and how they grow."""
+
+from __future__ import annotations
+
+from tidegauge.compiled.records import column, grown, new_records
+from tidegauge.replication.records import EpochEntry
+from tidegauge.replication.releases import rules_of
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.topology import FIXED_ZNODES
+from tidegauge.traces.checks.figures import (
+    Count,
+    CountedBroker,
+    CountedPartition,
+    Duration,
+    Figures,
+    StoppedBy,
+)
+from tidegauge.traces.checks.histories import (
+    Acknowledged,
+    Breach,
+    Broker,
+    Finding,
+    History,
+    HistoryFacts,
+    PartitionHistory,
+    PartitionPlace,
+    ReplicaSlot,
+    RowPlace,
+    Snapshot,
+    Term,
+)
+from tidegauge.traces.checks.lineage import run_reserve
+from tidegauge.traces.checks.numbers import ROW_CHECKS
+
+#: More in-sync replicas than any setting asks for.
+_NEVER_CAPPED = 2**62
+
+
+def new_history(plan: ClusterPlan) -> History:
+    """A run of which no row is known yet."""
+    slots = [broker for partition in plan.partitions for broker in partition.slots]
+    history = History(
+        facts=new_records(HistoryFacts, 1),
+        partitions=new_records(PartitionHistory, len(plan.partitions)),
+        places=new_records(PartitionPlace, len(plan.partitions)),
+        slots=new_records(ReplicaSlot, len(slots)),
+        brokers=new_records(Broker, len(plan.brokers)),
+        runs=new_records(EpochEntry, 0),
+        terms=new_records(Term, 0),
+        acknowledged=new_records(Acknowledged, 0),
+        snapshot=new_records(Snapshot, 1),
+        place=new_records(RowPlace, 1),
+        findings=new_records(Finding, ROW_CHECKS),
+        breaches=new_records(Breach, ROW_CHECKS * len(plan.partitions)),
+    )
+    facts = history.facts[0]
+    facts.brokers = len(plan.brokers)
+    facts.topics = len(plan.scenario.topics)
+    facts.partitions = len(plan.partitions)
+    facts.first_state_znode = int(FIXED_ZNODES) + facts.brokers + facts.topics
+    column(history.slots, "broker")[:] = slots
+    column(history.brokers, "registered")[:] = plan.registered_before
+    first_slot = 0
+    for place, planned in zip(history.places, plan.partitions, strict=True):  # type: ignore[call-overload]  # an array is iterable
+        place.topic = planned.topic_number
+        place.first_slot = first_slot
+        place.slot_count = len(planned.slots)
+        first_slot += place.slot_count
+    nobody = ("leader", "last_term", "newest_term", "exposed_term")
+    nothing = ("first_acknowledged", "last_acknowledged")
+    for field in (*nobody, *nothing):
+        column(history.partitions, field)[:] = NONE
+    return history
+
+
+def new_figures(plan: ClusterPlan) -> Figures:
+    """Nothing is counted yet."""
+    brokers = len(plan.brokers)
+    faults = len(plan.scenario.faults)
+    figures = Figures(
+        count=new_records(Count, 1),
+        brokers=new_records(CountedBroker, brokers),
+        partitions=new_records(CountedPartition, len(plan.partitions)),
+        stopped=new_records(StoppedBy, faults * brokers),
+        queued=new_records(Duration, 0),
+    )
+    figures.count[0].ends_us = plan.scenario.duration_us
+    figures.count[0].faults = faults
+    figures.count[0].leaders_most_broker = NONE
+    column(figures.partitions, "leader")[:] = NONE
+    # The first processes are the brokers.
+    column(figures.brokers, "rack")[:] = [each.rack for each in plan.processes[:brokers]]
+    capped = [
+        rules_of(*plan.scenario.release_of(broker)).min_isr_capped_by_replicas
+        for broker in plan.brokers
+    ]
+    for number, planned in enumerate(plan.partitions):
+        partition = figures.partitions[number]
+        partition.replicas = partition.replicas_at_creation = len(planned.replicas)
+        partition.most_insync_replicas = (
+            len(planned.replicas) if capped[planned.replicas[0]] else _NEVER_CAPPED
+        )
+        wanted = planned.min_insync_replicas
+        partition.min_insync_replicas = min(wanted, partition.most_insync_replicas)
+    return figures
+
+
+def enlarge(history: History, figures: Figures) -> None:
+    """Double each table in which little is left."""
+    facts = history.facts[0]
+    reserve = int(run_reserve(history.view))
+    if len(history.runs) - facts.runs < reserve:
+        history.runs = grown(history.runs, 2 * (int(facts.runs) + reserve))
+    if len(history.terms) == facts.terms:
+        history.terms = grown(history.terms, 2 * int(facts.terms) + 1024)
+    if len(history.acknowledged) == facts.acknowledged:
+        history.acknowledged = grown(history.acknowledged, 2 * int(facts.acknowledged) + 1024)
+    events = int(figures.count[0].controller_events)
+    if len(figures.queued) == events:
+        figures.queued = grown(figures.queued, 2 * events + 1024)

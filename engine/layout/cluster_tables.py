@@ -1,0 +1,406 @@
+"""The tables of the kernel, the topology and the clients, laid out for a scenario.
+
+``hosted`` says which processes a group runs; the tables cover all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.clients.client_state import (
+    CONSUMER,
+    FEW_BATCHES,
+    OPERATOR,
+    PRODUCER,
+    Batch,
+    BatchPool,
+    Client,
+    Clients,
+    Connection,
+    Member,
+    Move,
+    Target,
+    Throttled,
+)
+from tidegauge.clients.latency_counts import BUCKETS, LatencyCount
+from tidegauge.compiled.records import R, Records, column, grown, new_records
+from tidegauge.engine.layout.fault_tables import plan_faults
+from tidegauge.engine.layout.roll_tables import new_rolls
+from tidegauge.engine.layout.step_tables import new_steps
+from tidegauge.engine.layout.throttled_replicas import ThrottledPartition
+from tidegauge.replication.release_rules import ReleaseRules
+from tidegauge.replication.release_versions import Release
+from tidegauge.replication.releases import rules_of
+from tidegauge.replication.replica_list import pack
+from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedClient
+from tidegauge.scenario.model.faults import SlowDiskFault
+from tidegauge.scenario.model.settings import OFFSETS_TOPIC
+from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup
+from tidegauge.simulation.costs import COST_NAMES
+from tidegauge.simulation.java_hash import java_abs, java_hash
+from tidegauge.simulation.kernel import (
+    NONE,
+    CommitKey,
+    Context,
+    Event,
+    Fault,
+    FaultRole,
+    HeapEntry,
+    Kernel,
+    KindCount,
+    Link,
+    MetadataChange,
+    MetadataHead,
+    OffsetCommit,
+    PartitionData,
+    Process,
+    QuantileUse,
+    Row,
+)
+from tidegauge.simulation.kinds import KINDS
+from tidegauge.simulation.links import NETWORK_TABLES
+from tidegauge.simulation.metadata_log import MetadataPosition
+from tidegauge.simulation.random_streams import QUANTILES, Quantile
+from tidegauge.simulation.rows import TRACE_ALL, TRACE_TRANSITIONS
+from tidegauge.simulation.scala_hash import set_order
+from tidegauge.simulation.topology import Sizes, Slot, TopicPartition, Topology
+
+#: Consumers read on while they look for their coordinator (KafkaConsumer.poll@2.5.0).
+_READS_ON = Release.parse("2.5.0")
+
+_NEVER_US = 2**62
+_NEVER_MS = 2**42
+
+
+def new_topology(plan: ClusterPlan) -> Topology:
+    """Who is who, in numbers."""
+    sizes = new_records(Sizes, 1)
+    sizes[0].brokers = len(plan.brokers)
+    sizes[0].topics = len(plan.scenario.topics)
+    sizes[0].partitions = len(plan.partitions)
+    sizes[0].width = plan.width
+    sizes[0].admin_znodes = plan.admin_znodes
+    sizes[0].log_directories = plan.scenario.cluster.log_directories
+    sizes[0].log_dir_znodes = plan.log_dir_znodes
+    partitions = new_records(TopicPartition, len(plan.partitions))
+    slots = new_records(Slot, sum(len(partition.slots) for partition in plan.partitions))
+    first_slot = 0
+    for number, planned in enumerate(plan.partitions):
+        partition = partitions[number]
+        partition.topic = planned.topic_number
+        partition.first_slot = first_slot
+        partition.slot_count = len(planned.slots)
+        partition.replicas = pack(range(len(planned.replicas)))
+        partition.fetcher_hash = fetcher_hash(planned.topic, planned.number)
+        partition.record_bytes = planned.record_bytes
+        partition.holds_offsets = planned.topic == OFFSETS_TOPIC
+        for slot, broker in enumerate(planned.slots):
+            slots[first_slot + slot].broker = broker
+            slots[first_slot + slot].partition = number
+        first_slot += len(planned.slots)
+    if any(rules_of(*plan.scenario.release_of(each)).dead_replicas_in_set for each in plan.brokers):
+        column(slots, "set_order")[:] = _set_orders(plan)
+    return Topology(sizes=sizes, partitions=partitions, slots=slots)
+
+
+def _set_orders(plan: ClusterPlan) -> list[int]:
+    return [
+        set_order(planned.topic, planned.number, plan.brokers[broker])
+        for planned in plan.partitions
+        for broker in planned.slots
+    ]
+
+
+def new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:
+    """The release switches of every broker."""
+    rules = new_records(ReleaseRules, len(plan.brokers))
+    for index, broker in enumerate(plan.brokers):
+        rules[index] = rules_of(*plan.scenario.release_of(broker))
+    for switch, value in plan.switches.items():
+        if switch != UNCONDITIONAL_ISR:
+            column(rules, switch)[:] = value
+    return rules
+
+
+def fetcher_hash(topic: str, partition: int) -> int:
+    """What chooses the fetcher thread of a partition: Java's hash of both, made positive.
+
+    Source: AbstractFetcherManager.getFetcherId@0.10.2.0 and @2.8.0.
+    """
+    return java_abs((31 * java_hash(topic) + partition) & 0xFFFFFFFF)
+
+
+def new_kernel(
+    plan: ClusterPlan, hosted: Collection[int], reserve: int, item_reserve: int
+) -> Kernel:
+    """Virtual time at its beginning, for the processes in ``hosted``."""
+    count = len(plan.processes)
+    kernel = Kernel(
+        context=new_records(Context, 1),
+        events=new_records(Event, 0),
+        items=new_records(PartitionData, 0),
+        heap=new_records(HeapEntry, 0),
+        processes=_processes(plan, hosted),
+        links=new_records(Link, count * count),
+        quantiles=_quantiles(plan),
+        quantile_uses=new_records(QuantileUse, int(NETWORK_TABLES) + len(COST_NAMES)),
+        rows=new_records(Row, 0),
+        faults=new_records(Fault, len(plan.faults)),
+        fault_roles=new_records(FaultRole, len(plan.faults) * count),
+        kind_counts=new_records(KindCount, int(KINDS)),
+        metadata_changes=new_records(MetadataChange, 0),
+        metadata_heads=new_records(MetadataHead, len(plan.partitions) + len(plan.brokers)),
+        offset_commits=new_records(OffsetCommit, 0),
+        commit_keys=new_commit_keys(plan),
+    )
+    column(kernel.metadata_heads, "change")[:] = NONE
+    empty_lists(kernel.links, "held")
+    empty_lists(kernel.processes, "held")
+    for field in ("ready", "outbox"):
+        empty_lists(kernel.context, field)
+    context = kernel.context[0]
+    context.seed = plan.scenario.seed
+    context.process_count = count
+    context.has_files = plan.scenario.checkpoint_files
+    context.reserve = reserve
+    context.commit_reserve = reserve if plan.has_commits else 0
+    context.item_reserve = item_reserve
+    context.trace_level = TRACE_ALL if plan.scenario.trace == "all" else TRACE_TRANSITIONS
+    context.sample_period_us = plan.scenario.sample_every_us
+    context.free_event = NONE
+    context.free_item = NONE
+    context.cause_process = NONE
+    context.cause_sequence = NONE
+    plan_faults(plan, kernel)
+    enlarge_kernel(kernel, reserve, item_reserve)
+    return kernel
+
+
+def enlarge_kernel(kernel: Kernel, events: int, items: int) -> None:
+    """Enlarge the tables until so many events and so much partition data are free."""
+    context = kernel.context[0]
+    if context.free_events < events:
+        count = len(kernel.events)
+        kernel.events = grown(kernel.events, 2 * count + 2 * events)
+        kernel.heap = grown(kernel.heap, len(kernel.events))
+        column(kernel.events, "kind")[count:] = NONE
+        column(kernel.events, "index")[count:] = np.arange(count, len(kernel.events))
+        chain_free(column(kernel.events, "next"), count, int(context.free_event))
+        context.free_event = count
+        context.free_events += len(kernel.events) - count
+    if context.free_items < items:
+        count = len(kernel.items)
+        kernel.items = grown(kernel.items, 2 * count + 2 * items)
+        chain_free(column(kernel.items, "next"), count, int(context.free_item))
+        context.free_item = count
+        context.free_items += len(kernel.items) - count
+
+
+def enlarge_metadata(kernel: Kernel, changes: int) -> None:
+    """Enlarge the log of what brokers are told until there is room for so many changes more."""
+    count = int(kernel.context[0].metadata_changes)
+    if len(kernel.metadata_changes) - count < changes:
+        kernel.metadata_changes = grown(kernel.metadata_changes, 2 * count + 2 * changes)
+
+
+def enlarge_commits(kernel: Kernel, commits: int) -> None:
+    """Enlarge the journal of commits until there is room for so many more, if anybody commits."""
+    count = int(kernel.context[0].offset_commits)
+    if kernel.context[0].commit_reserve > 0 and len(kernel.offset_commits) - count < commits:
+        kernel.offset_commits = grown(kernel.offset_commits, 2 * count + 2 * commits)
+
+
+def new_commit_keys(plan: ClusterPlan) -> Records[CommitKey]:
+    """What groups commit: an offset of each partition that a client reads, then the clients."""
+    if not plan.has_commits:
+        return new_records(CommitKey, 0)
+    partitions = []
+    members = new_records(CommitKey, len(plan.clients))
+    for number, client in enumerate(plan.clients):
+        group = client.group
+        partition = -1
+        if isinstance(group, ConsumerGroup) and plan.commits(group):
+            partition = plan.group_partition(group)
+            settings = plan.scenario.consumer_settings(group)
+            members[number].session_timeout_us = 1000 * int(settings["session.timeout.ms"])
+        partitions += [partition] * len(plan.partitions_of(client))
+        members[number].partition = partition
+        members[number].process = 2 * len(plan.brokers) + 1 + number
+    keys = new_records(CommitKey, len(partitions) + len(members))
+    column(keys, "partition")[: len(partitions)] = partitions
+    for number in range(len(members)):
+        keys[len(partitions) + number] = members[number]
+    column(keys, "newest")[:] = NONE
+    return keys
+
+
+def empty_lists(rows: Records[R], field: str) -> None:
+    """Make the lists of events under a field empty, in all rows."""
+    for end in ("first", "last"):
+        column(rows, field)[end] = NONE  # type: ignore[call-overload]  # a record in a record
+
+
+def chain_free(following: NDArray[np.int64], first: int, free: int) -> None:
+    """Chain the slots from ``first`` on, and behind them those that were free before."""
+    following[first:] = np.arange(first + 1, len(following) + 1)
+    following[-1] = free
+
+
+def _processes(plan: ClusterPlan, hosted: Collection[int]) -> Records[Process]:
+    processes = new_records(Process, len(plan.processes))
+    for number, planned in enumerate(plan.processes):
+        process = processes[number]
+        process.role = planned.role
+        process.number = planned.number
+        process.host = planned.host
+        process.rack = planned.rack
+        process.hosted = number in hosted
+        process.alive = True
+    return processes
+
+
+def _quantiles(plan: ClusterPlan) -> Records[Quantile]:
+    """The tables of the network, then those of the cost model, then one for each slow disk."""
+    network = plan.scenario.network
+    tables = [
+        network.within_host,
+        network.within_rack,
+        network.between_racks,
+        network.clients,
+        network.retransmission_after_cut,
+    ]
+    assert len(tables) == NETWORK_TABLES
+    tables += [getattr(plan.scenario.costs, name) for name in COST_NAMES]
+    tables += [fault.delay for fault in plan.scenario.faults if isinstance(fault, SlowDiskFault)]
+    quantiles = new_records(Quantile, len(tables) * int(QUANTILES))
+    column(quantiles, "value_us")[:] = [value for table in tables for value in table.quantiles_us()]
+    return quantiles
+
+
+def new_clients(plan: ClusterPlan) -> Clients:
+    """Clients that have not begun."""
+    targets = [plan.partitions_of(client) for client in plan.clients]
+    target_count = sum(len(numbers) for numbers in targets)
+    members: list[int] = []
+    moves: list[tuple[int, int]] = []
+    throttled: list[ThrottledPartition] = []
+    step_rows = new_steps(plan, members, moves, throttled)
+    rolls, rolled = new_rolls(plan)
+    clients = Clients(
+        pool=new_records(BatchPool, 1),
+        clients=new_records(Client, len(plan.clients)),
+        known=new_records(MetadataPosition, len(plan.clients)),
+        targets=new_records(Target, target_count),
+        connections=new_records(Connection, len(plan.clients) * len(plan.brokers)),
+        batches=new_records(Batch, 0),
+        steps=step_rows,
+        members=new_records(Member, len(members)),
+        moves=new_records(Move, len(moves)),
+        rolls=rolls,
+        rolled=rolled,
+        throttled=new_records(Throttled, len(throttled)),
+        latencies=new_records(LatencyCount, len(plan.clients) * int(BUCKETS)),
+    )
+    for place, each in enumerate(throttled):
+        row = clients.throttled[place]
+        row.partition, row.leaders, row.followers = each
+    column(clients.members, "broker")[:] = members
+    column(clients.moves, "partition")[:] = [partition for partition, _ in moves]
+    column(clients.moves, "replicas")[:] = [replicas for _, replicas in moves]
+    for field in ("flight_first", "flight_last", "waiting_first", "waiting_last", "first_late"):
+        column(clients.connections, field)[:] = NONE
+    column(clients.targets, "leader")[:] = NONE
+    for field in ("controller_epoch", "position", "base_epoch", "base_position"):
+        column(clients.known, field)[:] = NONE
+    column(clients.targets, "leader_epoch")[:] = NONE
+    clients.pool[0].free_batch = NONE
+    clients.pool[0].clients = len(plan.clients)
+    clients.pool[0].steps = len(plan.scenario.steps)
+    clients.pool[0].brokers_awaited = len(plan.brokers) - len(plan.down_at_first)
+    enlarge_clients(clients)
+    first_target = 0
+    for number, planned in enumerate(plan.clients):
+        client = clients.clients[number]
+        client.first_target = first_target
+        client.target_count = len(targets[number])
+        last_target = first_target + len(targets[number])
+        column(clients.targets, "partition")[first_target:last_target] = targets[number]
+        first_target = last_target
+        client.member_key = target_count + number
+        _plan_client(plan, planned, client)
+    return clients
+
+
+def enlarge_clients(clients: Clients) -> None:
+    """Double the table of batches where few are left."""
+    pool = clients.pool[0]
+    if pool.free_batches > FEW_BATCHES:
+        return
+    count = len(clients.batches)
+    clients.batches = grown(clients.batches, 2 * count + 256)
+    column(clients.batches, "index")[count:] = np.arange(count, len(clients.batches))
+    for field in ("number", "late"):
+        column(clients.batches, field)[count:] = NONE
+    chain_free(column(clients.batches, "next"), count, int(pool.free_batch))
+    pool.free_batch = count
+    pool.free_batches += len(clients.batches) - count
+
+
+def _plan_client(plan: ClusterPlan, planned: PlannedClient, client: Client) -> None:
+    group = planned.group
+    client.waiting = NONE
+    client.group_partition = NONE
+    client.coordinator = NONE
+    client.coordinator_told = NONE
+    if group is None:
+        client.kind = OPERATOR
+        return
+    client.start_us = group.start_us
+    client.knows_leader_epochs = rules_of(plan.scenario.release).fetch_fenced
+    if isinstance(group, ProducerGroup):
+        _plan_producer(plan, group, planned.number, client)
+    else:
+        assert isinstance(group, ConsumerGroup)
+        _plan_consumer(plan, group, client)
+
+
+def _plan_producer(plan: ClusterPlan, group: ProducerGroup, number: int, client: Client) -> None:
+    settings = plan.scenario.producer_settings(group)
+    client.kind = PRODUCER
+    client.acks = settings["acks"]
+    client.retries = settings["retries"]
+    client.request_timeout_ms = settings["request.timeout.ms"]
+    client.delivery_timeout_ms = settings.get("delivery.timeout.ms", _NEVER_MS)
+    client.retry_backoff_ms = settings["retry.backoff.ms"]
+    client.max_in_flight = settings["max.in.flight.requests.per.connection"]
+    client.metadata_max_age_ms = settings["metadata.max.age.ms"]
+    group_period_ns = round(1_000_000_000 / group.batches_per_second)
+    client.period_ns = group_period_ns * group.clients
+    client.start_us = group.start_us + number * group_period_ns // 1000
+    client.stop_us = group.stop_us if group.stop_us is not None else _NEVER_US
+    client.records_per_batch = group.records_per_batch
+    client.next_target = number
+    client.stride = group.clients
+
+
+def _plan_consumer(plan: ClusterPlan, group: ConsumerGroup, client: Client) -> None:
+    settings = plan.scenario.consumer_settings(group)
+    client.kind = CONSUMER
+    client.request_timeout_ms = int(settings["request.timeout.ms"])
+    client.retry_backoff_ms = int(settings["retry.backoff.ms"])
+    client.metadata_max_age_ms = int(settings["metadata.max.age.ms"])
+    client.fetch_max_wait_ms = int(settings["fetch.max.wait.ms"])
+    client.fetch_min_bytes = int(settings["fetch.min.bytes"])
+    client.max_partition_fetch_bytes = int(settings["max.partition.fetch.bytes"])
+    client.resets_to_latest = settings["auto.offset.reset"] == "latest"
+    if plan.commits(group):
+        client.group_partition = plan.group_partition(group)
+    client.auto_commit_interval_ms = int(settings["auto.commit.interval.ms"])
+    client.heartbeat_interval_ms = int(settings["heartbeat.interval.ms"])
+    client.session_timeout_ms = int(settings["session.timeout.ms"])
+    client.reads_without_coordinator = Release.parse(plan.scenario.release) >= _READS_ON
+    if group.records_per_second is not None:
+        client.record_ns = round(1_000_000_000 * group.clients / group.records_per_second)

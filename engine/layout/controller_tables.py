@@ -1,0 +1,229 @@
+"""The tables of ZooKeeper and the controllers, laid out for a scenario: an empty tree."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.compiled.records import Records, column, grown, new_records
+from tidegauge.controller.state.control_plane import (
+    Assignment,
+    ContextOwner,
+    Controller,
+    ControllerBroker,
+    ControllerPartition,
+    ControllerReplica,
+    ControllerTopic,
+    ControlPlane,
+    Ensemble,
+    ReplicaThrottle,
+    Session,
+    ThrottledRates,
+    TopicConfig,
+    Znode,
+    ZnodeWatch,
+)
+from tidegauge.engine.layout.cluster_tables import chain_free, empty_lists, new_rules
+from tidegauge.engine.layout.throttled_replicas import throttled_partitions
+from tidegauge.replication.records import LeaderAndIsr
+from tidegauge.replication.replica_list import pack, unpack
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.settings import THROTTLED_RATES
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.topology import CONTROLLER_ZNODE, FIXED_ZNODES, NOTIFICATIONS_ZNODE
+
+_NOTIFICATION_ROOM = 64
+#: Fewer free watches than this are too few, for each broker: a controller sets seven at most.
+_WATCHES_OF_BROKER = 8
+
+
+def new_control_plane(plan: ClusterPlan) -> ControlPlane:
+    """ZooKeeper without any znode but the parents, and controllers without a session."""
+    brokers = len(plan.brokers)
+    partitions = len(plan.partitions)
+    fixed = int(FIXED_ZNODES) + brokers + len(plan.scenario.topics) + partitions
+    log_dir_events = fixed + plan.admin_znodes
+    fixed = log_dir_events + plan.log_dir_znodes
+    plane = ControlPlane(
+        ensemble=new_records(Ensemble, 1),
+        znodes=new_records(Znode, fixed),
+        znode_watches=new_records(ZnodeWatch, 0),
+        topic_configs=new_records(TopicConfig, len(plan.scenario.topics)),
+        throttles=new_records(
+            ReplicaThrottle, sum(len(partition.slots) for partition in plan.partitions)
+        ),
+        throttled_rates=new_records(ThrottledRates, brokers),
+        assignments=new_assignments(plan),
+        sessions=new_records(Session, 0),
+        controllers=new_records(Controller, brokers),
+        rules=new_rules(plan),
+        contexts=new_records(ContextOwner, 0),
+        brokers=new_records(ControllerBroker, 0),
+        partitions=new_records(ControllerPartition, 0),
+        leader_and_isr=new_records(LeaderAndIsr, 0),
+        topics=new_records(ControllerTopic, 0),
+        replicas=new_records(ControllerReplica, 0),
+        proposal=new_records(LeaderAndIsr, 1),
+    )
+    ensemble = plane.ensemble[0]
+    # People count sessions from 1.
+    ensemble.sessions = 1
+    ensemble.tick_us = plan.scenario.zookeeper.tick_ms * 1000
+    for field in (
+        *("first_notification", "last_notification", "free_notification", "free_watch"),
+        *("first_session", "last_session"),
+    ):
+        setattr(ensemble, field, NONE)
+    _blank_znodes(plane.znodes, 0)
+    for partition in plan.partitions:
+        config = plane.topic_configs[partition.topic_number]
+        config.min_insync_replicas = partition.min_insync_replicas
+        config.unclean_leader_election = partition.unclean_leader_election
+    _set_throttles(plan, plane)
+    _set_controllers(plan, plane)
+    enlarge_control_plane(plan, plane)
+    for parent in range(2, int(NOTIFICATIONS_ZNODE) + 1):
+        plane.znodes[parent].exists = True
+    if plan.log_dir_znodes > 0:
+        plane.znodes[log_dir_events].exists = True
+    _set_former_states(plan, plane)
+    return plane
+
+
+def _set_former_states(plan: ClusterPlan, plane: ControlPlane) -> None:
+    """Lay out ZooKeeper's content as the run begins (``controller/zookeeper/former_states.py``)."""
+    first_topic = int(FIXED_ZNODES) + len(plan.brokers)
+    first_state = first_topic + len(plan.scenario.topics)
+    for number, partition in enumerate(plan.partitions):
+        if partition.state is None:
+            continue
+        plane.znodes[first_topic + partition.topic_number].was_there = True
+        slots = {plan.brokers[broker]: slot for slot, broker in enumerate(partition.slots)}
+        node = plane.znodes[first_state + number]
+        node.was_there = True
+        node.leader = NONE if partition.state.leader is None else slots[partition.state.leader]
+        node.leader_epoch = partition.state.leader_epoch
+        node.isr = pack(slots[broker] for broker in partition.state.isr)
+        node.elr = pack(slots[broker] for broker in partition.state.elr)
+    if plan.was_there_before:
+        plane.znodes[CONTROLLER_ZNODE].was_there = True
+
+
+def new_assignments(plan: ClusterPlan) -> Records[Assignment]:
+    """What topics are created with."""
+    assignments = new_records(Assignment, len(plan.partitions))
+    for number, partition in enumerate(plan.partitions):
+        assignments[number].replicas = pack(range(len(partition.replicas)))
+    return assignments
+
+
+def _set_throttles(plan: ClusterPlan, plane: ControlPlane) -> None:
+    """What of replication is throttled from the start on."""
+    for index, broker in enumerate(plan.brokers):
+        settings = plan.scenario.settings_of(broker)
+        leader_rate, follower_rate = (settings[name] for name in THROTTLED_RATES)
+        plane.throttled_rates[index].leader_rate = leader_rate
+        plane.throttled_rates[index].follower_rate = follower_rate
+    first_rows = list(accumulate((len(each.slots) for each in plan.partitions), initial=0))
+    for topic in plan.scenario.topics:
+        for each in throttled_partitions(plan, topic.name, topic.settings):
+            for slot in range(len(plan.partitions[each.partition].slots)):
+                throttle = plane.throttles[first_rows[each.partition] + slot]
+                throttle.leader = slot in unpack(max(each.leaders, 0))
+                throttle.follower = slot in unpack(max(each.followers, 0))
+
+
+def _set_controllers(plan: ClusterPlan, plane: ControlPlane) -> None:
+    """Take over the settings of each controller's broker; nobody is controller yet."""
+    controllers = plane.controllers
+    empty_lists(controllers, "queue")
+    empty_lists(controllers, "unsent")
+    for field in (
+        *("session", "context", "event", "listing", "log_dir_listing"),
+        *("removing", "request", "moving", "deleting"),
+        *("first_touched", "last_touched", "first_move", "last_move"),
+    ):
+        column(controllers, field)[:] = NONE
+    for index, broker in enumerate(plan.brokers):
+        settings = plan.scenario.settings_of(broker)
+        controller = controllers[index]
+        controller.auto_leader_rebalance_enable = bool(settings["auto.leader.rebalance.enable"])
+        controller.leader_imbalance_check_interval_seconds = settings[
+            "leader.imbalance.check.interval.seconds"
+        ]
+        controller.leader_imbalance_per_broker_percentage = settings[
+            "leader.imbalance.per.broker.percentage"
+        ]
+        controller.controller_socket_timeout_ms = settings["controller.socket.timeout.ms"]
+        controller.zookeeper_max_in_flight_requests = settings.get(
+            "zookeeper.max.in.flight.requests", 1
+        )
+
+
+def _blank_znodes(znodes: Records[Znode], first: int) -> None:
+    for field in ("session", "first_watch", "first_child_watch", "next", "first_item", "leader"):
+        column(znodes, field)[first:] = NONE
+
+
+def enlarge_control_plane(plan: ClusterPlan, plane: ControlPlane) -> None:
+    """Have room for more notifications, watches, sessions and one more controller."""
+    _enlarge_notifications(plane)
+    _enlarge_watches(plan, plane)
+    brokers = len(plan.brokers)
+    if len(plane.sessions) - plane.ensemble[0].sessions < brokers:
+        plane.sessions = grown(plane.sessions, 2 * len(plane.sessions) + 2 * brokers)
+    if NONE not in column(plane.contexts, "controller"):
+        _add_context(plan, plane)
+
+
+def _add_context(plan: ClusterPlan, plane: ControlPlane) -> None:
+    """One more broker can be controller."""
+    count = len(plane.contexts)
+    brokers, partitions = len(plan.brokers), len(plan.partitions)
+    replicas = sum(len(partition.slots) for partition in plan.partitions)
+    plane.contexts = grown(plane.contexts, count + 1)
+    plane.contexts[count].controller = NONE
+    plane.brokers = grown(plane.brokers, (count + 1) * brokers)
+    plane.partitions = grown(plane.partitions, (count + 1) * partitions)
+    plane.leader_and_isr = grown(plane.leader_and_isr, (count + 1) * partitions)
+    plane.topics = grown(plane.topics, (count + 1) * len(plan.scenario.topics))
+    plane.replicas = grown(plane.replicas, (count + 1) * replicas)
+    new_brokers = plane.brokers[count * brokers : (count + 1) * brokers]
+    empty_lists(new_brokers, "queue")
+    for field in ("broker_epoch", "listed_epoch", "building", "stopping", "in_flight"):
+        column(new_brokers, field)[:] = NONE
+
+
+def _enlarge_notifications(plane: ControlPlane) -> None:
+    ensemble = plane.ensemble[0]
+    enough = _NOTIFICATION_ROOM // 2
+    if _has_free(column(plane.znodes, "next"), int(ensemble.free_notification), enough):
+        return
+    count = len(plane.znodes)
+    plane.znodes = grown(plane.znodes, count + max(_NOTIFICATION_ROOM, count // 8))
+    _blank_znodes(plane.znodes, count)
+    chain_free(column(plane.znodes, "next"), count, int(ensemble.free_notification))
+    ensemble.free_notification = count
+
+
+def _has_free(following: NDArray[np.int64], first: int, enough: int) -> bool:
+    """Whether so many slots are free, of which each says the next one."""
+    free = 0
+    while first != NONE and free < enough:
+        free += 1
+        first = int(following[first])
+    return free == enough
+
+
+def _enlarge_watches(plan: ClusterPlan, plane: ControlPlane) -> None:
+    """Processes that have died leave their watches behind until their sessions end."""
+    ensemble = plane.ensemble[0]
+    enough = _WATCHES_OF_BROKER * len(plan.brokers) + len(plan.scenario.steps) + 16
+    if _has_free(column(plane.znode_watches, "next"), int(ensemble.free_watch), enough):
+        return
+    count = len(plane.znode_watches)
+    plane.znode_watches = grown(plane.znode_watches, 2 * count + enough)
+    chain_free(column(plane.znode_watches, "next"), count, int(ensemble.free_watch))
+    ensemble.free_watch = count

@@ -1,0 +1,299 @@
+"""The liveness phase: once nothing goes wrong any more, everything has to become well again.
+
+At the end of a run producers stop, consumers commit no more, all faults end in every process,
+brokers that are down start (and again, should they exit), steps that were not taken never are. The
+run goes on until the ISR of every partition is its assignment and all its logs are equal, or until
+that has taken longer than it may (``bound_us``). Then it is said of which replica that is not
+so, and why.
+
+None of its time counts as the run's, and none of its rows in the run's figures. It is looked at
+from outside, every second of virtual time: no process does anything for it, so the hash is that
+of the same events, however the processes are grouped.
+
+Permitted: after a loss of power that took records of the partition, if logs stay apart: a leader
+that leads on in its epoch writes other records at their offsets.
+
+Example: ``tidegauge run 11-equal-length-divergence`` gives it up. In release 0.10.2 two
+logs of one length differ, and no follower ever compares them (KIP-101, scenario 2).
+
+Source: KIP-101, and ReplicaManager's ISR, which a follower that has caught up joins again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.compiled.records import Record, Records, i64, new_records
+from tidegauge.compiled.rules import code, inner_rule, rule
+from tidegauge.engine.contract import Engine
+from tidegauge.engine.group_states import PartitionState, ReplicaState
+from tidegauge.engine.layout.cluster_tables import new_topology
+from tidegauge.replication.replica_list import EMPTY, contains, first, rest, size
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.costs import Latency
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.topology import Topology
+
+#: How often it is looked whether all is well.
+LOOK_PERIOD_US = 1_000_000
+
+#: So many problems are told.
+_TOLD_PROBLEMS = 10
+
+# Problem.what
+_NO_LEADER = code(1)
+_NOT_IN_ISR = code(2)
+_OTHER_LOG = code(3)
+_BEING_MOVED = code(4)
+
+#: So many are found at first.
+_NONE_YET = code(0)
+
+
+class Problem(Record):
+    """What is not well."""
+
+    what: i64
+    partition: i64
+    slot: i64
+
+
+class Liveness(NamedTuple):
+    """What came of the phase."""
+
+    #: Everything has become well.
+    reached: bool
+    #: How long it took, and how long it may take at most.
+    seconds: float
+    bound_seconds: float
+    #: What is not well, in words: the first few.
+    reasons: list[str]
+    #: The partition of the first one; -1: all is well.
+    partition: int
+
+
+def wait_until_well(plan: ClusterPlan, engine: Engine) -> Liveness:
+    """Run on until all is well or it has taken too long.
+
+    Args:
+        plan: the scenario in numbers.
+        engine: at the end of the run, in which nothing goes wrong any more.
+    """
+    begun_us = plan.scenario.duration_us
+    topology = new_topology(plan)
+    replicas, partitions = engine.states()
+    limit_us = bound_us(plan, replicas)
+    elapsed_us = 0
+    problems: list[Problem] = []
+    while True:
+        elapsed_us = min(elapsed_us + LOOK_PERIOD_US, limit_us)
+        engine.run_to(begun_us + elapsed_us)
+        replicas, partitions = engine.states()
+        problems = problems_in(topology, partitions, replicas)
+        if not problems or elapsed_us >= limit_us:
+            break
+    reasons = [_in_words(plan, each, partitions, replicas) for each in problems]
+    first_one = int(problems[0].partition) if problems else -1
+    return Liveness(not problems, elapsed_us / 1e6, limit_us / 1e6, reasons, first_one)
+
+
+# How long it may take.
+
+
+def bound_us(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
+    """How long it may take at most until all is well.
+
+    Three times replica.lag.time.max.ms, and the time that it takes to fetch what is missing; before
+    that dead sessions have to expire, requests that were lost in a fault to time out, brokers to
+    start, and the controller to go over all partitions, twice. Each is the largest there is.
+    """
+    scenario = plan.scenario
+    costs, network = scenario.costs, scenario.network
+    settings = [scenario.settings_of(broker) for broker in plan.brokers]
+    logs = max(
+        sum(broker in partition.slots for partition in plan.partitions)
+        for broker in range(len(plan.brokers))
+    )
+    lag_us = 1000 * max(each["replica.lag.time.max.ms"] for each in settings)
+    session_us = 1000 * (
+        max(each["zookeeper.session.timeout.ms"] for each in settings)
+        + 2 * scenario.zookeeper.tick_ms
+    )
+    timeout_us = 1000 * max(
+        max(each["replica.socket.timeout.ms"], each["controller.socket.timeout.ms"])
+        for each in settings
+    )
+    missing_bytes = _missing_bytes(plan, replicas)
+    start_us = (
+        max(_most(costs.broker_stop), _most(costs.broker_stop_interrupting))
+        + 2 * RESTART_US
+        + 2 * (_most(costs.broker_start) + _most(costs.broker_ready))
+        + 2 * logs * max(_most(costs.log_recovery), _most(costs.log_load))
+        + (missing_bytes >> 20) * _most(costs.log_recovery_mebibyte)
+    )
+    partition_us = (
+        _most(costs.controller_partition)
+        + _most(costs.controller_failover_partition)
+        + 2 * _most(costs.zookeeper_pipelined_write)
+    )
+    controller_us = (
+        2 * (_most(costs.controller_election) + 4 * _most(costs.controller_event))
+        + 4 * len(plan.partitions) * partition_us
+        + 4 * logs * max(_most(costs.become_leader), _most(costs.become_follower))
+    )
+    round_us = (
+        4 * _most(network.between_racks)
+        + _most(costs.request)
+        + logs * (_most(costs.request_partition) + _most(costs.append))
+    )
+    response_bytes = min(each["replica.fetch.response.max.bytes"] for each in settings)
+    catch_up_us = (missing_bytes // response_bytes + 2) * round_us
+    network_us = 2 * _most(network.retransmission_after_cut)
+    return (
+        3 * lag_us + catch_up_us + session_us + timeout_us + start_us + controller_us + network_us
+    )
+
+
+#: How long a broker that exits in this phase waits for its supervisor.
+RESTART_US = 2_000_000
+
+
+def _most(latency: Latency) -> int:
+    return latency.quantiles_us()[-1]
+
+
+def _missing_bytes(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
+    """The most bytes that one broker's replicas may lack: what the longest logs have more."""
+    ends = replicas["log_end_offset"]
+    missing = np.zeros(len(plan.brokers), np.int64)
+    row = 0
+    for partition in plan.partitions:
+        slots = slice(row, row + len(partition.slots))
+        row += len(partition.slots)
+        # A log that differs may have to be fetched from its beginning.
+        missing[list(partition.slots)] += int(ends[slots].max()) * partition.record_bytes
+    return int(missing.max(initial=0))
+
+
+# Whether all is well.
+
+
+def problems_in(
+    topology: Topology, partitions: NDArray[np.void], replicas: NDArray[np.void]
+) -> list[Problem]:
+    """What is not well: the first few."""
+    problems = new_records(Problem, _TOLD_PROBLEMS)
+    found = find_problems(topology.view, partitions, replicas, problems)
+    return [problems[place] for place in range(min(int(found), _TOLD_PROBLEMS))]
+
+
+@rule
+def find_problems(
+    topology: Topology,
+    partitions: Records[PartitionState],
+    replicas: Records[ReplicaState],
+    problems: Records[Problem],
+) -> int:
+    """How many things are not well; the first of them are entered."""
+    found = _NONE_YET
+    for partition in range(len(partitions)):
+        state = partitions[partition]
+        if not state.exists:
+            continue
+        if state.moving:
+            found = _enter(problems, found, _BEING_MOVED, partition, NONE)
+        if state.leader < 0:
+            found = _enter(problems, found, _NO_LEADER, partition, NONE)
+            continue
+        found = _find_in_partition(topology, partition, state, replicas, problems, found)
+    return found
+
+
+@inner_rule
+def _find_in_partition(
+    topology: Topology,
+    partition: int,
+    state: PartitionState,
+    replicas: Records[ReplicaState],
+    problems: Records[Problem],
+    found: int,
+) -> int:
+    first_slot = topology.partitions[partition].first_slot
+    leader = _row_of_leader(topology, partition, state)
+    members = state.replicas
+    while members != EMPTY:
+        slot = first(members)
+        members = rest(members)
+        replica = replicas[first_slot + slot]
+        if not contains(state.isr, slot):
+            found = _enter(problems, found, _NOT_IN_ISR, partition, slot)
+        elif leader == NONE or replica.content != replicas[leader].content:
+            found = _enter(problems, found, _OTHER_LOG, partition, slot)
+    if size(state.isr) > size(state.replicas):
+        found = _enter(problems, found, _BEING_MOVED, partition, NONE)
+    return found
+
+
+@inner_rule
+def _row_of_leader(topology: Topology, partition: int, state: PartitionState) -> int:
+    facts = topology.partitions[partition]
+    for slot in range(facts.slot_count):
+        if topology.slots[facts.first_slot + slot].broker == state.leader:
+            return facts.first_slot + slot
+    return NONE
+
+
+@inner_rule
+def _enter(problems: Records[Problem], found: int, what: int, partition: int, slot: int) -> int:
+    if found < len(problems):
+        problem = problems[found]
+        problem.what = what
+        problem.partition = partition
+        problem.slot = slot
+    return found + 1
+
+
+# Why it is not.
+
+
+def _in_words(
+    plan: ClusterPlan,
+    problem: Problem,
+    partitions: NDArray[np.void],
+    replicas: NDArray[np.void],
+) -> str:
+    planned = plan.partitions[problem.partition]
+    name = f"partition {planned.topic}-{planned.number}"
+    if problem.what == _NO_LEADER:
+        return f"{name}: nobody leads"
+    if problem.what == _BEING_MOVED:
+        return f"{name}: its replicas are still being moved"
+    first_slot = sum(len(each.slots) for each in plan.partitions[: problem.partition])
+    replica = replicas[first_slot + problem.slot]
+    leader = int(partitions[problem.partition]["leader"])
+    leader_end = int(replicas[first_slot + planned.slots.index(leader)]["log_end_offset"])
+    broker = plan.brokers[planned.slots[problem.slot]]
+    lacks = "is not in the ISR" if problem.what == _NOT_IN_ISR else "has another log"
+    reason = "; ".join(_reasons(replica, leader_end, plan.brokers[leader]))
+    return f"{name}: broker {broker} {lacks}: {reason}"
+
+
+def _reasons(replica: np.void, leader_end: int, leader: int) -> Iterator[str]:
+    """Why a replica is behind, as far as its broker shows it."""
+    end = int(replica["log_end_offset"])
+    if not replica["alive"]:
+        yield "it does not run"
+    elif not replica["hosted"]:
+        yield "it has not been told to host it"
+    elif replica["failed"]:
+        yield "its fetcher has given the partition up"
+    elif replica["truncating"]:
+        yield "its fetcher does not find out where to truncate"
+    if end == leader_end:
+        yield f"its log ends at {end}, as that of its leader {leader}"
+    else:
+        yield f"its log ends at {end}, that of its leader {leader} at {leader_end}"

@@ -1,0 +1,157 @@
+"""Checkpoints as real files: a broker's log directory in the folder of its run.
+
+With ``checkpoint_files: true`` in the scenario, what a broker has on disk beside its logs is
+really on disk, in Kafka's format, under ``log-directories/broker-<id>/``: the files that the
+broker would write, when it would write them. A start reads them back: whoever changes or
+deletes one while the broker is down changes what it finds.
+
+The kernel says when (``actors/storage/checkpoints.py``), and stops until it is done.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from tidegauge.actors.state.brokers import EPOCH_MARGIN, Brokers
+from tidegauge.actors.storage.checkpoints import (
+    EPOCHS_DUE,
+    HIGH_WATERMARKS_DUE,
+    READ_DUE,
+    RECOVERY_POINTS_DUE,
+)
+from tidegauge.actors.storage.log_directory import read_checkpoint, write_checkpoint
+from tidegauge.engine.layout.broker_tables import widen_epochs
+from tidegauge.replication.checkpoint_files import (
+    LEADER_EPOCH_CHECKPOINT,
+    RECOVERY_POINT_OFFSET_CHECKPOINT,
+    REPLICATION_OFFSET_CHECKPOINT,
+    CheckpointFormat,
+    EpochStart,
+    TopicPartition,
+    parse_leader_epochs,
+    parse_offsets,
+    render_leader_epochs,
+    render_offsets,
+)
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.scenario.cluster_plan import ClusterPlan
+
+#: Below the run's folder.
+LOG_DIRECTORIES = "log-directories"
+
+
+class LogDirectories:
+    """The log directories of the brokers of one group; without a folder there are none."""
+
+    def __init__(self, plan: ClusterPlan, folder: Path | None) -> None:
+        self.plan = plan
+        self.folder = None if folder is None else folder / LOG_DIRECTORIES
+
+    def exchange(self, brokers: Brokers) -> None:
+        """Write what is due of each broker, and read what a start wants to know.
+
+        Raises:
+            CheckpointError: a file is damaged, so that Kafka would not read it.
+            OSError: the disk says no.
+        """
+        for index in range(len(brokers.brokers)):
+            broker = brokers.brokers[index]
+            due = int(broker.files_due)
+            broker.files_due = 0
+            if due == 0 or self.folder is None:
+                continue
+            directory = self.folder / f"broker-{self.plan.brokers[index]}"
+            directory.mkdir(parents=True, exist_ok=True)
+            rows = _rows_of(brokers, index)
+            if due & HIGH_WATERMARKS_DUE:
+                self._write_offsets(brokers, rows, directory / REPLICATION_OFFSET_CHECKPOINT)
+            if due & RECOVERY_POINTS_DUE:
+                self._write_offsets(brokers, rows, directory / RECOVERY_POINT_OFFSET_CHECKPOINT)
+                self._remove_deleted(brokers, rows, directory)
+            if due & EPOCHS_DUE:
+                self._write_epochs(brokers, rows, directory)
+            if due & READ_DUE:
+                self._read(brokers, index, rows, directory)
+
+    def _name_of(self, brokers: Brokers, row: int) -> TopicPartition:
+        planned = self.plan.partitions[int(brokers.hosted[row].partition)]
+        return TopicPartition(planned.topic, planned.number)
+
+    def _epoch_file(self, brokers: Brokers, row: int, directory: Path) -> Path:
+        topic, partition = self._name_of(brokers, row)
+        return directory / f"{topic}-{partition}" / LEADER_EPOCH_CHECKPOINT
+
+    def _write_offsets(self, brokers: Brokers, rows: list[int], file: Path) -> None:
+        field = _field_of(file)
+        offsets = {
+            self._name_of(brokers, row): int(getattr(brokers.on_disk[row], field)) for row in rows
+        }
+        known = {name: offset for name, offset in offsets.items() if offset != UNDEFINED}
+        write_checkpoint(file, render_offsets(known))
+
+    def _remove_deleted(self, brokers: Brokers, rows: list[int], directory: Path) -> None:
+        """Remove the folders of logs that the broker has no more: the offsets tell so, too."""
+        there = {"{}-{}".format(*self._name_of(brokers, row)) for row in rows}
+        for planned in self.plan.partitions:
+            folder = directory / f"{planned.topic}-{planned.number}"
+            if folder.name not in there and folder.is_dir():
+                shutil.rmtree(folder)
+
+    def _write_epochs(self, brokers: Brokers, rows: list[int], directory: Path) -> None:
+        """Write the leader epochs of each replica where they have changed."""
+        room = int(brokers.pools[0].epoch_room)
+        for row in rows:
+            if not brokers.on_disk[row].epochs_due:
+                continue
+            brokers.on_disk[row].epochs_due = False
+            entries = [
+                EpochStart(int(entry.epoch), int(entry.start_offset))
+                for entry in (
+                    brokers.epochs[row * room + place]
+                    for place in range(int(brokers.replicas[row].epoch_count))
+                )
+            ]
+            file = self._epoch_file(brokers, row, directory)
+            file.parent.mkdir(exist_ok=True)
+            write_checkpoint(file, render_leader_epochs(entries))
+
+    def _read(self, brokers: Brokers, index: int, rows: list[int], directory: Path) -> None:
+        """Let what the files say take the place of what is known."""
+        release, _ = self.plan.scenario.release_of(self.plan.brokers[index])
+        reader = CheckpointFormat.of_release(release)
+        for name in (REPLICATION_OFFSET_CHECKPOINT, RECOVERY_POINT_OFFSET_CHECKPOINT):
+            file = directory / name
+            offsets = parse_offsets(read_checkpoint(file), reader, str(file))
+            for row in rows:
+                offset = offsets.get(self._name_of(brokers, row), int(UNDEFINED))
+                setattr(brokers.on_disk[row], _field_of(file), offset)
+        room = int(brokers.pools[0].epoch_room)
+        for row in rows:
+            file = self._epoch_file(brokers, row, directory)
+            content = read_checkpoint(file) if file.parent.is_dir() else b""
+            entries = parse_leader_epochs(content, reader, str(file))
+            while len(entries) + EPOCH_MARGIN > room:
+                widen_epochs(brokers)
+                room = int(brokers.pools[0].epoch_room)
+            brokers.replicas[row].epoch_count = len(entries)
+            for place, entry in enumerate(entries):
+                brokers.epochs[row * room + place].epoch = entry.epoch
+                brokers.epochs[row * room + place].start_offset = entry.start_offset
+
+
+def _field_of(file: Path) -> str:
+    """The field of ``LogOnDisk`` that a file of offsets holds."""
+    is_high_watermark = file.name == REPLICATION_OFFSET_CHECKPOINT
+    return "high_watermark" if is_high_watermark else "recovery_point_checkpoint"
+
+
+def _rows_of(brokers: Brokers, broker: int) -> list[int]:
+    """The replicas of which a broker has a log."""
+    rows = []
+    row = int(brokers.brokers[broker].first_log)
+    while row >= 0:
+        if brokers.on_disk[row].exists:
+            rows.append(row)
+        row = int(brokers.hosted[row].next_log)
+    return rows

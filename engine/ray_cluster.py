@@ -1,0 +1,122 @@
+"""Ray: started on this machine or joined, and actors placed on it.
+
+Ray is the control plane: it places actors, sees whether they live, and spans machines. What actors
+say to each other in the loop does not go through it (``engine/exchange/frame_links.py``).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import ray
+from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+from tidegauge.engine.contract import EngineError
+
+#: For what reports bring: rows and bytes of traces, fetched several times a second.
+_OBJECT_STORE_BYTES = 256 << 20
+
+#: An actor waits for its peers most of the time; more than this it need not reserve.
+_CPUS_PER_ACTOR = 0.25
+
+#: So long a cluster may take to answer.
+_ANSWER_S = 5.0
+
+#: How long it may take until there is room for all actors.
+_PLACED_S = 60
+
+
+class RayUnavailableError(EngineError):
+    """Ray does not start, cannot be joined, or has no room; the message is one line."""
+
+
+@contextmanager
+def ray_cluster(address: str | None) -> Iterator[None]:
+    """Have Ray while inside: the one that runs in this process, or at an address, or a new one.
+
+    Args:
+        address: of a cluster to join; None: what RAY_ADDRESS says, else Ray is started here,
+            without network, dashboard or statistics of use, and ended again.
+
+    Raises:
+        RayUnavailableError: there is none at the address, or it does not start.
+    """
+    if ray.is_initialized():
+        yield
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Ray's workers are nice. Actors wait for each other: one that waits for a CPU holds up all.
+    os.environ.setdefault("RAY_worker_niceness", "0")
+    address = address or os.environ.get("RAY_ADDRESS")
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address is None:
+        options |= {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
+    else:
+        _expect_somebody(address)
+    try:
+        ray.init(address=address or "local", **options)
+    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        where = "Ray does not start here" if address is None else f"{address}: cannot join Ray"
+        raise RayUnavailableError(f"{where}: {str(error).splitlines()[0]}") from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _expect_somebody(address: str) -> None:
+    """Make sure that somebody listens at ``host:port``: Ray itself goes on trying for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        # It is one of Ray's own names.
+        return
+    try:
+        socket.create_connection((host, int(port)), _ANSWER_S).close()
+    except (OSError, OverflowError) as error:
+        raise RayUnavailableError(f"{address}: no Ray cluster answers there: {error}") from error
+
+
+def cluster_cpus() -> int:
+    """How many CPUs the cluster has."""
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
+def node_address() -> str:
+    """Where others reach this machine."""
+    return str(ray.util.get_node_ip_address())
+
+
+def spans_nodes() -> bool:
+    """Whether there is more than one machine."""
+    return sum(bool(node["Alive"]) for node in ray.nodes()) > 1
+
+
+@contextmanager
+def placed(count: int) -> Iterator[Sequence[dict[str, Any]]]:
+    """Room for so many actors, spread over the nodes: the options for each of them.
+
+    Raises:
+        RayUnavailableError: there is no room.
+    """
+    share = min(_CPUS_PER_ACTOR, int(900 * cluster_cpus() / count) / 1000)
+    group = placement_group([{"CPU": share}] * count, strategy="SPREAD")
+    try:
+        if not group.wait(_PLACED_S):
+            free = ray.available_resources().get("CPU", 0.0)
+            raise RayUnavailableError(
+                f"Ray has no room for {count} actors of {share:g} CPUs: {free:g} of "
+                f"{cluster_cpus()} are free"
+            )
+        yield [_options(group, place, share) for place in range(count)]
+    finally:
+        remove_placement_group(group)
+
+
+def _options(group: PlacementGroup, place: int, share: float) -> dict[str, Any]:
+    strategy = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=place)
+    return {"num_cpus": share, "scheduling_strategy": strategy}

@@ -1,0 +1,145 @@
+"""How long each step took that moves replicas, and how many partitions it moved.
+
+A reassignment is asked for by a step (kafka-reassign-partitions, or AlterPartitionReassignments),
+and ends for each of its partitions when the controller has sent the new state to all brokers. A
+partition belongs to the step that asked for it last when the controller took it up. The tool asks
+for nothing while /admin/reassign_partitions is there (ReassignPartitionsCommand@2.4.0), so such a
+step moves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.steps import AlterReassignmentsStep, ReassignStep
+from tidegauge.scenario.named_figures import moving_steps
+from tidegauge.simulation.row_kinds import (
+    REASSIGNMENT_BEGUN,
+    REASSIGNMENT_DONE,
+    STEP_TAKEN,
+    ZNODE_CREATED,
+    ZNODE_DELETED,
+)
+from tidegauge.simulation.topology import FIXED_ZNODES
+
+_ZNODES = (int(ZNODE_CREATED), int(ZNODE_DELETED))
+_OTHERS = (int(STEP_TAKEN), int(REASSIGNMENT_BEGUN), int(REASSIGNMENT_DONE))
+
+
+@dataclass
+class _Reassignment:
+    """The reassignment that one step asked for."""
+
+    asked_us: int | None = None
+    #: When the last of those came to its end that have, moved or replaced.
+    done_us: int = 0
+    moved: set[int] = field(default_factory=set)
+    #: Of these, those on their way, and those that another step has taken over.
+    on_the_way: set[int] = field(default_factory=set)
+    replaced: set[int] = field(default_factory=set)
+
+
+class ReassignmentSpans:
+    """Takes the rows of a run in their total order."""
+
+    def __init__(self, plan: ClusterPlan) -> None:
+        """No row has come yet."""
+        self._ends_us = plan.scenario.duration_us
+        self._names = moving_steps(plan.scenario)
+        self._spans = {place: _Reassignment() for place in self._names}
+        self._partitions: dict[int, list[int]] = {}
+        self._by_tool: set[int] = set()
+        for place in self._names:
+            step = plan.scenario.steps[place]
+            assert isinstance(step, ReassignStep | AlterReassignmentsStep)
+            self._partitions[place] = [
+                plan.partition_number(move.topic, move.partition) for move in step.partitions
+            ]
+            if isinstance(step, ReassignStep):
+                self._by_tool.add(place)
+        brokers_and_topics = len(plan.brokers) + len(plan.scenario.topics)
+        self._znode = int(FIXED_ZNODES) + brokers_and_topics + len(plan.partitions)
+        self._tool_is_busy = False
+        #: By partition the step that has asked last, until the controller takes it up; and the one
+        #: that it is on its way for.
+        self._asked: dict[int, int] = {}
+        self._moving: dict[int, int] = {}
+
+    def take(self, rows: NDArray[np.void]) -> None:
+        """Rows that come next."""
+        if not self._names:
+            return
+        kinds = rows["kind"]
+        is_znode = np.isin(kinds, _ZNODES) & (rows["values"][:, 0] == self._znode)
+        for row in rows[is_znode | np.isin(kinds, _OTHERS)]:
+            if row["time_us"] >= self._ends_us:
+                return
+            self._take(int(row["kind"]), int(row["time_us"]), int(row["values"][0]))
+
+    def _take(self, kind: int, time_us: int, subject: int) -> None:
+        if kind == STEP_TAKEN:
+            self._ask(subject, time_us)
+        elif kind == REASSIGNMENT_BEGUN:
+            self._begin(subject, time_us)
+        elif kind == REASSIGNMENT_DONE:
+            self._end(subject, time_us)
+        else:
+            self._tool_is_busy = kind == ZNODE_CREATED
+            if not self._tool_is_busy:
+                # The controller has taken the request back, of partitions that cannot be moved.
+                self._asked = {
+                    partition: step
+                    for partition, step in self._asked.items()
+                    if step not in self._by_tool
+                }
+
+    def _ask(self, step: int, time_us: int) -> None:
+        if step not in self._names or (step in self._by_tool and self._tool_is_busy):
+            return
+        self._spans[step].asked_us = time_us
+        self._asked.update(dict.fromkeys(self._partitions[step], step))
+
+    def _begin(self, partition: int, time_us: int) -> None:
+        step = self._asked.pop(partition, None)
+        if step is None:
+            # Another controller takes it up again.
+            return
+        former = self._moving.get(partition)
+        if former is not None:
+            self._spans[former].on_the_way.discard(partition)
+            self._spans[former].replaced.add(partition)
+            self._spans[former].done_us = time_us
+        self._moving[partition] = step
+        self._spans[step].moved.add(partition)
+        self._spans[step].on_the_way.add(partition)
+
+    def _end(self, partition: int, time_us: int) -> None:
+        step = self._moving.pop(partition, None)
+        if step is not None:
+            self._spans[step].on_the_way.discard(partition)
+            self._spans[step].done_us = time_us
+
+    def figures(self) -> Mapping[str, Mapping[str, Any]]:
+        """The figures of each step, by its name; there are no more rows."""
+        if self._tool_is_busy:
+            for partition, step in self._asked.items():
+                if step in self._by_tool:
+                    self._spans[step].moved.add(partition)
+                    self._spans[step].on_the_way.add(partition)
+        return {name: self._part(self._spans[place]) for place, name in self._names.items()}
+
+    def _part(self, span: _Reassignment) -> dict[str, Any]:
+        last_us = self._ends_us if span.on_the_way else span.done_us
+        lasted_us = 0 if span.asked_us is None else max(0, last_us - span.asked_us)
+        return {
+            "seconds": lasted_us / 1e6,
+            "partitions": len(span.moved),
+            "unfinished": len(span.on_the_way),
+            "replaced": len(span.replaced),
+        }

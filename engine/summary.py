@@ -1,0 +1,256 @@
+"""``summary.json``: the figures of a run.
+
+``traces/summary_figures.py`` defines the name, unit and meaning of each figure, and
+``tidegauge sweep --figures`` lists them. Figures are counted from canonical rows
+(``traces/checks/figures.py``), except those that only a process itself knows: it counts them as
+Kafka counts for JMX.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tidegauge.clients.latency_counts import percentile_us
+from tidegauge.compiled.records import column
+from tidegauge.engine.contract import LoopFigures
+from tidegauge.engine.group_counts import GroupCounts
+from tidegauge.engine.liveness import Liveness
+from tidegauge.engine.row_stream import RowStream
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.workload import ProducerGroup
+from tidegauge.scenario.named_figures import has_racks
+from tidegauge.simulation.costs import COST_NAMES
+from tidegauge.traces.checks import CHECKS, LIVENESS
+from tidegauge.traces.checks.histories import BY_LOSS_OF_POWER, PERMITS, RowPlace
+from tidegauge.traces.trace_hash import trace_sha256
+
+
+def summary_of(
+    plan: ClusterPlan,
+    stream: RowStream,
+    loop: LoopFigures,
+    counted: Sequence[GroupCounts],
+    ended: Sequence[GroupCounts],
+    liveness: Liveness | None,
+) -> dict[str, Any]:
+    """What came of the run: hashes, checks, counts, and how fast it was.
+
+    Args:
+        plan: the scenario in numbers.
+        stream: has judged and counted all rows.
+        loop: what the event loop had done at the end of the run.
+        counted: what groups had counted then,
+        ended: and at the end of the liveness phase; their hashes are those of the trace.
+        liveness: what came of that phase; None: there was none.
+    """
+    hashes = {process: each for group in ended for process, each in group.hashes.items()}
+    virtual_seconds = plan.scenario.duration_us / 1e6
+    return {
+        "trace_sha256": trace_sha256(hashes),
+        "process_hashes": [[process, *hashes[process]] for process in sorted(hashes)],
+        "seed": plan.scenario.seed,
+        "virtual_seconds": virtual_seconds,
+        **loop.part_of_summary(virtual_seconds),
+        "checks": verdicts(plan, stream, liveness),
+        "liveness": _liveness_part(liveness),
+        **figures_of(plan, stream),
+        "reassignments": stream.reassignments.figures(),
+        "records_lost_by_topic": _lost_by_topic(plan, stream),
+        "records_lost_by_partition": _lost_by_partition(plan, stream),
+        **counted_by_processes(counted),
+        "produce_ms": _produce_latencies(plan, counted),
+        "settings_not_modelled": plan.scenario.settings_not_modelled(),
+    }
+
+
+def _lost_by_topic(plan: ClusterPlan, stream: RowStream) -> dict[str, int]:
+    """How many acknowledged records each topic has lost; topics that lost none are there, too."""
+    counted = column(stream.history.partitions, "records_lost")
+    lost = {partition.topic: 0 for partition in plan.partitions}
+    for number, partition in enumerate(plan.partitions):
+        lost[partition.topic] += int(counted[number])
+    return lost
+
+
+def _lost_by_partition(plan: ClusterPlan, stream: RowStream) -> dict[str, int]:
+    """The partitions that have lost acknowledged records, those with most first."""
+    lost = column(stream.history.partitions, "records_lost")
+    return {
+        f"{plan.partitions[number].topic}-{plan.partitions[number].number}": int(lost[number])
+        for number in np.argsort(-lost, kind="stable").tolist()
+        if lost[number] > 0
+    }
+
+
+def figures_of(plan: ClusterPlan, stream: RowStream) -> dict[str, Any]:
+    """The figures that are counted from rows."""
+    count = stream.figures.count[0]
+    facts = stream.history.facts[0]
+    queued_us = np.sort(
+        np.asarray(stream.figures.queued)["value_us"][: int(count.controller_events)]
+    )
+    return {
+        "records_acknowledged": int(count.records_acknowledged),
+        "records_acknowledged_lost": int(facts.records_lost),
+        "records_acknowledged_lost_permitted": int(facts.records_lost_permitted),
+        "records_acknowledged_unavailable": int(facts.records_unavailable),
+        "partition_seconds_offline": int(count.offline_us) / 1e6,
+        "partition_seconds_not_accepting": int(count.not_accepting_us) / 1e6,
+        "partition_seconds_under_min_isr": int(count.under_min_isr_us) / 1e6,
+        "partition_seconds_at_min_isr": int(count.at_min_isr_us) / 1e6,
+        "partition_seconds_isr_of_one": int(count.isr_of_one_us) / 1e6,
+        "isr_of_one_episodes": int(count.isr_of_one_episodes),
+        "most_leaders": _most_leaders(plan, stream),
+        **_of_racks(plan, stream),
+        "isr_shrinks": int(count.isr_shrinks),
+        "isr_expands": int(count.isr_expands),
+        "isr_removals": int(count.isr_removals),
+        "isr_notifications": int(count.isr_notifications),
+        "leader_elections": int(count.leader_elections),
+        "unclean_elections": int(count.unclean_elections),
+        "controller_queue_ms": {
+            name: nearest_rank(queued_us.tolist(), percent) / 1000
+            for name, percent in (("p50", 50), ("p99", 99), ("max", 100))
+        },
+        "controller_busy_seconds": int(count.controller_busy_us) / 1e6,
+    }
+
+
+def _most_leaders(plan: ClusterPlan, stream: RowStream) -> dict[str, int | None]:
+    """The most partitions that one broker led, and its id; None if there never was a leader."""
+    count = stream.figures.count[0]
+    broker = int(count.leaders_most_broker)
+    return {
+        "partitions": int(count.leaders_most),
+        "broker": plan.brokers[broker] if broker >= 0 else None,
+    }
+
+
+def _of_racks(plan: ClusterPlan, stream: RowStream) -> dict[str, float]:
+    """ISRs that stand in one rack; nothing where there is but one."""
+    if not has_racks(plan.scenario):
+        return {}
+    count = stream.figures.count[0]
+    return {
+        "partition_seconds_isr_in_one_rack": int(count.isr_in_one_rack_us) / 1e6,
+        "isr_in_one_rack_most": int(count.isr_in_one_rack_most),
+    }
+
+
+def nearest_rank(values: Sequence[float], percent: int) -> float:
+    """The smallest of sorted values that this many percent do not exceed; 0 of none."""
+    if not values:
+        return 0
+    return values[-(-percent * len(values) // 100) - 1]
+
+
+def verdicts(
+    plan: ClusterPlan, stream: RowStream, liveness: Liveness | None
+) -> dict[str, dict[str, Any]]:
+    """Of each check what it found, what was expected, and whether that is as it should be."""
+    said = {check.name: _verdict(stream, number) for number, check in CHECKS.items()}
+    if stream.history.facts[0].records_unavailable > 0:
+        lost = said["acknowledged_records_lost"]
+        lost["verdict"] = lost["verdict"] and "unknown"
+    said[LIVENESS.name] = _liveness_verdict(stream, liveness)
+    for name, found in said.items():
+        declared = plan.scenario.checks.get(name)
+        found["expected"] = True if declared is None else declared
+        found["as_expected"] = found["verdict"] == declared
+        if declared is None:
+            # Nobody promised what a setting has given up.
+            found["as_expected"] = found["verdict"] is not False or found["broken"] == 0
+    return said
+
+
+def _verdict(stream: RowStream, number: int) -> dict[str, Any]:
+    finding = stream.history.findings[number]
+    first = None
+    if finding.broken or finding.permitted:
+        first = _event(finding.first if finding.broken else finding.first_permitted)
+    return {
+        "verdict": first is None,
+        "broken": int(finding.broken),
+        "permitted": int(finding.permitted),
+        "permitted_by": PERMITS.get(int(finding.permitted_by)),
+        "first_event": first,
+    }
+
+
+def _event(place: RowPlace) -> dict[str, int]:
+    names = ("time_us", "process", "sequence", "partition")
+    return {name: int(getattr(place, name)) for name in names}
+
+
+def _liveness_verdict(stream: RowStream, liveness: Liveness | None) -> dict[str, Any]:
+    reached = liveness is None or liveness.reached
+    permitted = False
+    if liveness is not None and liveness.partition >= 0:
+        # A leader that has lost power and leads on in its epoch writes other records there.
+        permitted = bool(stream.history.partitions[liveness.partition].lost_power)
+    return {
+        "verdict": "unknown" if liveness is None else reached,
+        "broken": 0 if reached or permitted else 1,
+        "permitted": 1 if permitted else 0,
+        "permitted_by": PERMITS[int(BY_LOSS_OF_POWER)] if permitted else None,
+        "first_event": None,
+    }
+
+
+def _liveness_part(liveness: Liveness | None) -> dict[str, Any] | None:
+    """The liveness phase; None if there was none."""
+    if liveness is None:
+        return None
+    return {
+        "reached": liveness.reached,
+        "virtual_seconds": liveness.seconds,
+        "bound_seconds": liveness.bound_seconds,
+        "reasons": liveness.reasons,
+    }
+
+
+def counted_by_processes(groups: Sequence[GroupCounts]) -> dict[str, Any]:
+    """What only processes know themselves, of all groups together."""
+    counts: Counter[str] = Counter()
+    for group in groups:
+        # Not `update`: what is 0 is to be told, too.
+        for name, count in group.counts.items():
+            counts[name] += count
+    return {**counts, "cost_model": _cost_model(groups)}
+
+
+def _produce_latencies(
+    plan: ClusterPlan, groups: Sequence[GroupCounts]
+) -> dict[str, dict[str, float]]:
+    """Of each group of producers how long batches took, in milliseconds."""
+    latencies = np.sum([group.latencies for group in groups], axis=0)
+    by_name: dict[str, Any] = {}
+    for number, client in enumerate(plan.clients):
+        if isinstance(client.group, ProducerGroup):
+            name = client.group.name
+            by_name[name] = by_name.get(name, 0) + latencies[number]
+    return {
+        name: {
+            word: percentile_us(counts.tolist(), percent) / 1000
+            for word, percent in (("p50", 50), ("p99", 99), ("max", 100))
+        }
+        for name, counts in by_name.items()
+    }
+
+
+def _cost_model(groups: Sequence[GroupCounts]) -> dict[str, dict[str, float]]:
+    """The parameters of ``costs`` that were used, those that came to most first."""
+    uses = []
+    for name in COST_NAMES:
+        times = sum(group.costs[name][0] for group in groups)
+        total_us = sum(group.costs[name][1] for group in groups)
+        if times:
+            uses.append((total_us, times, f"costs.{name}"))
+    return {
+        name: {"times": times, "seconds": total_us / 1e6}
+        for total_us, times, name in sorted(uses, reverse=True)
+    }

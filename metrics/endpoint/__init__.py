@@ -1,0 +1,1 @@
+"""The endpoint: samples as pages of text, over HTTP and as a file."""

@@ -1,0 +1,123 @@
+"""What the endpoint has to say: pages of metrics, made from the last snapshot that it was given.
+
+Pages are made where they are asked for, in a thread of the endpoint, once for each snapshot. The
+run only leaves its snapshots here, and never waits.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import NamedTuple
+
+from tidegauge.metrics.endpoint.collector import client_page
+from tidegauge.metrics.endpoint.formats import Format
+from tidegauge.metrics.endpoint.page_lines import PageLines
+from tidegauge.metrics.endpoint.text_writer import written_page
+from tidegauge.metrics.samples.exposition import Exposition
+from tidegauge.metrics.samples.health import Context, Health, Scrapes
+from tidegauge.metrics.samples.labels import label_text
+from tidegauge.metrics.samples.layout import texts_of
+from tidegauge.metrics.samples.levels import Level
+from tidegauge.metrics.samples.successive_snapshots import History
+from tidegauge.metrics.samples.targets import SIMULATION, target_labels, targets_of
+from tidegauge.metrics.snapshots.snapshot import Snapshot
+from tidegauge.scenario.cluster_plan import ClusterPlan
+
+#: Up to so many samples a page that is no broker's is left to prometheus_client, at 7 us each.
+MOST_SAMPLES_FOR_CLIENT = 250
+
+
+class NoPageError(Exception):
+    """A target that cannot be scraped now, and why."""
+
+
+class _Publication(NamedTuple):
+    snapshot: Snapshot
+    context: Context
+    pages: dict[tuple[int | None, Format], bytes]
+
+
+class Pages:
+    """The pages of one cluster."""
+
+    def __init__(self, plan: ClusterPlan, level: Level | None = None) -> None:
+        self.plan = plan
+        self._exposition = Exposition(plan, level)
+        self._history = History(self._exposition.layout)
+        targets = targets_of(plan)
+        self._target_labels = texts_of(
+            label_text(target_labels(plan, target)) for target in targets
+        )
+        self._last: _Publication | None = None
+        # Several threads answer; one at a time makes pages and counts.
+        self._lock = threading.Lock()
+        self._scrapes = dict.fromkeys(targets, 0)
+        self._render_cpu_seconds = 0.0
+        self._lines = PageLines()
+        self._lines_are_of: Snapshot | None = None
+
+    @property
+    def level(self) -> Level:
+        """How much is shown of single partitions."""
+        return self._exposition.level
+
+    @property
+    def time_us(self) -> int | None:
+        """Virtual time of the last snapshot; None before the first."""
+        last = self._last
+        return None if last is None else last.snapshot.time_us
+
+    def publish(self, snapshot: Snapshot, health: Health | None) -> None:
+        """Show this snapshot from now on; nobody may change it any more."""
+        self._last = _Publication(snapshot, self._history.context(snapshot, health), {})
+
+    def why_not(self, target: int | None) -> str | None:
+        """Why a target cannot be scraped now, in a few words; None if it can."""
+        return self._why_not(self._last, target)
+
+    def _why_not(self, last: _Publication | None, target: int | None) -> str | None:
+        if last is None:
+            return "nothing has happened yet"
+        if target is None or target < 0 or last.snapshot.brokers["answers"][target]:
+            return None
+        is_alive = last.snapshot.brokers["alive"][target]
+        return f"broker {self.plan.brokers[target]} is {'paused' if is_alive else 'down'}"
+
+    def page(self, target: int | None, page_format: Format) -> bytes:
+        """The page of a target, or that of all; ``NoPageError`` if it cannot be scraped."""
+        last = self._last
+        refusal = self._why_not(last, target)
+        if last is None or refusal is not None:
+            raise NoPageError(refusal)
+        key = target, page_format
+        with self._lock:
+            if target is not None:
+                self._scrapes[target] += 1
+            # What the simulation's page says of scrapes and of ages changes with each look.
+            if key not in last.pages or target == SIMULATION:
+                last.pages[key] = self._rendered(last, target, page_format)
+            return last.pages[key]
+
+    def _rendered(self, last: _Publication, target: int | None, page_format: Format) -> bytes:
+        began_seconds = time.thread_time()
+        scrapes = Scrapes(dict(self._scrapes), self._render_cpu_seconds)
+        context = last.context._replace(scrapes=scrapes, now_seconds=time.monotonic())
+        if target is None:
+            series = self._exposition.series(last.snapshot, context)
+            page = written_page(series, page_format, self._target_labels)
+        elif target >= 0:
+            page = self._lines_of(last).page(target, page_format)
+        else:
+            samples = list(self._exposition.series(last.snapshot, context, target))
+            is_small = sum(len(each.values) for each in samples) <= MOST_SAMPLES_FOR_CLIENT
+            page = (client_page if is_small else written_page)(samples, page_format)
+        self._render_cpu_seconds += time.thread_time() - began_seconds
+        return page
+
+    def _lines_of(self, last: _Publication) -> PageLines:
+        """The lines of all brokers' pages, as this snapshot has them."""
+        if self._lines_are_of is not last.snapshot:
+            self._lines.update(self._exposition.series(last.snapshot, last.context))
+            self._lines_are_of = last.snapshot
+        return self._lines

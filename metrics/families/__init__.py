@@ -1,0 +1,1 @@
+"""The table of metrics: name, type, help, labels and source of each, as exporters spell them."""

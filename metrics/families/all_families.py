@@ -1,0 +1,37 @@
+"""The one table of metrics: an entry here, and nothing else, makes a metric.
+
+An entry (``family.py``) names a scope and says how its value is read from the scope's columns: the
+fields of its record in ``snapshots/gauges.py`` and what ``samples/tables.py`` adds. Entries of the
+same name have different labels and stand behind each other.
+
+Not served, as the simulation holds nothing behind it: what belongs to KRaft (raft, fenced brokers),
+quantiles of request times, connections, and all of the JVM and the operating system.
+"""
+
+from __future__ import annotations
+
+from tidegauge.metrics.families import (
+    broker_families,
+    exporter_families,
+    own_families,
+    replica_families,
+)
+from tidegauge.metrics.families.family import Family
+
+FAMILIES: tuple[Family, ...] = (
+    *broker_families.REPLICA_MANAGER,
+    *broker_families.FETCHERS_AND_BROKER,
+    *broker_families.TRAFFIC,
+    *broker_families.CONTROLLER,
+    *broker_families.OUR_OWN,
+    *replica_families.PARTITIONS,
+    *replica_families.LOGS,
+    *replica_families.OUR_OWN,
+    *exporter_families.CLUSTER,
+    *exporter_families.PARTITIONS,
+    *exporter_families.GROUPS,
+    *own_families.ZOOKEEPER,
+    *own_families.SIMULATION,
+    *own_families.ACTORS,
+    *own_families.METRICS,
+)

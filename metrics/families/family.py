@@ -1,0 +1,75 @@
+"""What an entry in the table of metrics is (``all_families.py``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, Literal, NamedTuple
+
+from numpy.typing import NDArray
+
+#: What a scope knows of its rows (``samples/tables.py``), by name.
+Columns = Mapping[str, NDArray[Any]]
+
+Expression = Callable[[Columns], NDArray[Any]]
+
+
+class Scope(Enum):
+    """What a metric has one series for; rows and columns of each are in ``samples/tables.py``."""
+
+    BROKER = "broker"
+    BROKER_TOPIC = "topic at a broker"
+    REPLICA = "replica at its broker"
+    FETCHED_REPLICA = "replica that its broker fetches from another"
+    CLUSTER = "cluster, for kafka_exporter"
+    REGISTERED_BROKER = "registered broker"
+    TOPIC = "topic"
+    PARTITION = "partition"
+    GROUP = "consumer group"
+    GROUP_TOPIC = "topic that a group reads"
+    GROUP_PARTITION = "partition that a group reads"
+    ZOOKEEPER = "cluster, as ZooKeeper has it"
+    SIMULATION = "simulation"
+    METRICS_LEVEL = "level of metrics"
+    ACTOR = "actor"
+    SCRAPED_TARGET = "target"
+
+
+class Family(NamedTuple):
+    """A metric: what it is called, what it means, and how it is read from its scope's columns."""
+
+    #: As samples have it: the name of a counter ends in ``_total``.
+    name: str
+    kind: Literal["gauge", "counter"]
+    scope: Scope
+    #: A column, or an expression. Where it is NaN there is nothing to tell, and no sample.
+    value: str | Expression
+    #: One sentence.
+    help: str
+    #: The MBean and attribute, or who else has it under this name.
+    source: str
+    #: A column of flags, or an expression: which of the scope's rows have a sample.
+    where: str | Expression | None = None
+    #: Labels that all its samples have.
+    labels: Mapping[str, str] = {}
+    #: Whether the sum over a topic's partitions means something to those who ask for the metric.
+    adds_up: bool = True
+    #: Whether 0 may stand for partitions that are left out: not where rules ask for the least.
+    has_zeros: bool = True
+
+    @property
+    def metric_name(self) -> str:
+        """What OpenMetrics and prometheus_client call it: a counter without its ``_total``."""
+        return self.name.removesuffix("_total") if self.kind == "counter" else self.name
+
+    def values(self, columns: Columns) -> NDArray[Any]:
+        """The value of each of the scope's rows."""
+        return _read(self.value, columns)
+
+    def shown(self, columns: Columns) -> NDArray[Any] | bool:
+        """Which of the scope's rows have a sample."""
+        return True if self.where is None else _read(self.where, columns)
+
+
+def _read(expression: str | Expression, columns: Columns) -> NDArray[Any]:
+    return columns[expression] if isinstance(expression, str) else expression(columns)

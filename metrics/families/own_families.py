@@ -1,0 +1,211 @@
+"""What Tidegauge shows of ZooKeeper, and of itself."""
+
+from __future__ import annotations
+
+from tidegauge.metrics.families.family import Family, Scope
+
+_SOURCE = "Tidegauge"
+
+ZOOKEEPER = (
+    Family(
+        "tidegauge_zookeeper_isr_change_notifications",
+        "gauge",
+        Scope.ZOOKEEPER,
+        "isr_change_notifications",
+        "Notifications under /isr_change_notification that the controller has not deleted yet.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_zookeeper_transactions_total",
+        "counter",
+        Scope.ZOOKEEPER,
+        "zxid",
+        "Transactions of ZooKeeper.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_zookeeper_sessions",
+        "gauge",
+        Scope.ZOOKEEPER,
+        "sessions",
+        "Sessions that are open.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_zookeeper_registered_brokers",
+        "gauge",
+        Scope.ZOOKEEPER,
+        "registered_brokers",
+        "Brokers under /brokers/ids.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_zookeeper_offline_partitions",
+        "gauge",
+        Scope.ZOOKEEPER,
+        "offline_partitions",
+        "Partitions whose state names no leader.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_zookeeper_in_sync_replicas",
+        "gauge",
+        Scope.ZOOKEEPER,
+        "in_sync_replicas",
+        "Replicas in the ISRs of all partitions.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_zookeeper_replicas",
+        "gauge",
+        Scope.ZOOKEEPER,
+        "replicas",
+        "Replicas in the assignments of all partitions.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_zookeeper_preferred_replica_imbalance",
+        "gauge",
+        Scope.ZOOKEEPER,
+        "not_preferred",
+        "Partitions that the head of their assignment does not lead.",
+        _SOURCE,
+    ),
+)
+
+SIMULATION = (
+    Family(
+        "tidegauge_virtual_time_seconds",
+        "gauge",
+        Scope.SIMULATION,
+        lambda of: of["time_us"] / 1e6,
+        "Virtual time of the last snapshot.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_speed_ratio",
+        "gauge",
+        Scope.SIMULATION,
+        "speed",
+        "Virtual seconds in a real second, since the snapshot before.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_wanted_speed_ratio",
+        "gauge",
+        Scope.SIMULATION,
+        "wanted_speed",
+        "Virtual seconds in a real second that the run is paced to; absent if it is not.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_lag_seconds",
+        "gauge",
+        Scope.SIMULATION,
+        lambda of: of["behind_us"] / 1e6,
+        "Virtual seconds by which the run is behind its pace.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_events_total",
+        "counter",
+        Scope.SIMULATION,
+        "events",
+        "Events that were simulated.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_windows_total",
+        "counter",
+        Scope.SIMULATION,
+        "windows",
+        "Windows of virtual time that actors have gone through together.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_window_virtual_seconds",
+        "gauge",
+        Scope.SIMULATION,
+        lambda of: of["window_us"] / 1e6,
+        "Mean size of a window, since the snapshot before.",
+        _SOURCE,
+    ),
+)
+
+ACTORS = (
+    Family(
+        "tidegauge_actor_events_total",
+        "counter",
+        Scope.ACTOR,
+        "events",
+        "Events of the processes that this actor hosts.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_actor_kernel_cpu_seconds_total",
+        "counter",
+        Scope.ACTOR,
+        "kernel_cpu_seconds",
+        "CPU time that this actor spent on events.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_actor_exchange_cpu_seconds_total",
+        "counter",
+        Scope.ACTOR,
+        "exchange_cpu_seconds",
+        "CPU time that this actor spent on messages from and to others.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_actor_waiting_cpu_seconds_total",
+        "counter",
+        Scope.ACTOR,
+        "waiting_cpu_seconds",
+        "CPU time that this actor spent on waiting for others.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_actor_snapshot_age_seconds",
+        "gauge",
+        Scope.ACTOR,
+        "age_seconds",
+        "Real seconds since this actor's last snapshot came.",
+        _SOURCE,
+    ),
+)
+
+METRICS = (
+    Family(
+        "tidegauge_metrics_truncated_partitions",
+        "gauge",
+        Scope.SIMULATION,
+        "partitions_left_out",
+        "Partitions that have no series of their own, because of the level of metrics.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_metrics_level",
+        "gauge",
+        Scope.METRICS_LEVEL,
+        "one",
+        "How much is shown of single partitions: full, topic, sparse or off.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_scrapes_total",
+        "counter",
+        Scope.SCRAPED_TARGET,
+        "scrapes",
+        "Answers to scrapes of a target.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_render_seconds_total",
+        "counter",
+        Scope.SIMULATION,
+        "render_cpu_seconds",
+        "CPU time that rendering pages has taken.",
+        _SOURCE,
+    ),
+)

@@ -1,0 +1,201 @@
+"""Who the rows of a snapshot are: their targets and label texts, rendered once for a whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.metrics.samples.labels import joined, label_text
+from tidegauge.metrics.samples.targets import EXPORTER, cluster_name
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.workload import ConsumerGroup
+
+Numbers = NDArray[np.int64]
+Texts = NDArray[np.object_]
+Flags = NDArray[np.bool_]
+
+KAFKA_PORT = 9092
+
+
+class Totals(NamedTuple):
+    """Rows that add up rows of a table: for each of those the place of its total."""
+
+    of: Numbers
+    targets: Numbers
+    labels: Texts
+
+
+def texts_of(texts: Iterable[str]) -> Texts:
+    """An array of texts."""
+    listed = list(texts)
+    array = np.empty(len(listed), object)
+    array[:] = listed
+    return array
+
+
+def numbers_of(numbers: Iterable[int]) -> Numbers:
+    """An array of numbers."""
+    return np.fromiter(numbers, np.int64)
+
+
+class Layout:
+    """Rows of a snapshot (``snapshots/snapshot.py``) as a plan has numbered them."""
+
+    def __init__(self, plan: ClusterPlan) -> None:
+        self.plan = plan
+        self.topics = [topic.name for topic in plan.scenario.topics]
+
+    # Topics and partitions
+
+    @cached_property
+    def topic_labels(self) -> Texts:
+        """By topic."""
+        return texts_of(label_text({"topic": topic}) for topic in self.topics)
+
+    @cached_property
+    def topic_of(self) -> Numbers:
+        """By partition."""
+        return numbers_of(partition.topic_number for partition in self.plan.partitions)
+
+    @cached_property
+    def partition_labels(self) -> Texts:
+        """By partition."""
+        return texts_of(
+            label_text({"topic": partition.topic, "partition": partition.number})
+            for partition in self.plan.partitions
+        )
+
+    @cached_property
+    def partition_totals(self) -> Totals:
+        """Partitions add up to topics."""
+        exporter = np.full(len(self.topics), EXPORTER)
+        return Totals(self.topic_of, exporter, self.topic_labels)
+
+    # Brokers
+
+    @cached_property
+    def broker_ids(self) -> Numbers:
+        """By broker's index."""
+        return numbers_of(self.plan.brokers)
+
+    @cached_property
+    def address_labels(self) -> Texts:
+        """By broker: its id and where it would listen."""
+        cluster = cluster_name(self.plan)
+        return texts_of(
+            label_text({"id": broker, "address": f"{cluster}-kafka-{broker}:{KAFKA_PORT}"})
+            for broker in self.plan.brokers
+        )
+
+    @cached_property
+    def broker_topic_targets(self) -> Numbers:
+        """By topic at a broker."""
+        return np.repeat(np.arange(len(self.plan.brokers)), len(self.topics))
+
+    @cached_property
+    def broker_topic_labels(self) -> Texts:
+        """By topic at a broker."""
+        return np.tile(self.topic_labels, len(self.plan.brokers))
+
+    # Replicas
+
+    @cached_property
+    def replica_targets(self) -> Numbers:
+        """By replica: its broker."""
+        return numbers_of(
+            broker for partition in self.plan.partitions for broker in partition.slots
+        )
+
+    @cached_property
+    def replica_partitions(self) -> Numbers:
+        """By replica: the number of its partition."""
+        counts = [len(partition.slots) for partition in self.plan.partitions]
+        return np.repeat(np.arange(len(counts)), counts)
+
+    @cached_property
+    def replica_labels(self) -> Texts:
+        """By replica."""
+        return self.partition_labels[self.replica_partitions]
+
+    @cached_property
+    def replica_totals(self) -> Totals:
+        """Replicas add up to topics at a broker."""
+        topics = self.topic_of[self.replica_partitions]
+        of = self.replica_targets * len(self.topics) + topics
+        return Totals(of, self.broker_topic_targets, self.broker_topic_labels)
+
+    @cached_property
+    def replicas_of(self) -> list[Numbers]:
+        """By broker: the rows of its replicas."""
+        brokers = range(len(self.plan.brokers))
+        return [np.flatnonzero(self.replica_targets == broker) for broker in brokers]
+
+    # Consumer groups that commit
+
+    @cached_property
+    def groups(self) -> list[ConsumerGroup]:
+        """The groups, in the order of the scenario."""
+        consumers = self.plan.scenario.workload.consumers
+        return [group for group in consumers if self.plan.commits(group)]
+
+    @cached_property
+    def group_labels(self) -> Texts:
+        """By group."""
+        return texts_of(label_text({"consumergroup": group.name}) for group in self.groups)
+
+    @cached_property
+    def members(self) -> tuple[Numbers, Numbers]:
+        """The clients that are members of groups, and the group of each."""
+        number_of = {group.name: number for number, group in enumerate(self.groups)}
+        pairs = [
+            (client, number_of[planned.group.name])
+            for client, planned in enumerate(self.plan.clients)
+            if planned.group is not None and planned.group.name in number_of
+        ]
+        return numbers_of(client for client, _ in pairs), numbers_of(group for _, group in pairs)
+
+    @cached_property
+    def committed(self) -> tuple[Numbers, Numbers, Numbers]:
+        """What groups read: the row of ``Snapshot.committed``, its group and its partition."""
+        number_of = {group.name: number for number, group in enumerate(self.groups)}
+        rows: list[int] = []
+        groups: list[int] = []
+        partitions: list[int] = []
+        row = 0
+        for client in self.plan.clients:
+            read = self.plan.partitions_of(client)
+            if client.group is not None and client.group.name in number_of:
+                rows += range(row, row + len(read))
+                groups += [number_of[client.group.name]] * len(read)
+                partitions += read
+            row += len(read)
+        return numbers_of(rows), numbers_of(groups), numbers_of(partitions)
+
+    @cached_property
+    def committed_labels(self) -> Texts:
+        """By partition that a group reads."""
+        _, groups, partitions = self.committed
+        read = zip(groups, partitions, strict=True)
+        return texts_of(
+            joined(self.group_labels[group], self.partition_labels[partition])
+            for group, partition in read
+        )
+
+    @cached_property
+    def committed_totals(self) -> Totals:
+        """Partitions that a group reads add up to topics that it reads."""
+        _, groups, partitions = self.committed
+        pairs = groups * len(self.topics) + self.topic_of[partitions]
+        read, of = np.unique(pairs, return_inverse=True)
+        labels = texts_of(
+            joined(
+                self.group_labels[pair // len(self.topics)],
+                self.topic_labels[pair % len(self.topics)],
+            )
+            for pair in read
+        )
+        return Totals(of, np.full(len(read), EXPORTER), labels)

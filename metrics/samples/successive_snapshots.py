@@ -1,0 +1,27 @@
+"""What only several snapshots show together: speed, and how long records have waited."""
+
+from __future__ import annotations
+
+from tidegauge.metrics.samples.health import Context, Health, speed_between, window_between
+from tidegauge.metrics.samples.layout import Layout
+from tidegauge.metrics.samples.offset_times import OffsetTimes
+from tidegauge.metrics.snapshots.snapshot import Snapshot
+
+
+class History:
+    """Makes the context of each snapshot, one after the other."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._offset_times = OffsetTimes(layout)
+        self._before: Health | None = None
+
+    def context(self, snapshot: Snapshot, health: Health | None = None) -> Context:
+        """What belongs to a snapshot that is later than those before."""
+        self._offset_times.add(snapshot)
+        context = Context(health, consumer_lag_ms=self._offset_times.lag_ms(snapshot))
+        before, self._before = self._before, health
+        if before is None or health is None:
+            return context
+        return context._replace(
+            speed=speed_between(before, health), window_us=window_between(before, health)
+        )

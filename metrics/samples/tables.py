@@ -1,0 +1,50 @@
+"""The scopes of metrics: whose page each is on, and its rows at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tidegauge.metrics.families.family import Scope
+from tidegauge.metrics.samples import broker_tables, exporter_tables, own_tables
+from tidegauge.metrics.samples.table import Sources, Table
+from tidegauge.metrics.samples.targets import CONTROLLER, EXPORTER, SIMULATION
+
+
+class _Place(NamedTuple):
+    #: The target that has it; None: brokers, each its own.
+    target: int | None
+    table: Callable[[Sources], Table]
+
+
+_PLACES = {
+    Scope.BROKER: _Place(None, broker_tables.brokers),
+    Scope.BROKER_TOPIC: _Place(None, broker_tables.broker_topics),
+    Scope.REPLICA: _Place(None, broker_tables.replicas),
+    Scope.FETCHED_REPLICA: _Place(None, broker_tables.fetched_replicas),
+    Scope.CLUSTER: _Place(EXPORTER, exporter_tables.cluster),
+    Scope.REGISTERED_BROKER: _Place(EXPORTER, exporter_tables.registered_brokers),
+    Scope.TOPIC: _Place(EXPORTER, exporter_tables.topics),
+    Scope.PARTITION: _Place(EXPORTER, exporter_tables.partitions),
+    Scope.GROUP: _Place(EXPORTER, exporter_tables.groups),
+    Scope.GROUP_TOPIC: _Place(EXPORTER, exporter_tables.group_topics),
+    Scope.GROUP_PARTITION: _Place(EXPORTER, exporter_tables.group_partitions),
+    Scope.ZOOKEEPER: _Place(CONTROLLER, own_tables.zookeeper),
+    Scope.SIMULATION: _Place(SIMULATION, own_tables.simulation),
+    Scope.METRICS_LEVEL: _Place(SIMULATION, own_tables.metrics_level),
+    Scope.ACTOR: _Place(SIMULATION, own_tables.actors),
+    Scope.SCRAPED_TARGET: _Place(SIMULATION, own_tables.scraped_targets),
+}
+
+
+def is_on_page(scope: Scope, target: int | None) -> bool:
+    """Whether a target's page has metrics of this scope; None is the page of all targets."""
+    place = _PLACES[scope]
+    if target is None:
+        return True
+    return target >= 0 if place.target is None else target == place.target
+
+
+def table_of(scope: Scope, sources: Sources) -> Table:
+    """The rows of a scope."""
+    return _PLACES[scope].table(sources)

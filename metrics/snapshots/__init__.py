@@ -1,0 +1,1 @@
+"""Snapshots: the values of brokers, replicas and partitions at one moment, read off the tables."""

@@ -1,0 +1,407 @@
+"""Reading gauges off a group's tables, of what it hosts and of nothing else.
+
+The rules write to the gauges alone. What another group hosts stays zero here, so that what all
+groups have read adds up to the cluster.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.state.brokers import NEVER_US, Broker, Brokers
+from tidegauge.compiled.records import Records
+from tidegauge.compiled.rules import inner_rule, rule
+from tidegauge.controller.partitions.partition_state_machine import OFFLINE_PARTITION
+from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.metrics.snapshots.gauges import (
+    BROKER_SHUTTING_DOWN,
+    NOT_RUNNING,
+    PENDING_CONTROLLED_SHUTDOWN,
+    RECOVERING_FROM_UNCLEAN_SHUTDOWN,
+    RUNNING_AS_BROKER,
+    STARTING,
+    BrokerGauges,
+    BrokerTopicGauges,
+    ClusterGauges,
+    CommittedGauges,
+    MemberGauges,
+    PartitionGauges,
+    ReplicaGauges,
+)
+from tidegauge.replication.in_sync_replicas import (
+    is_at_min_isr,
+    is_reassigning,
+    is_under_min_isr,
+    is_under_replicated,
+)
+from tidegauge.replication.partition import is_leader
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.replica_list import contains, first, size
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.topology import Topology, broker_of, broker_znode, state_znode
+
+
+@rule
+def read_brokers(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    time_us: int,
+    gauges: Records[BrokerGauges],
+    topics: Records[BrokerTopicGauges],
+) -> None:
+    """Enter the brokers that are hosted here and run, each with its topics.
+
+    Source: ReplicaManager@2.6.0, BrokerTopicStats@2.6.0, KafkaRequestHandlerPool@2.6.0.
+    """
+    count = topology.sizes[0].topics
+    for broker in range(topology.sizes[0].brokers):
+        process = kernel.processes[broker]
+        if not process.hosted:
+            continue
+        state = brokers.brokers[broker]
+        gauge = gauges[broker]
+        gauge.starts = state.starts
+        if not process.alive:
+            gauge.state = NOT_RUNNING
+            continue
+        gauge.alive = True
+        gauge.answers = process.paused == 0
+        gauge.started_us = process.up_since_us
+        gauge.state = _broker_state(state, time_us)
+        _read_broker(brokers, broker, time_us, gauge)
+        for topic in range(count):
+            _read_topic(brokers, topics, broker * count + topic)
+
+
+@inner_rule
+def _broker_state(state: Broker, time_us: int) -> int:
+    """Source: KafkaServer.startup, controlledShutdown and shutdown@2.6.0."""
+    if state.ends:
+        return BROKER_SHUTTING_DOWN
+    if state.stopping:
+        return PENDING_CONTROLLED_SHUTDOWN
+    if state.loaded and state.ready_us <= time_us:
+        return RUNNING_AS_BROKER
+    return RECOVERING_FROM_UNCLEAN_SHUTDOWN if state.recovered else STARTING
+
+
+@inner_rule
+def _read_broker(brokers: Brokers, broker: int, time_us: int, gauge: BrokerGauges) -> None:
+    state = brokers.brokers[broker]
+    stats = brokers.stats[broker]
+    gauge.isr_shrinks = stats.isr_shrinks
+    gauge.isr_expands = stats.isr_expands
+    gauge.failed_isr_updates = stats.failed_isr_updates
+    gauge.replication_bytes_in = stats.replication_bytes_in
+    gauge.replication_bytes_out = stats.replication_bytes_out
+    gauge.reassignment_bytes_in = stats.reassignment_bytes_in
+    gauge.reassignment_bytes_out = stats.reassignment_bytes_out
+    gauge.isr_change_notifications = stats.isr_change_notifications
+    gauge.isr_changes_pending = state.changed_count
+    gauge.request_queue_size = state.queue.length
+    gauge.offline_log_directories = _ones(state.offline_directories)
+    # Those of a broker that shuts down have ended.
+    if state.loaded and not state.ends:
+        gauge.handlers = state.num_io_threads
+        gauge.handlers_idle_us = _handlers_idle_us(brokers, broker, time_us)
+        gauge.handlers_since_us = state.port_opens_us
+
+
+@inner_rule
+def _handlers_idle_us(brokers: Brokers, broker: int, time_us: int) -> int:
+    """How long the request handlers have waited for requests, up to now."""
+    state = brokers.brokers[broker]
+    idle_us = 0
+    for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
+        free_us = brokers.threads[thread].free_us
+        idle_us += brokers.threads[thread].idle_us
+        if free_us != NEVER_US:
+            idle_us += max(0, time_us - max(free_us, state.port_opens_us))
+    return idle_us
+
+
+@inner_rule
+def _ones(bits: int) -> int:
+    count = 0
+    while bits != 0:
+        count += bits & 1
+        bits >>= 1
+    return count
+
+
+@inner_rule
+def _read_topic(brokers: Brokers, topics: Records[BrokerTopicGauges], index: int) -> None:
+    stats = brokers.topic_stats[index]
+    gauge = topics[index]
+    gauge.messages_in = stats.messages_in
+    gauge.bytes_in = stats.bytes_in
+    gauge.bytes_out = stats.bytes_out
+    gauge.produce_requests = stats.produce_requests
+    gauge.failed_produce_requests = stats.failed_produce_requests
+    gauge.fetch_requests = stats.fetch_requests
+
+
+@rule
+def read_replicas(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    gauges: Records[ReplicaGauges],
+    of_brokers: Records[BrokerGauges],
+    of_topics: Records[BrokerTopicGauges],
+) -> None:
+    """Enter the replicas of all brokers that run here, and what these count of them.
+
+    Source: Partition@2.6.0, Log@2.6.0, ReplicaManager (newGauge, maybeRemoveTopicMetrics)@2.6.0.
+    """
+    topics = topology.sizes[0].topics
+    for row in range(len(topology.slots)):
+        slot = topology.slots[row]
+        if not (kernel.processes[slot.broker].hosted and kernel.processes[slot.broker].alive):
+            continue
+        hosted = brokers.hosted[row]
+        gauge = of_brokers[slot.broker]
+        gauge.offline_replicas += 1 if hosted.offline else 0
+        topic = slot.broker * topics + topology.partitions[slot.partition].topic
+        # What has been read stays so when the replica is not there any more.
+        of_topics[topic].fetch_requests += _reads_in_sessions(topology, brokers, row)
+        if not hosted.exists:
+            continue
+        of_topics[topic].exists = True
+        gauge.partition_count += 1
+        _read_replica(topology, brokers, row, gauges[row], gauge)
+        _count_waiting(topology, brokers, row, gauge)
+
+
+@inner_rule
+def _read_replica(
+    topology: Topology, brokers: Brokers, row: int, replica: ReplicaGauges, broker: BrokerGauges
+) -> None:
+    hosted = brokers.hosted[row]
+    partition = brokers.replicas[row]
+    rules = brokers.rules[hosted.broker]
+    replica.exists = True
+    replica.leader_epoch = partition.leader_epoch
+    replica.log_start_offset = partition.log_start_offset
+    replica.log_end_offset = partition.log_end_offset
+    replica.high_watermark = partition.high_watermark
+    records = partition.log_end_offset - partition.log_start_offset
+    replica.size_bytes = records * topology.partitions[hosted.partition].record_bytes
+    replica.source_broker = UNDEFINED
+    replica.fetcher = UNDEFINED
+    replica.lag = UNDEFINED
+    if hosted.fetcher != NONE:
+        room = len(brokers.fetchers) // (topology.sizes[0].brokers * topology.sizes[0].brokers)
+        replica.source_broker = brokers.fetchers[hosted.fetcher].source_broker
+        replica.fetcher = hosted.fetcher % room
+        replica.lag = hosted.fetcher_lag
+        broker.max_lag = max(broker.max_lag, hosted.fetcher_lag)
+    broker.failed_partitions += 1 if brokers.fetch_states[row].failed else 0
+    if not is_leader(partition):
+        return
+    replica.leads = True
+    replica.under_replicated = is_under_replicated(rules, partition)
+    replica.under_min_isr = is_under_min_isr(rules, partition)
+    replica.at_min_isr = is_at_min_isr(rules, partition)
+    replica.in_sync_replicas = size(partition.isr)
+    replica.replicas = size(partition.replicas)
+    broker.leader_count += 1
+    broker.under_replicated += 1 if replica.under_replicated else 0
+    broker.under_min_isr += 1 if replica.under_min_isr else 0
+    broker.at_min_isr += 1 if replica.at_min_isr else 0
+    broker.reassigning += 1 if is_reassigning(partition) else 0
+
+
+@inner_rule
+def _reads_in_sessions(topology: Topology, brokers: Brokers, row: int) -> int:
+    """How often followers have read a replica in sessions that go on: nobody has added it up."""
+    reads = 0
+    width = topology.sizes[0].width
+    for index in range(row * width, (row + 1) * width):
+        told = brokers.follower_fetches[index]
+        if told.in_session:
+            reads += brokers.sessions[told.fetcher].reads - told.reads_before
+    return reads
+
+
+@inner_rule
+def _count_waiting(topology: Topology, brokers: Brokers, row: int, broker: BrokerGauges) -> None:
+    """Count what waits for a replica in the purgatories.
+
+    Kafka's PurgatorySize counts a request once for each partition that it is watched by.
+
+    Source: DelayedOperationPurgatory.watched@2.6.0.
+    """
+    broker.delayed_produces += _watches(brokers, brokers.delayed_produces[row].first)
+    broker.delayed_fetches += _watches(brokers, brokers.delayed_fetches[row].first)
+    width = topology.sizes[0].width
+    for index in range(row * width, (row + 1) * width):
+        told = brokers.follower_fetches[index]
+        if told.in_session:
+            broker.delayed_fetches += 1 if brokers.sessions[told.fetcher].waiting != NONE else 0
+
+
+@inner_rule
+def _watches(brokers: Brokers, index: int) -> int:
+    count = 0
+    while index != NONE:
+        count += 1
+        index = brokers.watches[index].next
+    return count
+
+
+@rule
+def read_controllers(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, gauges: Records[BrokerGauges]
+) -> None:
+    """Enter the controller contexts that are hosted here; Kafka has these gauges at every broker.
+
+    Source: KafkaController (newGauge, updateMetrics)@2.6.0, ControllerStats@2.6.0.
+    """
+    count = topology.sizes[0].brokers
+    for broker in range(count):
+        process = kernel.processes[count + broker]
+        if not (process.hosted and process.alive):
+            continue
+        state = plane.controllers[broker]
+        gauge = gauges[broker]
+        gauge.leader_elections = state.leader_elections
+        gauge.unclean_leader_elections = state.unclean_elections
+        gauge.event_queue_size = state.queue.length
+        if state.active:
+            gauge.active_controller = True
+            gauge.controller_epoch = state.controller_epoch
+            _read_context(topology, plane, state.context, gauge)
+
+
+@inner_rule
+def _read_context(
+    topology: Topology, plane: ControlPlane, context: int, gauge: BrokerGauges
+) -> None:
+    """What the active controller knows of all partitions but those that are being deleted.
+
+    The head of an assignment that is still being added is not missed as the leader until it is in
+    the ISR.
+
+    Source: KafkaController.updateMetrics@2.4.0, ControllerContext.hasPreferredLeader@2.6.0.
+    """
+    sizes = topology.sizes[0]
+    topic_seen = NONE
+    for partition in range(sizes.partitions):
+        known = plane.partitions[context * sizes.partitions + partition]
+        if not known.known:
+            continue
+        topic = topology.partitions[partition].topic
+        gauge.global_partitions += 1
+        gauge.global_topics += 1 if topic != topic_seen else 0
+        topic_seen = topic
+        if plane.topics[context * sizes.topics + topic].deleted:
+            continue
+        gauge.offline_partitions += 1 if known.state == OFFLINE_PARTITION else 0
+        state = plane.leader_and_isr[context * sizes.partitions + partition]
+        preferred = first(known.replicas)
+        if contains(known.adding, preferred):
+            is_imbalanced = contains(state.isr, preferred)
+        else:
+            is_imbalanced = state.leader != preferred
+        gauge.preferred_replica_imbalance += 1 if known.has_state and is_imbalanced else 0
+
+
+@rule
+def read_zookeeper(
+    kernel: Kernel,
+    topology: Topology,
+    plane: ControlPlane,
+    gauges: Records[PartitionGauges],
+    of_brokers: Records[BrokerGauges],
+    of_cluster: Records[ClusterGauges],
+) -> None:
+    """Enter what ZooKeeper holds, if it is hosted here.
+
+    Source: the state znodes of TopicPartitionStateZNode@2.6.0.
+    """
+    brokers = topology.sizes[0].brokers
+    if not kernel.processes[2 * brokers].hosted:
+        return
+    cluster = of_cluster[0]
+    cluster.known = True
+    cluster.zxid = plane.ensemble[0].zxid
+    node = plane.ensemble[0].first_notification
+    while node != NONE:
+        cluster.isr_change_notifications += 1
+        node = plane.znodes[node].next
+    session = plane.ensemble[0].first_session
+    while session != NONE:
+        cluster.sessions += 1
+        session = plane.sessions[session].next
+    for broker in range(brokers):
+        of_brokers[broker].registered = plane.znodes[broker_znode(broker)].exists
+        cluster.registered_brokers += 1 if of_brokers[broker].registered else 0
+    for partition in range(len(topology.partitions)):
+        _read_partition(topology, plane, partition, gauges[partition])
+
+
+@inner_rule
+def _read_partition(
+    topology: Topology, plane: ControlPlane, partition: int, gauge: PartitionGauges
+) -> None:
+    state = plane.znodes[state_znode(topology, partition)]
+    if not state.exists:
+        return
+    replicas = plane.assignments[partition].replicas
+    gauge.exists = True
+    gauge.leader = broker_of(topology, partition, state.leader)
+    gauge.leader_epoch = state.leader_epoch
+    gauge.in_sync_replicas = size(state.isr)
+    gauge.replicas = size(replicas)
+    gauge.leader_is_preferred = state.leader == first(replicas)
+
+
+@rule
+def read_groups(
+    kernel: Kernel,
+    topology: Topology,
+    brokers: Brokers,
+    committed: Records[CommittedGauges],
+    members: Records[MemberGauges],
+) -> None:
+    """Enter what coordinators that are hosted here and answer know of groups of consumers.
+
+    Of several the one counts that leads in the newest epoch: whoever is cut off, or has lost the
+    log directory, goes on for a while.
+
+    Source: KafkaApis.handleOffsetFetchRequest, handleDescribeGroupRequest@2.6.0.
+    """
+    keys = len(kernel.commit_keys)
+    for key in range(keys):
+        partition = kernel.commit_keys[key].partition
+        row = _coordinator(kernel, topology, brokers, partition)
+        if row == NONE:
+            continue
+        broker = brokers.hosted[row].broker
+        epoch = brokers.replicas[row].leader_epoch
+        if key < len(committed):
+            committed[key].coordinator_epoch = 1 + epoch
+            offset = brokers.committed_offsets[broker * keys + key].offset
+            committed[key].known = offset != NONE
+            committed[key].offset = max(0, offset)
+        else:
+            member = brokers.members[broker * len(members) + key - len(committed)]
+            members[key - len(committed)].coordinator_epoch = 1 + epoch
+            members[key - len(committed)].present = member.present
+
+
+@inner_rule
+def _coordinator(kernel: Kernel, topology: Topology, brokers: Brokers, partition: int) -> int:
+    """The replica here whose broker coordinates the groups of a partition; or NONE."""
+    if partition == NONE:
+        return NONE
+    facts = topology.partitions[partition]
+    found = NONE
+    for row in range(facts.first_slot, facts.first_slot + facts.slot_count):
+        process = kernel.processes[topology.slots[row].broker]
+        if not (brokers.hosted[row].coordinates and process.hosted and process.paused == 0):
+            continue
+        epoch = brokers.replicas[row].leader_epoch
+        if found == NONE or epoch > brokers.replicas[found].leader_epoch:
+            found = row
+    return found

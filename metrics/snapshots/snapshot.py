@@ -1,0 +1,144 @@
+"""All that can be scraped, as it was at one moment: columns, one array for each kind of thing.
+
+Every group takes one of what it hosts, between two windows; the driver adds them up. The endpoint
+renders from the last one that it was given, and never looks at a run itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.actors.state.brokers import Brokers
+from tidegauge.compiled.records import R, new_records
+from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.metrics.snapshots.gauge_rules import (
+    read_brokers,
+    read_controllers,
+    read_groups,
+    read_replicas,
+    read_zookeeper,
+)
+from tidegauge.metrics.snapshots.gauges import (
+    BrokerGauges,
+    BrokerTopicGauges,
+    ClusterGauges,
+    CommittedGauges,
+    MemberGauges,
+    PartitionGauges,
+    ReplicaGauges,
+)
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.simulation.kernel import Kernel
+from tidegauge.simulation.topology import Topology
+
+
+class Snapshot(NamedTuple):
+    """The cluster at one moment; what is not in it is all zeros."""
+
+    time_us: int
+    #: By broker's index.
+    brokers: NDArray[np.void]
+    #: At ``broker * topics + topic``.
+    broker_topics: NDArray[np.void]
+    #: By row (``Topology.slots``: the slots of all partitions, one partition after the other).
+    replicas: NDArray[np.void]
+    #: By number of the partition.
+    partitions: NDArray[np.void]
+    #: One record.
+    cluster: NDArray[np.void]
+    #: One for each partition that a client of a group that commits reads, client by client.
+    committed: NDArray[np.void]
+    #: By client (``ClusterPlan.clients``).
+    members: NDArray[np.void]
+
+
+class Columns(NamedTuple):
+    """The rows of one array that have anything in them, and which they are."""
+
+    places: NDArray[np.int64]
+    rows: NDArray[np.void]
+
+
+#: What a group sends of a snapshot: of each array the rows that it hosts.
+SnapshotPart = tuple[Columns, ...]
+
+
+def new_snapshot(plan: ClusterPlan, time_us: int = 0) -> Snapshot:
+    """A snapshot with nothing in it."""
+    brokers = len(plan.brokers)
+    committed = 0
+    if plan.has_commits:
+        committed = sum(len(plan.partitions_of(client)) for client in plan.clients)
+    return Snapshot(
+        time_us,
+        _zeros(BrokerGauges, brokers),
+        _zeros(BrokerTopicGauges, brokers * len(plan.scenario.topics)),
+        _zeros(ReplicaGauges, sum(len(partition.slots) for partition in plan.partitions)),
+        _zeros(PartitionGauges, len(plan.partitions)),
+        _zeros(ClusterGauges, 1),
+        _zeros(CommittedGauges, committed),
+        _zeros(MemberGauges, len(plan.clients) if plan.has_commits else 0),
+    )
+
+
+def _zeros(record: type[R], count: int) -> NDArray[np.void]:
+    return np.asarray(new_records(record, count))
+
+
+def take_snapshot(
+    plan: ClusterPlan,
+    time_us: int,
+    tables: tuple[Kernel, Topology, Brokers, ControlPlane],
+) -> Snapshot:
+    """What a group hosts, as it is now; ``tables`` are the views that rules take."""
+    kernel, topology, brokers, plane = tables
+    taken = new_snapshot(plan, time_us)
+    of_brokers = _records(taken.brokers)
+    of_topics = _records(taken.broker_topics)
+    read_brokers(kernel, topology, brokers, time_us, of_brokers, of_topics)
+    replicas = _records(taken.replicas)
+    read_replicas(kernel, topology, brokers, replicas, of_brokers, of_topics)
+    read_controllers(kernel, topology, plane, of_brokers)
+    partitions = _records(taken.partitions)
+    read_zookeeper(kernel, topology, plane, partitions, of_brokers, _records(taken.cluster))
+    committed = _records(taken.committed)
+    read_groups(kernel, topology, brokers, committed, _records(taken.members))
+    return taken
+
+
+def _records(rows: NDArray[np.void]) -> Any:
+    """The same rows, as rules take them: which record they are says their dtype."""
+    return rows
+
+
+def part_of(snapshot: Snapshot) -> SnapshotPart:
+    """What of a snapshot is to be sent: rows that are not all zeros."""
+    part = []
+    for rows in snapshot[1:]:
+        content = rows.view(np.uint8).reshape(len(rows), rows.dtype.itemsize)
+        places = np.flatnonzero(content.any(axis=1))
+        part.append(Columns(places, rows[places]))
+    return tuple(part)
+
+
+def merged(plan: ClusterPlan, time_us: int, parts: Iterable[SnapshotPart]) -> Snapshot:
+    """The snapshot that the parts of all groups make.
+
+    A row that several know of is their sum; of several coordinators the newest counts.
+    """
+    whole = new_snapshot(plan, time_us)
+    for part in parts:
+        for rows, columns in zip(whole[1:], part, strict=True):
+            names = rows.dtype.names or ()
+            if "coordinator_epoch" in names:
+                epochs = rows["coordinator_epoch"][columns.places]
+                newer = columns.rows["coordinator_epoch"] > epochs
+                rows[columns.places[newer]] = columns.rows[newer]
+                continue
+            for name in names:
+                rows[name][columns.places] += columns.rows[name]
+    return whole

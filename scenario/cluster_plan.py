@@ -1,0 +1,325 @@
+"""A scenario in numbers: who has which index, process, slot and znode.
+
+All tables of a run are laid out from this one plan, so every group of processes has the
+same numbers for the same things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from tidegauge.scenario.model.cluster import PartitionState
+from tidegauge.scenario.model.faults import (
+    HOST,
+    CrashFault,
+    Endpoint,
+    Fault,
+    PowerLossFault,
+    RestartFault,
+    RollingRestartFault,
+    Selector,
+    fault_name,
+)
+from tidegauge.scenario.model.settings import OFFSETS_TOPIC
+from tidegauge.scenario.model.steps import AdminStep
+from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
+from tidegauge.scenario.reading import Scenario
+from tidegauge.simulation.java_hash import java_abs, java_hash
+from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, ZOOKEEPER
+
+#: The name of the client that creates topics and takes the steps.
+OPERATOR_NAME = "operator"
+
+#: A rule that is the same in all releases: a leader writes the ISR only over the version that it
+#: knows (KAFKA-6082 has what happens else). This switch takes it away.
+UNCONDITIONAL_ISR = "isr_written_unconditionally"
+
+_DEFAULT_RECORD_BYTES = 100
+
+
+class PlannedProcess(NamedTuple):
+    """A process: its name for people, and what it is."""
+
+    name: str
+    role: int
+    #: Which of its role.
+    number: int
+    #: The machine that it shares with others, -1 for none.
+    host: int
+    #: Number of its rack, -1 for none.
+    rack: int
+
+
+class PlannedPartition(NamedTuple):
+    """A partition of a topic."""
+
+    topic: str
+    topic_number: int
+    number: int
+    #: Indexes of its replicas' brokers as it is created, the preferred leader first.
+    replicas: tuple[int, ...]
+    #: ... and of those that reassignments add; a broker's place is its slot.
+    slots: tuple[int, ...]
+    min_insync_replicas: int
+    unclean_leader_election: bool
+    record_bytes: int
+    #: Leader and ISR as the run begins, if it was there before.
+    state: PartitionState | None
+
+
+class PlannedClient(NamedTuple):
+    """A client: the group that it belongs to, and which of it; no group for the operator."""
+
+    name: str
+    group: ClientGroup | None
+    number: int
+
+
+@dataclass(frozen=True)
+class ClusterPlan:
+    """Everything that a scenario fixes, numbered."""
+
+    scenario: Scenario
+    #: Rules that all brokers have otherwise than in any release, for a test that shows what a rule
+    #: is for: fields of ``ReleaseRules``, and :data:`UNCONDITIONAL_ISR`.
+    switches: Mapping[str, int | bool] = field(default_factory=dict)
+
+    @cached_property
+    def brokers(self) -> tuple[int, ...]:
+        """Ids of the brokers; a broker's place is its index."""
+        return self.scenario.broker_ids()
+
+    def broker_index(self, broker: int) -> int:
+        """The index of a broker by its id; -1 stays nobody."""
+        return self.brokers.index(broker) if broker >= 0 else broker
+
+    @cached_property
+    def clients(self) -> tuple[PlannedClient, ...]:
+        """All clients; the operator is the last."""
+        planned = [
+            PlannedClient(f"{group.name}-{number}", group, number)
+            for group in self.scenario.workload.groups
+            for number in range(group.clients)
+        ]
+        return (*planned, PlannedClient(OPERATOR_NAME, None, 0))
+
+    @cached_property
+    def processes(self) -> tuple[PlannedProcess, ...]:
+        """All processes in the order of their numbers."""
+        racks = sorted({self.scenario.rack_of(broker) for broker in self.brokers})
+        rack_of = [racks.index(self.scenario.rack_of(broker)) for broker in self.brokers]
+        planned = [
+            PlannedProcess(f"broker {broker}", int(BROKER), index, index, rack_of[index])
+            for index, broker in enumerate(self.brokers)
+        ]
+        planned += [
+            PlannedProcess(
+                f"controller of broker {broker}", int(CONTROLLER), index, index, rack_of[index]
+            )
+            for index, broker in enumerate(self.brokers)
+        ]
+        rack = self.scenario.zookeeper.rack
+        own = racks.index(rack) if rack is not None else -1
+        planned.append(PlannedProcess("zookeeper", int(ZOOKEEPER), 0, -1, own))
+        planned += [
+            PlannedProcess(
+                client.name if client.group is None else f"client {client.name}",
+                int(CLIENT),
+                number,
+                -1,
+                -1,
+            )
+            for number, client in enumerate(self.clients)
+        ]
+        return tuple(planned)
+
+    @cached_property
+    def partitions(self) -> tuple[PlannedPartition, ...]:
+        """All partitions, topic by topic."""
+        planned = []
+        for topic_number, topic in enumerate(self.scenario.topics):
+            effective_on = {
+                broker: topic.effective(self.scenario.settings_of(broker))
+                for broker in self.brokers
+            }
+            record_bytes = self._record_bytes(topic.name)
+            assignments = self.scenario.assignments(topic)
+            everywhere = zip(assignments, self.scenario.hosts_of(topic), strict=True)
+            for number, (replicas, hosts) in enumerate(everywhere):
+                effective = effective_on[replicas[0]]
+                planned.append(
+                    PlannedPartition(
+                        topic.name,
+                        topic_number,
+                        number,
+                        tuple(self.broker_index(broker) for broker in replicas),
+                        tuple(self.broker_index(broker) for broker in hosts),
+                        int(effective["min.insync.replicas"]),
+                        bool(effective["unclean.leader.election.enable"]),
+                        record_bytes,
+                        topic.state_of(number, replicas),
+                    )
+                )
+        return tuple(planned)
+
+    def _record_bytes(self, topic: str) -> int:
+        """Size of a topic's records: the largest of those who write to it."""
+        sizes = [
+            group.record_bytes
+            for group in self.scenario.workload.producers
+            if topic in group.topics
+        ]
+        return max(sizes, default=_DEFAULT_RECORD_BYTES)
+
+    @cached_property
+    def was_there_before(self) -> bool:
+        """Whether the cluster has states from the beginning, and has had a controller."""
+        return any(partition.state is not None for partition in self.partitions)
+
+    @cached_property
+    def registered_before(self) -> tuple[bool, ...]:
+        """Of each broker whether it counts as registered until ZooKeeper says otherwise.
+
+        Brokers of a cluster that was there before come back at once: within milliseconds.
+        """
+        return tuple(
+            self.was_there_before and broker not in self.down_at_first for broker in self.brokers
+        )
+
+    @cached_property
+    def down_at_first(self) -> frozenset[int]:
+        """Ids of the brokers that a fault keeps from starting as the run begins."""
+        return frozenset(
+            broker
+            for fault in self.scenario.faults
+            if fault.at_us == 0 and isinstance(fault, CrashFault | PowerLossFault)
+            for broker in self.scenario.brokers_of(fault.brokers)
+        )
+
+    @cached_property
+    def has_commits(self) -> bool:
+        """Whether any group commits offsets."""
+        return self.scenario.commits()
+
+    def commits(self, group: ConsumerGroup) -> bool:
+        """Whether a group commits offsets."""
+        return bool(self.scenario.consumer_settings(group)["enable.auto.commit"])
+
+    def group_partition(self, group: ConsumerGroup) -> int:
+        """The partition of __consumer_offsets whose leader coordinates a group.
+
+        Source: GroupMetadataManager.partitionFor@2.6.0.
+        """
+        numbers = self._offsets_partitions
+        return numbers[java_abs(java_hash(group.name)) % len(numbers)]
+
+    @cached_property
+    def _offsets_partitions(self) -> list[int]:
+        return [
+            index
+            for index, partition in enumerate(self.partitions)
+            if partition.topic == OFFSETS_TOPIC
+        ]
+
+    @cached_property
+    def admin_znodes(self) -> int:
+        """How many znodes of /admin there are by which replicas are moved and topics deleted.
+
+        None where no step does either: nobody watches them then, as nothing would ever happen.
+        """
+        steps = self.scenario.steps
+        has_any = any(isinstance(step, AdminStep) for step in steps)
+        return 2 + len(self.scenario.topics) if has_any else 0
+
+    @cached_property
+    def log_dir_znodes(self) -> int:
+        """How many znodes there are by which failures of log directories are told.
+
+        None where none fails: the parent, and one for each directory of each broker.
+        """
+        kinds = {fault.kind for fault in self.scenario.faults}
+        if "log_directory_failure" not in kinds:
+            return 0
+        return 1 + len(self.brokers) * self.scenario.cluster.log_directories
+
+    @cached_property
+    def width(self) -> int:
+        """The most brokers that ever have a replica of one partition."""
+        return max((len(partition.slots) for partition in self.partitions), default=1)
+
+    @cached_property
+    def rolled(self) -> tuple[tuple[int, int], ...]:
+        """The brokers that rolling restarts restart: (place of the fault, broker's index)."""
+        return tuple(
+            (place, self.broker_index(broker))
+            for place, fault in enumerate(self.scenario.faults)
+            if isinstance(fault, RollingRestartFault)
+            for broker in self.scenario.brokers_in_turn(fault)
+        )
+
+    @cached_property
+    def faults(self) -> tuple[Fault, ...]:
+        """All faults in the order of their numbers: behind the scenario's what they consist of.
+
+        A rolling restart is one restart for each broker, which the operator begins.
+        """
+        restarts = [
+            RestartFault(
+                kind="restart",
+                name=f"{fault_name(self.scenario.faults, roll)} of broker {self.brokers[broker]}",
+                brokers=(Selector(HOST, self.brokers[broker]),),
+            )
+            for roll, broker in self.rolled
+        ]
+        return (*self.scenario.faults, *restarts)
+
+    def rolling_restart(self, place: int) -> RollingRestartFault:
+        """The rolling restart at a place among the scenario's faults."""
+        fault = self.scenario.faults[place]
+        assert isinstance(fault, RollingRestartFault)
+        return fault
+
+    def partition_number(self, topic: str, number: int) -> int:
+        """The number within the cluster of a topic's partition."""
+        return self._first_partitions[topic] + number
+
+    @cached_property
+    def _first_partitions(self) -> dict[str, int]:
+        """The number of each topic's partition 0."""
+        backwards = reversed(list(enumerate(self.partitions)))
+        return {partition.topic: index for index, partition in backwards}
+
+    def partitions_of(self, client: PlannedClient) -> list[int]:
+        """The partitions that a client writes to or reads.
+
+        Producers write to all partitions of their topics, consumers share them out.
+        """
+        group = client.group
+        if group is None:
+            return []
+        numbers = [
+            index
+            for index, partition in enumerate(self.partitions)
+            if partition.topic in group.topics
+        ]
+        if isinstance(group, ConsumerGroup):
+            return numbers[client.number :: group.clients]
+        assert isinstance(group, ProducerGroup)
+        return numbers
+
+    def process_of(self, endpoint: Endpoint) -> int:
+        """The process at the end of a link that a fault hits."""
+        count = len(self.brokers)
+        if endpoint.kind == "broker":
+            return self.broker_index(endpoint.broker)
+        if endpoint.kind == "controller":
+            return count + self.broker_index(endpoint.broker)
+        if endpoint.kind == "zookeeper":
+            return 2 * count
+        for number, client in enumerate(self.clients):
+            if client.group is not None and client.group.name == endpoint.group:
+                return 2 * count + 1 + number + endpoint.client
+        raise AssertionError(f"no process is {endpoint}")

@@ -1,0 +1,346 @@
+"""Whether the parts of a scenario fit together, and with Kafka's rules.
+
+Each function finds the problems of one part. Parts that build on others are looked at only if
+those are sound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+
+from tidegauge.replication.records import SLOTS
+from tidegauge.replication.release_versions import Release
+from tidegauge.scenario.coherence.fault_coherence import (
+    problems_of_fault_rates,
+    problems_of_fault_steps,
+    problems_of_faults,
+)
+from tidegauge.scenario.coherence.references import (
+    broker_is_there,
+    no_such,
+    partition_is_there,
+    partition_number_is_there,
+    repeated_names,
+    replicas_are_there,
+    too_late,
+    topic_is_there,
+)
+from tidegauge.scenario.coherence.settings_coherence import (
+    problems_of_producer_settings,
+    problems_of_topic_settings,
+    settings_that_kafka_refuses,
+)
+from tidegauge.scenario.coherence.size import (
+    problems_of_cluster_size,
+    problems_of_workload_size,
+)
+from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.model.settings import (
+    THROTTLED_RATES,
+    broker_defaults,
+    consumer_defaults,
+    problems_of_settings,
+)
+from tidegauge.scenario.model.steps import (
+    NO_LEADER,
+    AlteredMove,
+    AlterReassignmentsStep,
+    AskEpochStep,
+    Condition,
+    ConfigureStep,
+    CreateTopicStep,
+    DeleteTopicStep,
+    PreferredElectionStep,
+    ReassignStep,
+    RequestStep,
+    RestartConsumersStep,
+    StepOfAnyKind,
+)
+from tidegauge.scenario.text.errors import Path, Problem
+from tidegauge.simulation.durations import format_duration
+
+#: KIP-455: AlterPartitionReassignments. How topics are deleted was read there, too.
+_FIRST_TO_REASSIGN = Release.parse("2.4.0")
+
+
+def problems_of(scenario: Scenario) -> list[Problem]:
+    """What is wrong with a scenario whose parts, each by itself, are right."""
+    for stage in _STAGES:
+        problems = [problem for part in stage for problem in part(scenario)]
+        if problems:
+            return problems
+    return []
+
+
+def _releases(scenario: Scenario) -> Iterator[Problem]:
+    """Every broker knows the protocol that it is told to speak."""
+    try:
+        Release.parse(scenario.release).protocol(scenario.protocol)
+    except ValueError as error:
+        yield Problem(("protocol",), str(error))
+    for broker in scenario.cluster.broker_releases:
+        release, protocol = scenario.release_of(broker)
+        try:
+            Release.parse(release).protocol(protocol)
+        except ValueError as error:
+            yield Problem(("cluster", "broker_releases", broker), str(error))
+
+
+def _cluster(scenario: Scenario) -> Iterator[Problem]:
+    cluster = scenario.cluster
+    # Of several releases, each broker reads what its own knows.
+    releases = {scenario.release, *(scenario.release_of(b)[0] for b in scenario.broker_ids())}
+    known = {
+        name: value for release in releases for name, value in broker_defaults(release).items()
+    }
+    yield from problems_of_settings(("cluster", "settings"), cluster.settings, "brokers", known)
+    for broker, settings in cluster.broker_settings.items():
+        path = ("cluster", "broker_settings", broker)
+        known = broker_defaults(scenario.release_of(broker)[0])
+        yield from problems_of_settings(path, settings, "brokers", known)
+    if scenario.checkpoint_files and cluster.log_directories > 1:
+        yield Problem(("checkpoint_files",), "are of brokers with one log directory each")
+    rack = scenario.zookeeper.rack
+    if rack is not None and rack not in cluster.racks:
+        yield Problem(("zookeeper", "rack"), no_such("rack", rack, cluster.racks))
+
+
+def _topics(scenario: Scenario) -> Iterator[Problem]:
+    yield from repeated_names("topics", (topic.name for topic in scenario.topics))
+    brokers = set(scenario.broker_ids())
+    for place, topic in enumerate(scenario.topics):
+        yield from problems_of_topic_settings(
+            ("topics", place, "settings"), topic.settings, scenario
+        )
+        factor = scenario.replication_factor(topic)
+        if factor > len(brokers):
+            yield Problem(
+                ("topics", place, "replication_factor"),
+                f"{factor} replicas need as many brokers, and there are {len(brokers)}",
+            )
+        elif factor > SLOTS:
+            message = f"{factor} replicas are more than {SLOTS}, which are possible"
+            yield Problem(("topics", place, "replication_factor"), message)
+        for partition, replicas in (topic.assignment or {}).items():
+            for index, broker in enumerate(replicas):
+                if broker not in brokers:
+                    path = ("topics", place, "assignment", partition, index)
+                    yield Problem(path, scenario.cluster.no_such_broker(broker))
+
+
+def _workload(scenario: Scenario) -> Iterator[Problem]:
+    workload = scenario.workload
+    names: dict[str, Path] = {}
+    kinds = (("producers", workload.producers), ("consumers", workload.consumers))
+    for kind, groups in kinds:
+        for place, group in enumerate(groups):
+            path = ("workload", kind, place)
+            if group.name in names:
+                yield Problem((*path, "name"), f"there is a group {group.name} already")
+            names[group.name] = path
+            topics = [topic.name for topic in scenario.topics]
+            for index, topic in enumerate(group.topics):
+                if topic not in topics:
+                    yield Problem((*path, "topics", index), no_such("topic", topic, topics))
+    for place, producers in enumerate(workload.producers):
+        path = ("workload", "producers", place)
+        if producers.stop_us is not None and producers.stop_us <= producers.start_us:
+            start = format_duration(producers.start_us)
+            yield Problem((*path, "stop"), f"must be after the start, which is at {start}")
+        yield from problems_of_producer_settings((*path, "settings"), scenario, producers.settings)
+    for place, consumers in enumerate(workload.consumers):
+        yield from problems_of_settings(
+            ("workload", "consumers", place, "settings"),
+            consumers.settings,
+            "consumers",
+            consumer_defaults(scenario.release),
+        )
+
+
+def _steps(scenario: Scenario) -> Iterator[Problem]:
+    latest_us = 0
+    created: set[str] = set()
+    for place, step in enumerate(scenario.steps):
+        path = ("steps", place)
+        if step.at_us is not None:
+            yield from too_late((*path, "at"), step.at_us, scenario)
+            if step.at_us < latest_us:
+                before = format_duration(latest_us)
+                yield Problem((*path, "at"), f"a step before this one waits until {before}")
+            latest_us = max(latest_us, step.at_us)
+        if step.when is not None:
+            yield from _condition((*path, "when"), step.when, scenario)
+        yield from _action(path, step, scenario)
+        if isinstance(step, CreateTopicStep):
+            if step.topic in created:
+                yield Problem((*path, "topic"), f"{step.topic} was created by an earlier step")
+            created.add(step.topic)
+        elif isinstance(step, DeleteTopicStep):
+            created.discard(step.topic)
+    yield from problems_of_fault_steps(scenario)
+    yield from _steps_that_reassign(scenario)
+
+
+def _action(path: Path, step: StepOfAnyKind, scenario: Scenario) -> Iterator[Problem]:
+    """Whether there is what a step acts on, unless that is a fault."""
+    if isinstance(step, RequestStep):
+        yield from partition_is_there(path, step, scenario)
+        if step.to is not None:
+            yield from broker_is_there((*path, "to"), step.to, scenario)
+    elif isinstance(step, AskEpochStep):
+        yield from partition_is_there(path, step, scenario)
+        if step.broker is not None:
+            yield from broker_is_there((*path, "broker"), step.broker, scenario)
+    elif isinstance(step, RestartConsumersStep):
+        yield from _committing_group((*path, "group"), step.group, scenario)
+    elif isinstance(step, PreferredElectionStep):
+        if step.topic is not None and step.partition is not None:
+            yield from partition_number_is_there(path, step.topic, step.partition, scenario)
+    elif isinstance(step, CreateTopicStep | DeleteTopicStep):
+        yield from topic_is_there((*path, "topic"), step.topic, scenario)
+    elif isinstance(step, ConfigureStep):
+        yield from _changed_settings(path, step, scenario)
+
+
+def _committing_group(path: Path, name: str, scenario: Scenario) -> Iterator[Problem]:
+    groups = {group.name: group for group in scenario.workload.consumers}
+    if name not in groups:
+        yield Problem(path, no_such("group of consumers", name, groups))
+    elif not scenario.consumer_settings(groups[name])["enable.auto.commit"]:
+        yield Problem(path, f"{name} commits nothing to begin with: it needs enable.auto.commit")
+
+
+def _changed_settings(path: Path, step: ConfigureStep, scenario: Scenario) -> Iterator[Problem]:
+    """Whether there is the topic, or are the brokers, and they have settings that can change."""
+    if step.topic is not None:
+        yield from topic_is_there((*path, "topic"), step.topic, scenario)
+        yield from problems_of_topic_settings((*path, "settings"), step.settings, scenario)
+        return
+    for broker in step.brokers or ():
+        yield from broker_is_there((*path, "brokers"), broker, scenario)
+    defaults = broker_defaults(scenario.release)
+    known = {name: defaults[name] for name in THROTTLED_RATES}
+    for name, value in step.settings.items():
+        if name in defaults and name not in known:
+            yield Problem((*path, "settings", name), "is not changed here while a broker runs")
+        else:
+            yield from problems_of_settings((*path, "settings"), {name: value}, "brokers", known)
+
+
+def _condition(path: Path, condition: Condition, scenario: Scenario) -> Iterator[Problem]:
+    """Whether it can hold: there are the brokers and the partition, and these are its replicas."""
+    for broker in condition.registered or ():
+        yield from broker_is_there((*path, "registered"), broker, scenario)
+    for broker in condition.unregistered or ():
+        yield from broker_is_there((*path, "unregistered"), broker, scenario)
+    if condition.controller is not None:
+        yield from broker_is_there((*path, "controller"), condition.controller, scenario)
+    if condition.isr is not None:
+        named = [("is", broker) for broker in condition.isr.members]
+        yield from replicas_are_there((*path, "isr"), condition.isr, named, scenario)
+    if condition.leader is not None:
+        leads, former = condition.leader.leader, condition.leader.former
+        named = [("is", leads)] if leads not in (None, NO_LEADER) else []
+        named += [("is_not", former)] if former is not None else []
+        yield from replicas_are_there((*path, "leader"), condition.leader, named, scenario)
+
+
+def _steps_that_reassign(scenario: Scenario) -> Iterator[Problem]:
+    """Whether there are the partitions that move, when they do, and the brokers they move to."""
+    to_come = _topics_to_come(scenario)
+    reassigns = False
+    for place, step in enumerate(scenario.steps):
+        path = ("steps", place)
+        if isinstance(step, CreateTopicStep):
+            to_come.discard(step.topic)
+        elif isinstance(step, ReassignStep | AlterReassignmentsStep):
+            reassigns = True
+            if isinstance(step, AlterReassignmentsStep):
+                yield from _old_controllers(path, scenario)
+            for number, move in enumerate(step.partitions):
+                yield from _move((*path, "partitions", number), move, to_come, scenario)
+        elif isinstance(step, DeleteTopicStep):
+            yield from _old_controllers(path, scenario)
+            if step.topic in to_come:
+                yield Problem((*path, "topic"), f"{step.topic} is created by a later step")
+        if step.when is not None and step.when.reassigned and not reassigns:
+            message = "nothing is reassigned: no step before does so"
+            yield Problem((*path, "when", "reassigned"), message)
+
+
+def _topics_to_come(scenario: Scenario) -> set[str]:
+    """The topics that are not there from the start on: the first step about them creates them."""
+    begins: dict[str, bool] = {}
+    for step in scenario.steps:
+        if isinstance(step, CreateTopicStep | DeleteTopicStep):
+            begins.setdefault(step.topic, isinstance(step, CreateTopicStep))
+    return {topic for topic, is_created in begins.items() if is_created}
+
+
+def _old_controllers(path: Path, scenario: Scenario) -> Iterator[Problem]:
+    """Any broker can become controller, and moves replicas as its release does."""
+    releases = {scenario.release_of(broker)[0] for broker in scenario.broker_ids()}
+    old = sorted(each for each in releases if Release.parse(each) < _FIRST_TO_REASSIGN)
+    if old:
+        message = f"is simulated from 2.4 on, and a broker has release {old[0]}"
+        yield Problem((*path, "do"), message)
+
+
+def _move(
+    path: Path, move: AlteredMove, to_come: Collection[str], scenario: Scenario
+) -> Iterator[Problem]:
+    problems = list(partition_is_there(path, move, scenario))
+    yield from problems
+    if not problems and move.topic in to_come:
+        yield Problem((*path, "topic"), f"{move.topic} is created by a later step")
+    for broker in move.replicas or ():
+        yield from broker_is_there((*path, "replicas"), broker, scenario)
+    if problems:
+        return
+    hosts = scenario.hosts_of(scenario.topic(move.topic))[move.partition]
+    if len(hosts) > SLOTS:
+        message = f"the partition would have replicas on {len(hosts)} brokers; {SLOTS} are possible"
+        yield Problem((*path, "replicas"), message)
+
+
+def _alerts(scenario: Scenario) -> Iterator[Problem]:
+    """Whether what is expected of alerts can come within the run."""
+    alerts = scenario.alerts
+    if alerts is None:
+        return
+    for field, at_us in (("after", alerts.after_us), ("repaired", alerts.repaired_us)):
+        if at_us is not None:
+            yield from too_late(("alerts", field), at_us, scenario)
+    spans = (
+        ("fire", "after", alerts.fire, scenario.trouble_begins_us()),
+        ("clear", "repaired", alerts.clear, scenario.trouble_ends_us()),
+    )
+    for field, since, expected, since_us in spans:
+        if expected and since_us is None:
+            message = f"is missing: no fault says from when on `{field}` counts"
+            yield Problem(("alerts", since), message)
+            continue
+        for name, within_us in expected.items():
+            if since_us is not None and since_us + within_us > scenario.duration_us:
+                due, end = format_duration(since_us + within_us), scenario.duration_us
+                message = f"is due by {due}, and the run ends at {format_duration(end)}"
+                yield Problem(("alerts", field, name), message)
+
+
+def _drawn_faults(scenario: Scenario) -> Iterator[Problem]:
+    if scenario.fault_rates:
+        # Only here: drawing is compiled code, whose import takes longer than all of this.
+        from tidegauge.scenario.model.drawn_faults import problems_of_rates  # noqa: PLC0415
+
+        yield from problems_of_rates(scenario)
+
+
+_STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
+    (_releases,),
+    (_cluster,),
+    (settings_that_kafka_refuses,),
+    (_topics,),
+    (problems_of_cluster_size,),
+    (_workload, problems_of_faults, problems_of_fault_rates, _steps, _alerts),
+    (problems_of_workload_size, _drawn_faults),
+)

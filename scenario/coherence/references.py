@@ -1,0 +1,96 @@
+"""Whether what a scenario refers to is there: brokers, racks, topics, partitions, times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tidegauge.scenario.model.faults import CLIENT_GROUP, RACK, Selector
+from tidegauge.scenario.model.parts import OfPartition
+from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.text.errors import Path, Problem, did_you_mean
+from tidegauge.simulation.durations import format_duration
+
+
+def selectors_are_there(
+    path: Path, selectors: Iterable[Selector], scenario: Scenario
+) -> Iterator[Problem]:
+    """There are the racks, groups and brokers that selectors name."""
+    groups = [group.name for group in scenario.workload.groups]
+    racks = scenario.cluster.racks
+    for place, selector in enumerate(selectors):
+        if selector.kind == RACK and selector.name not in racks:
+            yield Problem((*path, place), no_such("rack", selector.name, racks))
+        elif selector.kind == CLIENT_GROUP and selector.name not in groups:
+            yield Problem((*path, place), no_such("group of clients", selector.name, groups))
+        elif selector.broker >= 0 and selector.broker not in scenario.broker_ids():
+            yield Problem((*path, place), scenario.cluster.no_such_broker(selector.broker))
+
+
+def replicas_are_there(
+    path: Path, part: OfPartition, named: Iterable[tuple[str, int]], scenario: Scenario
+) -> Iterator[Problem]:
+    """Whether there is the partition, and the brokers that a field names are replicas of it."""
+    problems = list(partition_is_there(path, part, scenario))
+    yield from problems
+    for field, broker in () if problems else named:
+        message = no_replica(part, broker, scenario)
+        if message:
+            yield Problem((*path, field), message)
+
+
+def broker_is_there(path: Path, broker: int, scenario: Scenario) -> Iterator[Problem]:
+    """There is a broker of this id."""
+    if broker not in scenario.broker_ids():
+        yield Problem(path, scenario.cluster.no_such_broker(broker))
+
+
+def topic_is_there(path: Path, name: str, scenario: Scenario) -> Iterator[Problem]:
+    """There is a topic of this name."""
+    names = [topic.name for topic in scenario.topics]
+    if name not in names:
+        yield Problem(path, no_such("topic", name, names))
+
+
+def partition_is_there(path: Path, part: OfPartition, scenario: Scenario) -> Iterator[Problem]:
+    """There is the partition that a part names."""
+    yield from partition_number_is_there(path, part.topic, part.partition, scenario)
+
+
+def partition_number_is_there(
+    path: Path, topic: str, number: int, scenario: Scenario
+) -> Iterator[Problem]:
+    """There is the topic, and it has a partition of this number."""
+    problems = list(topic_is_there((*path, "topic"), topic, scenario))
+    yield from problems
+    if problems:
+        return
+    last = scenario.topic(topic).partition_count - 1
+    if number > last:
+        yield Problem((*path, "partition"), f"the last partition of {topic} is {last}")
+
+
+def no_replica(part: OfPartition, broker: int, scenario: Scenario) -> str | None:
+    """What is wrong with a broker that should be a replica of a partition that there is."""
+    replicas = scenario.hosts_of(scenario.topic(part.topic))[part.partition]
+    return None if broker in replicas else f"broker {broker} is no replica of it, only {replicas}"
+
+
+def too_late(path: Path, time_us: int, scenario: Scenario) -> Iterator[Problem]:
+    """Something begins when the run has ended."""
+    if time_us >= scenario.duration_us:
+        end = format_duration(scenario.duration_us)
+        yield Problem(path, f"{format_duration(time_us)} is too late: the run ends at {end}")
+
+
+def repeated_names(part: str, names: Iterable[str | None]) -> Iterator[Problem]:
+    """A name is there twice; what has none is not asked."""
+    seen = set()
+    for place, name in enumerate(names):
+        if name is not None and name in seen:
+            yield Problem((part, place, "name"), f"{name} is the name of an earlier one, too")
+        seen.add(name)
+
+
+def no_such(what: str, name: str, known: Iterable[str]) -> str:
+    """What is said of a name that nothing has."""
+    return f"there is no {what} {name}; {did_you_mean(name, known)}"

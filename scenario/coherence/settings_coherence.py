@@ -1,0 +1,73 @@
+"""Whether settings fit together, and with what Kafka accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.model.settings import (
+    THROTTLED_REPLICAS,
+    TOPIC_SETTINGS,
+    Value,
+    broker_defaults,
+    problems_of_settings,
+    producer_defaults,
+)
+from tidegauge.scenario.text.errors import Path, Problem
+
+#: (setting, the one that must not be smaller).
+#: Source: KafkaConfig.validateValues@2.6.0.
+_AT_MOST = (
+    ("replica.fetch.wait.max.ms", "replica.lag.time.max.ms"),
+    ("replica.fetch.wait.max.ms", "replica.socket.timeout.ms"),
+)
+
+
+def settings_that_kafka_refuses(scenario: Scenario) -> Iterator[Problem]:
+    """Settings with which a broker does not start; of brokers that are set alike, the first."""
+    found = set()
+    for broker in scenario.broker_ids():
+        settings = scenario.settings_of(broker)
+        for smaller, larger in _AT_MOST:
+            if settings[smaller] <= settings[larger]:
+                continue
+            own = scenario.cluster.broker_settings.get(broker, {})
+            path: Path = ("cluster", "settings")
+            if smaller in own or larger in own:
+                path = ("cluster", "broker_settings", broker)
+            if (path, larger) not in found:
+                found.add((path, larger))
+                yield Problem(
+                    path,
+                    f"Kafka does not start if {smaller} ({settings[smaller]}) is more than "
+                    f"{larger} ({settings[larger]})",
+                )
+
+
+def problems_of_topic_settings(
+    path: Path, settings: Mapping[str, Value], scenario: Scenario
+) -> Iterator[Problem]:
+    """What is wrong with the settings of a topic."""
+    defaults = broker_defaults(scenario.release)
+    known: dict[str, int | str] = {name: defaults[name] for name in TOPIC_SETTINGS}
+    known |= dict.fromkeys(THROTTLED_REPLICAS, "")
+    yield from problems_of_settings(path, settings, "topics", known)
+
+
+def problems_of_producer_settings(
+    path: Path, scenario: Scenario, settings: Mapping[str, Value]
+) -> Iterator[Problem]:
+    """What is wrong with the settings of a group of producers."""
+    known = producer_defaults(scenario.release)
+    problems = list(problems_of_settings(path, settings, "producers", known))
+    yield from problems
+    delivery = settings.get("delivery.timeout.ms")
+    if problems or delivery is None:
+        return
+    request = settings.get("request.timeout.ms", known["request.timeout.ms"])
+    if int(delivery) < int(request):
+        # Source: KafkaProducer.configureDeliveryTimeout@2.1.0; nothing lingers here.
+        yield Problem(
+            (*path, "delivery.timeout.ms"),
+            f"Kafka's producer does not start if it is less than request.timeout.ms ({request})",
+        )

@@ -1,0 +1,300 @@
+"""How many events a run will have, worked out from its plan without running it.
+
+Most of a run is three conversations: a producer, the leader and its answer for each batch; a
+follower's fetches, which come back with each batch, or empty after replica.fetch.wait.max.ms; and
+the same of consumers. What faults add is rough: work for the replicas of brokers that stop, and
+batches that nobody takes, which are tried again every retry.backoff.ms. Faults that together do
+more than each by itself are not thought through: for that there is the simulator.
+
+Whoever asks how busy a cluster is asks here: the grouping into actors, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedClient, PlannedPartition
+from tidegauge.scenario.model.faults import CutLinkFault, Fault, RollingRestartFault
+from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup
+
+# Events, as counted in runs of the scenarios that ship.
+#: A batch: it is sent, arrives, and is answered.
+_PER_BATCH = 3
+#: A follower's fetch: it arrives, and is answered; one that finds nothing expires, too.
+_PER_FETCH = 2
+#: A consumer's fetch: the same, and a timer.
+_PER_CONSUMER_FETCH = 3
+#: Of a batch that is tried again: the wait, the request, the answer. Where nobody listens there is
+#: no answer, and fewer are tried at once.
+_PER_RETRY = 3
+_PER_RETRY_UNHEARD = 1.5
+#: Of a partition, until it has its first leader.
+_PER_PARTITION = 5
+#: Of a replica whose broker stops and comes back.
+_PER_STOPPED_REPLICA = 15
+#: Of a broker, each second: its periodic tasks, and pings of its session.
+_PER_BROKER_SECOND = 1.2
+
+#: Fewer batches for each wait are none: the formula divides by that.
+_HARDLY_EVER = 1e-6
+
+#: Faults that stop brokers.
+_STOPS = frozenset({"crash", "power_loss", "restart", "rolling_restart"})
+
+
+class ExpectedEvents(NamedTuple):
+    """Events of the whole run, without its liveness phase."""
+
+    producers: float
+    followers: float
+    consumers: float
+    #: Samples, periodic tasks, pings.
+    periodic: float
+    #: Topics that are created, replicas whose broker stops.
+    control: float
+    #: Batches that are tried again during faults.
+    retries: float
+
+    @property
+    def total(self) -> float:
+        """All together."""
+        return sum(self)
+
+
+def expected_events(plan: ClusterPlan) -> ExpectedEvents:
+    """What the run of a plan will have to handle."""
+    scenario = plan.scenario
+    seconds = scenario.duration_us / 1e6
+    batches = batches_per_second(plan)
+    samples = seconds * 1e6 / scenario.sample_every_us
+    stopped = sum(_stopped_replicas(plan, fault) for fault in scenario.faults)
+    return ExpectedEvents(
+        producers=_PER_BATCH * _batches_in_all(plan),
+        followers=_events_of_followers(plan, batches),
+        consumers=_PER_CONSUMER_FETCH * sum(each.fetches for each in consumers_fetches(plan)),
+        periodic=len(plan.brokers) * (samples + seconds * _PER_BROKER_SECOND),
+        control=_PER_PARTITION * len(plan.partitions) + _PER_STOPPED_REPLICA * stopped,
+        retries=sum(_events_of_retries(plan, fault, batches) for fault in scenario.faults)
+        + _events_of_refusals(plan),
+    )
+
+
+def batches_per_second(plan: ClusterPlan) -> list[float]:
+    """How many batches producers write to each partition while they all are at work."""
+    batches = [0.0] * len(plan.partitions)
+    for client in plan.clients:
+        if isinstance(client.group, ProducerGroup):
+            partitions = plan.partitions_of(client)
+            share = client.group.batches_per_second / client.group.clients / len(partitions)
+            for partition in partitions:
+                batches[partition] += share
+    return batches
+
+
+def _batches_in_all(plan: ClusterPlan) -> float:
+    end_us = plan.scenario.duration_us
+    sent = 0.0
+    for group in plan.scenario.workload.producers:
+        stop_us = end_us if group.stop_us is None else min(group.stop_us, end_us)
+        sent += group.batches_per_second * max(0, stop_us - group.start_us) / 1e6
+    return sent
+
+
+def _busy_seconds(plan: ClusterPlan, batches: Sequence[float]) -> float:
+    """How long producers are at work, as if all were so at the same time."""
+    rate = sum(batches)
+    return _batches_in_all(plan) / rate if rate else 0.0
+
+
+def _events_of_followers(plan: ClusterPlan, batches: Sequence[float]) -> float:
+    """Of each follower's conversation with each leader that it has."""
+    rates: defaultdict[tuple[int, int], float] = defaultdict(float)
+    for partition, rate in zip(plan.partitions, batches, strict=True):
+        leader, *followers = partition.replicas
+        for follower in followers:
+            rates[follower, leader] += rate
+    busy = _busy_seconds(plan, batches)
+    idle = plan.scenario.duration_us / 1e6 - busy
+    # Once for each broker, not for each pair of them: half of the time of `validate` otherwise.
+    waits = [
+        plan.scenario.settings_of(broker)["replica.fetch.wait.max.ms"] / 1e3
+        for broker in plan.brokers
+    ]
+    round_trip = _round_trip_seconds(plan)
+    return sum(
+        seconds * _fetch_events(at_rate, waits[follower], round_trip)
+        for (follower, _), rate in rates.items()
+        for seconds, at_rate in ((busy, rate), (idle, 0.0))
+    )
+
+
+def _fetch_events(rate: float, wait: float, round_trip: float) -> float:
+    """Events a second of a follower that fetches again as soon as it is answered."""
+    fetches, finding_nothing = _fetches(rate, wait, round_trip)
+    return _PER_FETCH * fetches + finding_nothing
+
+
+def _fetches(rate: float, wait: float, round_trip: float) -> tuple[float, float]:
+    """Fetches a second, and those of them that find nothing.
+
+    Each is answered when a batch comes, or, empty, after ``wait`` seconds; batches come at random,
+    ``rate`` of them a second. The next one follows after ``round_trip`` seconds at the earliest.
+    """
+    if rate * wait < _HARDLY_EVER:
+        return 1 / wait, 1 / wait
+    finds_nothing = math.exp(-rate * wait)
+    fetches = min(rate / (1 - finds_nothing), 1 / round_trip)
+    return fetches, fetches * finds_nothing
+
+
+def _round_trip_seconds(plan: ClusterPlan) -> float:
+    """The least time between two fetches: there, back, and the work at both ends."""
+    scenario = plan.scenario
+    medians = [
+        latency.quantiles_us()[8]
+        for latency in (scenario.network.between_racks, scenario.costs.request)
+    ]
+    return 2 * sum(medians) / 1e6
+
+
+class ConsumerFetches(NamedTuple):
+    """What a consumer fetches from one leader; the time that a fetch costs grows with both."""
+
+    #: In each fetch.
+    partitions: int
+    #: Of the consumer, from whatever leader.
+    all_partitions: int
+    #: In the whole run.
+    fetches: float
+
+
+def consumers_fetches(plan: ClusterPlan) -> list[ConsumerFetches]:
+    """The fetches of each consumer from each leader that it reads from."""
+    batches = batches_per_second(plan)
+    busy = _busy_seconds(plan, batches)
+    idle = plan.scenario.duration_us / 1e6 - busy
+    round_trip = _round_trip_seconds(plan)
+    found = []
+    for client in plan.clients:
+        if not isinstance(client.group, ConsumerGroup):
+            continue
+        wait = int(plan.scenario.consumer_settings(client.group)["fetch.max.wait.ms"]) / 1e3
+        by_leader = _read_by_leader(plan, client)
+        all_partitions = sum(map(len, by_leader.values()))
+        for partitions in by_leader.values():
+            rate = sum(batches[partition] for partition in partitions)
+            fetches = sum(
+                seconds * _fetches(at_rate, wait, round_trip)[0]
+                for seconds, at_rate in ((busy, rate), (idle, 0.0))
+            )
+            found.append(ConsumerFetches(len(partitions), all_partitions, fetches))
+    return found
+
+
+def _read_by_leader(plan: ClusterPlan, client: PlannedClient) -> dict[int, list[int]]:
+    """The partitions that a consumer reads, by the index of the broker that leads them."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for partition in plan.partitions_of(client):
+        found[plan.partitions[partition].replicas[0]].append(partition)
+    return found
+
+
+# What faults add.
+
+
+def _hit_brokers(plan: ClusterPlan, fault: Fault) -> set[int]:
+    """Indexes of the brokers that a fault stops or freezes."""
+    if isinstance(fault, RollingRestartFault):
+        ids = plan.scenario.brokers_in_turn(fault)
+    else:
+        ids = plan.scenario.brokers_of(getattr(fault, "brokers", ()))
+    return {plan.broker_index(broker) for broker in ids}
+
+
+def _stopped_replicas(plan: ClusterPlan, fault: Fault) -> int:
+    if fault.kind not in _STOPS:
+        return 0
+    hit = _hit_brokers(plan, fault)
+    return sum(broker in hit for partition in plan.partitions for broker in partition.replicas)
+
+
+def _events_of_retries(plan: ClusterPlan, fault: Fault, batches: Sequence[float]) -> float:
+    """What batches that are tried again because of one fault come to.
+
+    With r batches a second that nobody takes for T seconds, r T waits at the end, half of that on
+    the average; a batch is given up after its delivery time-out.
+    """
+    seconds = _stuck_seconds(plan, fault)
+    if not plan.scenario.workload.producers or seconds <= 0:
+        return 0.0
+    stuck = sum(batches[partition] for partition in _stuck_partitions(plan, fault))
+    events = _PER_RETRY if isinstance(fault, CutLinkFault) else _PER_RETRY_UNHEARD
+    return events * stuck * _retries(plan, plan.scenario.workload.producers[0], seconds)
+
+
+def _events_of_refusals(plan: ClusterPlan) -> float:
+    """The same of partitions that never have as many live replicas as acks=all asks for."""
+    events = 0.0
+    for group in plan.scenario.workload.producers:
+        if plan.scenario.producer_settings(group)["acks"] >= 0:
+            continue
+        partitions = [each for each in plan.partitions if each.topic in group.topics]
+        refused = sum(_live_replicas(plan, each) < each.min_insync_replicas for each in partitions)
+        if refused:
+            seconds = max(0, plan.scenario.duration_us - group.start_us) / 1e6
+            rate = group.batches_per_second * refused / len(partitions)
+            events += _PER_RETRY * rate * _retries(plan, group, seconds)
+    return events
+
+
+def _live_replicas(plan: ClusterPlan, partition: PlannedPartition) -> int:
+    """How many of a partition's replicas are on brokers that are up as the run begins."""
+    return sum(plan.brokers[broker] not in plan.down_at_first for broker in partition.replicas)
+
+
+def _retries(plan: ClusterPlan, group: ProducerGroup, seconds: float) -> float:
+    """How often batches are tried again that nobody takes for so long, for one batch a second."""
+    settings = plan.scenario.producer_settings(group)
+    backoff = max(1, settings["retry.backoff.ms"]) / 1e3
+    kept = settings.get("delivery.timeout.ms", 2**31) / 1e3
+    grows = min(seconds, kept)
+    return (grows * grows / 2 + kept * max(0.0, seconds - kept)) / backoff
+
+
+def _stuck_seconds(plan: ClusterPlan, fault: Fault) -> float:
+    """How long partitions that a fault hits take no batches."""
+    end_us = plan.scenario.duration_us
+    lasts = (end_us if fault.for_us is None else fault.for_us) / 1e6
+    lasts = min(lasts, (end_us - (fault.at_us or 0)) / 1e6)
+    settings = plan.scenario.settings_of(plan.brokers[0])
+    if fault.kind == "crash":
+        # Until ZooKeeper has noticed, and others lead. Who is paused or without power refuses no
+        # connection, so that requests wait for their time-out.
+        return min(lasts, settings["zookeeper.session.timeout.ms"] / 1e3)
+    if isinstance(fault, CutLinkFault):
+        # Until followers are out of the ISR batches wait with the leader.
+        return lasts - settings["replica.lag.time.max.ms"] / 1e3
+    return 0.0
+
+
+def _stuck_partitions(plan: ClusterPlan, fault: Fault) -> Iterator[int]:
+    if not isinstance(fault, CutLinkFault):
+        hit = _hit_brokers(plan, fault)
+        for number, partition in enumerate(plan.partitions):
+            if partition.replicas[0] in hit:
+                yield number
+        return
+    ends = [
+        {plan.broker_index(broker) for broker in plan.scenario.brokers_of(end)}
+        for end in fault.between
+    ]
+    for number, partition in enumerate(plan.partitions):
+        leader = partition.replicas[0]
+        # Those that the leader can no longer hear, as it is on one side of the cut or the other.
+        lost = {each for one, other in (ends, ends[::-1]) if leader in one for each in other}
+        in_sync = sum(replica not in lost for replica in partition.replicas)
+        if in_sync < partition.min_insync_replicas:
+            yield number

@@ -1,0 +1,365 @@
+"""The cluster of a scenario: its brokers, their racks and settings, ZooKeeper, the topics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+
+from tidegauge.replication.records import SLOTS
+from tidegauge.replication.release_versions import ProtocolVersion, Release
+from tidegauge.scenario.model.duration_fields import Duration, PositiveDuration
+from tidegauge.scenario.model.limits import MOST_BROKERS, MOST_PARTITIONS, MOST_SERVERS
+from tidegauge.scenario.model.parts import (
+    BrokerId,
+    BrokerIds,
+    BrokerKey,
+    Listed,
+    Name,
+    Part,
+    PartitionKey,
+    TopicName,
+    without_repetition,
+)
+from tidegauge.scenario.model.settings import TOPIC_SETTINGS, Settings
+from tidegauge.scenario.text.errors import Problem, ProblemsError
+from tidegauge.simulation.durations import DURATION_SCHEMA, format_duration, parse_duration
+
+#: The rack of all brokers where a scenario names none.
+DEFAULT_RACK = "default"
+#: Each is a bit of an integer.
+MOST_LOG_DIRECTORIES = 32
+#: Instead of a duration, where something may not happen at all.
+NEVER = "never"
+#: Instead of a broker, where nobody leads a partition (as kafka-topics writes it).
+NOBODY = "none"
+
+
+def _version_text(value: object) -> object:
+    if isinstance(value, int | float):
+        raise ValueError(f'must be in quotes: "{value}" (YAML takes it for a number)')
+    return value
+
+
+def _duration_or_never(written: object) -> int | None:
+    if written == NEVER:
+        return None
+    try:
+        return parse_duration(written)
+    except ValueError as error:
+        raise ValueError(f"{error}; or {NEVER}") from error
+
+
+#: A duration, or None where the scenario says never.
+DurationOrNever = Annotated[
+    int | None,
+    PlainValidator(_duration_or_never),
+    PlainSerializer(format_duration, when_used="unless-none"),
+    WithJsonSchema({"anyOf": [DURATION_SCHEMA, {"const": NEVER}]}),
+]
+#: A release in full: 2.6 is 2.6.3.
+ReleaseText = Annotated[
+    str,
+    BeforeValidator(_version_text),
+    AfterValidator(lambda text: str(Release.parse(text))),
+]
+#: A version of inter.broker.protocol.version in full: 2.4 is 2.4-IV1.
+ProtocolText = Annotated[
+    str,
+    BeforeValidator(_version_text),
+    AfterValidator(lambda text: str(ProtocolVersion.parse(text))),
+]
+
+
+_ID_SCHEMA = {"type": "integer", "minimum": 0}
+#: How brokers and racks can be written; their validators make one form of them.
+_BROKERS_SCHEMA = {
+    "anyOf": [
+        {"type": "integer", "minimum": 1, "maximum": MOST_BROKERS},
+        {"type": "array", "items": _ID_SCHEMA, "minItems": 1, "uniqueItems": True},
+    ]
+}
+_RACKS_SCHEMA = {
+    "anyOf": [
+        {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+        {"type": "object", "additionalProperties": {"type": "array", "items": _ID_SCHEMA}},
+    ]
+}
+
+
+class BrokerRelease(Part):
+    """What one broker of a mixed cluster runs."""
+
+    release: ReleaseText | None = Field(default=None, description="Default: the scenario's.")
+    protocol: ProtocolText | None = Field(
+        default=None,
+        description="inter.broker.protocol.version. Default: the scenario's if it names one, "
+        "else this broker's release's own.",
+    )
+
+
+class Cluster(Part):
+    """The brokers: where they stand, what they run, how they are set."""
+
+    brokers: Annotated[BrokerIds, WithJsonSchema(_BROKERS_SCHEMA)] = Field(
+        description="Ids, or how many: then the ids are 1, 2, ..."
+    )
+    racks: Annotated[dict[Name, Listed[BrokerId]], WithJsonSchema(_RACKS_SCHEMA)] = Field(
+        default_factory=dict,
+        validate_default=True,
+        description="Ids by rack; or racks only, to which the brokers are dealt in turn.",
+    )
+    start_spread_us: Duration = Field(
+        default=1_000_000,
+        alias="start_spread",
+        description="A broker starts at a time that is drawn from 0 to this.",
+    )
+    start_us: dict[BrokerKey, Duration] = Field(
+        default_factory=dict, alias="start", description="... or at this one."
+    )
+    restart_after_exit_us: DurationOrNever = Field(
+        default=5_000_000,
+        alias="restart_after_exit",
+        description="A broker that exits by itself (it found its own registration in ZooKeeper, "
+        "or its log out of range in old releases) is started again by its supervisor so long "
+        "after, or never.",
+    )
+    log_directories: int = Field(
+        default=1,
+        ge=1,
+        le=MOST_LOG_DIRECTORIES,
+        description="How many log directories (log.dirs) each broker has. A new log is made in "
+        "the one with the fewest.",
+    )
+    write_back_us: PositiveDuration = Field(
+        default=30_000_000,
+        alias="write_back",
+        description="After how long the operating system has written to disk what a broker has "
+        "appended (Linux: dirty_expire_centisecs = 3000).",
+    )
+    settings: Settings = Field(
+        default_factory=dict, description="As in server.properties, for all brokers."
+    )
+    broker_settings: dict[BrokerKey, Settings] = Field(
+        default_factory=dict, description="... and for single ones."
+    )
+    broker_releases: dict[BrokerKey, BrokerRelease] = Field(
+        default_factory=dict, description="Brokers that do not run the scenario's release."
+    )
+
+    @field_validator("brokers", mode="before")
+    @classmethod
+    def _ids_from_their_number(cls, brokers: Any) -> Any:
+        if not isinstance(brokers, int) or isinstance(brokers, bool):
+            return brokers
+        if not 1 <= brokers <= MOST_BROKERS:
+            raise ValueError(f"must be from 1 to {MOST_BROKERS}, not {brokers}")
+        return range(1, brokers + 1)
+
+    @field_validator("brokers")
+    @classmethod
+    def _in_ascending_order(cls, brokers: tuple[int, ...]) -> tuple[int, ...]:
+        if len(brokers) > MOST_BROKERS:
+            raise ValueError(f"has {len(brokers)} brokers; {MOST_BROKERS} is the most")
+        return tuple(sorted(brokers))
+
+    @field_validator("racks", mode="before")
+    @classmethod
+    def _deal_brokers_to_racks(cls, racks: Any, info: ValidationInfo) -> Any:
+        brokers = info.data.get("brokers", ())
+        if isinstance(racks, Mapping):
+            return racks or {DEFAULT_RACK: brokers}
+        if not isinstance(racks, list | tuple) or not all(isinstance(name, str) for name in racks):
+            raise ValueError("must be a list of names, or ids by name ({a: [1, 2], b: [3]})")
+        without_repetition(tuple(racks))
+        return {name: brokers[place :: len(racks)] for place, name in enumerate(racks)}
+
+    @model_validator(mode="after")
+    def _each_broker_is_known_and_in_one_rack(self) -> Self:
+        unknown = [
+            Problem((name, broker), self.no_such_broker(broker))
+            for name, by_broker in (
+                ("start", self.start_us),
+                ("broker_settings", self.broker_settings),
+                ("broker_releases", self.broker_releases),
+            )
+            for broker in by_broker
+            if broker not in self.brokers
+        ]
+        placed: set[int] = set()
+        for rack, brokers in self.racks.items():
+            for place, broker in enumerate(brokers):
+                path = ("racks", rack, place)
+                if broker not in self.brokers:
+                    unknown.append(Problem(path, self.no_such_broker(broker)))
+                elif broker in placed:
+                    unknown.append(Problem(path, f"broker {broker} has a place in a rack already"))
+                placed.add(broker)
+        lost = [broker for broker in self.brokers if broker not in placed]
+        if lost:
+            unknown.append(Problem(("racks",), f"broker {lost[0]} is in no rack"))
+        if unknown:
+            raise ProblemsError(unknown)
+        return self
+
+    def no_such_broker(self, broker: int) -> str:
+        """What is wrong with a broker that is not in the cluster."""
+        ids = self.brokers
+        are_in_a_row = ids[-1] - ids[0] == len(ids) - 1
+        known = f"{ids[0]} to {ids[-1]}" if are_in_a_row else ", ".join(map(str, ids))
+        return f"there is no broker {broker}, only {known}"
+
+
+class ZooKeeper(Part):
+    """The ZooKeeper ensemble, as one process."""
+
+    tick_ms: int = Field(
+        default=2_000,
+        ge=1,
+        le=3_600_000,
+        description="ZooKeeper's tickTime: sessions expire on ticks.",
+    )
+    servers: int = Field(
+        default=3,
+        ge=1,
+        le=MOST_SERVERS,
+        description="How many servers it has. With one alone, clients that have lost it wait a "
+        "second before they try the same again.",
+    )
+    rack: Name | None = Field(
+        default=None,
+        description="Where it stands. Default: in none, so that all brokers are far away.",
+    )
+
+
+def _nobody(leader: object) -> object:
+    return None if leader == NOBODY else leader
+
+
+class PartitionState(Part):
+    """What ZooKeeper holds of a partition as the run begins."""
+
+    leader: Annotated[BrokerId | None, BeforeValidator(_nobody)] = Field(
+        default=None, description="Id of its leader's broker; none: nobody leads it."
+    )
+    isr: Annotated[Listed[BrokerId], AfterValidator(without_repetition)] = Field(
+        description="Its in-sync replicas, in this order."
+    )
+    elr: Annotated[Listed[BrokerId], AfterValidator(without_repetition)] = Field(
+        default=(),
+        description="Eligible leader replicas of KRaft (KIP-966), who stand in for an empty ISR as "
+        "soon as a controller is elected: with ZooKeeper only the ISR says who may lead.",
+    )
+    leader_epoch: int = Field(default=0, ge=0, lt=2**31, description="Its leader epoch.")
+
+    @model_validator(mode="after")
+    def _is_led_by_one_in_sync(self) -> Self:
+        if self.leader is not None and self.leader not in self.isr:
+            raise ProblemsError([Problem(("leader",), f"broker {self.leader} is not in the ISR")])
+        return self
+
+
+class Topic(Part):
+    """A topic that the cluster has from the start on."""
+
+    name: TopicName = Field(description="Its name.")
+    partitions: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_PARTITIONS,
+        description="How many. Default: as many as the assignment has.",
+    )
+    replication_factor: int | None = Field(
+        default=None,
+        ge=1,
+        le=SLOTS,
+        description="Default: as the assignment, default.replication.factor.",
+    )
+    assignment: dict[PartitionKey, BrokerIds] | None = Field(
+        default=None,
+        description="Brokers of each partition, the preferred leader first. Default: Kafka's "
+        "round robin over racks and brokers.",
+    )
+    state: dict[PartitionKey, PartitionState] | None = Field(
+        default=None,
+        description="Leader and ISR of partitions as the run begins; those that are not named are "
+        "led by their preferred replica, with all replicas in sync. The cluster has been there "
+        "before: its brokers come back at once, and the session of the former controller ends "
+        "with ZooKeeper's first tick. Default: a topic that is created once all brokers are there.",
+    )
+    settings: Settings = Field(default_factory=dict, description="Settings of the topic.")
+
+    @model_validator(mode="after")
+    def _state_is_that_of_its_replicas(self) -> Self:
+        problems = []
+        for number, state in (self.state or {}).items():
+            if number not in (self.assignment or {}):
+                problems.append(Problem(("state", number), "the assignment has no such partition"))
+                continue
+            replicas = (self.assignment or {})[number]
+            problems += [
+                Problem(("state", number, field), f"broker {broker} has no replica of it")
+                for field, brokers in (("isr", state.isr), ("elr", state.elr))
+                for broker in brokers
+                if broker not in replicas
+            ]
+        if problems:
+            raise ProblemsError(problems)
+        return self
+
+    @model_validator(mode="after")
+    def _says_how_many_partitions_and_replicas(self) -> Self:
+        if self.assignment is None:
+            if self.partitions is None:
+                raise ProblemsError(
+                    [Problem(("partitions",), "is missing, and there is no assignment")]
+                )
+            return self
+        numbers = sorted(self.assignment)
+        count = len(numbers) if self.partitions is None else self.partitions
+        if not numbers or numbers != list(range(count)):
+            expected = "0" if count <= 1 else f"0 to {count - 1}"
+            raise ProblemsError(
+                [Problem(("assignment",), f"must name partitions {expected}, each of them once")]
+            )
+        for number, replicas in self.assignment.items():
+            if self.replication_factor not in (None, len(replicas)) or len(replicas) > SLOTS:
+                raise ProblemsError(
+                    [
+                        Problem(
+                            ("assignment", number),
+                            f"must have at most {SLOTS} replicas, and as many as "
+                            "replication_factor if there is one",
+                        )
+                    ]
+                )
+        return self
+
+    def state_of(self, partition: int, replicas: Sequence[int]) -> PartitionState | None:
+        """What ZooKeeper holds of a partition as the run begins; None if it is created later."""
+        if self.state is None:
+            return None
+        well = PartitionState(leader=replicas[0], isr=tuple(replicas))
+        return self.state.get(partition, well)
+
+    @property
+    def partition_count(self) -> int:
+        """How many partitions it has."""
+        return len(self.assignment or ()) if self.partitions is None else self.partitions
+
+    def effective(self, broker_settings: Mapping[str, int]) -> dict[str, int]:
+        """The settings that a topic can have, as a broker with these settings applies them."""
+        return {
+            name: int(self.settings.get(name, broker_settings[name])) for name in TOPIC_SETTINGS
+        }

@@ -1,0 +1,256 @@
+"""How long things take: the network's latencies and the costs of work.
+
+All of it is a model. The network's figures are chosen to be plausible for one data centre
+with several racks or zones. The costs come from real brokers of 2.6.3 where that is said in
+a field's description, else they are plausible, too; answers in milliseconds lean on them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any, Self
+
+from pydantic import Field, GetJsonSchemaHandler, model_serializer, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from tidegauge.scenario.model.duration_fields import Duration
+from tidegauge.scenario.model.parts import Listed, Part
+from tidegauge.simulation.durations import DURATION_SCHEMA, format_duration
+
+#: A table has the values at 0/16, 1/16, ... 16/16 of probability.
+_TABLE_STEPS = 16
+# Of the points of a latency, in 1/1600, so that they and the steps of a table are integers.
+_PROBABILITIES = (0, 800, 1440, 1584, 1600)
+_NAMES = ("min", "p50", "p90", "p99", "max")
+
+
+class Latency(Part):
+    """How long something takes: quantiles, between which it is linear, or one duration."""
+
+    min_us: Duration | None = Field(
+        default=None, alias="min", description="The least; 1us or more."
+    )
+    p50_us: Duration | None = Field(default=None, alias="p50", description="The median.")
+    p90_us: Duration | None = Field(default=None, alias="p90", description="Default: p50.")
+    p99_us: Duration | None = Field(default=None, alias="p99", description="Default: p90.")
+    max_us: Duration | None = Field(
+        default=None, alias="max", description="The most. Default: p99."
+    )
+    table_us: Listed[Duration] | None = Field(
+        default=None,
+        alias="table",
+        description="Instead of all of these: the values at 0/16, 1/16, ... 16/16.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_one_duration(cls, data: Any) -> Any:
+        if isinstance(data, Mapping | Latency):
+            return data
+        return {"min": data, "p50": data}
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Quantiles, or a duration that stands for all of them."""
+        reference = handler(core_schema)
+        schema = handler.resolve_ref_schema(reference)
+        quantiles = dict(schema)
+        schema.clear()
+        schema["description"] = quantiles.pop("description")
+        schema["anyOf"] = [DURATION_SCHEMA, quantiles]
+        return reference
+
+    @model_validator(mode="after")
+    def _does_not_go_down(self) -> Self:
+        if self.table_us is not None:
+            if any(point is not None for point in self._given):
+                raise ValueError("has a table, so it cannot have min, p50, p90, p99 or max")
+            if len(self.table_us) != _TABLE_STEPS + 1:
+                raise ValueError(f"table must have 17 durations, not {len(self.table_us)}")
+        elif self.min_us is None or self.p50_us is None:
+            raise ValueError("must have min and p50, or a table of 17 durations, or be a duration")
+        points = self._points if self.table_us is None else self.table_us
+        if points[0] < 1:
+            raise ValueError("must be 1us or more: nothing takes no time at all")
+        for lower, higher in pairwise(points):
+            if lower > higher:
+                raise ValueError(
+                    f"must not go down: {format_duration(higher)} after {format_duration(lower)}"
+                )
+        return self
+
+    @property
+    def _given(self) -> tuple[int | None, ...]:
+        return (self.min_us, self.p50_us, self.p90_us, self.p99_us, self.max_us)
+
+    @property
+    def _points(self) -> tuple[int, ...]:
+        """The five points; one that is not given is like the one before it."""
+        points: list[int] = []
+        for point in self._given:
+            points.append(points[-1] if point is None else point)
+        return tuple(points)
+
+    def quantiles_us(self) -> list[int]:
+        """The values at 0/16, 1/16, ... 16/16 of probability: the table to draw from."""
+        if self.table_us is not None:
+            return list(self.table_us)
+        step = _PROBABILITIES[-1] // _TABLE_STEPS
+        return [self._at(step * number) for number in range(_TABLE_STEPS + 1)]
+
+    def _at(self, probability: int) -> int:
+        """The value at a probability that is given in 1/1600."""
+        place = bisect_left(_PROBABILITIES, probability, lo=1)
+        below, above = _PROBABILITIES[place - 1 : place + 1]
+        low_us, high_us = self._points[place - 1 : place + 1]
+        return low_us + (high_us - low_us) * (probability - below) // (above - below)
+
+    @model_serializer
+    def _written(self) -> dict[str, Any] | str:
+        if self.table_us is not None:
+            return {"table": [format_duration(value) for value in self.table_us]}
+        points = [format_duration(point) for point in self._points]
+        return points[0] if len(set(points)) == 1 else dict(zip(_NAMES, points, strict=True))
+
+
+def _latency(least: str, p50: str, p90: str, p99: str, most: str) -> Latency:
+    points = (least, p50, p90, p99, most)
+    return Latency.model_validate(dict(zip(_NAMES, points, strict=True)))
+
+
+def _always(duration: str) -> Latency:
+    return Latency.model_validate(duration)
+
+
+_BETWEEN_RACKS = _latency("250us", "400us", "600us", "1500us", "5ms")
+
+
+class Network(Part):
+    """How long a message takes one way; plausible figures, not measured ones."""
+
+    within_rack: Latency = Field(
+        default=_latency("100us", "200us", "300us", "800us", "2ms"),
+        description="Between two brokers of one rack, or a broker and a ZooKeeper in it.",
+    )
+    between_racks: Latency = Field(
+        default=_BETWEEN_RACKS,
+        description="Between racks, and to ZooKeeper where it stands in no rack.",
+    )
+    clients: Latency = Field(
+        default=_BETWEEN_RACKS, description="Between clients and everything else."
+    )
+    within_host: Latency = Field(
+        default=_latency("20us", "30us", "50us", "100us", "500us"),
+        description="Between a broker and the controller on the same host.",
+    )
+    retransmission_after_cut: Latency = Field(
+        default=_latency("2s", "3s", "4500ms", "5s", "5s"),
+        description="How long TCP waits until it sends again what a cut had swallowed, once "
+        "the cut heals: 2 to 5 s on real brokers, which is TCP's back-off and not Kafka's.",
+    )
+
+
+class Costs(Part):
+    """How long work takes, without the network."""
+
+    request: Latency = Field(
+        default=_always("200us"),
+        description="A request handler's time for a request. Measured: a fetch and its way there "
+        "and back take 0.26 ms on one machine, of which the way is 0.06 ms.",
+    )
+    request_partition: Latency = Field(
+        default=_always("5us"), description="... and for each partition in it. Plausible."
+    )
+    append: Latency = Field(
+        default=_always("200us"),
+        description="One append to a log. Measured: a produce with acks=1 takes 0.5 ms there.",
+    )
+    zookeeper_read: Latency = Field(
+        default=_latency("260us", "390us", "530us", "1100us", "5ms"),
+        description="One read. Measured, the way to ZooKeeper on the same machine included.",
+    )
+    zookeeper_write: Latency = Field(
+        default=_latency("300us", "570us", "1200us", "2900us", "5ms"),
+        description="One write by a quorum that puts it on disk. p50 and p99 measured.",
+    )
+    zookeeper_pipelined_write: Latency = Field(
+        default=_always("160us"),
+        description="One more write right behind another. Measured, as a mean.",
+    )
+    controller_event: Latency = Field(
+        default=_always("35ms"),
+        description="The controller's own work for any other event. Measured: what is "
+        "left of the 57 ms, 273 ms and 661 ms from a session's end to the first new state of 100, "
+        "1000 and 4000 partitions.",
+    )
+    controller_partition: Latency = Field(
+        default=_always("80us"),
+        description="... and for each answer of ZooKeeper in it. Measured: 118 ms, 597 ms and "
+        "1536 ms from there to the first new leader.",
+    )
+    controller_election: Latency = Field(
+        default=_always("3ms"),
+        description="A broker's own work before it tries to become controller. Measured, with "
+        "ZooKeeper's: 5 ms.",
+    )
+    become_leader: Latency = Field(
+        default=_always("560us"),
+        description="For each partition in a LeaderAndIsr that the broker leads from then on. "
+        "Measured: 0.56 ms (of 4000 partitions) to 1.14 ms (of 100).",
+    )
+    become_follower: Latency = Field(
+        default=_always("560us"),
+        description="... and that it follows. Taken to be like becoming leader.",
+    )
+    broker_start: Latency = Field(
+        default=_always("700ms"),
+        description="A broker's start without its logs. Measured: 0.5 to 0.9 s.",
+    )
+    broker_ready: Latency = Field(
+        default=_always("150ms"),
+        description="From there to the first request that it takes. Measured: leaders add it to "
+        "ISRs 135 ms after its registration, or more.",
+    )
+    log_load: Latency = Field(
+        default=_always("460us"),
+        description="Loading one log after a clean stop. Measured: 576 ms with 100 logs, 2370 ms "
+        "with 4000.",
+    )
+    log_recovery: Latency = Field(
+        default=_always("4600us"),
+        description="... and after any other stop. Measured: 1368 ms with 100 logs, 19440 ms "
+        "with 4000.",
+    )
+    log_recovery_mebibyte: Latency = Field(
+        default=_always("400us"),
+        description="... and for each MiB behind the recovery point that is read again, from the "
+        "operating system's cache. Measured: 69 ms for 180 MiB.",
+    )
+    broker_stop: Latency = Field(
+        default=_always("1700ms"),
+        description="From the controller's last answer to the exit, in a clean stop up to release "
+        "3.1, which waits for threads that poll for a second. Measured: 1.5 to 2 s.",
+    )
+    broker_stop_interrupting: Latency = Field(
+        default=_always("700ms"),
+        description="... and from release 3.2 on, which interrupts these threads. Measured: 0.5 to "
+        "1 s with 3.9.0.",
+    )
+    offsets_load: Latency = Field(
+        default=_always("5ms"),
+        description="A new coordinator reads a partition of __consumer_offsets. Plausible.",
+    )
+    offsets_load_mebibyte: Latency = Field(
+        default=_always("10ms"),
+        description="... and for each MiB of its log, which is never compacted here. Plausible.",
+    )
+    controller_failover_partition: Latency = Field(
+        default=_always("100us"),
+        description="A new controller's own work for each partition, beside that for ZooKeeper's "
+        "answer about it. Measured, with the reads: 105 ms for 100 partitions, 1383 ms for 4000.",
+    )

@@ -1,0 +1,134 @@
+"""Faults drawn from rates, before the run: each component works, fails, is repaired, works.
+
+How long a component works is drawn from an exponential distribution, that of things that do not
+age: a table in integers up to the last sixteenth of probability, and for what lies beyond
+another draw on top, as if it were new. Each component has streams of its own, so that another
+rate, or a broker more, does not shift what the others draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+from pydantic import TypeAdapter
+
+from tidegauge.compiled.records import column, new_records
+from tidegauge.scenario.model.costs import Latency
+from tidegauge.scenario.model.fault_rates import FaultRate
+from tidegauge.scenario.model.faults import Fault, as_written
+from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.text.errors import Problem
+from tidegauge.simulation.durations import format_duration
+from tidegauge.simulation.random_streams import (
+    FAILURE,
+    QUANTILES,
+    REPAIR,
+    Quantile,
+    draw,
+    quantile_us,
+)
+
+#: So many faults can be drawn for one run: each has a place in every process's memory.
+MOST_FAULTS = 2000
+
+#: The exponential distribution with a mean of 1, at 0/16 to 15/16 of probability: in 1/65536.
+_QUANTILES = (
+    *(0, 4230, 8751, 13608, 18854, 24556, 30802, 37707),
+    *(45426, 54177, 64280, 76228, 90852, 109706, 136278, 181704),
+)
+_ONE = 65536
+_LAST = len(_QUANTILES) - 1
+#: Components of one rate, at most.
+_COMPONENTS = 1 << 20
+
+_FAULT: TypeAdapter[Fault] = TypeAdapter(Fault)
+
+
+def with_drawn_faults(scenario: Scenario) -> Scenario:
+    """The scenario with its rates realised: ordinary faults behind those that it names."""
+    if not scenario.fault_rates:
+        return scenario
+    drawn = [
+        fault
+        for place, rate in enumerate(scenario.fault_rates)
+        for fault in _faults_of(scenario, place, rate)
+    ]
+    changes = {"faults": (*scenario.faults, *drawn), "fault_rates": ()}
+    return scenario.model_copy(update=changes)
+
+
+def problems_of_rates(scenario: Scenario) -> Iterator[Problem]:
+    """Whether what the rates draw can be run; each of them is sound by itself."""
+    names = {fault.name for fault in scenario.faults}
+    drawn = 0
+    for place, rate in enumerate(scenario.fault_rates):
+        for fault in _faults_of(scenario, place, rate):
+            drawn += 1
+            if fault.name in names:
+                message = f"draws a fault {fault.name}, and another has that name: name the rate"
+                yield Problem(("fault_rates", place), message)
+                return
+            names.add(fault.name)
+            if drawn > MOST_FAULTS:
+                message = (
+                    f"draws more than {MOST_FAULTS} faults, with those before: fail less often"
+                )
+                yield Problem(("fault_rates", place, "mtbf"), message)
+                return
+
+
+def _faults_of(scenario: Scenario, place: int, rate: FaultRate) -> Iterator[Fault]:
+    """What one rate draws, component by component."""
+    stop_us = scenario.duration_us if rate.stop_us is None else rate.stop_us
+    stop_us = min(stop_us, scenario.duration_us)
+    written = rate.fault.model_dump(mode="json", by_alias=True, exclude_none=True)
+    name = rate.name or str(rate.fault.kind)
+    for number, (component, hit) in enumerate(_components(scenario, rate)):
+        owner = place * _COMPONENTS + number
+        time_us = rate.start_us
+        works = _working_times_us(scenario.seed, owner, rate.mtbf_us)
+        for repair in count():
+            time_us += next(works)
+            if time_us >= stop_us:
+                break
+            drawn = {"name": f"{name}{component}-{repair + 1}", "at": format_duration(time_us)}
+            if rate.repair_time is not None:
+                lasts_us = _repair_us(scenario.seed, owner, repair, rate.repair_time)
+                drawn["for"] = format_duration(lasts_us)
+                time_us += lasts_us
+            yield _FAULT.validate_python(written | hit | drawn)
+
+
+def _components(
+    scenario: Scenario, rate: FaultRate
+) -> Iterator[tuple[str, dict[str, list[int | str]]]]:
+    """What fails by itself: how it is called, and what of the fault it alone is."""
+    selectors = getattr(rate.fault, "brokers", None)
+    if selectors is None:
+        yield "", {}
+    else:
+        alone = [each for each in selectors if rate.each == "selector" or not each.selects_brokers]
+        brokers = scenario.brokers_of(each for each in selectors if each not in alone)
+        for component in (*brokers, *map(as_written, alone)):
+            yield f"-{component}", {"brokers": [component]}
+
+
+def _working_times_us(seed: int, owner: int, mean_us: int) -> Iterator[int]:
+    """How long a component works, each time; a microsecond at least."""
+    counter = count()
+    while True:
+        drawn = 0
+        while (uniform := draw(seed, int(FAILURE), owner, next(counter))) >> 28 == _LAST:
+            drawn += _QUANTILES[_LAST]
+        place = uniform >> 28
+        low, high = _QUANTILES[place : place + 2]
+        drawn += low + ((high - low) * ((uniform >> 12) & 0xFFFF) >> 16)
+        yield max(1, mean_us * drawn // _ONE)
+
+
+def _repair_us(seed: int, owner: int, repair: int, lasts: Latency) -> int:
+    """How long the next repair takes."""
+    table = new_records(Quantile, int(QUANTILES))
+    column(table, "value_us")[:] = lasts.quantiles_us()
+    return int(quantile_us(table, 0, draw(seed, int(REPAIR), owner, repair)))

@@ -1,0 +1,278 @@
+"""Settings under Kafka's own names: which there are, and what they may be set to.
+
+Which settings exist, and their defaults, depend on the release. A setting that the simulator
+reads must have a value that Kafka takes. Any other is accepted, so that a cluster's own settings
+can be given as they are, and listed as not modelled, so that nobody believes that it counted; of
+a name that Kafka does not have either, the list says so. Such a name that is nearly one of Kafka's
+is refused: it is a slip. Ours are the names with underscores:
+constants of Kafka, and
+
+``isr_change_notification_batching``
+    true (default): a leader gathers its ISR changes before it tells the controller, as in Kafka.
+    false: it tells each one at once.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Annotated
+
+from pydantic import PlainValidator, WithJsonSchema
+
+from tidegauge.replication.release_defaults import DEFAULTS, defaults_of
+from tidegauge.replication.release_versions import Cell, Table, cells_that_apply
+from tidegauge.scenario.model.kafka_setting_names import KAFKA_NAMES, is_known_to_kafka
+from tidegauge.scenario.text.errors import Path, Problem, path_text
+
+PRODUCER_SETTINGS = (
+    *("acks", "retries", "request.timeout.ms", "delivery.timeout.ms", "retry.backoff.ms"),
+    *("max.in.flight.requests.per.connection", "metadata.max.age.ms"),
+)
+#: The topic to which groups commit (Topic.GROUP_METADATA_TOPIC_NAME).
+OFFSETS_TOPIC = "__consumer_offsets"
+
+TOPIC_SETTINGS = ("min.insync.replicas", "unclean.leader.election.enable")
+#: Of a topic: which replicas are throttled, as their leader sends or as they fetch (KIP-73).
+THROTTLED_REPLICAS = (
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+)
+#: Of a broker: bytes a second of these. They are kept in ZooKeeper, not in server.properties.
+THROTTLED_RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+
+# fmt: off
+CONSUMER_DEFAULTS: Table = {
+    "fetch.max.wait.ms": (Cell("0.10.2.0", 500, "ConsumerConfig.DEFAULT_FETCH_MAX_WAIT_MS"),),
+    "fetch.min.bytes": (Cell("0.10.2.0", 1, "ConsumerConfig.DEFAULT_FETCH_MIN_BYTES"),),
+    "max.partition.fetch.bytes": (
+        Cell("0.10.2.0", 1024 * 1024, "ConsumerConfig.DEFAULT_MAX_PARTITION_FETCH_BYTES"),
+    ),
+    "request.timeout.ms": (
+        Cell("0.10.2.0", 305_000, "KIP-62"),
+        Cell("2.0.0", 30_000, "KIP-266"),
+    ),
+    "retry.backoff.ms": (Cell("0.10.2.0", 100, "ConsumerConfig.RETRY_BACKOFF_MS_CONFIG"),),
+    "metadata.max.age.ms": (Cell("0.10.2.0", 300_000, "ConsumerConfig.METADATA_MAX_AGE_CONFIG"),),
+    # Kafka's default is latest. Here consumers begin with the topic, so that they read all of it.
+    # Kafka's default is true. Here only a group that says so commits, and makes __consumer_offsets.
+    "enable.auto.commit": (Cell("0.10.2.0", False, "Tidegauge"),),
+    "auto.commit.interval.ms": (
+        Cell("0.10.2.0", 5_000, "ConsumerConfig.AUTO_COMMIT_INTERVAL_MS_CONFIG@0.10.2.0"),
+    ),
+    "heartbeat.interval.ms": (
+        Cell("0.10.2.0", 3_000, "ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG@0.10.2.0"),
+    ),
+    "session.timeout.ms": (
+        Cell("0.10.2.0", 10_000, "ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG@0.10.2.0"),
+        Cell("3.0.0", 45_000, "KIP-735, ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG@3.0.0"),
+    ),
+    "auto.offset.reset": (Cell("0.10.2.0", "earliest", "Tidegauge"),),
+}
+# fmt: on
+
+_BATCHING = "isr_change_notification_batching"
+_ONLY_OF_PRODUCERS = set(PRODUCER_SETTINGS) - {"request.timeout.ms"}
+
+#: The settings of each kind that any release has.
+NAMES = {
+    "brokers": [*(name for name in DEFAULTS if name not in _ONLY_OF_PRODUCERS), _BATCHING],
+    "producers": [*PRODUCER_SETTINGS],
+    "consumers": [*CONSUMER_DEFAULTS],
+    "topics": [*TOPIC_SETTINGS, *THROTTLED_REPLICAS],
+}
+
+_CHOICES: dict[str, tuple[int | str, ...]] = {
+    "acks": ("all", "0", "1", "-1", 0, 1, -1),
+    "auto.offset.reset": ("earliest", "latest"),
+}
+
+# Anything else that is done again and again at an interval of 0 would be done for ever.
+_MAY_BE_ZERO = {
+    *(
+        "replica.fetch.wait.max.ms",
+        "replica.fetch.min.bytes",
+        "leader.imbalance.per.broker.percentage",
+    ),
+    *("max.incremental.fetch.session.cache.slots", "log.initial.task.delay.ms"),
+    *("isr_change_notification_quiet_ms", "isr_change_notification_max_delay_ms"),
+    *("retries", "retry.backoff.ms", "fetch.max.wait.ms", "fetch.min.bytes"),
+    *THROTTLED_RATES,
+}
+_LARGEST = 2**31 - 1
+_LARGEST_OF_ALL = 2**63 - 1
+_LARGEST_OF_COUNTS = dict.fromkeys(
+    ("log.flush.interval.messages", *THROTTLED_RATES), _LARGEST_OF_ALL
+)
+_LIKE_NO_VALUE = {type(None): "nothing", list: "a list", dict: "a mapping"}
+
+# Their defaults are known, and nothing here depends on them.
+_NOT_READ = {
+    *("num.network.threads", "queued.max.requests", "fetch.max.bytes"),
+    *("fetch.purgatory.purge.interval.requests", "producer.purgatory.purge.interval.requests"),
+    *("max.incremental.fetch.session.cache.slots", "log.flush.start.offset.checkpoint.interval.ms"),
+}
+_SAID_OTHERWISE = {
+    "inter.broker.protocol.version": "protocol",
+    "broker.rack": "cluster.racks",
+    "broker.id": "cluster.brokers",
+    "node.id": "cluster.brokers",
+}
+# As near as a slip of the finger: the names of Kafka's settings are much alike.
+_NEAR = 0.85
+
+
+Value = bool | int | float | str
+
+
+def _scalar(value: object) -> Value:
+    if isinstance(value, int) and not -_LARGEST_OF_ALL <= value <= _LARGEST_OF_ALL:
+        raise ValueError("must fit into 64 bits")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"must be a finite number, not {value}")
+    if not isinstance(value, bool | int | float | str):
+        raise ValueError(
+            f"must be one number, flag or text, not {_LIKE_NO_VALUE.get(type(value), 'this')}"
+        )
+    return value
+
+
+#: Settings of brokers, topics, producers or consumers, as a scenario gives them.
+Settings = dict[
+    str,
+    Annotated[
+        Value,
+        PlainValidator(_scalar),
+        WithJsonSchema({"type": ["boolean", "integer", "number", "string"]}),
+    ],
+]
+
+
+def broker_defaults(release: str) -> dict[str, int]:
+    """The defaults of a broker; flags are booleans."""
+    defaults = {
+        name: value
+        for name, value in defaults_of(release).items()
+        if isinstance(value, int) and name not in _ONLY_OF_PRODUCERS
+    }
+    return {**defaults, _BATCHING: True}
+
+
+def producer_defaults(release: str) -> dict[str, int]:
+    """The defaults of a producer; ``acks`` is -1 for all."""
+    defaults = defaults_of(release)
+    return {
+        name: acks_number(defaults[name]) if name == "acks" else int(defaults[name])
+        for name in PRODUCER_SETTINGS
+        if name in defaults
+    }
+
+
+def consumer_defaults(release: str) -> dict[str, int | str]:
+    """The defaults of a consumer."""
+    cells = cells_that_apply(CONSUMER_DEFAULTS, release, None)
+    return {name: cell.value for name, cell in cells.items()}
+
+
+def throttled_replicas(value: str) -> list[tuple[int, int]] | None:
+    """The (partition, broker id) pairs of a topic's throttled replicas; None: all of them.
+
+    Raises:
+        ValueError: it is neither ``*`` nor pairs such as 0:1,0:2.
+
+    Source: ConfigValidator ThrottledReplicaListValidator@2.6.0.
+    """
+    if value == "*":
+        return None
+    pairs = value.split(",") if value else []
+    if not all(re.fullmatch(r"[0-9]{1,9}:[0-9]{1,9}", pair) for pair in pairs):
+        raise ValueError(f"must be * or partition:broker pairs such as 0:1,0:2, not {value!r}")
+    return [(int(number), int(broker)) for number, broker in (pair.split(":") for pair in pairs)]
+
+
+def acks_number(acks: Value) -> int:
+    """``acks`` as in a request: all is -1."""
+    return -1 if acks == "all" else int(acks)
+
+
+def settings_not_modelled(
+    path: Path, settings: Mapping[str, Value], kind: str, defaults: Mapping[str, int | str]
+) -> Iterator[str]:
+    """The settings of a kind (see ``NAMES``) that change nothing, and why if that is odd."""
+    for name, value in settings.items():
+        if name in NAMES[kind] and (name not in _NOT_READ or value == defaults.get(name)):
+            continue
+        place = f"{path_text(path)}.{name}"
+        if name in _SAID_OTHERWISE and kind == "brokers":
+            yield f"{place}: a scenario says that by {_SAID_OTHERWISE[name]}"
+        elif name in NAMES[kind] or is_known_to_kafka(name, kind):
+            yield place
+        else:
+            yield f"{place}: Kafka has none of this name for {kind}"
+
+
+def is_of_no_release(name: str, kind: str) -> bool:
+    """Whether no release of Kafka has such a setting of brokers, topics, producers or consumers."""
+    return name not in NAMES[kind] and not is_known_to_kafka(name, kind)
+
+
+def meant_setting(name: str, kind: str) -> str | None:
+    """The setting that a name is a slip for: Kafka has none of this name, but one nearly so."""
+    if not all(is_of_no_release(name, each) for each in NAMES):
+        return None
+    near = get_close_matches(name, [*NAMES[kind], *KAFKA_NAMES[kind]], 1, _NEAR)
+    return near[0] if near else None
+
+
+def problems_of_settings(
+    path: Path, settings: Mapping[str, Value], kind: str, defaults: Mapping[str, int | str]
+) -> Iterator[Problem]:
+    """What is wrong with settings of a kind (see ``NAMES``) where these are the defaults."""
+    for name, value in settings.items():
+        if name in defaults:
+            message = _wrong_value(name, value, defaults[name])
+        else:
+            message = _wrong_place(name, kind)
+        if message:
+            yield Problem((*path, name), message)
+
+
+def _wrong_place(name: str, kind: str) -> str | None:
+    if name in NAMES[kind]:
+        return f"this release does not have it yet: it came with {DEFAULTS[name][0].since}"
+    others = [other for other, names in NAMES.items() if name in names]
+    if others and not is_known_to_kafka(name, kind):
+        return f"is a setting of {' and '.join(others)}, not of {kind}"
+    meant = meant_setting(name, kind)
+    return f"Kafka has no setting of this name: did you mean {meant}?" if meant else None
+
+
+def _wrong_value(name: str, value: Value, default: int | str) -> str | None:
+    is_flag = isinstance(value, bool)
+    if name in THROTTLED_REPLICAS:
+        return _wrong_throttled_replicas(value)
+    if name in _CHOICES:
+        if is_flag or value not in _CHOICES[name]:
+            choices = [choice for choice in _CHOICES[name] if isinstance(choice, str)]
+            return f"must be one of {', '.join(choices)}, not {value}"
+    elif isinstance(default, bool):
+        if not is_flag:
+            return f"must be true or false, not {value}"
+    elif is_flag or not isinstance(value, int):
+        return f"must be a whole number, not {value}"
+    else:
+        least = 0 if name in _MAY_BE_ZERO else 1
+        largest = _LARGEST_OF_COUNTS.get(name, _LARGEST)
+        if not least <= value <= largest:
+            return f"must be from {least} to {largest}, not {value}"
+    return None
+
+
+def _wrong_throttled_replicas(value: Value) -> str | None:
+    try:
+        throttled_replicas(str(value))
+    except ValueError as error:
+        return str(error)
+    return None

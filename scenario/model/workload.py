@@ -1,0 +1,78 @@
+"""The workload of a scenario: groups of producers and consumers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from tidegauge.scenario.model.duration_fields import Duration
+from tidegauge.scenario.model.limits import (
+    LEAST_PER_SECOND,
+    MOST_CLIENTS,
+    MOST_PER_SECOND,
+)
+from tidegauge.scenario.model.parts import Listed, Name, Part, Some, without_repetition
+from tidegauge.scenario.model.settings import Settings
+
+
+class ClientGroup(Part):
+    """Clients that do the same: what producers and consumers have in common."""
+
+    name: Name = Field(description="Unique among all groups; faults hit it as client:NAME.")
+    clients: int = Field(
+        default=1, ge=1, le=MOST_CLIENTS, description="How many processes share the work."
+    )
+    topics: Annotated[Some[str], AfterValidator(without_repetition)] = Field(
+        description="Names of topics."
+    )
+    start_us: Duration = Field(
+        default=2_000_000,
+        alias="start",
+        description="When it begins, if the run lasts so long. By 2s a small cluster is up.",
+    )
+    settings: Settings = Field(
+        default_factory=dict,
+        description="Settings of Kafka's client. Default: those of the scenario's release.",
+    )
+
+
+class ProducerGroup(ClientGroup):
+    """Producers: one batch after the other, round robin over all partitions of the topics."""
+
+    batches_per_second: float = Field(
+        ge=LEAST_PER_SECOND,
+        le=MOST_PER_SECOND,
+        allow_inf_nan=False,
+        description="Of the whole group.",
+    )
+    records_per_batch: int = Field(default=1, ge=1, lt=2**31, description="Records in a batch.")
+    record_bytes: int = Field(
+        default=100, ge=1, lt=2**31, description="Size of a record, in bytes."
+    )
+    stop_us: Duration | None = Field(
+        default=None, alias="stop", description="When it ends. Default: with the run."
+    )
+
+
+class ConsumerGroup(ClientGroup):
+    """Consumers that share the partitions of the topics."""
+
+    records_per_second: float | None = Field(
+        default=None,
+        ge=LEAST_PER_SECOND,
+        allow_inf_nan=False,
+        description="How fast the whole group can process. Default: no limit.",
+    )
+
+
+class Workload(Part):
+    """All clients."""
+
+    producers: Listed[ProducerGroup] = Field(default=(), description="Groups of producers.")
+    consumers: Listed[ConsumerGroup] = Field(default=(), description="Groups of consumers.")
+
+    @property
+    def groups(self) -> tuple[ClientGroup, ...]:
+        """All groups, in the order in which their clients are numbered."""
+        return (*self.producers, *self.consumers)

@@ -1,0 +1,100 @@
+"""The names of the figures that runs of a scenario have: ``produce_ms.shop.p99``.
+
+``traces/summary_figures.py`` defines the forms of figures; a scenario's topics, groups, steps and
+faults fill in what is written in capitals there. No run is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.faults import fault_name
+from tidegauge.scenario.model.steps import AlterReassignmentsStep, ReassignStep
+from tidegauge.scenario.reading import Scenario
+from tidegauge.simulation.costs import COST_NAMES
+from tidegauge.traces.checks import CHECK_NAMES
+from tidegauge.traces.summary_figures import FORMS, OF_LIVENESS, OF_RACKS, PROCESS_KINDS, Figure
+
+_CAPITALS = re.compile(r"[A-Z]{2,}")
+
+
+class FigureNames:
+    """The figures that runs of one scenario have."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        """Nothing is run: all names follow from the scenario."""
+        plan = ClusterPlan(scenario)
+        self._named: Mapping[str, tuple[str, ...]] = {
+            "TOPIC": tuple(dict.fromkeys(each.topic for each in plan.partitions)),
+            "PARTITION": tuple(f"{each.topic}-{each.number}" for each in plan.partitions),
+            "GROUP": tuple(group.name for group in scenario.workload.producers),
+            "STEP": tuple(moving_steps(scenario).values()),
+            "FAULT": tuple(fault_name(plan.faults, place) for place in range(len(plan.faults))),
+            "CHECK": CHECK_NAMES,
+            "KIND": PROCESS_KINDS,
+            "COST": tuple(f"costs.{name}" for name in COST_NAMES),
+        }
+        #: How faults are called that the seed draws.
+        self._drawn = tuple(rate.name or str(rate.fault.kind) for rate in scenario.fault_rates)
+        left_out: tuple[Figure, ...] = () if has_racks(scenario) else OF_RACKS
+        left_out += () if scenario.liveness else OF_LIVENESS
+        #: The forms of which there is a figure.
+        self.forms = tuple(
+            form
+            for form in FORMS
+            if form not in left_out and next(self.names_of(form), None) is not None
+        )
+
+    def names_of(self, form: Figure) -> Iterator[str]:
+        """The names of one form, in the order in which the scenario has what they are of."""
+        found = _CAPITALS.search(form.name)
+        if found is None:
+            yield form.name
+            return
+        for name in self._named[found.group()]:
+            yield form.name[: found.start()] + name + form.name[found.end() :]
+
+    def all_names(self) -> Iterator[str]:
+        """All names of all forms."""
+        for form in self.forms:
+            yield from self.names_of(form)
+
+    def may_be_drawn(self, name: str) -> bool:
+        """Whether it is how long a fault was on that some seed draws from a rate."""
+        return any(
+            re.fullmatch(re.escape(rate) + r"(-.+)?-[0-9]+\.seconds", name) for rate in self._drawn
+        )
+
+
+def has_racks(scenario: Scenario) -> bool:
+    """Whether brokers stand in several racks, so that an ISR can be in one or more of them."""
+    return len(scenario.cluster.racks) > 1
+
+
+def moving_steps(scenario: Scenario) -> dict[int, str]:
+    """The steps that move replicas, by their places: each as ``--set`` calls it."""
+    return {
+        place: f"steps.{place}"
+        for place, step in enumerate(scenario.steps)
+        if isinstance(step, ReassignStep | AlterReassignmentsStep)
+    }
+
+
+def unknown_figures(names: Iterable[str], scenarios: Iterable[Scenario]) -> dict[str, set[str]]:
+    """The names that are figures of none of these scenarios, and what is known instead.
+
+    Scenarios are asked only as long as a name is not known.
+    """
+    unknown = dict.fromkeys(names)
+    known: set[str] = set()
+    for scenario in scenarios:
+        if not unknown:
+            break
+        figures = FigureNames(scenario)
+        known.update(figures.all_names())
+        unknown = {
+            name: None for name in unknown if name not in known and not figures.may_be_drawn(name)
+        }
+    return dict.fromkeys(unknown, known)

@@ -1,0 +1,80 @@
+"""The scenarios that come with Tidegauge, and how one is found by its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import tidegauge.scenarios
+from tidegauge.scenario.reading import ScenarioError, written_scenario
+from tidegauge.scenario.text.errors import did_you_mean
+
+FOLDER = Path(tidegauge.scenarios.__file__).parent
+#: Of scenarios that each show one mechanism of replication; its row's number begins their names.
+MECHANISMS = FOLDER / "mechanisms"
+#: Of scenarios on which alert rules are rehearsed; they are run as ``incidents/NAME``.
+INCIDENTS = FOLDER / "incidents"
+
+
+class ShippedScenario(NamedTuple):
+    """What a scenario that comes along is about."""
+
+    name: str
+    file: Path
+    #: Whether it shows one mechanism, or is an incident to rehearse alert rules on; others answer
+    #: a question about a cluster.
+    is_mechanism: bool
+    is_incident: bool
+    brokers: int
+    #: At the start; steps may create more.
+    partitions: int
+    virtual_seconds: float
+    #: The first paragraph of its description.
+    question: str
+
+
+def shipped_scenarios() -> dict[str, Path]:
+    """Every scenario that comes along, by its name."""
+    return {_name_of(file): file for file in sorted(FOLDER.rglob("*.yaml"))}
+
+
+def _name_of(file: Path) -> str:
+    return f"{INCIDENTS.name}/{file.stem}" if file.parent == INCIDENTS else file.stem
+
+
+def described_scenarios() -> list[ShippedScenario]:
+    """What each scenario that comes along is about, by name; mechanisms, then incidents, last."""
+    described = [_described(name, file) for name, file in shipped_scenarios().items()]
+    return sorted(described, key=lambda each: (each.is_incident, each.is_mechanism, each.name))
+
+
+def _described(name: str, file: Path) -> ShippedScenario:
+    scenario = written_scenario(file)
+    return ShippedScenario(
+        name,
+        file,
+        is_mechanism=file.parent == MECHANISMS,
+        is_incident=file.parent == INCIDENTS,
+        brokers=len(scenario.broker_ids()),
+        partitions=sum(len(scenario.assignments(topic)) for topic in scenario.topics),
+        virtual_seconds=scenario.duration_us / 1e6,
+        question=" ".join(scenario.description.strip().split("\n\n")[0].split()),
+    )
+
+
+def find_scenario(name: str) -> Path:
+    """The file of a scenario: a path, or the name of one that comes along.
+
+    Raises:
+        ScenarioError: there is neither.
+    """
+    file = Path(name)
+    if file.suffix in {".yaml", ".yml"} or file.exists():
+        return file
+    shipped = shipped_scenarios()
+    if name in shipped:
+        return shipped[name]
+    raise ScenarioError(
+        f"{name}: no such file, and no scenario of that name comes along; "
+        f"{did_you_mean(name, shipped)} (tidegauge scenarios lists them)"
+    )

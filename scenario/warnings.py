@@ -1,0 +1,69 @@
+"""Warnings about a scenario that can be run and is hardly meant: printed before the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegauge.replication.releases import rules_of
+from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.model.settings import is_of_no_release
+from tidegauge.scenario.model.steps import ProduceStep
+from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import one_line, path_text
+
+#: Settings of brokers that mean something with KRaft only (KIP-500, KIP-631), and what holds here.
+_KRAFT_ONLY = {
+    "process.roles": "is of a broker of KRaft, and brokers here have ZooKeeper",
+    "broker.session.timeout.ms": (
+        "is KRaft's and is left out: sessions with ZooKeeper last zookeeper.session.timeout.ms"
+    ),
+    "broker.heartbeat.interval.ms": "is KRaft's and is left out: brokers here have ZooKeeper",
+}
+
+
+def warnings_of(scenario: Scenario) -> list[str]:
+    """The warnings about a scenario, each in one line."""
+    found = (_unknown_settings, _settings_of_kraft, _min_insync_replicas, _producers)
+    return [one_line(line) for part in found for line in part(scenario)]
+
+
+def _unknown_settings(scenario: Scenario) -> Iterator[str]:
+    for path, settings, kind, _ in scenario.said_settings():
+        for name in settings:
+            if is_of_no_release(name, kind):
+                yield f"{path_text(path)}.{name}: Kafka has none of this name for {kind}"
+
+
+def _settings_of_kraft(scenario: Scenario) -> Iterator[str]:
+    said = set()
+    for path, settings, kind, _ in scenario.said_settings():
+        for name in settings:
+            if kind == "brokers" and name in _KRAFT_ONLY and name not in said:
+                said.add(name)
+                yield f"{path_text(path)}.{name}: {_KRAFT_ONLY[name]}"
+
+
+def _min_insync_replicas(scenario: Scenario) -> Iterator[str]:
+    """Topics with fewer replicas than min.insync.replicas asks for."""
+    broker = scenario.broker_ids()[0]
+    settings = scenario.settings_of(broker)
+    is_capped = rules_of(*scenario.release_of(broker)).min_isr_capped_by_replicas
+    for topic in scenario.topics:
+        wanted = topic.effective(settings)["min.insync.replicas"]
+        fewest = min(len(replicas) for replicas in scenario.assignments(topic))
+        if wanted > fewest:
+            outcome = (
+                f"this release takes it for {fewest} (KAFKA-15583)"
+                if is_capped
+                else "acks=all is never accepted"
+            )
+            yield (
+                f"topic {topic.name}: min.insync.replicas is {wanted}, above the replication "
+                f"factor: partitions with {counted(fewest, 'replica')}, so {outcome}"
+            )
+
+
+def _producers(scenario: Scenario) -> Iterator[str]:
+    produces = any(isinstance(step, ProduceStep) for step in scenario.steps)
+    if scenario.topics and not scenario.workload.producers and not produces:
+        yield "no producers: nothing is written, so nothing can be lost or lag"

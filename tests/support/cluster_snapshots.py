@@ -1,0 +1,98 @@
+"""Snapshots made by hand: a cluster in good health, which a test then changes in one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from small_clusters import cluster_of
+from tidegauge.metrics.samples.exposition import Exposition
+from tidegauge.metrics.samples.health import Context
+from tidegauge.metrics.samples.levels import Level
+from tidegauge.metrics.snapshots.gauges import RUNNING_AS_BROKER
+from tidegauge.metrics.snapshots.snapshot import Snapshot, new_snapshot
+from tidegauge.scenario.cluster_plan import ClusterPlan
+
+
+def plan_of(**parts: Any) -> ClusterPlan:
+    """Brokers 1, 2 and 3; two topics of two partitions of three replicas, and a group that reads.
+
+    Partition 0 of each topic is led by broker 1, partition 1 by broker 2.
+    """
+    assignment = {0: [1, 2, 3], 1: [2, 3, 1]}
+    story: dict[str, Any] = {
+        "topics": [{"name": name, "assignment": assignment} for name in ("orders", "returns")],
+        "workload": {
+            "producers": [{"name": "shop", "topics": ["orders"], "batches_per_second": 1}],
+            "consumers": [{"name": "billing", "topics": ["orders"], "clients": 2}],
+        },
+        "cluster": {"brokers": 3, "settings": {"offsets.topic.num.partitions": 1}},
+    }
+    story["workload"]["consumers"][0]["settings"] = {"enable.auto.commit": True}
+    return ClusterPlan(cluster_of(**(story | parts)))
+
+
+def healthy(plan: ClusterPlan, time_us: int = 10_000_000) -> Snapshot:
+    """All brokers answer, all replicas are in sync up to offset 100, groups have committed 90.
+
+    Broker 1 is the controller.
+    """
+    snapshot = new_snapshot(plan, time_us)
+    snapshot.brokers["alive"] = snapshot.brokers["answers"] = True
+    snapshot.brokers["state"] = RUNNING_AS_BROKER
+    snapshot.brokers["registered"] = True
+    snapshot.brokers["active_controller"][0] = True
+    snapshot.broker_topics["exists"] = True
+    _replicate(plan, snapshot)
+    snapshot.cluster["known"] = True
+    snapshot.cluster["registered_brokers"] = len(plan.brokers)
+    snapshot.committed["known"] = True
+    snapshot.committed["offset"] = 90
+    snapshot.members["present"] = True
+    return snapshot
+
+
+def _replicate(plan: ClusterPlan, snapshot: Snapshot) -> None:
+    row = 0
+    for number, planned in enumerate(plan.partitions):
+        for broker in planned.slots:
+            replica = snapshot.replicas[row]
+            replica["exists"] = True
+            replica["leads"] = broker == planned.slots[0]
+            if replica["leads"]:
+                replica["in_sync_replicas"] = replica["replicas"] = len(planned.slots)
+            replica["source_broker"] = -1 if replica["leads"] else planned.slots[0]
+            replica["log_end_offset"] = replica["high_watermark"] = 100
+            row += 1
+        partition = snapshot.partitions[number]
+        partition["exists"] = partition["leader_is_preferred"] = True
+        partition["leader"] = planned.slots[0]
+        partition["in_sync_replicas"] = partition["replicas"] = len(planned.slots)
+
+
+def row_of(plan: ClusterPlan, topic: str, number: int, broker: int) -> int:
+    """The row of a replica, by its broker's id."""
+    wanted = plan.partition_number(topic, number), plan.broker_index(broker)
+    replicas = [(p, host) for p, planned in enumerate(plan.partitions) for host in planned.slots]
+    return replicas.index(wanted)
+
+
+def values_of(
+    plan: ClusterPlan,
+    snapshot: Snapshot,
+    name: str,
+    level: Level = Level.FULL,
+    context: Context | None = None,
+) -> dict[tuple[int, str], float]:
+    """The samples of a metric: by target and own labels, as a page has them, the value."""
+    series = Exposition(plan, level).series(snapshot, context or Context())
+    return {
+        (int(target), label_text): float(value)
+        for family, *columns in series
+        if family.name == name
+        for target, label_text, value in zip(*columns, strict=True)
+    }
+
+
+def partition_label(topic: str, number: int) -> str:
+    """The labels of what is a partition's, as a page has them."""
+    return f'topic="{topic}",partition="{number}"'

@@ -1,0 +1,321 @@
+"""The questions of ``spark_analysis``, put to DuckDB in SQL of its own: other engine, other way.
+
+The rows are those of the trace files, without Spark; who the numbers in them stand for comes from
+the plan of the cluster. What is a state at some time is looked up at each moment at which anything
+changes, where Spark lays intervals over each other.
+"""
+
+# ruff: noqa: S608 - what queries are put together from stands in this file
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
+from numpy.typing import NDArray
+
+from tidegauge.history.znode_paths import ZnodePaths, ZnodeSort
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import scenario_from_mapping
+from tidegauge.simulation.row_kinds import REASON_END, REASON_LIVENESS, ROW_KINDS
+from tidegauge.traces.run_folder import RunFolder
+from tidegauge.traces.trace_file import ROW_COLUMNS
+
+Row = dict[str, Any]
+
+#: So many replicas a list can hold.
+_PLACES = 15
+
+_VIEWS = f"""
+create view znode_changes as
+    select * exclude (writer), leader as slot, true as there from
+        (select time_us, process, sequence, minor, znode, writer, leader, leader_epoch, isr
+         from znode_created
+         union all by name
+         select time_us, process, sequence, minor, znode, writer, leader, leader_epoch, isr
+         from znode_set)
+    union all by name
+    select time_us, process, sequence, minor, znode, false as there from znode_deleted;
+
+-- What a state znode or a broker's registration is after the last change of each moment.
+create view states as
+    select number as partition, time_us,
+        max_by(there, (process, sequence, minor)) as there,
+        max_by(coalesce(slot, -1), (process, sequence, minor)) as slot,
+        max_by(coalesce(isr, 0), (process, sequence, minor)) as isr
+    from znode_changes join znodes using (znode) where sort = 'STATE' group by all;
+create view registrations as
+    select broker, 0 as time_us, registered_before as there from brokers
+    union all
+    select number, time_us + 0.5, max_by(there, (process, sequence, minor))
+    from znode_changes join znodes using (znode) where sort = 'BROKER' group by all;
+
+create view moments as
+    select distinct partition, moment from (
+        select partition, time_us as moment from states where time_us < (select ends_us from ends)
+        union all
+        select partition, cast(floor(registrations.time_us) as bigint)
+        from registrations cross join partitions
+        where registrations.time_us < (select ends_us from ends)
+    );
+
+-- Each partition at each of its moments.
+create view looks as
+    select moments.partition, moment, slots[slot + 1] as leader, min_isr,
+        coalesce(states.there, false) as there,
+        coalesce(registrations.there, false) as registered,
+        case when isr = 0 then 0 else length(to_base(isr, 16)) end as in_sync
+    from moments
+    join partitions on partitions.partition = moments.partition
+    asof left join states
+        on moments.partition = states.partition and moments.moment >= states.time_us
+    asof left join registrations
+        on registrations.broker = slots[slot + 1] and moment + 0.5 >= registrations.time_us;
+
+create view leaving as
+    select process, partition, slot_ids[member] as broker from (
+        select process, partition, old_isr, isr, unnest(range({_PLACES})) as place,
+            (old_isr >> (4 * place)) & 15 as member
+        from isr_shrunk where time_us < (select ends_us from ends)
+    )
+    join partitions using (partition)
+    where member > 0 and not list_contains(
+        list_transform(range({_PLACES}), lambda other: (isr >> (4 * other)) & 15), member
+    );
+"""
+
+#: When a look finds a partition in a condition.
+_CONDITIONS = {
+    "offline": "there and not registered",
+    "under_min_isr": "there and leader is not null and in_sync < min_isr",
+    "at_min_isr": "there and leader is not null and in_sync = min_isr",
+}
+
+
+class Oracle:
+    """One run in DuckDB, a table for each kind of rows, and what it answers."""
+
+    def __init__(self, run: RunFolder) -> None:
+        self._database = duckdb.connect()
+        self._read(run)
+        plan = ClusterPlan(scenario_from_mapping(run.manifest["scenario"], "oracle"))
+        self._plan(plan, ZnodePaths(run.manifest))
+        self._database.execute(_VIEWS)
+
+    def _read(self, run: RunFolder) -> None:
+        columns: defaultdict[str, list[dict[str, NDArray[np.int64]]]] = defaultdict(list)
+        for trace in run.traces:
+            for name in trace.kinds:
+                columns[name].append(trace.table(name))
+        for kind in ROW_KINDS.values():
+            names = (*ROW_COLUMNS, *kind.columns)
+            parts = columns[kind.name]
+            nothing = np.empty(0, np.int64)
+            table = pa.table(
+                {name: np.concatenate([nothing, *(part[name] for part in parts)]) for name in names}
+            )
+            self._keep(kind.name, table)
+
+    def _plan(self, plan: ClusterPlan, paths: ZnodePaths) -> None:
+        partitions = [
+            {
+                "partition": number,
+                "topic": each.topic,
+                "topic_partition": f"{each.topic}-{each.number}",
+                "slots": list(each.slots),
+                "slot_ids": [plan.brokers[broker] for broker in each.slots],
+                "min_isr": each.min_insync_replicas,
+            }
+            for number, each in enumerate(plan.partitions)
+        ]
+        brokers = [
+            {"broker": index, "broker_id": broker, "registered_before": before}
+            for index, (broker, before) in enumerate(
+                zip(plan.brokers, plan.registered_before, strict=True)
+            )
+        ]
+        written = self.rows(
+            "select distinct znode from (select znode from znode_created union all"
+            " select znode from znode_set union all select znode from znode_deleted)"
+        )
+        known = [(row["znode"], paths.known(row["znode"])) for row in written]
+        znodes = [
+            {"znode": znode, "sort": each.sort.name, "number": each.number}
+            for znode, each in known
+            if each.sort in {ZnodeSort.STATE, ZnodeSort.BROKER}
+        ]
+        self._keep("partitions", pa.Table.from_pylist(partitions))
+        self._keep("brokers", pa.Table.from_pylist(brokers))
+        self._keep("znodes", pa.Table.from_pylist(znodes))
+        self._keep("ends", pa.table({"ends_us": [plan.scenario.duration_us]}))
+
+    def _keep(self, name: str, table: Any) -> None:
+        self._database.register(f"_{name}", table)
+        self._database.execute(f"create table {name} as from _{name}")
+
+    def rows(self, query: str) -> list[Row]:
+        """What a query finds."""
+        found: list[Row] = self._database.sql(query).to_arrow_table().to_pylist()
+        return found
+
+    def bend(self, statement: str) -> None:
+        """Make the rows others than they were recorded."""
+        self._database.execute(statement)
+
+    # What Spark is asked as well.
+
+    def shrunk_out(self) -> dict[int, int]:
+        """How often leaders shrank replicas of each broker out."""
+        found = self.rows("select broker, count(*) as times from leaving group by broker")
+        return {row["broker"]: row["times"] for row in found}
+
+    def changes(self) -> Row:
+        """Changes of ISRs, and elections."""
+        counts = {
+            name: f"select count(*) from {kind} where time_us < ends_us {more}"
+            for name, kind, more in (
+                ("shrink", "isr_shrunk", ""),
+                ("expand", "isr_expanded", ""),
+                ("removal", "removed_from_isr", ""),
+                ("elections", "leader_elected", "and leader != old_leader"),
+                ("unclean", "leader_elected", "and unclean != 0"),
+            )
+        }
+        columns = ", ".join(f"({count}) as {name}" for name, count in counts.items())
+        (found,) = self.rows(f"select {columns} from ends")
+        return found
+
+    def unavailability(self) -> list[Row]:
+        """Of each topic and condition: intervals, their sum, half of them, the longest; in us."""
+        islands = " union all ".join(
+            f"""
+            select '{name}' as condition, partition, moment, coalesce({holds}, false) as holds
+            from looks
+            """
+            for name, holds in _CONDITIONS.items()
+        )
+        return self.rows(f"""
+            with changed as (
+                select * from ({islands})
+                qualify holds is distinct from lag(holds) over (
+                    partition by condition, partition order by moment)
+            ),
+            lasting as (
+                select condition, partition, holds,
+                    coalesce(lead(moment) over (partition by condition, partition order by moment),
+                             (select ends_us from ends)) - moment as lasted_us
+                from changed
+            )
+            select topic, condition, count(*) as intervals,
+                count(distinct partition) as partitions, sum(lasted_us)::bigint as total_us,
+                quantile_disc(lasted_us, 0.5) as p50_us, quantile_disc(lasted_us, 0.99) as p99_us,
+                max(lasted_us) as longest_us
+            from lasting join partitions using (partition)
+            where holds and lasted_us > 0 group by topic, condition order by topic, condition
+        """)
+
+    def hw_lag(self, span_us: int) -> list[Row]:
+        """Percentiles of the lag of leaders' high watermarks in spans of time."""
+        return self.rows(f"""
+            select time_us // {span_us} * {span_us} as begin_us, count(*) as samples,
+                quantile_disc(lag, 0.5) as p50, quantile_disc(lag, 0.95) as p95,
+                quantile_disc(lag, 0.99) as p99, max(lag) as largest
+            from (select *, log_end_offset - high_watermark as lag from sampled where leads = 1)
+            where time_us < (select ends_us from ends) group by all order by begin_us
+        """)
+
+    def notifications(self) -> list[Row]:
+        """Of each fault until the next one begins: changes, notifications, batches, delays."""
+        return self.rows("""
+            with bounces as (
+                select begin_us, coalesce(lead(begin_us) over (order by begin_us), ends_us)
+                    as next_us
+                from (select 0 as begin_us union select time_us from fault_began), ends
+                where begin_us < ends_us
+            ),
+            changed as (select time_us, process, sequence from isr_shrunk
+                union all select time_us, process, sequence from isr_expanded),
+            sent as (
+                select *, (
+                    select max(sequence) from
+                        (select process, sequence from notification_sent
+                         union all select process, sequence from broker_stopped) as ended
+                    where ended.process = notification_sent.process
+                        and ended.sequence < notification_sent.sequence
+                ) as after from notification_sent where time_us < (select ends_us from ends)
+            ),
+            timed as (
+                select partition_count, sent.time_us,
+                    least(min(changed.time_us), any_value(sent.time_us - quiet_ms * 1000))
+                        as first_us
+                from sent left join changed on changed.process = sent.process
+                    and changed.sequence < sent.sequence
+                    and changed.sequence > coalesce(after, -1)
+                group by sent.process, sent.sequence, partition_count, sent.time_us
+            )
+            select begin_us,
+                (select count(*) from changed where time_us >= begin_us and time_us < next_us)
+                    as changes,
+                count(first_us) as notifications, coalesce(max(partition_count), 0) as largest,
+                quantile_disc(timed.time_us - first_us, 0.5) as delay_p50_us,
+                max(timed.time_us - first_us) as delay_longest_us
+            from bounces left join timed on first_us >= begin_us and first_us < next_us
+            group by begin_us, next_us order by begin_us
+        """)
+
+    def promises(self) -> dict[int, tuple[int, int]]:
+        """Records acknowledged and lost, by the acks that were asked for."""
+        found = self.rows(f"""
+            with leaders as (
+                select partition, slots[slot + 1] as leader from (
+                    select number as partition, max_by(slot, place) as slot,
+                        max_by(there, place) as there
+                    from (select *, (time_us, process, sequence) as place from znode_changes)
+                    join znodes using (znode) where sort = 'STATE' group by number
+                ) join partitions using (partition)
+                where there and slots[slot + 1] in (
+                    select broker from (select broker, max_by(there, time_us) as there
+                        from registrations group by broker) where there
+                )
+            ),
+            logs as (
+                select partition, process as leader, epoch, start_offset, end_offset from log_end
+                where reason in ({int(REASON_END)}, {int(REASON_LIVENESS)})
+                qualify time_us = max(time_us) over (partition by partition, process)
+            ),
+            pieces as (
+                select a.acks, a.end_offset - a.first_offset as records,
+                    sum(if(logs.epoch is null, 0, greatest(0, least(a.end_offset, logs.end_offset)
+                        - greatest(a.first_offset, logs.start_offset)))) as held,
+                    any_value(leaders.leader) as leader
+                from acknowledged as a left join leaders using (partition)
+                left join logs on logs.partition = a.partition and logs.leader = leaders.leader
+                    and logs.epoch = a.leader_epoch
+                group by a.partition, a.leader_epoch, a.acks, a.first_offset, a.end_offset,
+                    a.process, a.sequence
+            )
+            select acks, sum(records)::bigint as acknowledged,
+                sum(if(leader is null, 0, records - coalesce(held, 0)))::bigint as lost
+            from pieces group by acks
+        """)
+        return {row["acks"]: (row["acknowledged"], row["lost"]) for row in found}
+
+    def failovers(self) -> dict[tuple[int, int], int]:
+        """Partitions that got another leader, by the end of the controller's event; not new ones.
+
+        Elections are in the course of the event that is done next.
+        """
+        found = self.rows("""
+            select process, event_us, count(*) as partitions from (
+                select process, sequence, leader, old_leader, leader_epoch, (
+                    select min_by(time_us, sequence) from controller_event_done as done
+                    where done.process = leader_elected.process
+                        and done.sequence > leader_elected.sequence
+                ) as event_us
+                from leader_elected, ends where time_us < ends_us
+            ) where leader != old_leader and leader_epoch > 0 group by all
+        """)
+        return {(row["process"], row["event_us"]): row["partitions"] for row in found}

@@ -1,0 +1,247 @@
+"""The figures of a run, counted from its trace files in plain Python, row by row.
+
+It knows the trace format and the meaning of the figures, and nothing of how the product counts:
+states of partitions are dictionaries, and time is added up partition by partition.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from tidegauge.history.znode_paths import ZnodePaths, ZnodeSort
+from tidegauge.replication.replica_list import unpack
+from tidegauge.simulation.faults import PAUSE
+from tidegauge.simulation.row_kinds import REASON_LIVENESS
+from tidegauge.traces.run_folder import RunFolder, TraceRow
+
+_COUNTED = {
+    "isr_shrunk": "isr_shrinks",
+    "isr_expanded": "isr_expands",
+    "removed_from_isr": "isr_removals",
+    "notification_sent": "isr_notifications",
+}
+
+
+class PlainReader:
+    """Reads a run and counts."""
+
+    def __init__(self, run: RunFolder) -> None:
+        self.brokers = len(run.manifest["brokers"])
+        scenario = run.manifest["scenario"]
+        self.slots = [
+            [run.manifest["brokers"].index(broker) for broker in each["slots"]]
+            for each in run.manifest["partitions"]
+        ]
+        topics = {topic["name"]: topic for topic in scenario["topics"]}
+        default = scenario["cluster"]["settings"]["min.insync.replicas"]
+        self.topics = list(topics)
+        self.topic_of = [self.topics.index(each["topic"]) for each in run.manifest["partitions"]]
+        self.min_isr = [
+            topics[each["topic"]]["settings"].get("min.insync.replicas", default)
+            for each in run.manifest["partitions"]
+        ]
+        assert run.summary is not None
+        self.ends_us = int(run.summary["virtual_seconds"] * 1e6)
+        self.states: dict[int, TraceRow] = {}
+        self.registered: set[int] = set()
+        self.leaders: dict[int, tuple[int, int]] = {}
+        self.alive: set[int] = set()
+        self.stopped: defaultdict[int, set[int]] = defaultdict(set)
+        self.acknowledged: list[tuple[int, int, int, int]] = []
+        self.last_logs: defaultdict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
+        self.figures: Counter[str] = Counter()
+        self.queued_us: list[int] = []
+        self.busy_us = 0
+        self.created = [each["replicas"] for each in run.manifest["partitions"]]
+        self.replicas = [len(each) for each in self.created]
+        racks = scenario["cluster"]["racks"]
+        self.has_racks = len(racks) > 1
+        rack_of = {broker: rack for rack, brokers in racks.items() for broker in brokers}
+        self.racks = [rack_of[broker] for broker in run.manifest["brokers"]]
+        self.broker_ids = run.manifest["brokers"]
+        self.isr_of_one: set[int] = set()
+        self.in_one_rack_most = 0
+        self.most_led = (0, -1)
+        self._znode = ZnodePaths(run.manifest).known
+        self._read(run.all_rows(wanted=lambda kind: kind.canonical))
+
+    def _read(self, rows: Iterator[TraceRow]) -> None:
+        now_us = 0
+        for row in rows:
+            self._pass(min(row["time_us"], self.ends_us) - now_us)
+            now_us = min(row["time_us"], self.ends_us)
+            self._keep_state(row)
+            self._keep_promises(row)
+            if row["time_us"] < self.ends_us:
+                self._count(row)
+                if row.kind.startswith(("znode_", "assignment_")):
+                    self._look_at_states()
+        self._pass(self.ends_us - now_us)
+
+    def _pass(self, passed_us: int) -> None:
+        if passed_us <= 0:
+            return
+        for partition, state in self.states.items():
+            leader = self._leader(partition)
+            if leader not in self.registered:
+                self.figures["partition_seconds_offline"] += passed_us
+            if leader is not None:
+                margin = len(unpack(state["isr"])) - self.min_isr[partition]
+                self.figures["partition_seconds_under_min_isr"] += passed_us * (margin < 0)
+                self.figures["partition_seconds_at_min_isr"] += passed_us * (margin == 0)
+            self.figures["partition_seconds_isr_of_one"] += passed_us * self._is_of_one(partition)
+            self.figures["partition_seconds_isr_in_one_rack"] += passed_us * (
+                len(self._racks_of(partition)) == 1
+            )
+            broker, epoch = self.leaders.get(partition, (-1, -1))
+            if broker not in self.alive or self.stopped[broker] or epoch != state["leader_epoch"]:
+                self.figures["partition_seconds_not_accepting"] += passed_us
+
+    def _is_of_one(self, partition: int) -> bool:
+        return len(unpack(self.states[partition]["isr"])) == 1 < self.replicas[partition]
+
+    def _racks_of(self, partition: int) -> set[str]:
+        isr = unpack(self.states[partition]["isr"])
+        return {self.racks[self.slots[partition][slot]] for slot in isr}
+
+    def _look_at_states(self) -> None:
+        """Whether there is more of something than ever before."""
+        of_one = {partition for partition in self.states if self._is_of_one(partition)}
+        self.figures["isr_of_one_episodes"] += len(of_one - self.isr_of_one)
+        self.isr_of_one = of_one
+        in_one_rack = sum(len(self._racks_of(partition)) == 1 for partition in self.states)
+        self.in_one_rack_most = max(self.in_one_rack_most, in_one_rack)
+        led = Counter(self._leader(partition) for partition in self.states)
+        for broker, count in led.items():
+            if broker is not None and count > self.most_led[0]:
+                self.most_led = (count, self.broker_ids[broker])
+
+    def _leader(self, partition: int) -> int | None:
+        slot = self.states[partition]["leader"]
+        return self.slots[partition][slot] if slot >= 0 else None
+
+    def _keep_state(self, row: TraceRow) -> None:
+        kind = row.kind
+        if kind in {"znode_created", "znode_set", "znode_deleted"}:
+            self._keep_znode(row)
+        elif kind in {"became_leader", "became_follower", "replica_stopped", "log_deleted"}:
+            self._keep_leader(row)
+        elif kind in {"broker_loading", "broker_started", "broker_stopped"}:
+            self._keep_life(row["process"], lives=kind != "broker_stopped")
+        elif kind in {"fault_began", "fault_ended"} and row["kind"] == PAUSE:
+            stopped = self.stopped[row["process"]]
+            if kind == "fault_ended":
+                stopped.discard(row["fault"])
+            elif row["process"] in self.alive:
+                stopped.add(row["fault"])
+        elif kind == "assignment_written":
+            adding = len(unpack(row["adding"]))
+            self.replicas[row["partition"]] = len(unpack(row["replicas"])) - adding
+        else:
+            self._keep_configuration(row)
+
+    def _keep_configuration(self, row: TraceRow) -> None:
+        if row.kind == "topic_configured":
+            for partition, topic in enumerate(self.topic_of):
+                if topic == row["topic"]:
+                    self.min_isr[partition] = row["min_insync_replicas"]
+
+    def _keep_leader(self, row: TraceRow) -> None:
+        partition, process = row["partition"], row["process"]
+        if row.kind == "became_leader":
+            self.leaders[partition] = (process, row["leader_epoch"])
+        elif self.leaders.get(partition, (-1, -1))[0] == process:
+            del self.leaders[partition]
+
+    def _keep_life(self, process: int, *, lives: bool) -> None:
+        if lives:
+            self.alive.add(process)
+            return
+        self.alive.discard(process)
+        self.stopped.pop(process, None)
+        self.leaders = {
+            partition: leader for partition, leader in self.leaders.items() if leader[0] != process
+        }
+
+    def _keep_znode(self, row: TraceRow) -> None:
+        sort, number = self._znode(row["znode"])
+        if sort is ZnodeSort.BROKER:
+            if row.kind == "znode_deleted":
+                self.registered.discard(number)
+            else:
+                self.registered.add(number)
+        elif sort is ZnodeSort.STATE:
+            if row.kind == "znode_deleted":
+                del self.states[number]
+            else:
+                if row.kind == "znode_created":
+                    self.replicas[number] = len(self.created[number])
+                self.states[number] = row
+
+    def _keep_promises(self, row: TraceRow) -> None:
+        if row.kind == "acknowledged":
+            promised = (row["leader_epoch"], row["first_offset"], row["end_offset"])
+            self.acknowledged.append((row["partition"], *promised))
+        elif row.kind == "log_end" and row["reason"] == REASON_LIVENESS:
+            run = (row["epoch"], row["start_offset"], row["end_offset"])
+            self.last_logs[row["partition"], row["process"]].append(run)
+        elif row.kind == "client_totals":
+            self.figures["records_acknowledged"] += row["records_acknowledged"]
+
+    def _count(self, row: TraceRow) -> None:
+        if row.kind in _COUNTED:
+            self.figures[_COUNTED[row.kind]] += 1
+        elif row.kind == "leader_elected":
+            self.figures["leader_elections"] += row["leader"] != row["old_leader"]
+            self.figures["unclean_elections"] += row["unclean"]
+        elif row.kind == "controller_event":
+            self.queued_us.append(row["queued_us"])
+        elif row.kind == "controller_event_done":
+            self.busy_us += row["processing_us"]
+
+    def _lost(self) -> tuple[int, int]:
+        """Acknowledged records that the last leaders do not have, and those without a leader."""
+        lost = unavailable = 0
+        for partition, epoch, first_offset, end_offset in self.acknowledged:
+            leader = self._leader(partition)
+            if leader not in self.registered:
+                unavailable += end_offset - first_offset
+                continue
+            held = {
+                offset
+                for run_epoch, start, end in self.last_logs[partition, leader or 0]
+                if run_epoch == epoch
+                for offset in range(max(start, first_offset), min(end, end_offset))
+            }
+            lost += end_offset - first_offset - len(held)
+        return lost, unavailable
+
+    def counted(self) -> dict[str, Any]:
+        """The figures under the names that the summary gives them."""
+        names = (
+            *_COUNTED.values(),
+            *("leader_elections", "unclean_elections", "records_acknowledged"),
+            "isr_of_one_episodes",
+        )
+        seconds = ["offline", "not_accepting", "under_min_isr", "at_min_isr", "isr_of_one"]
+        seconds += ["isr_in_one_rack"] * self.has_racks
+        lost, unavailable = self._lost()
+        queued = sorted(self.queued_us)
+        return {
+            **{name: self.figures[name] for name in names},
+            **{
+                f"partition_seconds_{name}": self.figures[f"partition_seconds_{name}"] / 1e6
+                for name in seconds
+            },
+            **({"isr_in_one_rack_most": self.in_one_rack_most} if self.has_racks else {}),
+            "most_leaders": {"partitions": self.most_led[0], "broker": self.most_led[1]},
+            "controller_busy_seconds": self.busy_us / 1e6,
+            "records_acknowledged_lost": lost,
+            "records_acknowledged_unavailable": unavailable,
+            "controller_queue_ms": {
+                name: queued[max(0, -(-percent * len(queued) // 100) - 1)] / 1000
+                for name, percent in (("p50", 50), ("p99", 99), ("max", 100))
+            },
+        }

@@ -1,0 +1,113 @@
+"""Rows of the trace, written by hand as the kernel writes them: numbered and folded.
+
+The tests of trace files and of what reads them build small runs with it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tidegauge.compiled.records import Records, new_records
+from tidegauge.simulation.kernel import Row
+from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION
+from tidegauge.simulation.rows import fold_row
+from tidegauge.traces.run_files import MANIFEST, SUMMARY, TRACE
+from tidegauge.traces.run_folder import write_json_atomically
+from tidegauge.traces.trace_file import TraceWriter
+from tidegauge.traces.trace_hash import NO_ROWS, trace_sha256
+
+#: The kinds of rows by name.
+KINDS = {kind.name: kind for kind in ROW_KINDS.values()}
+
+S = 1_000_000
+
+#: What names a canonical row: its process, and its number there.
+Handle = tuple[int, int]
+
+MANIFEST_OF_TESTS: dict[str, Any] = {
+    "format": "tidegauge-run",
+    "tidegauge": "0.1.0",
+    "schema_version": SCHEMA_VERSION,
+    "scenario": {},
+    "seed": 1,
+    "trace": "transitions",
+    "processes": [
+        {"process": 0, "name": "broker 1", "role": "broker"},
+        {"process": 1, "name": "broker 2", "role": "broker"},
+        {"process": 2, "name": "broker 3", "role": "broker"},
+        {"process": 3, "name": "controller of broker 1", "role": "controller"},
+        {"process": 4, "name": "zookeeper", "role": "zookeeper"},
+        {"process": 5, "name": "client shop-0", "role": "client"},
+    ],
+    "brokers": [1, 2, 3],
+    "partitions": [
+        {"topic": "orders", "partition": 0, "replicas": [1, 2, 3]},
+        {"topic": "orders", "partition": 1, "replicas": [2, 3, 1]},
+    ],
+    "faults": [{"name": "cut-1", "kind": "cut_link", "text": "between broker 1 and broker 3"}],
+}
+
+
+class WrittenRows:
+    """Rows in the order in which they are written, and the hash of each process."""
+
+    def __init__(self) -> None:
+        self.hashes: dict[int, tuple[int, int]] = {}
+        self.rows: list[Row] = []
+        self._minor: dict[int, int] = {}
+
+    def write(
+        self,
+        kind: str,
+        time_us: int,
+        process: int,
+        /,
+        *,
+        cause: Handle = (-1, -1),
+        because: Handle = (-1, -1),
+        **columns: int,
+    ) -> Handle:
+        """Write a row; columns that are not given are 0. Its process and number come back."""
+        row = new_records(Row, 1)[0]
+        count, state = self.hashes.get(process, NO_ROWS)
+        row.time_us, row.process, row.kind = time_us, process, KINDS[kind].number
+        row.cause_process, row.cause_sequence = cause
+        row.because_process, row.because_sequence = because
+        for name, value in columns.items():
+            row.values[KINDS[kind].columns.index(name)] = value
+        if KINDS[kind].canonical:
+            row.sequence = count
+            self.hashes[process] = (count + 1, int(fold_row(state, row)))
+            self._minor[process] = 0
+        else:
+            self._minor[process] = self._minor.get(process, 0) + 1
+            row.sequence, row.minor = count - 1, self._minor[process]
+        self.rows.append(row)
+        return process, int(row.sequence)
+
+    def array(self) -> Records[Row]:
+        """All rows."""
+        return rows_of(self.rows)
+
+    def run(self, path: Path, *, files: int = 1, summary: bool = True) -> Path:
+        """Write the folder of a run; process p goes into file p modulo ``files``."""
+        (path / TRACE).mkdir(parents=True)
+        write_json_atomically(path / MANIFEST, MANIFEST_OF_TESTS)
+        for number in range(files):
+            with TraceWriter(path / TRACE / f"group-{number}.msgpack") as writer:
+                writer.write(rows_of([row for row in self.rows if row.process % files == number]))
+        if summary:
+            hashes = {**dict.fromkeys(range(6), NO_ROWS), **self.hashes}
+            process_hashes = [[process, *hashes[process]] for process in sorted(hashes)]
+            content = {"trace_sha256": trace_sha256(hashes), "process_hashes": process_hashes}
+            write_json_atomically(path / SUMMARY, content)
+        return path
+
+
+def rows_of(rows: list[Row]) -> Records[Row]:
+    """An array of these rows."""
+    array: Any = new_records(Row, len(rows))
+    for place, row in enumerate(rows):
+        array[place] = row
+    return array  # type: ignore[no-any-return]  # numpy has no type for rows of a class

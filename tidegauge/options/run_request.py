@@ -1,0 +1,93 @@
+"""What somebody asked ``tidegauge run`` for, and the command that asks for the same again."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tidegauge.options.hosting import Hosting
+from tidegauge.options.watching import WatchRequest
+from tidegauge.views.output import fail
+
+if TYPE_CHECKING:
+    from tidegauge.scenario.reading import Scenario
+
+
+class RunRequest(NamedTuple):
+    """The options of ``tidegauge run`` that say what is run, and how."""
+
+    #: A file, or the name of a scenario that comes along.
+    scenario: str
+    #: What is changed in it, each as ``PATH=VALUE``.
+    changes: tuple[str, ...] = ()
+    #: None: the scenario's.
+    seed: int | None = None
+    trace_level: str | None = None
+    hosting: Hosting = Hosting()
+    speed: float | None = None
+    watched: WatchRequest = WatchRequest()
+
+    def check(self) -> None:
+        """Fail unless the options go together."""
+        self.hosting.check()
+        if self.speed is not None and not self.speed > 0:
+            fail(f"--speed {self.speed:g}: must be more than 0")
+        self.watched.check()
+
+    def file(self) -> Path:
+        """The file of the scenario; the command ends if there is none."""
+        from tidegauge.scenario.reading import ScenarioError
+        from tidegauge.scenario.shipped import find_scenario
+
+        try:
+            return find_scenario(self.scenario)
+        except ScenarioError as error:
+            fail(str(error))
+
+    def load(self, seed: int | None = None) -> Scenario:
+        """The scenario with its changes, this seed too; the command ends if it cannot be run."""
+        from tidegauge.scenario.reading import ScenarioError, load_scenario
+
+        file, changes = self.file(), self.scenario_changes()
+        if seed is not None:
+            changes["seed"] = seed
+        try:
+            return load_scenario(file, changes)
+        except ScenarioError as error:
+            fail(str(error))
+
+    def scenario_changes(self) -> dict[str, object]:
+        """What is other than in the file, by its path; the command ends if it cannot be read."""
+        from tidegauge.scenario.reading import ScenarioError
+        from tidegauge.scenario.text.changes import parse_change
+
+        changes: dict[str, object] = {}
+        for text in self.changes:
+            try:
+                path, value = parse_change(text)
+            except ScenarioError as error:
+                fail(f"--set {error}")
+            # A path that is given twice has its last value, after what came between.
+            changes.pop(path, None)
+            changes[path] = value
+        if self.seed is not None:
+            changes["seed"] = self.seed
+        if self.trace_level is not None:
+            changes["trace"] = self.trace_level
+        return changes
+
+    def command(self, seed: int, trace_level: str) -> str:
+        """The command that runs the same again, with this seed, fit for a shell."""
+        words = ["tidegauge", "run", self.scenario]
+        words += self.hosting.words() + self._speed_words() + self.watched.words()
+        for change in self.changes:
+            words += ["--set", change]
+        words += ["--seed", str(seed), "--trace-level", trace_level]
+        return shlex.join(words)
+
+    def _speed_words(self) -> list[str]:
+        if self.speed is None:
+            # Who watches a run sees it in real time, unless this is said.
+            return [] if self.watched.metrics is None else ["--speed", "max"]
+        return ["--speed", f"{self.speed:g}"]

@@ -1,0 +1,174 @@
+"""How a run is watched while it goes on, and what of it is kept for a Prometheus."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from math import isfinite, nan
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import typer
+
+from tidegauge.views.output import fail
+
+if TYPE_CHECKING:
+    from tidegauge.engine.contract import Onlooker
+    from tidegauge.engine.simulate import Scrapes
+    from tidegauge.metrics.endpoint.openmetrics_file import OpenMetricsFile
+    from tidegauge.metrics.samples.levels import Level
+    from tidegauge.scenario.reading import Scenario
+
+#: How often a run is scraped that is written to a file, in virtual time.
+_PERIOD_US = 5_000_000
+
+_ADDRESS = re.compile(r"(?:(?P<host>\[[0-9a-fA-F:.]+\]|[^\[\]:]*):)?(?P<port>\d{1,5})")
+
+
+class WatchRequest(NamedTuple):
+    """The options of ``tidegauge run`` that say who looks at the run."""
+
+    #: HOST:PORT of the endpoint.
+    metrics: str | None = None
+    level: str | None = None
+    #: A file for the series of the whole run, and what virtual time 0 is there.
+    openmetrics: Path | None = None
+    begins: str | None = None
+
+    def check(self) -> None:
+        """Fail unless the options go together."""
+        if self.level is not None and self.metrics is None and self.openmetrics is None:
+            fail("--metrics-level needs --metrics or --openmetrics: nobody looks at this run")
+        if self.begins is not None and self.openmetrics is None:
+            fail("--openmetrics-start needs --openmetrics: it is about times in that file")
+
+    def words(self) -> list[str]:
+        """The same, as the command line has them."""
+        words = [] if self.metrics is None else ["--metrics", self.metrics]
+        words += [] if self.level is None else ["--metrics-level", self.level]
+        words += [] if self.openmetrics is None else ["--openmetrics", str(self.openmetrics)]
+        words += [] if self.begins is None else ["--openmetrics-start", self.begins]
+        return words
+
+
+class Watchers(NamedTuple):
+    """Who looks at a run, as ``simulate`` takes them."""
+
+    onlooker: Onlooker | None = None
+    scrapes: Scrapes | None = None
+
+
+def wanted_speed(text: str | None, metrics: str | None) -> float | None:
+    """The speed that somebody asks for; who watches a run wants it as fast as real time.
+
+    None: as fast as it can. The command ends if it is no speed.
+    """
+    if text is None:
+        return None if metrics is None else 1.0
+    if text == "max":
+        return None
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = nan
+    if not isfinite(speed):
+        fail(f"--speed {text}: must be a number, or max")
+    return speed
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Host and port of an endpoint; the command ends if it is no address."""
+    from tidegauge.metrics.endpoint.endpoint import LAST_PORT, LOOPBACK
+
+    match = _ADDRESS.fullmatch(text)
+    if match is None or int(match["port"]) > LAST_PORT:
+        fail(f"--metrics {text}: must be HOST:PORT or PORT, such as 127.0.0.1:9404")
+    return (match["host"] or LOOPBACK).strip("[]"), int(match["port"])
+
+
+@contextmanager
+def watched(request: WatchRequest, scenario: Scenario, speed: float | None) -> Iterator[Watchers]:
+    """Let a run be looked at while this is entered; the command ends if it cannot be."""
+    with ExitStack() as open_:
+        onlooker = scrapes = None
+        if request.metrics is not None:
+            onlooker = open_.enter_context(_served(request, scenario, speed))
+        if request.openmetrics is not None:
+            scrapes = open_.enter_context(_written(request, scenario))
+        yield Watchers(onlooker, scrapes)
+
+
+@contextmanager
+def _served(request: WatchRequest, scenario: Scenario, speed: float | None) -> Iterator[Onlooker]:
+    from tidegauge.engine.live_metrics import LiveMetrics
+    from tidegauge.metrics.endpoint.endpoint import Endpoint, EndpointError
+    from tidegauge.scenario.cluster_plan import ClusterPlan
+
+    assert request.metrics is not None
+    host, port = address_of(request.metrics)
+    try:
+        endpoint = Endpoint(ClusterPlan(scenario), host, port, _level(request.level))
+    except EndpointError as error:
+        fail(f"--metrics {request.metrics}: {error}")
+    with endpoint:
+        url = f"http://{endpoint.address}"
+        typer.echo(f"Metrics: {url}/metrics, and for each broker as {url}/sd says")
+        yield LiveMetrics(endpoint, speed)
+
+
+def _level(text: str | None) -> Level | None:
+    from tidegauge.metrics.samples.levels import Level
+
+    if text is None:
+        return None
+    try:
+        return Level(text)
+    except ValueError:
+        fail(f"--metrics-level {text}: must be one of {', '.join(Level)}")
+
+
+@contextmanager
+def _written(request: WatchRequest, scenario: Scenario) -> Iterator[Scrapes]:
+    from tidegauge.engine.simulate import Scrapes
+    from tidegauge.metrics.endpoint.openmetrics_file import OpenMetricsFile
+    from tidegauge.scenario.cluster_plan import ClusterPlan
+
+    path = request.openmetrics
+    assert path is not None
+    try:
+        file = OpenMetricsFile(
+            ClusterPlan(scenario), path, _level(request.level), _begin_s(request.begins)
+        )
+    except OSError as error:
+        fail(f"--openmetrics {path}: cannot be written to: {error.strerror}")
+    try:
+        yield Scrapes(_PERIOD_US, file.take)
+    finally:
+        # Of a run that has not come to its end, too: it is right as far as it goes.
+        is_written = _finished(file, path)
+    if is_written:
+        typer.echo(f"Series of the whole run: {path}")
+    else:
+        typer.echo(f"{path} is not written: the run is over before it is scraped first", err=True)
+
+
+def _finished(file: OpenMetricsFile, path: Path) -> bool:
+    """Write the file, if there is anything to be written; the command ends if that fails."""
+    try:
+        return file.write()
+    except OSError as error:
+        fail(f"--openmetrics {path}: cannot be written to: {error.strerror}")
+
+
+def _begin_s(text: str | None) -> float | None:
+    """What virtual time 0 is, in seconds since 1970; the command ends if it is no time."""
+    from datetime import UTC, datetime
+
+    if text is None:
+        return None
+    try:
+        begins = datetime.fromisoformat(text)
+    except ValueError:
+        fail(f"--openmetrics-start {text}: must be a time such as 2026-01-31T12:00:00Z")
+    return (begins if begins.tzinfo is not None else begins.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,235 @@
+"""Alert rules, tried on incidents: each is run in virtual time, scraped, and judged by promtool.
+
+What is scraped is what the endpoint of a live run serves, broker by broker, with the labels of its
+discovery; a broker that is down does not answer. An incident is a scenario with a section
+``alerts``; those that come along are in ``scenarios/incidents``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from tidegauge.engine.simulate import Scrapes, simulate
+from tidegauge.metrics.families.all_families import FAMILIES
+from tidegauge.metrics.families.family import Scope
+from tidegauge.metrics.samples.scraping import UP, Scraper
+from tidegauge.rehearsal.alerts import Alerts
+from tidegauge.rehearsal.promtool import Intervals, Promtool, PromtoolError, evaluate
+from tidegauge.rehearsal.recording import Recording
+from tidegauge.rehearsal.rule_files import RuleFile
+from tidegauge.rehearsal.verdicts import Incident, Judged, judge
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.alerts import AlertExpectations
+from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario
+from tidegauge.scenario.shipped import INCIDENTS, find_scenario
+from tidegauge.scenario.text.errors import did_you_mean, one_line
+
+#: What a run in virtual time has none of: real time, and scrapes over HTTP.
+_OF_LIVE_RUNS = {Scope.SIMULATION, Scope.ACTOR, Scope.SCRAPED_TARGET}
+
+#: In a process that tries incidents: it is to end.
+_ENDED = threading.Event()
+
+
+class Rehearsal(NamedTuple):
+    """What every incident is tried with."""
+
+    files: Sequence[RuleFile]
+    alerts: Alerts
+    promtool: Promtool
+    intervals: Intervals
+    #: Where the series and promtool's tests are kept, a folder for each incident; None: nowhere.
+    keep: Path | None
+
+
+class Rehearsed(NamedTuple):
+    """What came of an incident."""
+
+    #: As the command line names it.
+    name: str
+    #: None if it came to nothing.
+    incident: Incident | None
+    judged: Sequence[Judged] = ()
+    #: Alerts that it expects something of, and that are in none of the files.
+    unknown: Sequence[str] = ()
+    #: Why it came to nothing, in one line.
+    error: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def is_as_expected(self) -> bool:
+        """Whether it was tried, and every alert did what the incident expects."""
+        return self.error is None and not any(each.verdict.is_failure for each in self.judged)
+
+
+def served_metrics() -> frozenset[str]:
+    """The names of all metrics that rules can read of a run in virtual time."""
+    names = {family.name for family in FAMILIES if family.scope not in _OF_LIVE_RUNS}
+    return frozenset(names | {UP.name})
+
+
+def load_incident(name: str) -> Scenario:
+    """An incident: one that comes along, by its name, or the scenario in any file.
+
+    Raises:
+        ScenarioError: there is no such file, none of that name comes along, or it cannot be run.
+    """
+    # What comes after the run is nobody's alert.
+    return load_scenario(_file_of(name), {"liveness": False})
+
+
+def _file_of(name: str) -> Path:
+    names = incident_names()
+    if name in names:
+        return INCIDENTS / f"{name}.yaml"
+    file = Path(name)
+    if file.suffix in {".yaml", ".yml"} or file.exists() or "/" in name:
+        return find_scenario(name)
+    raise ScenarioError(
+        f"{name}: no such file, and no incident of that name comes along; "
+        f"{did_you_mean(name, names)}"
+    )
+
+
+def incident_names() -> list[str]:
+    """The incidents that come along."""
+    return sorted(file.stem for file in INCIDENTS.glob("*.yaml"))
+
+
+def dead_alerts(rehearsal: Rehearsal, ended: Sequence[Rehearsed]) -> list[str]:
+    """The alerts that could fire, and did in no incident; none unless all of the library ended."""
+    if not set(incident_names()) <= {one.name for one in ended if one.error is None}:
+        return []
+    fired = {each.alert for one in ended for each in one.judged if each.firing}
+    return [
+        alert.name
+        for alert in rehearsal.alerts.alerts
+        if alert.is_simulated and alert.name not in fired
+    ]
+
+
+def rehearse(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> Iterator[Rehearsed]:
+    """What comes of each incident, in the order in which they end.
+
+    Args:
+        rehearsal: what they are tried with.
+        names: of incidents, or paths of scenarios.
+        jobs: how many at once, each in a process of its own.
+    """
+    if jobs == 1:
+        yield from (rehearse_one(rehearsal, name) for name in names)
+        return
+    # Nothing of this process's state is in the others, and an interruption is this one's to handle.
+    processes = ProcessPoolExecutor(jobs, get_context("spawn"), _end_if_terminated)
+    all_ended = False
+    try:
+        with _interruptions_held():
+            waiting = {processes.submit(rehearse_one, rehearsal, name): name for name in names}
+        for ended in as_completed(waiting):
+            try:
+                yield ended.result()
+            except BrokenProcessPool:
+                yield Rehearsed(waiting[ended], None, error="a process died that tried incidents")
+        all_ended = True
+    finally:
+        processes.shutdown(wait=all_ended, cancel_futures=True)
+        if not all_ended:
+            for process in active_children():
+                process.terminate()
+            processes.shutdown()
+
+
+def _end_if_terminated() -> None:
+    """Let SIGTERM end what this process does, with its files and promtool, and all that follows."""
+
+    def end(_signal: int, _frame: object) -> None:
+        _ENDED.set()
+        raise SystemExit
+
+    signal.signal(signal.SIGTERM, end)
+
+
+@contextmanager
+def _interruptions_held() -> Iterator[None]:
+    """Let Ctrl-C wait: processes that begin meanwhile never hear of it, not even as they begin."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def rehearse_one(rehearsal: Rehearsal, name: str) -> Rehearsed:
+    """Run an incident, and have its alerts judged."""
+    if _ENDED.is_set():
+        raise SystemExit
+    started = time.perf_counter()
+    try:
+        ended = _rehearse(rehearsal, name)
+    except (ScenarioError, PromtoolError, OSError) as error:
+        return Rehearsed(name, None, error=one_line(str(error)))
+    return ended._replace(seconds=time.perf_counter() - started)
+
+
+def _rehearse(rehearsal: Rehearsal, name: str) -> Rehearsed:
+    scenario = load_incident(name)
+    kept = None if rehearsal.keep is None else rehearsal.keep / scenario.name
+    incident = Incident(
+        scenario.name,
+        scenario.duration_us,
+        scenario.trouble_begins_us(),
+        scenario.trouble_ends_us(),
+        scenario.alerts or AlertExpectations(),
+    )
+    with TemporaryDirectory(prefix="tidegauge-alerts-") as made, _whole_or_not(kept):
+        folder = Path(made)
+        recording = _recording_of(scenario, rehearsal, folder / "run")
+        courses = evaluate(
+            rehearsal.promtool,
+            rehearsal.files,
+            recording.series(),
+            scenario.duration_us,
+            rehearsal.intervals,
+            kept or folder / "rules",
+        )
+    alerts = rehearsal.alerts.alerts
+    known = {alert.name for alert in alerts}
+    unknown = [named for named in incident.expected.named() if named not in known]
+    return Rehearsed(name, incident, judge(incident, alerts, courses), unknown)
+
+
+@contextmanager
+def _whole_or_not(kept: Path | None) -> Iterator[None]:
+    """Remove what is to be kept of an incident, if that comes to an end before its time."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        if kept is not None:
+            shutil.rmtree(kept, ignore_errors=True)
+        raise
+
+
+def _recording_of(scenario: Scenario, rehearsal: Rehearsal, folder: Path) -> Recording:
+    """What Prometheus would scrape of a run of this scenario, of what the rules read."""
+    scraper = Scraper(ClusterPlan(scenario), only=rehearsal.alerts.metrics)
+    recording = Recording()
+    simulate(
+        scenario,
+        folder,
+        scrapes=Scrapes(
+            rehearsal.intervals.scrape_us,
+            lambda snapshot: recording.take(scraper.scrape(snapshot)),
+        ),
+    )
+    return recording

@@ -1,0 +1,267 @@
+"""Having promtool evaluate rules over series, and reading back when each alert fired.
+
+promtool's unit tests for rules run Prometheus's own rule engine over series that a file gives, and
+compare what expressions come to with what is expected. Here nothing is known beforehand, so each
+test expects what cannot be: promtool then prints what it got. Asked is ``ALERTS``, the series in
+which the engine itself keeps what is pending and what fires, at every time of evaluation.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tidegauge.rehearsal.recording import Series, values_text
+from tidegauge.rehearsal.rule_files import RuleFile
+
+#: In the folder of a test.
+TEST_FILE = "test.yml"
+OUTPUT_FILE = "promtool.txt"
+
+_QUESTION = "count by (alertname, alertstate) (ALERTS)"
+#: What no answer is.
+_IMPOSSIBLE = "tidegauge_expects_nothing"
+_HOW_TO_GET_IT = (
+    "it comes with Prometheus (Debian and Ubuntu: the package prometheus), and --promtool PATH "
+    "says where it is"
+)
+_VERSION = re.compile(r"promtool, version ([0-9]+\.[0-9]+[^\s+]*)")
+#: keep_firing_for, and ``1x3`` for a value that is there four times.
+_FIRST_FIT = (2, 42)
+
+_ASKED = re.compile(r'^\s*expr: ".*", time: (?P<time>[0-9a-z]+),\s*$')
+_GOT = re.compile(r"^\s*got: ?(?P<samples>.*)$")
+_SAMPLE = re.compile(
+    r"""\{(?P<labels>(?:"(?:[^"\\]|\\.)*"|[^{}"])*)\}[ ](?P<value>[-+.0-9A-Za-z]+)""", re.VERBOSE
+)
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+#: Prometheus writes 10m30s.
+_DURATION_PART = re.compile(r"([0-9]+)(ms|[smhdwy])")
+_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+_UNITS_MS |= {"d": 86_400_000, "w": 604_800_000, "y": 31_536_000_000}
+_LONGEST_S = 600
+_LONGEST_COMPLAINT = 300
+
+
+class PromtoolError(Exception):
+    """promtool is not there, refuses a rule, or says what is not understood; one line."""
+
+
+class Promtool(NamedTuple):
+    """The program."""
+
+    path: str
+    version: str
+
+
+class Intervals(NamedTuple):
+    """How often targets are scraped, and rules evaluated."""
+
+    scrape_us: int
+    evaluation_us: int
+
+
+class Spell(NamedTuple):
+    """A time for which an alert was pending, or fired: from one evaluation on, up to another."""
+
+    begin_us: int
+    #: The first evaluation that found it so no more; None: it was so to the end.
+    end_us: int | None
+    #: How many there were at most at once, each with labels of its own.
+    most: int
+
+
+class Course(NamedTuple):
+    """What became of an alert."""
+
+    pending: Sequence[Spell] = ()
+    firing: Sequence[Spell] = ()
+
+
+def find_promtool(path: str | None) -> Promtool:
+    """The program at a path, or where the shell would find it.
+
+    Raises:
+        PromtoolError: it is not there, is another program, or is too old.
+    """
+    found = shutil.which(path or "promtool")
+    if found is None:
+        where = f"{path}: is no program" if path else "promtool is not on the PATH"
+        raise PromtoolError(f"{where}: {_HOW_TO_GET_IT}")
+    try:
+        answer = subprocess.run(  # noqa: S603 - what the user has named
+            [found, "--version"], capture_output=True, text=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise PromtoolError(f"{found}: cannot be run: {error}") from error
+    match = _VERSION.search(answer.stdout + answer.stderr)
+    if match is None:
+        raise PromtoolError(f"{found}: does not say that it is promtool, and which version")
+    version = match[1]
+    major, minor = version.split(".")[:2]
+    if (int(major), int(re.sub(r"\D.*", "", minor) or 0)) < _FIRST_FIT:
+        raise PromtoolError(f"{found}: is promtool {version}; 2.42 is the first that will do")
+    return Promtool(found, version)
+
+
+def check_rules(promtool: Promtool, files: Sequence[RuleFile], folder: Path) -> None:
+    """Have promtool load the rules, and evaluate them once over nothing.
+
+    Raises:
+        PromtoolError: it refuses them.
+    """
+    evaluate(promtool, files, [], 0, Intervals(15_000_000, 15_000_000), folder)
+
+
+def evaluate(
+    promtool: Promtool,
+    files: Sequence[RuleFile],
+    series: Iterable[Series],
+    end_us: int,
+    intervals: Intervals,
+    folder: Path,
+) -> dict[str, Course]:
+    """What became of each alert that was pending or fired, by its name.
+
+    Args:
+        promtool: who evaluates.
+        files: all rules.
+        series: what they are about, one value for each scrape from the time 0 on.
+        end_us: of the last evaluation.
+        intervals: between scrapes, and between evaluations.
+        folder: where the test goes, and what promtool says of it; it is made.
+
+    Raises:
+        PromtoolError: it refuses the rules, or its answer is not understood.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [f"rules-{number + 1}.yml" for number in range(len(files))]
+    for name, file in zip(names, files, strict=True):
+        (folder / name).write_text(file.text, encoding="utf-8")
+    times_us = range(0, end_us + 1, intervals.evaluation_us)
+    with (folder / TEST_FILE).open("w", encoding="utf-8") as test:
+        test.writelines(f"{line}\n" for line in _test_lines(names, series, times_us, intervals))
+    output = _run(promtool, folder)
+    found = dict(_answers(output))
+    if sorted(found) != list(times_us):
+        raise PromtoolError(_complaint(promtool, output, dict(zip(names, files, strict=True))))
+    return _courses(found, times_us)
+
+
+# What promtool is asked.
+
+
+def _test_lines(
+    rules: Sequence[str], series: Iterable[Series], times_us: range, intervals: Intervals
+) -> Iterator[str]:
+    """The test as YAML; texts in it are written as JSON, which YAML takes, too."""
+    yield f"rule_files: {json.dumps(rules)}"
+    yield f"evaluation_interval: {_prometheus_duration(intervals.evaluation_us)}"
+    yield "tests:"
+    yield f"  - interval: {_prometheus_duration(intervals.scrape_us)}"
+    yield "    input_series:"
+    for each in series:
+        yield f"      - series: {json.dumps(each.selector)}"
+        yield f"        values: {json.dumps(values_text(each.values))}"
+    yield "    promql_expr_test:"
+    for time_us in times_us:
+        yield f"      - expr: {json.dumps(_QUESTION)}"
+        yield f"        eval_time: {_prometheus_duration(time_us)}"
+        yield f"        exp_samples: [{{labels: {_IMPOSSIBLE}, value: 1}}]"
+
+
+def _prometheus_duration(duration_us: int) -> str:
+    """Milliseconds are the finest that Prometheus knows."""
+    return f"{duration_us // 1_000}ms"
+
+
+def _run(promtool: Promtool, folder: Path) -> str:
+    command = [promtool.path, "test", "rules", TEST_FILE]
+    try:
+        answer = subprocess.run(  # noqa: S603 - what the user has named
+            command,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_LONGEST_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise PromtoolError(f"{promtool.path}: {error}") from error
+    output = answer.stdout + answer.stderr
+    (folder / OUTPUT_FILE).write_text(output, encoding="utf-8")
+    return output
+
+
+# What promtool answers.
+
+
+def _answers(output: str) -> Iterator[tuple[int, dict[tuple[str, str], int]]]:
+    """By time: how many alerts of each name are in each state."""
+    time_us: int | None = None
+    for line in output.splitlines():
+        if asked := _ASKED.match(line):
+            parts = _DURATION_PART.findall(asked["time"])
+            time_us = 1_000 * sum(int(number) * _UNITS_MS[unit] for number, unit in parts)
+        elif (got := _GOT.match(line)) and time_us is not None:
+            counts = {}
+            for sample in _SAMPLE.finditer(got["samples"]):
+                labels = {name: json.loads(f'"{value}"') for name, value in _labels(sample)}
+                key = labels["alertname"], labels["alertstate"]
+                counts[key] = round(float(sample["value"]))
+            yield time_us, counts
+            time_us = None
+
+
+def _labels(sample: re.Match[str]) -> list[tuple[str, str]]:
+    return _LABEL.findall(sample["labels"])
+
+
+def _complaint(promtool: Promtool, output: str, files: dict[str, RuleFile]) -> str:
+    """What promtool said instead of answers, with the names of the user's own files."""
+    lines = [line.strip() for line in output.splitlines()]
+    said = " ".join(
+        line
+        for line in lines
+        if line and not line.startswith(("Unit Testing", "FAILED", "SUCCESS", "exp:", "got:"))
+    )
+    for name, file in files.items():
+        said = said.replace(name, str(file.path))
+    if len(said) > _LONGEST_COMPLAINT:
+        said = f"{said[:_LONGEST_COMPLAINT]}..."
+    return f"promtool {promtool.version} evaluates no rules: {said or 'it says nothing'}"
+
+
+def _courses(
+    found: Mapping[int, Mapping[tuple[str, str], int]], times_us: Sequence[int]
+) -> dict[str, Course]:
+    keys = {key for counts in found.values() for key in counts}
+    spells = {
+        key: _spells([(time_us, found[time_us].get(key, 0)) for time_us in times_us])
+        for key in keys
+    }
+    return {
+        alert: Course(spells.get((alert, "pending"), ()), spells.get((alert, "firing"), ()))
+        for alert in sorted({alert for alert, _ in keys})
+    }
+
+
+def _spells(counts: Iterable[tuple[int, int]]) -> tuple[Spell, ...]:
+    """The spells in which a count is not 0, of times and counts."""
+    spells: list[Spell] = []
+    is_on = False
+    for time_us, count in counts:
+        if count and not is_on:
+            spells.append(Spell(time_us, None, count))
+        elif count:
+            spells[-1] = spells[-1]._replace(most=max(count, spells[-1].most))
+        elif is_on:
+            spells[-1] = spells[-1]._replace(end_us=time_us)
+        is_on = bool(count)
+    return tuple(spells)

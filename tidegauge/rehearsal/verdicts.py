@@ -1,0 +1,151 @@
+"""What became of alerts in an incident, beside what the incident expects of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from tidegauge.rehearsal.alerts import Alert
+from tidegauge.rehearsal.promtool import Course, Spell
+from tidegauge.scenario.model.alerts import AlertExpectations
+
+
+class Verdict(StrEnum):
+    """What to think of an alert in an incident."""
+
+    #: It fired, and was over, as it should.
+    FIRED = "fired in time"
+    #: It should not fire, and did not.
+    SILENT = "stayed silent"
+    #: Nothing is expected of it here.
+    NOT_JUDGED = "not judged"
+    #: Nobody serves what it reads.
+    NOT_SIMULATED = "not simulated"
+    # What an incident does not want:
+    MISSED = "never fired"
+    LATE = "late"
+    #: It fired before there was anything to fire for.
+    TOO_EARLY = "too early"
+    #: It should not fire, and did.
+    MISFIRE = "misfire"
+    NOT_CLEARED = "fired too long"
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether an expectation of the incident did not come true."""
+        return self in _FAILURES
+
+
+_FAILURES = {
+    Verdict.MISSED,
+    Verdict.LATE,
+    Verdict.TOO_EARLY,
+    Verdict.MISFIRE,
+    Verdict.NOT_CLEARED,
+}
+
+
+class Incident(NamedTuple):
+    """What an incident says of alerts, and when things happen in it."""
+
+    name: str
+    duration_us: int
+    #: When the trouble begins, and when it is over; None: never, or nobody knows.
+    begins_us: int | None
+    ends_us: int | None
+    expected: AlertExpectations
+
+
+class Judged(NamedTuple):
+    """An alert in an incident."""
+
+    alert: str
+    verdict: Verdict
+    #: What it was to do, in words; empty if nothing.
+    expected: str
+    firing: Sequence[Spell]
+    pending: Sequence[Spell]
+    #: When it fired first, counted from the beginning of the trouble, if it fired after that.
+    late_us: int | None
+    #: For how long it fired, in all.
+    fired_us: int
+    #: How long after the end of the trouble it fired last; None if it never did, or did to the end.
+    cleared_us: int | None
+
+
+def judge(
+    incident: Incident, alerts: Iterable[Alert], courses: Mapping[str, Course]
+) -> list[Judged]:
+    """What to think of each alert, after what became of those that were pending or fired."""
+    return [_judged(incident, alert, courses.get(alert.name, Course())) for alert in alerts]
+
+
+def _judged(incident: Incident, alert: Alert, course: Course) -> Judged:
+    first_us = course.firing[0].begin_us if course.firing else None
+    last_us = course.firing[-1].end_us if course.firing else None
+    since_us = incident.begins_us
+    late_us = None
+    if first_us is not None and since_us is not None and first_us >= since_us:
+        late_us = first_us - since_us
+    cleared_us = None
+    if last_us is not None and incident.ends_us is not None:
+        cleared_us = max(0, last_us - incident.ends_us)
+    return Judged(
+        alert.name,
+        _verdict(incident, alert, course, late_us),
+        _expectation(incident.expected, alert.name),
+        course.firing,
+        course.pending,
+        late_us,
+        sum(
+            (incident.duration_us if s.end_us is None else s.end_us) - s.begin_us
+            for s in course.firing
+        ),
+        cleared_us,
+    )
+
+
+def _verdict(incident: Incident, alert: Alert, course: Course, late_us: int | None) -> Verdict:
+    expected = incident.expected
+    if not alert.is_simulated:
+        return Verdict.NOT_SIMULATED
+    if alert.name in expected.fire:
+        return _verdict_of_firing(incident, alert.name, course, late_us)
+    if not expected.stays_silent(alert.name):
+        return Verdict.NOT_JUDGED
+    return Verdict.MISFIRE if course.firing else Verdict.SILENT
+
+
+def _verdict_of_firing(
+    incident: Incident, name: str, course: Course, late_us: int | None
+) -> Verdict:
+    expected = incident.expected
+    if not course.firing:
+        return Verdict.MISSED
+    if late_us is None:
+        return Verdict.TOO_EARLY
+    if late_us > expected.fire[name]:
+        return Verdict.LATE
+    if name in expected.clear and incident.ends_us is not None:
+        due_us = incident.ends_us + expected.clear[name]
+        if any(spell.end_us is None or spell.end_us > due_us for spell in course.firing):
+            return Verdict.NOT_CLEARED
+    return Verdict.FIRED
+
+
+def _expectation(expected: AlertExpectations, name: str) -> str:
+    if name not in expected.fire:
+        return "silent" if expected.stays_silent(name) else ""
+    text = f"within {duration_text(expected.fire[name])}"
+    if name in expected.clear:
+        text += f", over in {duration_text(expected.clear[name])}"
+    return text
+
+
+def duration_text(duration_us: int) -> str:
+    """A duration to the second, as Prometheus writes it: 45s, 5m30s, 1h."""
+    minutes, seconds = divmod(round(duration_us / 1e6), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = ((hours, "h"), (minutes, "m"), (seconds, "s"))
+    return "".join(f"{count}{unit}" for count, unit in parts if count) or "0s"

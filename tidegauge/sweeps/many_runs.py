@@ -1,0 +1,133 @@
+"""Many runs, each a task of Ray: seeds of a scenario, or variants of it.
+
+Which process runs what makes no difference: each run is what it would be alone. A run that fails,
+or whose process dies, is told as such, and the others go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tidegauge.engine.ray_tasks import run_tasks
+from tidegauge.engine.simulate import simulate
+from tidegauge.history.fault_spans import fault_spans
+from tidegauge.scenario.reading import load_scenario
+from tidegauge.scenario.text.errors import one_line
+from tidegauge.sweeps.sweep_folder import remove_unfinished
+from tidegauge.traces.run_files import SUMMARY
+from tidegauge.traces.run_folder import RunFolder
+from tidegauge.traces.summary_figures import is_left_out_at_zero
+
+
+class PlannedRun(NamedTuple):
+    """One of the runs."""
+
+    #: The scenario, and other values in it by their paths.
+    file: Path
+    changes: Mapping[str, object]
+    #: New, or with an unfinished run in it, which is run anew.
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run."""
+
+    #: Why it has no summary; None if it has.
+    error: str | None = None
+    #: The checks whose verdict was not as expected, and ``steps`` if one waited in vain.
+    unexpected: Sequence[str] = ()
+    #: As ``traces/summary_figures.py`` defines them: every number of its summary, and of each
+    #: fault how many seconds it was on.
+    figures: Mapping[str, float] = field(default_factory=dict)
+    trace_sha256: str | None = None
+
+    @property
+    def is_as_expected(self) -> bool:
+        """Whether it came to its end, and nothing was a surprise."""
+        return self.error is None and not self.unexpected
+
+    def figure(self, name: str) -> float | None:
+        """One of its figures; None if it has no such figure, or no summary."""
+        if self.error is None and is_left_out_at_zero(name):
+            return self.figures.get(name, 0)
+        return self.figures.get(name)
+
+
+def run_all(
+    runs: Sequence[PlannedRun], jobs: int | None = None, address: str | None = None
+) -> Generator[tuple[int, Outcome]]:
+    """Which run has ended, by its place, and what came of it, in the order in which they end.
+
+    If the iteration ends early, by an interruption too, all runs are stopped first: whoever
+    iterates closes it.
+
+    Args:
+        runs: what is run, each in a folder of its own.
+        jobs: how many at once; None: as many as there are CPUs.
+        address: of a Ray cluster to join; None: that of RAY_ADDRESS, else Ray is started here.
+            The machines of a cluster have to share the files and folders of the runs.
+
+    Raises:
+        RayUnavailableError: Ray does not start, or cannot be joined.
+    """
+    # Other processes may have other working directories.
+    placed = [
+        each._replace(file=each.file.absolute(), folder=each.folder.absolute()) for each in runs
+    ]
+    with closing(run_tasks(_run, placed, jobs, address)) as tasks:
+        for ended in tasks:
+            folder = placed[ended.number].folder
+            outcome = ended.result or Outcome(ended.error)
+            if outcome.error is None and not (folder / SUMMARY).exists():
+                outcome = Outcome(f"{folder} is on another machine, and has to be on a shared disk")
+            yield ended.number, outcome
+
+
+def outcome_of(run: RunFolder) -> Outcome:
+    """What came of a run that has come to its end.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    assert run.summary is not None
+    sha256 = run.summary["trace_sha256"]
+    return Outcome(None, _unexpected(run.summary), dict(_figures(run)), sha256)
+
+
+def _run(planned: PlannedRun) -> Outcome:
+    try:
+        remove_unfinished(planned.folder)
+        scenario = load_scenario(planned.file, planned.changes)
+        return outcome_of(simulate(scenario, planned.folder))
+    except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+        return Outcome(one_line(f"{type(error).__name__}: {error}"))
+
+
+def _figures(run: RunFolder) -> Iterator[tuple[str, float]]:
+    assert run.summary is not None
+    yield from _numbers("", run.summary)
+    end_us = run.end_us
+    lasted_us = [0] * len(run.manifest["faults"])
+    for span in fault_spans(run):
+        last_us = end_us if span.end_us is None else min(end_us, span.end_us)
+        lasted_us[span.fault] += max(0, last_us - span.begin_us)
+    for fault, its_us in zip(run.manifest["faults"], lasted_us, strict=True):
+        yield f"{fault['name']}.seconds", its_us / 1e6
+
+
+def _numbers(path: str, part: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    for name, value in part.items():
+        if isinstance(value, Mapping):
+            yield from _numbers(f"{path}{name}.", value)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield f"{path}{name}", value
+
+
+def _unexpected(summary: Mapping[str, Any]) -> list[str]:
+    checks = [name for name, found in summary["checks"].items() if not found["as_expected"]]
+    return checks + ["steps"] * bool(summary["steps_timed_out"])

@@ -1,0 +1,133 @@
+"""The folder of a sweep: which of its runs are there already, and whether they are of this sweep.
+
+Each run has a folder that is named after what it changes and its seed, such as
+``replica.lag.time.max.ms=10000,seed=7``: whatever else is swept with it, it is always the same.
+So a sweep that was stopped goes on where it was, and one that is to have more values or seeds
+runs only those.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from filelock import FileLock, Timeout
+
+from tidegauge.scenario.reading import Scenario
+from tidegauge.simulation.row_kinds import SCHEMA_VERSION, VERSION
+from tidegauge.traces.run_files import MANIFEST, SUMMARY, SWEEP, SWEEP_LOCK, TRACE
+from tidegauge.traces.run_folder import RunFolder
+
+_CLUSTER_SETTINGS = "cluster.settings."
+
+#: File systems take 255 bytes; of a longer name the rest is a hash.
+_LONGEST_NAME = 200
+#: Of a value that a line tells.
+_LONGEST_VALUE = 40
+
+
+class SweepError(Exception):
+    """The folder cannot be taken for this sweep; the message is one line."""
+
+
+def run_name(changes: Mapping[str, str], seed: int) -> str:
+    """What the folder of a run is called, with nothing in it that a file system cannot take.
+
+    Args:
+        changes: what is changed in the scenario, as text by its path.
+        seed: of the run.
+    """
+    said = {path: value for path, value in changes.items() if path != "seed"}
+    parts = [
+        f"{path.removeprefix(_CLUSTER_SETTINGS)}={value}" for path, value in sorted(said.items())
+    ]
+    name = ",".join(quote(part, safe="=+ ").replace(" ", "_") for part in [*parts, f"seed={seed}"])
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"{name[:_LONGEST_NAME]}~{sha256(name.encode()).hexdigest()[:8]}"
+
+
+@contextmanager
+def sweep_folder(out: Path) -> Iterator[None]:
+    """Have the folder of a sweep, new or as it was left, for oneself while inside.
+
+    Raises:
+        SweepError: there is something else in it, or another sweep runs into it.
+        OSError: it cannot be written to.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    is_known = (out / SWEEP_LOCK).exists() or (out / SWEEP).exists()
+    if not is_known and any(out.iterdir()):
+        raise SweepError(f"{out}: is not empty, and has no sweep that could go on")
+    lock = FileLock(out / SWEEP_LOCK, timeout=0)
+    try:
+        with lock:
+            yield
+    except Timeout:
+        raise SweepError(f"{out}: another sweep runs into it at this moment") from None
+
+
+def finished_run(folder: Path, scenario: Callable[[], Scenario]) -> RunFolder | None:
+    """The run that is in a folder, if it has come to its end.
+
+    Args:
+        folder: where it would be.
+        scenario: what it has to be a run of; asked only if there is a run.
+
+    Raises:
+        SweepError: there is a run of something else in the folder.
+        RunError: it cannot be read.
+    """
+    if not (folder / MANIFEST).exists():
+        return None
+    run = RunFolder(folder)
+    asked_for = {
+        "tidegauge": VERSION,
+        "schema_version": SCHEMA_VERSION,
+        "switches": {},
+        "scenario": json.loads(json.dumps(scenario().resolved())),
+    }
+    recorded = {name: run.manifest.get(name) for name in asked_for}
+    for path, there, wanted in _differences("", recorded, asked_for):
+        raise SweepError(
+            f"{folder}: is of another sweep: {path.removeprefix('scenario.')} is {_short(there)} "
+            f"there, {_short(wanted)} here; choose another folder"
+        )
+    return None if run.summary is None else run
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what a run has left that did not come to its end: it is run anew, from the beginning.
+
+    A folder that is not such a run's stays as it is.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    is_begun = (folder / MANIFEST).exists() or (folder / TRACE).exists()
+    if is_begun and not (folder / SUMMARY).exists():
+        shutil.rmtree(folder)
+
+
+def _differences(path: str, one: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Where two JSON values differ, and how."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name in [*one, *(name for name in other if name not in one)]:
+            yield from _differences(f"{path}.{name}", one.get(name), other.get(name))
+    elif isinstance(one, list) and isinstance(other, list):
+        for place, (each, its) in enumerate(zip_longest(one, other)):
+            yield from _differences(f"{path}.{place}", each, its)
+    elif one != other:
+        yield path.removeprefix("."), one, other
+
+
+def _short(value: Any) -> str:
+    text = "missing" if value is None else str(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."

@@ -1,0 +1,275 @@
+"""What ``tidegauge alerts`` says of incidents and alerts."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tidegauge.rehearsal.incidents import Rehearsal, Rehearsed, dead_alerts, incident_names
+from tidegauge.rehearsal.verdicts import Judged, Verdict, duration_text
+from tidegauge.scenario.text.counted import counted
+from tidegauge.simulation.durations import short_time_text
+
+if TYPE_CHECKING:
+    from tidegauge.rehearsal.alerts import Alert
+    from tidegauge.rehearsal.promtool import Spell
+
+_STYLES = {Verdict.FIRED: "green", Verdict.SILENT: "green", Verdict.NOT_JUDGED: "dim"}
+_FAILURE = "bold red"
+_INDENT = "  "
+
+
+# While it goes on.
+
+
+def show_beginning(out: Console, rehearsal: Rehearsal, incidents: int, jobs: int) -> None:
+    """What is about to be tried, and by whom."""
+    files = len(rehearsal.files)
+    scrape, evaluation = (duration_text(each) for each in rehearsal.intervals)
+    out.print(
+        f"{counted(len(rehearsal.alerts.alerts), 'alert')} of {counted(files, 'file')}, "
+        f"{counted(incidents, 'incident')}, {jobs} at once; scraped every {scrape}, evaluated "
+        f"every {evaluation} by promtool {rehearsal.promtool.version}",
+        soft_wrap=True,
+    )
+
+
+def show_incident(out: Console, ended: Rehearsed) -> None:
+    """What each alert did in an incident."""
+    title = Text("\n").append(ended.name, style="bold cyan")
+    if ended.incident is None:
+        out.print(title.append(f"   {ended.error}", style=_FAILURE))
+        return
+    title.append(f"   {duration_text(ended.incident.duration_us)}")
+    begins_us, ends_us = ended.incident.begins_us, ended.incident.ends_us
+    if begins_us is not None:
+        title.append(f", trouble from {short_time_text(begins_us)} on")
+        if ends_us is not None:
+            title.append(f", over at {short_time_text(ends_us)}")
+    out.print(title)
+    rows = [
+        each
+        for each in ended.judged
+        if each.verdict.is_failure or (each.firing and each.verdict != Verdict.NOT_SIMULATED)
+    ]
+    if rows:
+        out.print(_table(rows))
+    silent = [each.alert for each in ended.judged if each.verdict == Verdict.SILENT]
+    _list_alerts(out, "stayed silent, as expected", silent)
+    # Those that come along expect something of rules in many files, of which few are given.
+    if ended.name not in incident_names():
+        _list_alerts(out, "expected something of, and in none of the files", ended.unknown)
+        if not ended.incident.expected.named() and not silent:
+            out.print(f"{_INDENT}it expects nothing of alerts: see its section `alerts`")
+
+
+def _list_alerts(out: Console, title: str, alerts: Sequence[str]) -> None:
+    if alerts:
+        text = f"{title}: {', '.join(alerts)}"
+        lines = fill(text, out.width, initial_indent=_INDENT, subsequent_indent=2 * _INDENT)
+        out.print(Text(lines, style="dim"))
+
+
+def _table(rows: Sequence[Judged]) -> Table:
+    grid = Table(box=None, pad_edge=True, show_edge=False, header_style="dim")
+    for title in ("", "", "after", "for", "over after", "expected"):
+        grid.add_column(title, overflow="fold")
+    for each in rows:
+        style = _FAILURE if each.verdict.is_failure else _STYLES[each.verdict]
+        began = short_time_text(each.firing[0].begin_us) if each.firing else "never"
+        grid.add_row(
+            Text(each.verdict.value, style=style),
+            Text(each.alert),
+            f"(at {began})" if each.late_us is None else duration_text(each.late_us),
+            _spells_text(each),
+            "" if each.cleared_us is None else duration_text(each.cleared_us),
+            Text(each.expected, style=style),
+        )
+    return grid
+
+
+def _spells_text(each: Judged) -> str:
+    if not each.firing:
+        return "was pending" if each.pending else ""
+    text = duration_text(each.fired_us)
+    if len(each.firing) > 1:
+        text += f", {counted(len(each.firing), 'time')}"
+    return text + (", to the end" if each.firing[-1].end_us is None else "")
+
+
+# Once all is over.
+
+
+def show_summary(
+    out: Console, rehearsal: Rehearsal, ended: Sequence[Rehearsed], command: str
+) -> None:
+    """Each alert in a line; then what went wrong, and how to see it again.
+
+    Args:
+        out: where to.
+        rehearsal: what was tried.
+        ended: what came of it.
+        command: what tries the same rules again, without the incidents.
+    """
+    grid = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    grid.add_column("alert", no_wrap=True)
+    for title in ("as expected", "fired in", "after"):
+        grid.add_column(title, justify="right")
+    grid.add_column("", overflow="fold")
+    dead = dead_alerts(rehearsal, ended)
+    for alert in rehearsal.alerts.alerts:
+        grid.add_row(*_row(alert, ended, dead))
+    out.print(
+        "\nOf each alert: how many of the incidents that expect something of it were right, in\n"
+        "how many of all it fired, and how soon after the trouble began"
+        + (".\nDead: it fired in none.\n" if dead else "\n")
+    )
+    out.print(grid)
+    unjudged = [alert for alert in rehearsal.alerts.alerts if not alert.is_simulated]
+    if unjudged:
+        out.print("\nNot simulated, and not judged: they would be silent, or fire, for ever:")
+        for alert in unjudged:
+            out.print(f"{_INDENT}{alert.name}: {_why_not(alert)}", soft_wrap=True, markup=False)
+    failed = [each for each in ended if not each.is_as_expected]
+    expectations = sum(_is_judged(each) for one in ended for each in one.judged)
+    failures = sum(each.verdict.is_failure for one in ended for each in one.judged)
+    out.print(
+        f"\n{failures} of {counted(expectations, 'expectation')} did not come true, in "
+        f"{len(failed)} of {counted(len(ended), 'incident')}"
+        if failed
+        else f"\nAll {counted(expectations, 'expectation')} came true",
+        style="bold red" if failed else "bold green",
+    )
+    for one in failed:
+        _show_failure(out, one, command)
+
+
+def _show_failure(out: Console, one: Rehearsed, command: str) -> None:
+    if one.error is not None:
+        out.print(f"{_INDENT}{one.name}: {one.error}", soft_wrap=True, markup=False)
+    for each in one.judged:
+        if each.verdict.is_failure:
+            out.print(
+                f"{_INDENT}{one.name}: {each.alert}: {each.verdict.value}: {_what_it_did(each)}"
+                f"; expected: {each.expected}",
+                soft_wrap=True,
+                markup=False,
+            )
+    again = f"{command} --incidents {shlex.quote(one.name)}"
+    out.print(f"{_INDENT}Again: {again}", soft_wrap=True, markup=False)
+
+
+def _what_it_did(each: Judged) -> str:
+    if not each.firing:
+        return "it did not fire" + (", but was pending" if each.pending else "")
+    began = f"it fired at {short_time_text(each.firing[0].begin_us)}"
+    if each.late_us is not None:
+        began += f", {duration_text(each.late_us)} after the trouble began"
+    return f"{began}, for {_spells_text(each)}"
+
+
+def _row(alert: Alert, ended: Sequence[Rehearsed], dead: Sequence[str]) -> Iterator[str | Text]:
+    found = [(one.name, each) for one in ended for each in one.judged if each.alert == alert.name]
+    rules = f" ({counted(len(alert.places), 'rule')})" if len(alert.places) > 1 else ""
+    yield Text(f"{alert.name}{rules}")
+    if not alert.is_simulated:
+        yield from ("", "", "", Text("not simulated", style="dim"))
+        return
+    judged = [each for _, each in found if _is_judged(each)]
+    good = sum(not each.verdict.is_failure for each in judged)
+    yield f"{good} of {len(judged)}" if judged else ""
+    fired = [each for _, each in found if each.firing]
+    yield str(len(fired))
+    late_us = sorted(each.late_us for each in fired if each.late_us is not None)
+    texts = [duration_text(each) for each in (late_us[:1] + late_us[-1:])]
+    yield " to ".join(dict.fromkeys(texts))
+    failures = Counter(each.verdict.value for each in judged if each.verdict.is_failure)
+    if failures:
+        where = ", ".join(name for name, each in found if each.verdict.is_failure)
+        yield Text(f"{', '.join(failures)}: {where}", style=_FAILURE)
+    else:
+        yield Text("dead" if alert.name in dead else "", style="yellow")
+
+
+def _is_judged(each: Judged) -> bool:
+    return each.verdict not in {Verdict.NOT_JUDGED, Verdict.NOT_SIMULATED}
+
+
+def _why_not(alert: Alert) -> str:
+    return "reads no metric" if alert.reads_nothing else f"needs {', '.join(alert.missing)}"
+
+
+# For programs.
+
+
+def content_of(rehearsal: Rehearsal, ended: Sequence[Rehearsed]) -> dict[str, Any]:
+    """All of it, as JSON has it; times are virtual seconds."""
+    dead = dead_alerts(rehearsal, ended)
+    return {
+        "promtool": rehearsal.promtool._asdict(),
+        "scrape_interval_seconds": rehearsal.intervals.scrape_us / 1e6,
+        "evaluation_interval_seconds": rehearsal.intervals.evaluation_us / 1e6,
+        "as_expected": all(one.is_as_expected for one in ended),
+        "alerts": [
+            {
+                "alert": alert.name,
+                "rules": list(alert.places),
+                "is_simulated": alert.is_simulated,
+                "missing_metrics": list(alert.missing),
+                "is_dead": alert.name in dead,
+            }
+            for alert in rehearsal.alerts.alerts
+        ],
+        "incidents": [_content_of_incident(one) for one in ended],
+    }
+
+
+def _content_of_incident(one: Rehearsed) -> dict[str, Any]:
+    incident = one.incident
+    return {
+        "incident": one.name,
+        "error": one.error,
+        "as_expected": one.is_as_expected,
+        "in_none_of_the_files": list(one.unknown),
+        "wall_seconds": round(one.seconds, 3),
+        "duration_seconds": None if incident is None else incident.duration_us / 1e6,
+        "trouble_begins_seconds": None if incident is None else _seconds(incident.begins_us),
+        "trouble_ends_seconds": None if incident is None else _seconds(incident.ends_us),
+        "alerts": [
+            {
+                "alert": each.alert,
+                "verdict": each.verdict.value,
+                "is_failure": each.verdict.is_failure,
+                "expected": each.expected,
+                "fired_after_seconds": _seconds(each.late_us),
+                "fired_for_seconds": each.fired_us / 1e6,
+                "over_after_seconds": _seconds(each.cleared_us),
+                "firing": _content_of_spells(each.firing),
+                "pending": _content_of_spells(each.pending),
+            }
+            for each in one.judged
+        ],
+    }
+
+
+def _content_of_spells(spells: Sequence[Spell]) -> list[dict[str, Any]]:
+    return [
+        {
+            "begin_seconds": spell.begin_us / 1e6,
+            "end_seconds": _seconds(spell.end_us),
+            "most_at_once": spell.most,
+        }
+        for spell in spells
+    ]
+
+
+def _seconds(time_us: int | None) -> float | None:
+    return None if time_us is None else time_us / 1e6

@@ -1,0 +1,150 @@
+"""Answers to questions about runs, as tables that people read, and as what programs read."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tidegauge.views.story_lines import duration_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tidegauge.spark_analysis.questions.question import Question
+    from tidegauge.spark_analysis.tables.result_table import Column
+
+#: So many rows are shown.
+MOST_ROWS = 30
+#: As many that are too wide for a table stand one below the other, with all that they say; of more
+#: there is a table of the first columns.
+MOST_BLOCKS = 3
+
+#: Columns are a space apart.
+_GAP = 2
+_NOTHING = "-"
+
+
+class Answer(NamedTuple):
+    """A question, and the rows of its answer, a value for each of its columns."""
+
+    question: Question
+    rows: Sequence[Mapping[str, Any]]
+
+    def as_json(self) -> dict[str, Any]:
+        """What a program reads of it; numbers are in the units of their columns."""
+        columns = [
+            {"name": each.name, "unit": each.unit, "meaning": each.meaning}
+            for each in self.question.columns
+        ]
+        return {
+            "question": self.question.name,
+            "asks": self.question.asks,
+            "columns": columns,
+            "rows": list(self.rows),
+        }
+
+
+def print_questions(out: Console, questions: Mapping[str, Question]) -> None:
+    """All questions by their names, with what each asks."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for question in questions.values():
+        table.add_row(question.name, question.asks)
+    out.print(table)
+
+
+def print_answer(out: Console, answer: Answer, runs: Sequence[str]) -> None:
+    """An answer, with the command that asks it again.
+
+    What says the same in no row, or nothing in all, is left out: the run if there is only one.
+    """
+    from tidegauge.spark_analysis.questions.question import worth_showing
+
+    question = answer.question
+    out.print(f"[bold]{question.asks}[/bold]", highlight=False)
+    columns = worth_showing(question.columns, answer.rows)
+    rows = answer.rows[:MOST_ROWS]
+    texts = [[text_of(column, row[column.name]) for column in columns] for row in rows]
+    if not texts:
+        out.print("nothing")
+    elif len(texts) <= MOST_BLOCKS and _width(columns, texts) > out.width:
+        _print_blocks(out, columns, texts)
+    else:
+        shown = _that_fit(columns, texts, out.width)
+        _print_table(out, shown, texts)
+        if len(shown) < len(columns):
+            left = ", ".join(title_of(column) for column in columns[len(shown) :])
+            out.print(f"[dim]also, in --json: {left}[/]", highlight=False)
+    if len(answer.rows) > len(texts):
+        out.print(f"... {len(answer.rows) - len(texts):,} more (--json has all)")
+    again = f"tidegauge analyze {shlex.join(runs)} --question {question.name}"
+    out.print(f"Again: {again}", markup=False, soft_wrap=True)
+
+
+def text_of(column: Column, value: Any) -> str:
+    """A value with its unit, as people write it."""
+    if value is None:
+        return _NOTHING
+    if value == 0:
+        return "0"
+    if column.unit == "us":
+        return duration_text(value)
+    if column.unit == "ms":
+        return duration_text(round(value * 1000))
+    if isinstance(value, float):
+        return f"{value:,.3f}".rstrip("0").rstrip(".")
+    is_count = isinstance(value, int) and column.unit != "broker id"
+    return f"{value:,}" if is_count else str(value)
+
+
+def title_of(column: Column) -> str:
+    """The name of a column, in words; units stand with the values."""
+    return column.name.removesuffix("_us").removesuffix("_ms").replace("_", " ")
+
+
+def _width(columns: Sequence[Column], texts: Sequence[Sequence[str]]) -> int:
+    """How wide a table is in which only headings are broken, between words."""
+    return sum(
+        max(*(len(word) for word in title_of(column).split()), *(len(row[place]) for row in texts))
+        + _GAP
+        for place, column in enumerate(columns)
+    )
+
+
+def _that_fit(
+    columns: Sequence[Column], texts: Sequence[Sequence[str]], width: int
+) -> Sequence[Column]:
+    """The first columns, as many as fit beside each other, and at least one."""
+    fitting = len(columns)
+    while fitting > 1 and _width(columns[:fitting], texts) > width:
+        fitting -= 1
+    return columns[:fitting]
+
+
+def _print_table(out: Console, columns: Sequence[Column], texts: Sequence[Sequence[str]]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        is_number = column.type in {"bigint", "double"}
+        table.add_column(title_of(column), justify="right" if is_number else "left")
+    for row in texts:
+        table.add_row(*map(escape, row[: len(columns)]))
+    out.print(table)
+
+
+def _print_blocks(out: Console, columns: Sequence[Column], texts: Sequence[Sequence[str]]) -> None:
+    """Rows one below the other: too wide for a table."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    for row in texts:
+        block = Table(box=None, pad_edge=False, show_header=False)
+        for column, text in zip(columns, row, strict=True):
+            if text != _NOTHING:
+                block.add_row(title_of(column), escape(text), f"[dim]{escape(column.meaning)}[/]")
+        out.print(block)
+        out.print()

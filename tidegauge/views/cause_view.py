@@ -1,0 +1,46 @@
+"""``tidegauge show --cause``: why one row is there, back to where it begins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegauge.views.story_lines import LISTED, moment_line, print_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tidegauge.history.cause_chain import Strand
+    from tidegauge.history.story import Names
+    from tidegauge.traces.run_folder import RunFolder, TraceRow
+
+#: How many rows stand at the beginning of a chain that is too long to list.
+LAST = 10
+
+
+def show_cause(out: Console, run: RunFolder, names: Names, row: TraceRow) -> None:
+    """Print a row and its causes, the newest first; then each reason with its causes."""
+    from tidegauge.history.cause_chain import cause_strands, handle_of
+
+    strands = cause_strands(run, row)
+    out.print("What led to it, the newest first", style="bold")
+    _print_strand(out, strands[0], run, names)
+    for strand in strands[1:LISTED]:
+        assert strand.reason_of is not None
+        out.print(f"\nThe reason of {handle_of(strand.reason_of)}", style="bold")
+        _print_strand(out, strand, run, names)
+    if len(strands) > LISTED:
+        out.print(f"\n... and {len(strands) - LISTED} more reasons")
+
+
+def _print_strand(out: Console, strand: Strand, run: RunFolder, names: Names) -> None:
+    from tidegauge.history.cause_chain import handle_of
+    from tidegauge.history.moments import told_moment
+
+    lines = [moment_line([row], run, names, told_moment) for row in strand.rows]
+    if len(lines) > LISTED:
+        print_lines(out, lines[: LISTED - LAST], handles=True)
+        out.print(f"            ... {len(lines) - LISTED} more ...")
+        lines = lines[-LAST:]
+    print_lines(out, lines, handles=True)
+    if strand.joins is not None:
+        out.print(f"            and then {handle_of(strand.joins)}, above")

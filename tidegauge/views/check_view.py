@@ -1,0 +1,123 @@
+"""The verdicts of a run's checks, and the story of what broke one that should have held."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tidegauge.scenario.text.counted import counted
+from tidegauge.views.story_lines import moment_line, print_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tidegauge.history.story import Names
+    from tidegauge.traces.run_folder import RunFolder
+
+#: The check that counts records.
+_LOSS = "acknowledged_records_lost"
+
+#: How many causes of the first event are told.
+_CAUSES = 8
+
+#: What it is, and which releases have it. Source: AbstractFetcherThread.processFetchRequest@3.4.0.
+_KAFKA_14704 = (
+    "KAFKA-14704: a follower of releases 2.8.0 to 3.4.0 takes over the high watermark of a "
+    "response that has it truncate, and only then truncates. In between consumers could read from "
+    "it what it cut, never from a leader. Mended in 3.4.1 and 3.5.0"
+)
+
+
+def show_verdicts(out: Console, run: RunFolder) -> list[str]:
+    """Print a line for each check; the names of those that are not as expected."""
+    from tidegauge.history.story import Names
+
+    assert run.summary is not None
+    checks: dict[str, dict[str, Any]] = run.summary["checks"]
+    names = Names(run.manifest)
+    width = max(len(name) for name in checks)
+    for name, found in checks.items():
+        style = "" if found["as_expected"] else "bold red"
+        text = _verdict_text(found, names)
+        if name == _LOSS and found["verdict"] is True:
+            text += _permitted_loss(run.summary)
+        out.print(f"check {name:{width}}  {text}", style=style, soft_wrap=True)
+        _explain_release(out, run, names, found)
+    for reason in (run.summary["liveness"] or {}).get("reasons", []):
+        out.print(f"  after the liveness phase {reason}")
+    unexpected = [name for name, found in checks.items() if not found["as_expected"]]
+    for name in unexpected:
+        _tell_first_event(out, run, names, name, checks[name])
+    return unexpected
+
+
+def _verdict_text(found: dict[str, Any], names: Names) -> str:
+    text = "holds" if found["verdict"] is True else found["verdict"]
+    if found["verdict"] is False:
+        parts = []
+        if found["broken"]:
+            parts.append(f"BROKEN in {counted(found['broken'], 'partition')}")
+        if found["permitted"]:
+            parts.append(
+                f"given up in {counted(found['permitted'], 'partition')} by {found['permitted_by']}"
+            )
+        text = ", ".join(parts) or "BROKEN"
+    first = found["first_event"]
+    if first is not None:
+        text += (
+            f"; first {names.partition(first['partition'])}, row "
+            f"{first['process']}:{first['sequence']}"
+        )
+    if not found["as_expected"]:
+        expected = {True: "that it holds", False: "that it is broken"}
+        text += f"; expected: {expected.get(found['expected'], found['expected'])}"
+    return text
+
+
+def _explain_release(out: Console, run: RunFolder, names: Names, found: dict[str, Any]) -> None:
+    """What a replica believed where its release has KAFKA-14704."""
+    from tidegauge.history.misled_replica import misled_replica, misled_words
+    from tidegauge.simulation.durations import time_text
+
+    first = found["first_event"]
+    if not found["permitted"] or found["broken"] or first is None:
+        return
+    row = run.canonical_row(first["process"], first["sequence"])
+    if row is None or row.kind != "diverging_high_watermark":
+        return
+    misled = misled_replica(run, row)
+    if misled is None:
+        return
+    for line in (
+        f"{time_text(misled.time_us)}: {misled_words(misled, names, row['partition'])}",
+        _KAFKA_14704,
+    ):
+        out.print(f"  {line}", soft_wrap=True)
+
+
+def _permitted_loss(summary: dict[str, Any]) -> str:
+    """What was lost all the same, since somebody has chosen so."""
+    lost = summary["records_acknowledged_lost_permitted"]
+    if not lost:
+        return ""
+    return (
+        f" but for {counted(lost, 'record')} that settings give up: acks=1, an unclean election, "
+        "or a loss of power before a flush"
+    )
+
+
+def _tell_first_event(
+    out: Console, run: RunFolder, names: Names, name: str, found: dict[str, Any]
+) -> None:
+    """The row that broke a check, and what had led to it."""
+    from tidegauge.history.cause_chain import cause_strands
+    from tidegauge.history.moments import told_moment
+    from tidegauge.traces.checks import CHECKS
+
+    first = found["first_event"]
+    row = run.canonical_row(first["process"], first["sequence"]) if first else None
+    if row is None:
+        return
+    promise = next(check.promise for check in CHECKS.values() if check.name == name)
+    out.print(f"\n{name}: {promise}. What broke it, and what led to that:", style="bold")
+    rows = cause_strands(run, row)[0].rows[:_CAUSES]
+    print_lines(out, [moment_line([each], run, names, told_moment) for each in rows], handles=True)

@@ -1,0 +1,231 @@
+"""What ``tidegauge conform`` prints: a line for each schedule, and why it is not as recorded."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tidegauge.scenario.text.counted import counted
+from tidegauge.views.story_lines import LISTED, Line, Span, StoryOptions, print_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tidegauge.conformance.conform import Conformance, Difference
+    from tidegauge.history.story import Names
+
+#: How many seeds are tried, unless another number is asked for.
+SEEDS = 10
+#: How many differing fields of a step, or of what a row explains, are listed.
+FIELDS = 10
+#: Of how many partitions the story is told.
+STORIES = 2
+#: How much of the story is told from before the step.
+BEFORE_US = 500_000
+
+#: Fields of an observation, and of a step's result, that belong to no partition.
+OF_THE_CLUSTER = {
+    *("controller", "controller_epoch", "registered", "process", "isr_change_notifications"),
+    *("attempts", "shutdown_ms"),
+}
+
+
+class Again(NamedTuple):
+    """What somebody needs to come to the same run."""
+
+    file: Path
+    seeds: int
+    out: Path
+
+    @property
+    def command(self) -> str:
+        """The command that leaves the run in a folder."""
+        more = "" if self.seeds == SEEDS else f" --seeds {self.seeds}"
+        return (
+            f"tidegauge conform {shlex.quote(str(self.file))} --out {shlex.quote(str(self.out))}"
+            + more
+        )
+
+    def show(self, result: Conformance) -> str:
+        """The command that shows it, without what of it is to be shown."""
+        return (
+            f"tidegauge show {shlex.quote(str(self.out / self.file.stem / f'seed-{result.seed}'))}"
+        )
+
+
+class Report:
+    """Prints one schedule after the other."""
+
+    def __init__(self, out: Console, names: Iterable[str], details: bool) -> None:
+        self.out = out
+        self.details = details
+        self.width = max(map(len, ("schedule", *names)))
+        head = (
+            f"{'schedule':{self.width}}  release   seed  fields  different  explained  unexplained"
+        )
+        out.print(head, style="bold", soft_wrap=True)
+
+    def _print(self, text: str, style: str = "") -> None:
+        # Values and paths have brackets in them that are no markup.
+        self.out.print(text, style=style, markup=False, soft_wrap=True)
+
+    def show(self, result: Conformance, again: Again) -> None:
+        """Print what came of a schedule."""
+        schedule = result.schedule
+        compared, unexplained = result.compared.total(), len(result.unexplained)
+        self._print(
+            f"{schedule.name:{self.width}}  {schedule.release:8}  {result.seed:4}  {compared:6}"
+            f"  {len(result.differences):9}  {len(result.explained):9}  {unexplained:11}",
+            style="red" if unexplained else "",
+        )
+        if result.not_played is not None:
+            self._show_not_played(result.not_played)
+        if self.details:
+            self._show_explained(result)
+        if unexplained:
+            self._show_parting(result)
+            self._show_stories(result, again)
+
+    def _show_not_played(self, difference: Difference) -> None:
+        reason = "nothing explains this" if difference.row is None else _row(difference)
+        self._print(
+            f"  not played from step {difference.step.number} on:"
+            f" {difference.field.simulated} ({reason})"
+        )
+
+    def _show_explained(self, result: Conformance) -> None:
+        """By rows of the table: what they explain here."""
+        for row in dict.fromkeys(each.row for each in result.explained):
+            explained = [each for each in result.explained if each.row is row]
+            assert row is not None
+            self._print(f"  {_row(explained[0])}: {row.cause}")
+            told = [f"    step {each.step.number}: {each.field.told()}" for each in explained]
+            self._print_some(told, "    ")
+        if result.not_modelled:
+            self._print(f"  settings without effect here: {', '.join(result.not_modelled)}")
+
+    def _print_some(self, lines: Sequence[str], indent: str) -> None:
+        for line in lines[:FIELDS]:
+            self._print(line)
+        if len(lines) > FIELDS:
+            self._print(f"{indent}... and {len(lines) - FIELDS} more")
+
+    def _show_parting(self, result: Conformance) -> None:
+        """The first step that differs, and how many others do."""
+        from tidegauge.conformance.comparison import NOT_PLAYED
+        from tidegauge.simulation.durations import time_text
+
+        parting = result.parting
+        step = parting[0].step
+        outcome = result.outcomes.get(step.number)
+        when = "" if outcome is None else f", at {time_text(outcome.begin_us)} of the run"
+        self._print(f"\n  step {step.number}{when}: {json.dumps(step.step)}", style="bold")
+        fields = [each.field.told() for each in parting if each.field.kind != NOT_PLAYED]
+        self._print_some([f"    {told}" for told in fields], "    ")
+        rest = [each for each in result.unexplained if each.step is not step]
+        if rest:
+            kinds = Counter(each.field.kind for each in rest)
+            counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+            steps = dict.fromkeys(str(each.step.number) for each in rest)
+            self._print(f"  and in steps {', '.join(steps)}: {counts}")
+
+    def _show_stories(self, result: Conformance, again: Again) -> None:
+        """What happened around that step to the partitions that differ, and how to see more."""
+        from tidegauge.history.story import Names
+        from tidegauge.views.controller_view import controller_story
+        from tidegauge.views.partition_view import partition_story
+
+        commands = [again.command]
+        if result.run is not None:
+            run, names = result.run, Names(result.run.manifest)
+            span = _span(result)
+            options = StoryOptions(span, details=False, handles=False)
+            affected = _partitions(result.parting, names)
+            for name in affected[:STORIES]:
+                story = partition_story(run, names, names.partitions[name], options)
+                self._show_story(f"{name} around it", story)
+            if not affected:
+                self._show_story("the controller", controller_story(run, names, options))
+            if affected[STORIES:]:
+                self._print(f"\n  and so in {', '.join(affected[STORIES:])}")
+            view = f"--partition {affected[0]}" if affected else "--controller"
+            commands.append(f"{again.show(result)} {view} {_span_options(span)}")
+        self._print("\n  again:")
+        for command in commands:
+            self._print(f"    {command}")
+        self._print("")
+
+    def _show_story(self, title: str, lines: list[Line]) -> None:
+        self._print(f"\n  {title}:", style="bold")
+        print_lines(self.out, lines[:LISTED], handles=False)
+        if len(lines) > LISTED:
+            self._print(f"  ... and {len(lines) - LISTED} more")
+        if not lines:
+            self._print("  nothing happened")
+
+    def show_totals(self, results: list[Conformance]) -> None:
+        """Print what came of all schedules together."""
+        from tidegauge.conformance.comparison import EXACT, TIME, VARIED
+        from tidegauge.conformance.conform import figures
+
+        failed = sum(bool(each.unexplained) for each in results)
+        stopped = sum(each.not_played is not None for each in results)
+        self._print(
+            f"\nschedules: {len(results)}, with unexplained differences: {failed},"
+            f" not played to their end: {stopped}",
+            style="bold",
+        )
+        for kind in (EXACT, VARIED, TIME):
+            compared, explained, unexplained = figures(results, kind)
+            different = explained + unexplained
+            share = 100 * different / max(compared, 1)
+            self._print(
+                f"{kind:6}  {counted(compared, 'field'):>13}, {different} different "
+                f"({share:.2f} %): {explained} explained, {unexplained} unexplained"
+            )
+
+
+def _row(difference: Difference) -> str:
+    """The row that explains a difference, so that it is found."""
+    from tidegauge.conformance.known_differences import SHIPPED
+
+    assert difference.row is not None
+    return f"explained by line {difference.row.line} of {SHIPPED.name}"
+
+
+def _partitions(differences: Iterable[Difference], names: Names) -> list[str]:
+    """The partitions that differ; none if what differs is the cluster's."""
+    found: dict[str, None] = {}
+    for each in differences:
+        path = each.field.path
+        if path.partition(".")[0] in OF_THE_CLUSTER:
+            continue
+        asked = each.step.step.get("tp", [])
+        named = [name for name in names.partitions if f".{name}." in f".{path}."]
+        found |= dict.fromkeys(named or (asked if isinstance(asked, list) else [asked]))
+    # What was not played may speak of partitions that there are not.
+    return [name for name in found if name in names.partitions]
+
+
+def _span(result: Conformance) -> Span:
+    """From a little before the step in which the run parts from the recording to its end.
+
+    In whole milliseconds, as options have it.
+    """
+    outcome = result.outcomes.get(result.parting[0].step.number)
+    if outcome is None:
+        # It was not played: what came just before it.
+        *_, outcome = result.outcomes.values()
+        return Span(outcome.begin_us // 1000 * 1000, None)
+    begin_us = max(0, outcome.begin_us - BEFORE_US) // 1000 * 1000
+    return Span(begin_us, None if outcome.end_us is None else (outcome.end_us // 1000 + 1) * 1000)
+
+
+def _span_options(span: Span) -> str:
+    """The options of ``tidegauge show`` for a span."""
+    begin = f"--from {span.begin_us // 1000}ms"
+    return begin if span.end_us is None else f"{begin} --to {span.end_us // 1000 - 1}ms"

@@ -1,0 +1,160 @@
+"""``tidegauge show --controller``: who was controller, what its queue held, what it decided."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegauge.scenario.text.counted import counted
+from tidegauge.views.story_lines import (
+    LISTED,
+    Line,
+    StoryOptions,
+    duration_text,
+    moment_line,
+    print_lines,
+    when_text,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tidegauge.history.controller_history import QueueEvent, Term
+    from tidegauge.history.moments import Moment
+    from tidegauge.history.story import Names
+    from tidegauge.traces.run_folder import RunFolder
+
+#: Room for a duration.
+_WIDTH = 10
+
+
+def show_controller(out: Console, run: RunFolder, names: Names, options: StoryOptions) -> None:
+    """Print the terms of all controllers, how long events waited, then the story."""
+    from tidegauge.history.controller_history import queue_events, terms
+
+    _print_terms(out, terms(run), names)
+    in_span = [event for event in queue_events(run) if event.row["time_us"] in options.span]
+    _print_durations(out, in_span)
+    lines = controller_story(run, names, options)
+    print_lines(out, lines, handles=options.handles)
+    if not lines:
+        out.print("Nothing happened to the controller in this time.")
+
+
+def controller_story(run: RunFolder, names: Names, options: StoryOptions) -> list[Line]:
+    """What happened to the controller, whoever it was, and what it decided.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    from tidegauge.history.controller_history import controller_rows, queue_events
+    from tidegauge.history.moments import moments
+
+    events = {event.row.place: event for event in queue_events(run)}
+    rows = controller_rows(run, details=options.details)
+    shown = (row for row in rows if row["time_us"] in options.span)
+    return [
+        _line(moment, run, names, events) for moment in moments(shown, one_by_one=options.details)
+    ]
+
+
+def _line(
+    moment: Moment, run: RunFolder, names: Names, events: dict[tuple[int, ...], QueueEvent]
+) -> Line:
+    from tidegauge.history.moments import told_moment
+
+    event = events.get(moment[0].place)
+    if event is None:
+        return moment_line(moment, run, names, told_moment)
+    return moment_line(moment, run, names, lambda _moment, _names: _told_event(event))
+
+
+def _told_event(event: QueueEvent) -> str:
+    took = "" if event.processing_us is None else f", took {duration_text(event.processing_us)}"
+    left = event.row["queue_length"]
+    more = f", {left} more in the queue" if left else ""
+    return f"{event.name}: waited {duration_text(event.row['queued_us'])}{took}{more}"
+
+
+def _print_terms(out: Console, terms: list[Term], names: Names) -> None:
+    from tidegauge.simulation.durations import time_text
+
+    def time_or(time_us: int | None) -> str:
+        return "-" if time_us is None else time_text(time_us)
+
+    if not terms:
+        out.print("Nobody became controller.\n")
+        return
+    out.print("controller epoch  broker     elected  /controller gone    resigned", style="bold")
+    for term in terms[:LISTED]:
+        out.print(
+            f"{term.epoch:16}  {names.broker_id(term.broker):6}  {time_text(term.elected_us):>10}"
+            f"  {time_or(term.znode_gone_us):>16}  {time_or(term.resigned_us):>10}"
+        )
+    if len(terms) > LISTED:
+        out.print(f"... and {len(terms) - LISTED} more")
+    out.print()
+
+
+def _print_durations(out: Console, events: list[QueueEvent]) -> None:
+    """For each kind of event, how long it waited in the queue and, if known, how long it took."""
+    from tidegauge.history.controller_history import by_kind
+
+    if not events:
+        return
+    groups = by_kind(events)
+    are_timed = any(event.processing_us is not None for event in events)
+    width = max(map(len, [*groups, "event"]))
+    heading = [f"{'event':{width}}", " count", *_cells("waited p50", "p99", "max")]
+    out.print("  ".join(heading + _cells("took p50", "p99", "max") * are_timed), style="bold")
+    for name, group in groups.items():
+        waited = [event.row["queued_us"] for event in group]
+        took = [event.processing_us for event in group if event.processing_us is not None]
+        cells = [f"{name:{width}}", f"{len(group):6}", *_durations(waited), *_durations(took)]
+        out.print("  ".join(cells), soft_wrap=True)
+    out.print()
+
+
+def _durations(times_us: list[int]) -> list[str]:
+    from tidegauge.history.controller_history import durations
+
+    return _cells(*map(duration_text, durations(times_us))) if times_us else []
+
+
+def _cells(*texts: str) -> list[str]:
+    return [f"{text:>{_WIDTH}}" for text in texts]
+
+
+def show_controller_at(out: Console, run: RunFolder, names: Names, at_us: int) -> None:
+    """Print who is controller at a time, whom it knows as alive, and what nobody leads."""
+    from tidegauge.history.controller_history import knowledge
+
+    known = knowledge(run, names, at_us)
+    out.print(f"{_controller(known.terms, names)} {when_text(at_us)}", style="bold")
+    for stale in known.terms[1:]:
+        words = f"broker {names.broker_id(stale.broker)}, epoch {stale.epoch}: does not know yet"
+        out.print(f"  still believes to be:  {words}", style="red")
+    holder = "nobody" if known.znode is None else f"broker {names.broker_id(known.znode)}"
+    out.print(f"  /controller names:     {holder}")
+    if not known.terms:
+        return
+    alive = ", ".join(str(names.broker_id(broker)) for broker in known.alive)
+    out.print(f"  knows as alive:        {alive or 'nobody'}", soft_wrap=True)
+    out.print(f"  without a leader:      {counted(len(known.leaderless), 'partition')}")
+    partitions_by_reason: dict[str, list[str]] = {}
+    for partition, why in known.leaderless.items():
+        partitions_by_reason.setdefault(why, []).append(names.partition(partition))
+    for why, partitions in partitions_by_reason.items():
+        more = f" and {len(partitions) - LISTED} more" if len(partitions) > LISTED else ""
+        out.print(f"    {why}: {', '.join(partitions[:LISTED])}{more}", style="red", soft_wrap=True)
+
+
+def _controller(terms: list[Term], names: Names) -> str:
+    from tidegauge.simulation.durations import time_text
+
+    if not terms:
+        return "Nobody is controller"
+    term = terms[0]
+    return (
+        f"Broker {names.broker_id(term.broker)} is controller, in epoch {term.epoch}"
+        f" (elected at {time_text(term.elected_us)}),"
+    )

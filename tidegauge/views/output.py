@@ -1,0 +1,55 @@
+"""What commands have in common when they speak to people."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tidegauge.scenario.reading import Scenario
+
+#: The exit status that a shell takes for: it was interrupted.
+INTERRUPTED = 130
+
+#: Columns of the output where there is no terminal to ask.
+WIDTH = 100
+
+
+def console() -> Console:
+    """A console for the terminal, or for a file or pipe of a fixed width."""
+    from rich.console import Console
+
+    made = Console(highlight=False)
+    if not made.is_terminal:
+        made.width = WIDTH
+    return made
+
+
+def fail(message: str) -> NoReturn:
+    """End the command with one line that says what was wrong with its input."""
+    typer.echo(f"tidegauge: {message}", err=True)
+    raise typer.Exit(2)
+
+
+def show_warnings(scenario: Scenario) -> None:
+    """Say on standard error what of a scenario is hardly meant, before it is run."""
+    from tidegauge.scenario.warnings import warnings_of
+
+    for line in warnings_of(scenario):
+        typer.echo(f"tidegauge: warning: {line}", err=True)
+
+
+def report(*, as_json: bool) -> AbstractContextManager[object]:
+    """Where what people read goes: to standard error if a program reads standard output."""
+    return redirect_stdout(sys.stderr) if as_json else nullcontext()
+
+
+def print_json(content: object) -> None:
+    """Print what a program reads."""
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False))

@@ -1,0 +1,128 @@
+"""What commands have in common that run many runs at once: how many, where, and how far."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+from tidegauge.scenario.text.counted import counted
+from tidegauge.views.output import console, fail
+
+#: Where there is no terminal a line says how far it is: after so much of all, but not more often
+#: than that, or after so long.
+_LINE_SHARE = 0.1
+_OFTEN_S = 2.0
+_LINE_S = 30.0
+
+#: So much time is told in seconds, and so much in minutes.
+_IN_SECONDS_S = 90.0
+_IN_MINUTES_S = 5400.0
+
+
+def check_jobs(jobs: int | None) -> None:
+    """Fail if less than one is to be run at once."""
+    if jobs is not None and jobs < 1:
+        fail(f"--jobs {jobs}: must be 1 or more")
+
+
+def jobs_of(jobs: int | None, runs: int) -> int:
+    """How many processes: as many as are asked for, or there are CPUs, and none without a run."""
+    check_jobs(jobs)
+    return min(jobs or os.cpu_count() or 1, runs)
+
+
+def make_batch_folder(out: Path) -> None:
+    """Make the folder for all runs; the command ends if there is something in it."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if any(out.iterdir()):
+            fail(f"{out}: is not empty, and a run never overwrites another")
+    except OSError as error:
+        fail(f"{out}: cannot be written to: {error.strerror}")
+
+
+@contextmanager
+def runs_progress(total: int, before: int = 0) -> Iterator[Callable[[], None]]:
+    """A bar of runs with the time that is left, or a line now and then where there is no terminal.
+
+    Args:
+        total: all runs.
+        before: how many had been there already.
+
+    Yields:
+        What is called when a run has ended.
+    """
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    pace = Pace(total, before, time.monotonic())
+    out = console()
+    if not out.is_terminal:
+        yield lambda: _say(pace.line(time.monotonic()))
+        return
+    text = TextColumn("{task.completed} of {task.total} runs{task.fields[left]}")
+    with Progress(text, BarColumn(), TimeElapsedColumn(), console=out, transient=True) as bar:
+        task = bar.add_task("runs", total=total, completed=before, left="")
+
+        def advance() -> None:
+            pace.line(time.monotonic())
+            bar.update(task, completed=pace.done, left=pace.left(time.monotonic()))
+
+        yield advance
+
+
+def _say(line: str | None) -> None:
+    if line is not None:
+        typer.echo(line)
+
+
+class Pace:
+    """How far many runs are, and how long the rest will take if it goes on like that."""
+
+    def __init__(self, total: int, before: int, now_s: float) -> None:
+        """So many of all had been there before it began."""
+        self.done = before
+        self._total = total
+        self._before = before
+        self._first_s = now_s
+        self._told_s = now_s
+        self._told = before
+
+    def left(self, now_s: float) -> str:
+        """How much time is left, in words; empty as long as nobody knows, and once all is done."""
+        remaining = self._total - self.done
+        # What has passed before the first one ended is the start of processes, too.
+        since_first = self.done - self._before - 1
+        if not remaining or since_first < 1:
+            return ""
+        return left_text((now_s - self._first_s) / since_first * remaining)
+
+    def line(self, now_s: float) -> str | None:
+        """One more has ended: what is to be said of it, if it is time for that."""
+        if self.done == self._before:
+            self._first_s = now_s
+        self.done += 1
+        since_s = now_s - self._told_s
+        is_much = self.done - self._told >= _LINE_SHARE * self._total and since_s >= _OFTEN_S
+        if self.done == self._total or not (is_much or since_s >= _LINE_S):
+            return None
+        self._told_s, self._told = now_s, self.done
+        return f"{self.done} of {counted(self._total, 'run')}{self.left(now_s)}"
+
+
+def left_text(seconds: float) -> str:
+    """How much time is left, as the end of a sentence: ``, some 12 s left``."""
+    if seconds < _IN_SECONDS_S:
+        return f", some {max(1, round(seconds))} s left"
+    if seconds < _IN_MINUTES_S:
+        return f", some {round(seconds / 60)} min left"
+    return f", some {seconds / 3600:.1f} h left"
+
+
+def number_text(value: float | None) -> str:
+    """Seconds with their milliseconds, counts as they are; nothing of a run that failed."""
+    return "" if value is None else f"{value:,.3f}".removesuffix(".000")

@@ -1,0 +1,186 @@
+"""Lines of a story: when, who, what, and below it why; the same in every view of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tidegauge.history.moments import Moment
+    from tidegauge.history.story import Names
+    from tidegauge.traces.run_folder import RunFolder
+
+#: How many of anything are listed at most.
+LISTED = 40
+
+#: Kinds of rows that catch the eye, and how; others are as the terminal has them.
+STYLES = {
+    **dict.fromkeys(("fault_began", "fault_ended", "step_taken"), "bold yellow"),
+    **dict.fromkeys(("isr_shrunk", "removed_from_isr", "session_expired"), "red"),
+    **dict.fromkeys(("broker_failed", "controller_resigned"), "red"),
+    **dict.fromkeys(("truncated", "batch_failed", "partition_failed"), "bold red"),
+    **dict.fromkeys(("became_leader", "leader_elected", "controller_elected"), "bold"),
+    "isr_expanded": "green",
+}
+
+#: Room for a time.
+_TIME_WIDTH = 10
+
+_MILLISECOND_US, _SECOND_US = 1_000, 1_000_000
+
+
+class Span(NamedTuple):
+    """A part of virtual time; both ends belong to it."""
+
+    begin_us: int
+    #: None for the end of the run.
+    end_us: int | None
+
+    def __contains__(self, time_us: object) -> bool:
+        assert isinstance(time_us, int)
+        return self.begin_us <= time_us and (self.end_us is None or time_us <= self.end_us)
+
+
+class Line(NamedTuple):
+    """One line of a story."""
+
+    time_us: int
+    #: What ``--cause`` takes for it; empty if nothing.
+    handle: str
+    speaker: str
+    words: str
+    style: str
+    #: Each in a line of its own below it.
+    reasons: list[str]
+
+
+class StoryOptions(NamedTuple):
+    """What somebody wants to see of a story."""
+
+    span: Span
+    #: Every row by itself, and those that are left out else.
+    details: bool
+    #: What ``--cause`` takes, in each line.
+    handles: bool
+
+
+def moment_line(
+    moment: Moment, run: RunFolder, names: Names, words: Callable[[Moment, Names], str]
+) -> Line:
+    """The line of a moment.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    from tidegauge.history.cause_chain import handle_of
+    from tidegauge.history.moments import reasons, speaker
+
+    first = moment[0]
+    return Line(
+        first["time_us"],
+        handle_of(first),
+        speaker(moment, names),
+        words(moment, names),
+        STYLES.get(first.kind, ""),
+        reasons(moment, run, names),
+    )
+
+
+def print_lines(out: Console, lines: Iterable[Line], *, handles: bool) -> None:
+    """Print lines in columns; handles stand behind the time, where they can be copied."""
+    from rich.text import Text
+
+    from tidegauge.simulation.durations import time_text
+
+    lines = list(lines)
+    speaker_width = max((len(line.speaker) for line in lines), default=0)
+    handle_width = max((len(line.handle) for line in lines), default=0) if handles else 0
+    for line in lines:
+        text = Text(f"{time_text(line.time_us):>{_TIME_WIDTH}}  ")
+        if handles:
+            text.append(f"{line.handle:{handle_width}}  ", style="dim")
+        text.append(f"{line.speaker:{speaker_width}}  ")
+        indent = " " * len(text)
+        text.append(line.words, style=line.style)
+        out.print(text, soft_wrap=True)
+        for reason in line.reasons:
+            out.print(Text(f"{indent}because: {reason}", style="dim"), soft_wrap=True)
+
+
+def parse_time(option: str, text: str) -> int:
+    """Read a time that somebody gave to an option.
+
+    Raises:
+        ValueError: it cannot be read; the message names the option.
+    """
+    from tidegauge.simulation import durations
+
+    try:
+        return durations.parse_time(text)
+    except ValueError as error:
+        raise ValueError(f"{option}: {error}") from error
+
+
+def parse_span(begin: str | None, end: str | None) -> Span:
+    """Read --from and --to.
+
+    Raises:
+        ValueError: one cannot be read, or they are in the wrong order; the message names it.
+    """
+    begin_us = 0 if begin is None else parse_time("--from", begin)
+    end_us = None if end is None else _to_the_millisecond(parse_time("--to", end))
+    if end_us is not None and end_us < begin_us:
+        raise ValueError(f"--to {end}: is before --from {begin}")
+    return Span(begin_us, end_us)
+
+
+def _to_the_millisecond(time_us: int) -> int:
+    """The last microsecond that is printed as this time, so that one typed back has its events."""
+    return time_us if time_us % 1000 else time_us + 999
+
+
+def when_text(at_us: int | None) -> str:
+    """``at 12.345s``, or ``at the end``."""
+    from tidegauge.simulation.durations import time_text
+
+    return "at the end" if at_us is None else f"at {time_text(at_us)}"
+
+
+def duration_text(duration_us: int) -> str:
+    """A duration in the unit that suits it: ``650 us``, ``6.18 ms``, ``12.35 s``."""
+    if duration_us < _MILLISECOND_US:
+        return f"{duration_us} us"
+    if duration_us < _SECOND_US:
+        return f"{duration_us / _MILLISECOND_US:.2f} ms"
+    return f"{duration_us / _SECOND_US:.2f} s"
+
+
+def moment_of(run: RunFolder, text: str) -> int:
+    """The virtual time that ``--at`` names, in microseconds.
+
+    Raises:
+        ValueError: it is no time, or the run was over by then.
+        TraceError: a trace file is damaged.
+    """
+    from tidegauge.simulation.durations import time_text
+
+    at_us = _to_the_millisecond(parse_time("--at", text))
+    if run.summary is None or "duration" not in run.manifest.get("scenario", {}):
+        return at_us
+    # The last thing that happened may be long before the end, or in the liveness phase behind it.
+    end_us = max(run.last_time_us, run.end_us)
+    if at_us - at_us % 1000 > end_us:
+        raise ValueError(f"--at {text}: the run ends at {time_text(end_us)}")
+    return at_us
+
+
+def print_notes(run: RunFolder) -> None:
+    """Say what the trace may lack."""
+    if run.summary is None:
+        typer.echo("note: the run is unfinished: it has no summary", err=True)
+    for trace in run.torn:
+        typer.echo(f"note: {trace.path} ends within a frame: some rows are missing", err=True)

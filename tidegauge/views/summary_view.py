@@ -1,0 +1,95 @@
+"""What ``tidegauge run`` tells of a run's figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from tidegauge.scenario.text.counted import counted
+
+#: From here on it is seconds.
+_LONG_MS = 1_000
+
+#: So many settings are listed that make no difference.
+_LISTED = 5
+
+
+def show_summary(summary: dict[str, Any]) -> None:
+    """Print the figures that people ask for first."""
+    typer.echo(
+        f"{counted(summary['events'], 'event')} in {summary['loop_seconds']:.2f} s: "
+        f"{summary['times_real_time']:,.4g} times real time"
+    )
+    if len(summary["groups"]) > 1:
+        _show_groups(summary)
+    typer.echo(
+        f"records: {summary['records_acknowledged']:,} acknowledged "
+        f"({summary['records_acknowledged_lost']:,} lost, "
+        f"{summary['records_acknowledged_unavailable']:,} unavailable), "
+        f"{summary['records_failed']:,} failed, {summary['records_duplicated']:,} duplicated, "
+        f"{summary['records_consumed']:,} consumed"
+    )
+    typer.echo(
+        f"ISR: {counted(summary['isr_shrinks'], 'shrink')} and "
+        f"{counted(summary['isr_expands'], 'expand')} by leaders, "
+        f"{counted(summary['isr_removals'], 'removal')} by controllers, "
+        f"{counted(summary['isr_notifications'], 'notification')}"
+    )
+    typer.echo(
+        f"partition-seconds: {summary['partition_seconds_offline']:,.1f} offline, "
+        f"{summary['partition_seconds_not_accepting']:,.1f} without a leader that accepts writes, "
+        f"{summary['partition_seconds_under_min_isr']:,.1f} under min.insync.replicas, "
+        f"{summary['partition_seconds_at_min_isr']:,.1f} at it"
+    )
+    typer.echo(
+        f"controllers: {summary['failovers']}; leaders elected: {summary['leader_elections']}, "
+        f"{summary['unclean_elections']} of them uncleanly; brokers started: {summary['starts']} "
+        "times"
+    )
+    _show_losses(summary["records_lost_by_partition"])
+    for name, latency in summary["produce_ms"].items():
+        p50, p99, longest = (_about(latency[word]) for word in ("p50", "p99", "max"))
+        typer.echo(
+            f"batches of {name}: acknowledged within {p50} (half of them), {p99} (P99), "
+            f"{longest} (all)"
+            if latency["max"]
+            else f"batches of {name}: none acknowledged"
+        )
+    not_modelled = summary["settings_not_modelled"]
+    if not_modelled:
+        typer.echo("settings not modelled, which made no difference:")
+        for line in not_modelled[:_LISTED]:
+            typer.echo(f"  {line}")
+        if len(not_modelled) > _LISTED:
+            typer.echo(f"  ... and {len(not_modelled) - _LISTED} more: see summary.json")
+    typer.echo(f"trace_sha256 {summary['trace_sha256']}")
+
+
+def _show_losses(lost: dict[str, int]) -> None:
+    """Where acknowledged records were lost."""
+    if not lost:
+        return
+    named = ", ".join(f"{name} {count:,}" for name, count in list(lost.items())[:_LISTED])
+    more = f" and {len(lost) - _LISTED:,} more" if len(lost) > _LISTED else ""
+    typer.echo(f"acknowledged records lost of: {named}{more}")
+    typer.echo(f"  how that came: tidegauge show DIR --partition {next(iter(lost))}")
+
+
+def _about(milliseconds: float) -> str:
+    """Two digits, since more are not known; in seconds if it is long."""
+    value, unit = (milliseconds, "ms") if milliseconds < _LONG_MS else (milliseconds / 1000, "s")
+    return f"{float(f'{value:.2g}'):,g} {unit}"
+
+
+def _show_groups(summary: dict[str, Any]) -> None:
+    """What several groups, each an actor, have cost."""
+    brokers = summary["groups"][:-1]
+    exchange = max(group["exchange_cpu_us_per_window"] for group in brokers)
+    busiest = max(summary["groups"], key=lambda group: float(group["kernel_cpu_seconds"]))
+    typer.echo(
+        f"{counted(len(brokers), 'actor')} for brokers, 1 for controllers: "
+        f"{summary['windows_per_virtual_second']:,.0f} windows a virtual second of "
+        f"{summary['events_per_window']:,.1f} events; exchange {exchange:.0f} us of CPU a window "
+        f"at most; busiest: {busiest['name']}, {busiest['kernel_cpu_seconds']:.1f} s"
+    )

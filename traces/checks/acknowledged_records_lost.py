@@ -1,0 +1,121 @@
+"""What was acknowledged with acks=all is in the leader's log in the end.
+
+It is judged when the run is over, after the liveness phase if there is one: a record is lost if
+the log of the leader that ZooKeeper names does not hold it, (leader epoch, offset), then. The
+event that broke it is the first term after the record's own that began without it.
+
+Records acknowledged with acks=1 are counted as losses, not as a break: nothing was promised
+of them. So are those of a partition that has elected a leader uncleanly, or of which a loss
+of power took records. Of a partition that nobody leads nothing is lost yet: its records are
+*unavailable*, and whether the check holds is unknown.
+
+Permitted: after an unclean election in the partition, or a loss of power that took records
+of one of its replicas before a flush, and for records with acks=1 always. Such losses are counted
+(``records_acknowledged_lost_permitted``), and the check holds.
+
+Example: ``tidegauge run 10-truncation-to-high-watermark`` breaks it: two records are lost
+by a clean election. ``tidegauge run 17-unclean-election`` keeps it: that loss is counted.
+
+Source: the documentation of the producer's setting ``acks``; Jepsen's lost-writes.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.replication.min_insync_replicas import ACKS_ALL
+from tidegauge.simulation.kernel import NONE
+from tidegauge.traces.checks.breaches import (
+    note_breach,
+    what_permits,
+)
+from tidegauge.traces.checks.histories import (
+    NOTHING_PERMITS,
+    Acknowledged,
+    History,
+    LogRuns,
+)
+from tidegauge.traces.checks.lineage import count_held, term_of
+from tidegauge.traces.checks.numbers import ACKNOWLEDGED_RECORDS_LOST
+
+
+@inner_rule
+def remember_acknowledged(
+    history: History, partition: int, epoch: int, acks: int, first_offset: int, end_offset: int
+) -> None:
+    """These offsets were acknowledged; ranges that follow each other become one."""
+    known = history.partitions[partition]
+    if known.last_acknowledged != NONE:
+        last = history.acknowledged[known.last_acknowledged]
+        if last.epoch == epoch and last.acks == acks and last.end_offset == first_offset:
+            last.end_offset = end_offset
+            return
+    facts = history.facts[0]
+    number = facts.acknowledged
+    facts.acknowledged += 1
+    promised = history.acknowledged[number]
+    promised.epoch = epoch
+    promised.acks = acks
+    promised.first_offset = first_offset
+    promised.end_offset = end_offset
+    promised.next = NONE
+    if known.last_acknowledged == NONE:
+        known.first_acknowledged = number
+    else:
+        history.acknowledged[known.last_acknowledged].next = number
+    known.last_acknowledged = number
+
+
+@inner_rule
+def count_lost(history: History, partition: int) -> None:
+    """Look for everything that was acknowledged of a partition, at the end."""
+    facts = history.facts[0]
+    known = history.partitions[partition]
+    if known.deleted:
+        return
+    is_led = known.leader >= 0 and history.brokers[known.leader].registered
+    number = known.first_acknowledged
+    while number != NONE:
+        promised = history.acknowledged[number]
+        number = promised.next
+        count = promised.end_offset - promised.first_offset
+        if not is_led:
+            facts.records_unavailable += count
+            continue
+        count -= count_held(
+            history, known.last, promised.epoch, promised.first_offset, promised.end_offset
+        )
+        if count > 0:
+            facts.records_lost += count
+            known.records_lost += count
+            _note_loss(history, partition, promised, count)
+
+
+@inner_rule
+def _note_loss(history: History, partition: int, promised: Acknowledged, count: int) -> None:
+    permitted_by = what_permits(history, partition)
+    if promised.acks != ACKS_ALL or permitted_by != NOTHING_PERMITS:
+        # A loss, but no break.
+        history.facts[0].records_lost_permitted += count
+        return
+    number = _term_without(history, partition, promised)
+    note_breach(history, ACKNOWLEDGED_RECORDS_LOST, history.terms[number].began, permitted_by)
+
+
+@inner_rule
+def _term_without(history: History, partition: int, promised: Acknowledged) -> int:
+    """The first term after that of the records which began without them; else the last one."""
+    own = term_of(history, partition, promised.epoch)
+    found = history.partitions[partition].newest_term
+    number = history.partitions[partition].last_term
+    while number != own and number != NONE:
+        term = history.terms[number]
+        if term.epoch >= promised.epoch and _lacks(history, term.log, promised):
+            found = number
+        number = term.previous
+    return found
+
+
+@inner_rule
+def _lacks(history: History, log: LogRuns, promised: Acknowledged) -> bool:
+    held = count_held(history, log, promised.epoch, promised.first_offset, promised.end_offset)
+    return held < promised.end_offset - promised.first_offset

@@ -1,0 +1,76 @@
+"""Noting that a check was broken: once for each partition, with the event that did it.
+
+A check may find out later than it happened, so the first event is not the first one noted but
+the one that comes first in the total order of rows.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.simulation.kernel import Row
+from tidegauge.traces.checks.histories import (
+    BY_LOSS_OF_POWER,
+    BY_UNCLEAN_ELECTION,
+    NOTHING_PERMITS,
+    History,
+    RowPlace,
+)
+
+
+@inner_rule
+def what_permits(history: History, partition: int) -> int:
+    """Which setting has given up what is promised of a partition, if one has."""
+    known = history.partitions[partition]
+    if known.unclean:
+        return BY_UNCLEAN_ELECTION
+    if known.lost_power:
+        return BY_LOSS_OF_POWER
+    return NOTHING_PERMITS
+
+
+@inner_rule
+def note_breach(history: History, check: int, event: RowPlace, permitted_by: int) -> None:
+    """An event has broken a check, in the partition that it is about."""
+    finding = history.findings[check]
+    breach = history.breaches[check * history.facts[0].partitions + event.partition]
+    if permitted_by == NOTHING_PERMITS:
+        if not breach.broken and (finding.broken == 0 or comes_before(event, finding.first)):
+            copy_place(finding.first, event)
+        finding.broken += 0 if breach.broken else 1
+        breach.broken = True
+        return
+    if not breach.permitted and (
+        finding.permitted == 0 or comes_before(event, finding.first_permitted)
+    ):
+        copy_place(finding.first_permitted, event)
+        finding.permitted_by = permitted_by
+    finding.permitted += 0 if breach.permitted else 1
+    breach.permitted = True
+
+
+@inner_rule
+def comes_before(one: RowPlace, other: RowPlace) -> bool:
+    """Whether one row comes before another in the total order."""
+    if one.time_us != other.time_us:
+        return one.time_us < other.time_us
+    if one.process != other.process:
+        return one.process < other.process
+    return one.sequence < other.sequence
+
+
+@inner_rule
+def copy_place(to: RowPlace, event: RowPlace) -> None:
+    """Remember an event."""
+    to.time_us = event.time_us
+    to.process = event.process
+    to.sequence = event.sequence
+    to.partition = event.partition
+
+
+@inner_rule
+def take_place(to: RowPlace, row: Row, partition: int) -> None:
+    """Remember a row that is about a partition."""
+    to.time_us = row.time_us
+    to.process = row.process
+    to.sequence = row.sequence
+    to.partition = partition

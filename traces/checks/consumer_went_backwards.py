@@ -1,0 +1,28 @@
+"""No consumer is sent back to records that it has read, or to others at their offsets.
+
+A consumer whose offset lies outside of the leader's log gets OFFSET_OUT_OF_RANGE and resets its
+offset by auto.offset.reset: records that it has read are gone.
+
+Permitted: after an unclean election in the partition, or a loss of power that took records
+of one of its replicas before a flush. A topic that was deleted is another topic.
+
+Example: ``tidegauge run 17-unclean-election --set 'workload.consumers=[{name: readers,
+topics: [story]}]'`` gives it up. The consumer has read what the elected leader never had.
+
+Source: Fetcher.resetOffsetsAsync@2.4.0 of the clients; Jepsen's nonmonotonic-poll.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.traces.checks.breaches import note_breach, what_permits
+from tidegauge.traces.checks.histories import History, RowPlace
+from tidegauge.traces.checks.numbers import CONSUMER_WENT_BACKWARDS
+
+
+@inner_rule
+def check_reset(history: History, offset: int, new_offset: int, place: RowPlace) -> None:
+    """A consumer whose offset is out of range begins anew at another one."""
+    if new_offset < offset and not history.partitions[place.partition].deleted:
+        permitted_by = what_permits(history, place.partition)
+        note_breach(history, CONSUMER_WENT_BACKWARDS, place, permitted_by)

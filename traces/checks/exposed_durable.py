@@ -1,0 +1,52 @@
+"""ExposedDurable: the true leader has every record that consumers could ever read.
+
+If it is broken, a record is lost that a consumer may have read. The true leader is the one
+that ZooKeeper names, once it has begun to lead; what a leader has exposed before it learns of
+its successor counts too.
+
+Permitted: after an unclean election in the partition, or a loss of power that took records
+of one of its replicas before a flush.
+
+Example: ``tidegauge run 10-truncation-to-high-watermark`` breaks it: the new leader lacks
+two records that could be read. ``tidegauge run 17-unclean-election`` gives it up.
+
+Source: ExposedDurable, an invariant with a history over KafkaReplication.tla.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.simulation.kernel import NONE
+from tidegauge.traces.checks.breaches import note_breach, what_permits
+from tidegauge.traces.checks.histories import History
+from tidegauge.traces.checks.lineage import agrees_until, holds
+from tidegauge.traces.checks.numbers import EXPOSED_DURABLE
+from tidegauge.traces.checks.strong_isr import check_log_of_member
+
+
+@inner_rule
+def check_new_leader(history: History, number: int) -> None:
+    """A term begins: if it is the newest, its log holds all that was exposed so far."""
+    term = history.terms[number]
+    known = history.partitions[term.began.partition]
+    if known.exposed_term == NONE or term.epoch < known.leader_epoch:
+        return
+    exposed = history.terms[known.exposed_term].log
+    if not holds(history, term.log, exposed, known.exposed_end):
+        permitted_by = what_permits(history, term.began.partition)
+        note_breach(history, EXPOSED_DURABLE, term.began, permitted_by)
+
+
+@inner_rule
+def check_old_leader(history: History, number: int) -> None:
+    """A term is known to have exposed more: it is in the log of whoever leads since."""
+    term = history.terms[number]
+    known = history.partitions[term.began.partition]
+    newest = history.terms[known.newest_term]
+    if newest.epoch <= term.epoch:
+        return
+    exposed = history.terms[known.exposed_term].log
+    if agrees_until(history, newest.log, exposed, known.exposed_end) < known.exposed_end:
+        permitted_by = what_permits(history, term.began.partition)
+        note_breach(history, EXPOSED_DURABLE, newest.began, permitted_by)
+        check_log_of_member(history, term.began.partition, newest.log, newest.began)

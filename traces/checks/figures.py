@@ -1,0 +1,393 @@
+"""Figures of a run, counted from its rows in their total order.
+
+What is measured in partition-seconds is a count that changes with rows, times how long it
+stays. So whether a partition counts is kept in sums over brokers: when one of them registers,
+dies or is paused, all the partitions that it leads come or go at once.
+
+Figures end with the run; rows of the liveness phase, which comes after it, are not counted.
+Only what clients have done is told at the end itself.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.rules import Tables, code, inner_rule
+from tidegauge.replication.replica_list import EMPTY, first, rest, size, without
+from tidegauge.simulation.faults import PAUSE
+from tidegauge.simulation.kernel import NONE, Row
+from tidegauge.simulation.row_kinds import (
+    ASSIGNMENT_WRITTEN,
+    BECAME_FOLLOWER,
+    BECAME_LEADER,
+    BROKER_LOADING,
+    BROKER_STARTED,
+    BROKER_STOPPED,
+    CLIENT_TOTALS,
+    CONTROLLER_EVENT,
+    CONTROLLER_EVENT_DONE,
+    FAULT_BEGAN,
+    FAULT_ENDED,
+    ISR_EXPANDED,
+    ISR_SHRUNK,
+    LEADER_ELECTED,
+    LOG_DELETED,
+    NOTIFICATION_SENT,
+    REMOVED_FROM_ISR,
+    REPLICA_STOPPED,
+    TOPIC_CONFIGURED,
+)
+from tidegauge.traces.checks.histories import History
+
+# What a partition adds to the counts.
+_ENTERS = code(1)
+_LEAVES = code(-1)
+
+
+class Count(Record):
+    """What is counted: one record."""
+
+    #: Where figures end.
+    ends_us: i64
+    #: The time of the last row that was counted.
+    now_us: i64
+    faults: i64
+
+    # Partitions now.
+    #: They have a state znode.
+    existing: i64
+    #: ZooKeeper names a leader that has a session.
+    online: i64
+    #: ZooKeeper names a leader, and fewer replicas in sync than min.insync.replicas.
+    under_min_isr: i64
+    #: ... or as many, so that the next one to go has writes refused.
+    at_min_isr: i64
+    #: Somebody leads in the epoch that ZooKeeper names, and runs.
+    accepting: i64
+    #: The ISR has one member, and there are more replicas.
+    isr_of_one: i64
+    #: All of the ISR stands in one rack.
+    isr_in_one_rack: i64
+    # ... and how long, in all, they were not online, not accepting, under min.insync.replicas,
+    # at it, with an ISR of one, or with all of it in one rack.
+    offline_us: i64
+    not_accepting_us: i64
+    under_min_isr_us: i64
+    at_min_isr_us: i64
+    isr_of_one_us: i64
+    isr_in_one_rack_us: i64
+
+    # The most at any time.
+    isr_in_one_rack_most: i64
+    #: Partitions that ZooKeeper has one broker as the leader of, and the first broker that had so
+    #: many; -1 until there is a leader.
+    leaders_most: i64
+    leaders_most_broker: i64
+
+    isr_shrinks: i64
+    isr_expands: i64
+    isr_removals: i64
+    leader_elections: i64
+    unclean_elections: i64
+    isr_notifications: i64
+    records_acknowledged: i64
+    #: Events that controllers took from their queues.
+    controller_events: i64
+    #: Time that controllers worked on events, of those that they finished.
+    controller_busy_us: i64
+    #: How often the ISR of a partition came to have one member.
+    isr_of_one_episodes: i64
+
+
+class CountedBroker(Record):
+    """A broker, as far as figures are about it."""
+
+    #: How many partitions ZooKeeper has it as the leader of, and how many it truly leads.
+    named_leader: i64
+    leads: i64
+    #: Which of its lives it is.
+    life: i64
+    #: How many faults stop it now.
+    paused: i64
+    alive: flag
+    #: Number of its rack.
+    rack: i64
+
+
+class CountedPartition(Record):
+    """A partition, as far as figures are about it."""
+
+    min_insync_replicas: i64
+    #: More are never needed.
+    most_insync_replicas: i64
+    #: Who led last, in which life and epoch; -1 nobody.
+    leader: i64
+    life: i64
+    epoch: i64
+    #: How many replicas it has, those that a reassignment adds apart, and had at its creation.
+    replicas: i64
+    replicas_at_creation: i64
+    #: It is counted with an ISR of one: an episode has begun, and has not ended.
+    isr_is_one: flag
+
+
+class StoppedBy(Record):
+    """Whether one fault has stopped one broker."""
+
+    stops: flag
+
+
+class Duration(Record):
+    """How long an event has waited in a controller's queue."""
+
+    value_us: i64
+
+
+class Figures(Tables):
+    """All that is counted."""
+
+    count: Records[Count]
+    brokers: Records[CountedBroker]
+    partitions: Records[CountedPartition]
+    #: At ``fault * brokers + broker``.
+    stopped: Records[StoppedBy]
+    queued: Records[Duration]
+
+
+@inner_rule
+def count_row(history: History, figures: Figures, row: Row) -> None:
+    """Let time go on to a row, and count it."""
+    count = figures.count[0]
+    _go_on_to(figures, row.time_us)
+    if row.kind == CLIENT_TOTALS:
+        count.records_acknowledged += row.values[0]
+        return
+    if row.time_us >= count.ends_us:
+        return
+    kind = row.kind
+    if kind in (BECAME_LEADER, BECAME_FOLLOWER, REPLICA_STOPPED, LOG_DELETED):
+        _change_leader(history, figures, row)
+    elif kind == CONTROLLER_EVENT:
+        figures.queued[count.controller_events].value_us = row.values[2]
+        count.controller_events += 1
+    elif kind == CONTROLLER_EVENT_DONE:
+        count.controller_busy_us += row.values[1]
+    elif kind == ASSIGNMENT_WRITTEN:
+        _assign(history, figures, row)
+    elif kind == TOPIC_CONFIGURED:
+        _configure(history, figures, row.values[0], row.values[1])
+    elif row.process < len(figures.brokers) and _is_about_life(kind):
+        _live_or_die(figures, row)
+    else:
+        _count_event(count, row)
+
+
+@inner_rule
+def count_to_end(figures: Figures) -> None:
+    """There are no more rows: let time go on to where figures end."""
+    _go_on_to(figures, figures.count[0].ends_us)
+
+
+@inner_rule
+def _go_on_to(figures: Figures, time_us: int) -> None:
+    count = figures.count[0]
+    passed_us = min(time_us, count.ends_us) - count.now_us
+    if passed_us <= 0:
+        return
+    count.offline_us += passed_us * (count.existing - count.online)
+    count.not_accepting_us += passed_us * (count.existing - count.accepting)
+    count.under_min_isr_us += passed_us * count.under_min_isr
+    count.at_min_isr_us += passed_us * count.at_min_isr
+    count.isr_of_one_us += passed_us * count.isr_of_one
+    count.isr_in_one_rack_us += passed_us * count.isr_in_one_rack
+    count.now_us += passed_us
+
+
+@inner_rule
+def _count_event(count: Count, row: Row) -> None:
+    kind = row.kind
+    if kind == ISR_SHRUNK:
+        count.isr_shrinks += 1
+    elif kind == ISR_EXPANDED:
+        count.isr_expands += 1
+    elif kind == REMOVED_FROM_ISR:
+        count.isr_removals += 1
+    elif kind == NOTIFICATION_SENT:
+        count.isr_notifications += 1
+    elif kind == LEADER_ELECTED:
+        count.leader_elections += 1 if row.values[1] != row.values[5] else 0
+        count.unclean_elections += row.values[6]
+
+
+@inner_rule
+def leave_account(history: History, figures: Figures, partition: int) -> None:
+    """Something about a partition is about to change: it does not count meanwhile."""
+    _account(history, figures, partition, _LEAVES)
+
+
+@inner_rule
+def open_account(history: History, figures: Figures, partition: int) -> None:
+    """Something about a partition has changed: it counts again."""
+    _account(history, figures, partition, _ENTERS)
+    count = figures.count[0]
+    if count.now_us < count.ends_us:
+        _count_highest(history, figures, partition)
+
+
+@inner_rule
+def _count_highest(history: History, figures: Figures, partition: int) -> None:
+    """Count an episode that begins, and the highest numbers, as a partition counts again."""
+    count = figures.count[0]
+    known = history.partitions[partition]
+    own = figures.partitions[partition]
+    is_one = known.exists and _is_isr_of_one(history, figures, partition)
+    if is_one and not own.isr_is_one:
+        count.isr_of_one_episodes += 1
+    own.isr_is_one = is_one
+    count.isr_in_one_rack_most = max(count.isr_in_one_rack_most, count.isr_in_one_rack)
+    if known.exists and known.leader >= 0:
+        led = figures.brokers[known.leader].named_leader
+        if led > count.leaders_most:
+            count.leaders_most = led
+            count.leaders_most_broker = known.leader
+
+
+@inner_rule
+def _account(history: History, figures: Figures, partition: int, sign: int) -> None:
+    known = history.partitions[partition]
+    if not known.exists:
+        return
+    count = figures.count[0]
+    own = figures.partitions[partition]
+    count.existing += sign
+    count.isr_of_one += sign * _is_isr_of_one(history, figures, partition)
+    count.isr_in_one_rack += sign * _is_isr_in_one_rack(history, figures, partition)
+    if known.leader >= 0:
+        figures.brokers[known.leader].named_leader += sign
+        if history.brokers[known.leader].registered:
+            count.online += sign
+        in_sync = size(known.isr)
+        if in_sync < own.min_insync_replicas:
+            count.under_min_isr += sign
+        elif in_sync == own.min_insync_replicas:
+            count.at_min_isr += sign
+    if own.leader != NONE and own.epoch == known.leader_epoch:
+        broker = figures.brokers[own.leader]
+        if broker.life == own.life:
+            broker.leads += sign
+            if broker.paused == 0:
+                count.accepting += sign
+
+
+@inner_rule
+def _is_isr_of_one(history: History, figures: Figures, partition: int) -> bool:
+    in_sync = size(history.partitions[partition].isr)
+    return in_sync == 1 and figures.partitions[partition].replicas > 1
+
+
+@inner_rule
+def _is_isr_in_one_rack(history: History, figures: Figures, partition: int) -> bool:
+    first_slot = history.places[partition].first_slot
+    isr = history.partitions[partition].isr
+    if isr == EMPTY:
+        return False
+    rack = figures.brokers[history.slots[first_slot + first(isr)].broker].rack
+    others = rest(isr)
+    while others != EMPTY:
+        broker = history.slots[first_slot + first(others)].broker
+        if figures.brokers[broker].rack != rack:
+            return False
+        others = rest(others)
+    return True
+
+
+@inner_rule
+def _assign(history: History, figures: Figures, row: Row) -> None:
+    """A partition's replicas are others; those that are still being added do not count."""
+    partition = row.values[0]
+    leave_account(history, figures, partition)
+    figures.partitions[partition].replicas = size(without(row.values[1], row.values[2]))
+    open_account(history, figures, partition)
+
+
+@inner_rule
+def create_again(figures: Figures, partition: int) -> None:
+    """A partition that was deleted is created: it has the replicas that it began with."""
+    own = figures.partitions[partition]
+    own.replicas = own.replicas_at_creation
+
+
+@inner_rule
+def move_registration(history: History, figures: Figures, broker: int, exists: bool) -> None:
+    """A broker registers, or its registration is gone."""
+    if history.brokers[broker].registered == exists:
+        return
+    history.brokers[broker].registered = exists
+    led = figures.brokers[broker].named_leader
+    figures.count[0].online += led if exists else -led
+
+
+@inner_rule
+def _change_leader(history: History, figures: Figures, row: Row) -> None:
+    """A replica leads from now on, or does not any more."""
+    partition = row.values[0]
+    own = figures.partitions[partition]
+    leads = row.kind == BECAME_LEADER
+    if not leads and own.leader != row.process:
+        return
+    leave_account(history, figures, partition)
+    own.leader = NONE
+    if leads:
+        own.leader = row.process
+        own.life = figures.brokers[row.process].life
+        own.epoch = row.values[1]
+    open_account(history, figures, partition)
+
+
+@inner_rule
+def _is_about_life(kind: int) -> bool:
+    return kind in (BROKER_LOADING, BROKER_STARTED, BROKER_STOPPED, FAULT_BEGAN, FAULT_ENDED)
+
+
+@inner_rule
+def _live_or_die(figures: Figures, row: Row) -> None:
+    """A broker's process begins or ends, is stopped by a pause or goes on."""
+    broker = figures.brokers[row.process]
+    if row.kind == BROKER_STOPPED:
+        if broker.paused == 0:
+            figures.count[0].accepting -= broker.leads
+        broker.leads = 0
+        broker.life += 1
+        broker.paused = 0
+        broker.alive = False
+        for fault in range(figures.count[0].faults):
+            figures.stopped[fault * len(figures.brokers) + row.process].stops = False
+    elif row.kind == FAULT_BEGAN or row.kind == FAULT_ENDED:
+        if row.values[1] == PAUSE:
+            _pause(figures, row, broker)
+    else:
+        broker.alive = True
+
+
+@inner_rule
+def _pause(figures: Figures, row: Row, broker: CountedBroker) -> None:
+    by = figures.stopped[row.values[0] * len(figures.brokers) + row.process]
+    if row.kind == FAULT_BEGAN and broker.alive:
+        by.stops = True
+        broker.paused += 1
+        if broker.paused == 1:
+            figures.count[0].accepting -= broker.leads
+    elif row.kind == FAULT_ENDED and by.stops:
+        by.stops = False
+        broker.paused -= 1
+        if broker.paused == 0:
+            figures.count[0].accepting += broker.leads
+
+
+@inner_rule
+def _configure(history: History, figures: Figures, topic: int, min_insync_replicas: int) -> None:
+    for partition in range(len(figures.partitions)):
+        if history.places[partition].topic == topic:
+            leave_account(history, figures, partition)
+            own = figures.partitions[partition]
+            own.min_insync_replicas = min(min_insync_replicas, own.most_insync_replicas)
+            open_account(history, figures, partition)

@@ -1,0 +1,81 @@
+"""Replicas that take for committed what they are about to cut: KAFKA-14704, 2.8.0 to 3.4.0.
+
+A response that has a follower truncate carries the leader's high watermark, too. Up to 3.4.0 the
+follower takes it over first, up to the end of its own log, and then cuts: until then it takes
+records for committed of which its leader has others. What it held for committed before, and what it
+learns after it has cut, are judged as ever; only what such a response alone has made it believe is
+permitted by the release.
+
+It takes more than one response where the logs differ in several epochs: the replica is misled until
+it has cut, leads, or has a higher high watermark, which a response that fits its log has brought.
+
+Source: AbstractFetcherThread.processFetchRequest@2.8.0 and @3.4.1,
+ReplicaFetcherThread.processPartitionData@2.8.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.simulation.kernel import NONE
+from tidegauge.traces.checks.breaches import copy_place, note_breach
+from tidegauge.traces.checks.histories import (
+    BY_DIVERGING_RESPONSE,
+    History,
+    ReplicaSlot,
+    RowPlace,
+)
+from tidegauge.traces.checks.numbers import COMMITTED_AGREE
+from tidegauge.traces.checks.slots import slot_of
+
+
+@inner_rule
+def mislead(history: History, before: int, high_watermark: int, place: RowPlace) -> None:
+    """A diverging response has raised the high watermark of a replica."""
+    slot = slot_of(history, place.partition, place.process)
+    if slot == NONE:
+        return
+    replica = _replica(history, place.partition, slot)
+    if replica.misled_to <= replica.misled_from or before > replica.misled_to:
+        replica.misled_from = before
+        copy_place(replica.misled, place)
+    replica.misled_to = high_watermark
+
+
+@inner_rule
+def cut_of_misled(history: History, end_offset: int, place: RowPlace) -> None:
+    """A replica cuts its log: what it was misled about is not what its leader has there."""
+    slot = slot_of(history, place.partition, place.process)
+    if slot == NONE:
+        return
+    replica = _replica(history, place.partition, slot)
+    if replica.misled_to > replica.misled_from and end_offset < replica.misled_to:
+        note_breach(history, COMMITTED_AGREE, replica.misled, BY_DIVERGING_RESPONSE)
+        replica.misled_to = end_offset
+
+
+@inner_rule
+def own_high_watermark(history: History, high_watermark: int, place: RowPlace) -> int:
+    """A replica's high watermark, without what only a diverging response has made it believe."""
+    slot = slot_of(history, place.partition, place.process)
+    if slot == NONE:
+        return high_watermark
+    replica = _replica(history, place.partition, slot)
+    if high_watermark > replica.misled_to:
+        replica.misled_to = replica.misled_from
+    if replica.misled_to <= replica.misled_from:
+        return high_watermark
+    return min(high_watermark, replica.misled_from)
+
+
+@inner_rule
+def forget_misled(history: History, place: RowPlace) -> None:
+    """A replica leads from here on: its high watermark is its own."""
+    slot = slot_of(history, place.partition, place.process)
+    if slot != NONE:
+        replica = _replica(history, place.partition, slot)
+        replica.misled_to = replica.misled_from
+
+
+@inner_rule
+def _replica(history: History, partition: int, slot: int) -> ReplicaSlot:
+    return history.slots[history.places[partition].first_slot + slot]

@@ -1,0 +1,33 @@
+"""In each epoch of a partition one broker leads at most.
+
+All fencing by leader epochs rests on it: the controller raises the epoch with each leader that it
+chooses, and ZooKeeper refuses a state that was written over a version its writer did not know.
+
+Permitted: never.
+
+Example: ``tidegauge run isolated-leader --set 'faults.cut.between=[[1],[zookeeper,4]]'``
+keeps it. Two brokers lead at the same time, but in two epochs, so replicas tell them apart.
+
+Source: KIP-101, "leader epoch"; PartitionStateMachine.doElectLeaderForPartitions@2.6.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.simulation.kernel import NONE
+from tidegauge.traces.checks.breaches import note_breach
+from tidegauge.traces.checks.histories import NOTHING_PERMITS, History
+from tidegauge.traces.checks.numbers import ONE_LEADER_PER_EPOCH
+
+
+@inner_rule
+def check_only_leader(history: History, number: int) -> None:
+    """A term begins: no other broker has led in its epoch."""
+    term = history.terms[number]
+    other = term.previous
+    while other != NONE:
+        before = history.terms[other]
+        if before.epoch == term.epoch and before.began.process != term.began.process:
+            note_breach(history, ONE_LEADER_PER_EPOCH, term.began, NOTHING_PERMITS)
+            return
+        other = before.previous

@@ -1,0 +1,64 @@
+"""StrongIsr: every member of the ISR in ZooKeeper has all that was ever exposed.
+
+So every broker that may be elected has all that consumers have read. The check looks at a
+member's log when the trace records it (at a stop, a truncation, an election, the end), when the
+log is truncated, and when a leader takes a follower into the ISR: that log ends where the follower
+fetches. It knows the exposures recorded so far; a later report of the leader is compared with the
+log of the newest leader.
+
+Permitted: after an unclean election in the partition, or a loss of power that took records
+of one of its replicas before a flush.
+
+Example: ``tidegauge run 10-truncation-to-high-watermark`` breaks it. In release 0.10.2
+broker A cuts its log to its own high watermark, stays in the ISR, and is elected without records
+that were acknowledged (KIP-101, scenario 1).
+
+Source: StrongIsr of the TLA+ specification of Kafka's replication (KafkaReplication.tla).
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.replication.replica_list import contains
+from tidegauge.simulation.kernel import NONE
+from tidegauge.traces.checks.breaches import note_breach, what_permits
+from tidegauge.traces.checks.histories import History, LogRuns, RowPlace
+from tidegauge.traces.checks.lineage import holds
+from tidegauge.traces.checks.numbers import STRONG_ISR
+from tidegauge.traces.checks.slots import slot_of
+
+
+@inner_rule
+def check_log_of_member(history: History, partition: int, log: LogRuns, place: RowPlace) -> None:
+    """The log of a replica at this time: if it is in the ISR, all that was exposed is in it."""
+    known = history.partitions[partition]
+    if known.exposed_term == NONE or not _is_member(history, partition, place.process):
+        return
+    exposed = history.terms[known.exposed_term].log
+    if not holds(history, log, exposed, known.exposed_end):
+        note_breach(history, STRONG_ISR, place, what_permits(history, partition))
+
+
+@inner_rule
+def check_end_of_member(history: History, end_offset: int, place: RowPlace) -> None:
+    """The log of a replica ends here now."""
+    known = history.partitions[place.partition]
+    if end_offset < known.exposed_end and _is_member(history, place.partition, place.process):
+        note_breach(history, STRONG_ISR, place, what_permits(history, place.partition))
+
+
+@inner_rule
+def check_end_of_new_member(history: History, end_offset: int, place: RowPlace) -> None:
+    """A follower whose log ends here is to join the ISR: its leader has just decided so."""
+    if end_offset < history.partitions[place.partition].exposed_end:
+        note_breach(history, STRONG_ISR, place, what_permits(history, place.partition))
+
+
+@inner_rule
+def _is_member(history: History, partition: int, broker: int) -> bool:
+    """Whether a broker's replica is in the ISR that ZooKeeper has."""
+    known = history.partitions[partition]
+    if not known.exists or known.deleted:
+        return False
+    slot = slot_of(history, partition, broker)
+    return slot != NONE and contains(known.isr, slot)

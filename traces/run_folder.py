@@ -1,0 +1,274 @@
+"""The folder that a run writes, read back: what was simulated, what came of it, every row.
+
+``manifest.json``
+    is written when the run begins: the resolved scenario, and the names of all that rows of
+    the trace call by a number (processes, brokers, partitions, faults).
+``summary.json``
+    is written when the run has come to its end; without it the run is unfinished.
+``trace/*.msgpack``
+    hold the rows (``traces/trace_file.py``), one file for each group of processes. How
+    many groups there were makes no difference here: rows come in their total order, (time_us,
+    process, sequence, minor).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.simulation.durations import parse_duration
+from tidegauge.traces.run_files import (
+    TRACE,
+    end_of_run_us,
+    read_manifest,
+    read_summary,
+    trace_files,
+)
+from tidegauge.traces.trace_file import Table, Trace, TraceError, TraceKind, read_trace
+
+#: Where runs go for which nobody names a folder.
+RUNS = Path("runs")
+
+
+def new_run_folder(name: str) -> Path:
+    """A folder below :data:`RUNS` of this name, or with a number behind it, that is not there."""
+    name = name.replace("/", "-")
+    folder = RUNS / name
+    for number in count(2):
+        if not folder.exists():
+            break
+        folder = RUNS / f"{name}-{number}"
+    return folder
+
+
+def new_trace_file(folder: Path, group: int) -> Path:
+    """The file for the rows of a group of processes, in a folder that is there from now on."""
+    traces = folder / TRACE
+    traces.mkdir(parents=True, exist_ok=True)
+    return traces / f"group-{group}.msgpack"
+
+
+#: Columns that put rows into their total order, the first one first.
+ORDER = ("time_us", "process", "sequence", "minor")
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRow:
+    """One row: the name of its kind, and its columns."""
+
+    kind: str
+    columns: dict[str, int]
+
+    def __getitem__(self, column: str) -> int:
+        return self.columns[column]
+
+    @property
+    def place(self) -> tuple[int, ...]:
+        """Its place in the total order of all rows."""
+        return tuple(self.columns[name] for name in ORDER)
+
+
+class _Numbered(NamedTuple):
+    """The canonical rows of a process by their numbers, to find one without a search."""
+
+    sequences: NDArray[np.int64]
+    #: Which kind, and which row of its table.
+    kinds: NDArray[np.int64]
+    places: NDArray[np.int64]
+
+
+class RunFolder:
+    """A run, finished or not. Trace files are read when something of them is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the folder of a run.
+
+        Raises:
+            RunError: there is no manifest of a run in it that this Tidegauge can read.
+        """
+        self.path = path
+        self.manifest: dict[str, Any] = read_manifest(path)
+        #: None for a run that has not come to its end.
+        self.summary: dict[str, Any] | None = read_summary(path)
+        self._tables: dict[str, Table] = {}
+
+    @cached_property
+    def traces(self) -> tuple[Trace, ...]:
+        """The trace files; one that is empty has not been begun yet.
+
+        Raises:
+            TraceError: one of them is damaged, or from elsewhere.
+        """
+        traces = tuple(read_trace(file) for file in trace_files(self.path))
+        for trace in traces[1:]:
+            if trace.kinds != traces[0].kinds:
+                raise TraceError(f"{trace.path}: has another schema than {traces[0].path}")
+        return traces
+
+    @property
+    def torn(self) -> list[Trace]:
+        """The trace files that end within a frame."""
+        return [trace for trace in self.traces if trace.torn]
+
+    @cached_property
+    def last_time_us(self) -> int:
+        """The virtual time of the last row, that of a liveness phase too; 0 if there is none.
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        return max(
+            (frame.last_time_us for trace in self.traces for frame in trace.frames), default=0
+        )
+
+    @cached_property
+    def end_us(self) -> int:
+        """Where the run itself ends (``end_of_run_us``).
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        planned_us = parse_duration(self.manifest["scenario"]["duration"])
+        return end_of_run_us(
+            planned_us, lambda: self.last_time_us, has_summary=self.summary is not None
+        )
+
+    @property
+    def kinds(self) -> dict[str, TraceKind]:
+        """The kinds of rows that there can be, by name."""
+        return dict(self.traces[0].kinds) if self.traces else {}
+
+    def table(self, kind: str) -> Table:
+        """All rows of a kind in their total order, as columns; empty if there is no such kind.
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        if kind not in self.kinds:
+            return {}
+        if kind not in self._tables:
+            parts = [trace.table(kind) for trace in self.traces]
+            table = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+            order = np.lexsort([table[name] for name in reversed(ORDER)])
+            self._tables[kind] = {name: values[order] for name, values in table.items()}
+        return self._tables[kind]
+
+    def rows(self, kind: str) -> Iterator[TraceRow]:
+        """All rows of a kind, in their total order.
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        return _rows_of(kind, self.table(kind))
+
+    def all_rows(
+        self,
+        partition: int | None = None,
+        *,
+        wanted: Callable[[TraceKind], bool] = lambda _: True,
+    ) -> Iterator[TraceRow]:
+        """The rows of all kinds, in their total order.
+
+        Args:
+            partition: only rows about this partition, by its number; None for all rows.
+            wanted: which kinds; by default all of them.
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        tables = [
+            (kind.name, self.table(kind.name))
+            for kind in self.kinds.values()
+            if wanted(kind) and (partition is None or "partition" in kind.columns)
+        ]
+        if partition is not None:
+            tables = [
+                (kind, _taken(table, table["partition"] == partition)) for kind, table in tables
+            ]
+        return _in_order(tables)
+
+    def canonical_row(self, process: int, sequence: int) -> TraceRow | None:
+        """The canonical row of a process with this number; None if the trace has none.
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        numbered = self._numbered.get(process)
+        if numbered is None:
+            return None
+        place = int(np.searchsorted(numbered.sequences, sequence))
+        if place == len(numbered.sequences) or numbered.sequences[place] != sequence:
+            return None
+        kind = list(self.kinds)[int(numbered.kinds[place])]
+        row = int(numbered.places[place])
+        return next(_rows_of(kind, _taken(self.table(kind), slice(row, row + 1))))
+
+    @cached_property
+    def _numbered(self) -> dict[int, _Numbered]:
+        tables = [
+            (number, self.table(kind.name))
+            for number, kind in enumerate(self.kinds.values())
+            if kind.canonical
+        ]
+        if not tables:
+            return {}
+        process = np.concatenate([table["process"] for _, table in tables])
+        sequence = np.concatenate([table["sequence"] for _, table in tables])
+        kinds = np.concatenate([np.full(len(table["process"]), number) for number, table in tables])
+        places = np.concatenate([np.arange(len(table["process"])) for _, table in tables])
+        order = np.lexsort((sequence, process))
+        processes, firsts = np.unique(process[order], return_index=True)
+        parts = [np.split(values[order], firsts[1:]) for values in (sequence, kinds, places)]
+        return {
+            owner: _Numbered(*of_owner)
+            for owner, *of_owner in zip(processes.tolist(), *parts, strict=True)
+        }
+
+
+def _in_order(tables: list[tuple[str, Table]]) -> Iterator[TraceRow]:
+    """The rows of several tables, each with the name of its kind, in their total order."""
+    tables = [(kind, table) for kind, table in tables if len(table["process"])]
+    if not tables:
+        return
+    keys = [np.concatenate([table[name] for _, table in tables]) for name in reversed(ORDER)]
+    owners = np.concatenate(
+        [np.full(len(table["process"]), place) for place, (_, table) in enumerate(tables)]
+    )
+    rows = [_rows_of(kind, table) for kind, table in tables]
+    for owner in owners[np.lexsort(keys)].tolist():
+        yield next(rows[owner])
+
+
+def _rows_of(kind: str, table: Table) -> Iterator[TraceRow]:
+    columns = [values.tolist() for values in table.values()]
+    for values in zip(*columns, strict=True):
+        yield TraceRow(kind, dict(zip(table, values, strict=True)))
+
+
+def _taken(table: Table, which: NDArray[np.bool_] | slice) -> Table:
+    return {name: values[which] for name, values in table.items()}
+
+
+def write_json_atomically(file: Path, content: object) -> None:
+    """Write a JSON file that is there as a whole or not at all, whenever a crash comes.
+
+    Raises:
+        OSError: it cannot be written.
+        TypeError, ValueError: the content has something that JSON cannot express.
+    """
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    draft = file.with_name(f"{file.name}.tmp")
+    with draft.open("w", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    draft.replace(file)

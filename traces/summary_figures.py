@@ -1,0 +1,245 @@
+"""Name, unit and meaning of each figure of a run: numbers of ``summary.json``, durations of faults.
+
+This is where figures are defined. ``tidegauge sweep --figures`` lists them, ``--figure`` takes
+them, and the result table of figures documents itself with them. How they are counted is said in
+``checks/figures.py`` (from canonical rows) and in ``engine/summary.py``.
+
+A figure that lies in a part of the summary has dots in its name: ``controller_queue_ms.p99``. A
+name in capitals stands for what the scenario names: in ``produce_ms.GROUP.p99`` a group of
+producers.
+
+Figures are those of the run itself, ``virtual_seconds`` of it; the liveness phase that comes after
+it has a part of its own. Only losses are judged at the end of that phase.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Figure(NamedTuple):
+    """A figure, or all figures of one form."""
+
+    name: str
+    #: ``s``, ``ms`` or ``us``, of virtual time unless the meaning says otherwise; what is counted,
+    #: as a plural; empty for what has none.
+    unit: str
+    meaning: str
+    #: The summary has only those that are not 0.
+    left_out_at_zero: bool = False
+
+
+def _percentiles(name: str, meaning: str) -> tuple[Figure, ...]:
+    words = {"p50": "P50", "p99": "P99", "max": "longest"}
+    return tuple(Figure(f"{name}.{word}", "ms", f"{of} {meaning}") for word, of in words.items())
+
+
+_OF_RECORDS = (
+    Figure("records_sent", "records", "in batches that producers made"),
+    Figure("records_acknowledged", "records", "acknowledged to producers"),
+    Figure(
+        "records_acknowledged_lost",
+        "records",
+        "acknowledged with any acks, and not in the leader's log in the end",
+    ),
+    Figure(
+        "records_acknowledged_lost_permitted",
+        "records",
+        "lost as acks, an unclean election or a loss of power permits",
+    ),
+    Figure(
+        "records_acknowledged_unavailable",
+        "records",
+        "acknowledged, of partitions that have no leader in the end",
+    ),
+    Figure("records_lost_by_topic.TOPIC", "records", "acknowledged and lost, of this topic"),
+    Figure(
+        "records_lost_by_partition.PARTITION",
+        "records",
+        "acknowledged and lost, of this partition",
+        left_out_at_zero=True,
+    ),
+    Figure("records_failed", "records", "that producers gave up after delivery.timeout.ms"),
+    Figure("records_duplicated", "records", "that a retry of their producer appended again"),
+    Figure("records_consumed", "records", "that consumers read"),
+    *_percentiles(
+        "produce_ms.GROUP",
+        "time until a batch was acknowledged, retries included, exact to an eighth",
+    ),
+)
+
+_OF_PARTITIONS = (
+    Figure(
+        "partition_seconds_offline",
+        "s",
+        "ZooKeeper names no leader, or one whose broker is not registered",
+    ),
+    Figure(
+        "partition_seconds_not_accepting",
+        "s",
+        "no broker that runs leads in the epoch that ZooKeeper names",
+    ),
+    Figure(
+        "partition_seconds_under_min_isr",
+        "s",
+        "there is a leader, and the ISR is below the effective min.insync.replicas",
+    ),
+    Figure(
+        "partition_seconds_at_min_isr",
+        "s",
+        "there is a leader, and the ISR has just the effective min.insync.replicas",
+    ),
+    Figure(
+        "partition_seconds_isr_of_one",
+        "s",
+        "the ISR has one member, of partitions with more than one replica",
+    ),
+    Figure(
+        "isr_of_one_episodes",
+        "episodes",
+        "ISRs that came to have one member, of partitions with more than one replica",
+    ),
+    Figure(
+        "most_leaders.partitions",
+        "partitions",
+        "most that one broker was leader of at any time, by ZooKeeper",
+    ),
+    Figure(
+        "most_leaders.broker", "broker id", "first broker that was leader of the most partitions"
+    ),
+)
+#: Where brokers stand in several racks.
+OF_RACKS = (
+    Figure(
+        "partition_seconds_isr_in_one_rack",
+        "s",
+        "the whole ISR stands in one rack; where there are several racks",
+    ),
+    Figure(
+        "isr_in_one_rack_most",
+        "partitions",
+        "most at any time whose whole ISR stood in one rack",
+    ),
+)
+
+_OF_CONTROL = (
+    Figure("isr_shrinks", "ISRs", "that leaders shrank, as JMX counts them"),
+    Figure("isr_expands", "ISRs", "that leaders expanded, as JMX counts them"),
+    Figure("isr_removals", "replicas", "that controllers took out of ISRs"),
+    Figure("isr_notifications", "znodes", "isr_change_notifications that brokers wrote"),
+    Figure("failed_isr_updates", "writes", "of ISRs that were refused, as JMX counts them"),
+    Figure("leader_elections", "elections", "in which a partition got another leader"),
+    Figure("unclean_elections", "elections", "of a leader from outside of the ISR"),
+    Figure("failovers", "elections", "of a controller"),
+    Figure("starts", "brokers", "that started, each time"),
+    *_percentiles("controller_queue_ms", "time that events waited in controllers' queues"),
+    Figure(
+        "controller_busy_seconds",
+        "s",
+        "time that controllers worked on events, of those that they finished",
+    ),
+)
+_OF_MOVES = (
+    Figure(
+        "reassignments.STEP.seconds",
+        "s",
+        "from this step's request until its last partition is moved or replaced, or the run ends",
+    ),
+    Figure("reassignments.STEP.partitions", "partitions", "that this step moved, finished or not"),
+    Figure(
+        "reassignments.STEP.unfinished",
+        "partitions",
+        "that this step had not finished moving when the run ended",
+    ),
+    Figure(
+        "reassignments.STEP.replaced",
+        "partitions",
+        "that a later step moved elsewhere, or cancelled, before this one had finished",
+    ),
+)
+_OF_FAULTS = Figure("FAULT.seconds", "s", "how long this fault was on, to the end of the run")
+
+_OF_CHECKS = (
+    Figure("checks.CHECK.broken", "partitions", "in which this check was broken"),
+    Figure(
+        "checks.CHECK.permitted",
+        "partitions",
+        "in which this check was broken as a setting permits",
+    ),
+    Figure(
+        "checks.CHECK.first_event.time_us", "us", "time of the first event that broke this check"
+    ),
+    Figure(
+        "checks.CHECK.first_event.process", "", "process of the first event that broke this check"
+    ),
+    Figure(
+        "checks.CHECK.first_event.sequence", "", "number of that event's row within its process"
+    ),
+    Figure(
+        "checks.CHECK.first_event.partition",
+        "",
+        "partition of the first event that broke this check",
+    ),
+    Figure("steps_taken", "steps", "of the scenario"),
+    Figure("steps_timed_out", "steps", "whose condition did not come true in time"),
+)
+#: Where the scenario has a liveness phase.
+OF_LIVENESS = (
+    Figure("liveness.virtual_seconds", "s", "until all was well, or the phase was given up"),
+    Figure("liveness.bound_seconds", "s", "how long that may take"),
+)
+
+_OF_THE_SIMULATION = (
+    Figure("seed", "", "of the run's random draws"),
+    Figure("virtual_seconds", "s", "how long the run was, without the liveness phase"),
+    Figure("wall_seconds", "s", "real time that the run took"),
+    Figure("loop_seconds", "s", "real time of the event loop"),
+    Figure(
+        "loop_seconds_by_process_kind.KIND",
+        "s",
+        "real time of the event loop in processes of this kind",
+    ),
+    Figure("loop_samples", "samples", "from which the loop's time by process kind is known"),
+    Figure("events", "events", "that were handled"),
+    Figure("events_per_second", "events", "in a second of real time"),
+    Figure("times_real_time", "", "virtual time by real time of the event loop"),
+    Figure("windows", "windows", "of virtual time in which groups of processes ran"),
+    Figure("windows_per_virtual_second", "windows", "in a second of virtual time"),
+    Figure("events_per_window", "events", "in a window"),
+    Figure(
+        "cost_model.COST.times",
+        "times",
+        "this parameter of the cost model was asked for",
+        left_out_at_zero=True,
+    ),
+    Figure(
+        "cost_model.COST.seconds",
+        "s",
+        "this parameter of the cost model came to in all",
+        left_out_at_zero=True,
+    ),
+)
+
+#: All forms, those that matter most first.
+FORMS = (
+    *_OF_RECORDS,
+    *_OF_PARTITIONS,
+    *OF_RACKS,
+    *_OF_CONTROL,
+    *_OF_MOVES,
+    _OF_FAULTS,
+    *_OF_CHECKS,
+    *OF_LIVENESS,
+    *_OF_THE_SIMULATION,
+)
+#: The figures of a single name.
+FIGURES = {form.name: form for form in FORMS if form.name == form.name.lower()}
+
+#: Kinds of processes among which the time of the event loop is shared out, and the rest of it.
+PROCESS_KINDS = ("broker", "controller", "zookeeper", "client", "driver")
+
+
+def is_left_out_at_zero(name: str) -> bool:
+    """Whether a summary that does not have this figure says that it is 0."""
+    prefixes = (form.name.partition(".")[0] + "." for form in FORMS if form.left_out_at_zero)
+    return name.startswith(tuple(prefixes))
