@@ -1,4 +1,4 @@
-"""What a run asks of whoever runs its groups: inline (``inline_engine.py``) or on Ray."""
+"""The interface of engines, which run groups: inline (``inline_engine.py``) or on Ray."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 
 
 class EngineError(Exception):
-    """A run that cannot begin, or not go on, where it was to be run; the message is one line."""
+    """The engine cannot begin or continue a run; the message is one line."""
 
 
 class ActorError(EngineError):
-    """An actor died, or two of them do not understand each other: the run has ended there."""
+    """An actor died, or two of them are incompatible: the run has ended."""
 
 
 class Passed(NamedTuple):
-    """How far a run is, as its progress is told."""
+    """The progress of a run."""
 
-    #: Virtual time: everything of before has happened.
+    #: Virtual time: all earlier events have been handled.
     time_us: int
     events: int
     #: CPU seconds of each group so far, by its name; none where there is one.
     busy: Mapping[str, float] = {}
 
 
-#: What is called now and then as a run goes on.
+#: A function that is called at times during a run.
 Progress = Callable[[Passed], None]
 
 
 class GroupFigures(NamedTuple):
-    """What one group has cost until now."""
+    """The costs of one group so far."""
 
-    #: What people call it: which brokers, or the controller.
+    #: Its name for people: which brokers, or the controller.
     name: str
     events: int
     #: In which it took part; the hub does in all.
@@ -52,23 +52,23 @@ class GroupFigures(NamedTuple):
     kernel_cpu_seconds: float
     exchange_cpu_seconds: float
     waiting_cpu_seconds: float
-    #: When the driver was told, on its own clock.
+    #: The time of the report, on the driver's clock.
     told_at_s: float = 0.0
 
 
 @dataclass
 class LoopFigures:
-    """What the event loop has done: all groups together."""
+    """The figures of the event loop: all groups together."""
 
     #: Wall time of the loop, without tables being made and files being closed.
     seconds: float = 0.0
     windows: int = 0
     groups: Sequence[GroupFigures] = ()
-    #: What the loop was seen at, and how often (``loop_sampler.py``).
+    #: The kinds of processes in the samples, with their counts (``loop_sampler.py``).
     samples: Mapping[str, int] = field(default_factory=dict)
 
     def part_of_summary(self, virtual_seconds: float) -> dict[str, Any]:
-        """What ``summary.json`` says of it."""
+        """The part of ``summary.json`` about the loop."""
         events = sum(group.events for group in self.groups)
         samples = sum(self.samples.values())
         share = self.seconds / max(1, samples)
@@ -102,19 +102,19 @@ def _part_of_group(group: GroupFigures) -> dict[str, Any]:
 
 
 class Onlooker(Protocol):
-    """Who looks at a run while it goes on, now and then in real time."""
+    """An observer of a run, called at times in real time."""
 
     def is_due(self) -> bool:
-        """Whether it is time to look again; asked often."""
+        """Whether another look is due; called often."""
 
     def look(self, snapshot: Snapshot, figures: LoopFigures) -> None:
-        """Take what there is to be seen."""
+        """Take a snapshot of the cluster and the figures of the loop."""
 
 
 class Engine(Protocol):
-    """Runs all groups of a scenario, and hands their rows on as it goes."""
+    """Runs all groups of a scenario, and passes their rows on during the run."""
 
-    #: What was noticed that does not keep the run from going on.
+    #: Problems that do not end the run.
     warnings: list[str]
 
     def run_to(self, end_us: int) -> None:
@@ -124,35 +124,35 @@ class Engine(Protocol):
         """Begin the liveness phase in all processes."""
 
     def close(self, time_us: int, reason: int) -> None:
-        """Have written down what can be judged only at the end."""
+        """Let all groups write the rows that belong to the end."""
 
     def states(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
         """All replicas as their brokers have them, all partitions as ZooKeeper has them."""
 
     def snapshot(self) -> Snapshot:
-        """What can be scraped of the cluster, now."""
+        """The current metrics of the cluster."""
 
     def counts(self) -> Sequence[GroupCounts]:
-        """What only the groups know themselves, now."""
+        """The current counts that only the groups have."""
 
     def figures(self) -> LoopFigures:
-        """What the loop has done until now."""
+        """The figures of the loop so far."""
 
 
 class EngineInput(NamedTuple):
-    """What an engine is made from."""
+    """The input of an engine."""
 
     #: The scenario in numbers.
     plan: ClusterPlan
-    #: Of the run; what the engine writes goes there.
+    #: The folder of the run; the engine writes its files there.
     folder: Path
-    #: What takes the rows of all groups.
+    #: Takes the rows of all groups.
     stream: RowStream
-    #: Is called now and then.
+    #: A function that is called at times.
     progress: Progress | None
-    #: So many times as fast as real time at most; None: as fast as it can.
+    #: The speed limit, as a multiple of real time; None: no limit.
     speed: float | None
-    #: Who looks at it meanwhile.
+    #: Observes the run.
     onlooker: Onlooker | None = None
 
 

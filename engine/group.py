@@ -1,8 +1,8 @@
 """A group of processes: its tables, and how it is run to a horizon.
 
-A group hosts some of the scenario's processes, or all. Whoever runs it gives it a horizon,
-takes the rows that it has written and the messages that it has for other groups, and hands
-it theirs.
+A group hosts some of the scenario's processes, or all. The engine gives it a horizon, takes
+the rows that it has written and its messages for other groups, and delivers the messages of
+other groups.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ _BUDGET = 20_000 if COMPILED else 200
 #: Later than any controller epoch.
 _LAST_EPOCH = 2**62
 
-#: A client asks for metadata so long before it begins.
+#: The time before its start at which a client requests metadata.
 _METADATA_LEAD_US = 1_000_000
 
-#: What takes rows of the trace: an array of ``Row``.
+#: A function that takes rows of the trace: an array of ``Row``.
 RowSink = Callable[[NDArray[np.void]], None]
-#: What is called now and then with the virtual time reached.
+#: A function that is called at times with the virtual time reached.
 Reached = Callable[[int], None]
 
 
@@ -141,12 +141,12 @@ class Group:
 
     @property
     def events(self) -> int:
-        """How many events were handled here."""
+        """The number of events handled here."""
         return int(self.kernel.context[0].handled)
 
     @property
     def in_kernel(self) -> bool:
-        """Whether events are handled now, for whoever looks from another thread."""
+        """Whether events are being handled, as seen from another thread."""
         return bool(self.exchange.state.in_kernel)
 
     @property
@@ -156,7 +156,7 @@ class Group:
 
     @property
     def windows(self) -> int:
-        """In how many windows it took part, or at the hub how many there were."""
+        """The number of windows in which it took part, or at the hub of all windows."""
         return int(self.exchange.state.windows)
 
     @property
@@ -165,7 +165,7 @@ class Group:
         return int(self.kernel.context[0].horizon_us)
 
     def run_to(self, horizon_us: int, sink: RowSink, reached: Reached | None = None) -> None:
-        """Handle every event earlier than ``horizon_us``: of a group that is alone."""
+        """Handle every event earlier than ``horizon_us``; only without other groups."""
         self.kernel.context[0].horizon_us = horizon_us
         self.exchange.state.windows += 1
         self.run(sink, reached)
@@ -174,11 +174,11 @@ class Group:
     def run(self, sink: RowSink, reached: Reached | None = None) -> int:
         """Handle every event earlier than the horizon, which is set by the hub.
 
-        With links this goes on, window by window, until the driver is wanted. Rows are handed on
-        only where room for more is needed.
+        With links it continues, window by window, until the driver is needed. Rows are passed on
+        only when room for more is needed.
 
         Returns:
-            HORIZON; with links the reason why the driver is wanted
+            HORIZON; with links the reason why the driver is needed
             (``exchange/exchange_state.py``).
         """
         while True:
@@ -211,7 +211,7 @@ class Group:
         self.drain(sink)
 
     def close(self, end_us: int, sink: RowSink, reason: int) -> None:
-        """Write down what can be judged only at the end: of the run, or of its liveness phase."""
+        """Write the rows that belong to the end of the run, or of its liveness phase."""
         for process in self.hosted:
             self.make_room(sink)
             kernel, topology, brokers, _, clients = self.views
@@ -227,7 +227,7 @@ class Group:
             context.row_count = 0
 
     def counts(self) -> GroupCounts:
-        """What only the processes hosted here know themselves, now."""
+        """The current counts that only the processes hosted here have."""
         return counts_of(self.hosted, self.kernel, self.brokers, self.plane, self.clients)
 
     def look_at_states(
@@ -242,13 +242,13 @@ class Group:
         look_at_partitions(kernel, topology, plane, partitions)
 
     def snapshot(self, time_us: int) -> Snapshot:
-        """What can be scraped of the processes hosted here, now, at this virtual time."""
+        """The metrics of the processes hosted here, at this virtual time."""
         return take_snapshot(self.plan, time_us, self.views[:4])
 
-    # What crosses to other groups.
+    # Messages to other groups.
 
     def join(self, grouping: Sequence[Sequence[int]], number: int, generation: int = 0) -> None:
-        """Be one of several groups, each with the processes that ``grouping`` says.
+        """Become one of several groups, each with the processes in ``grouping``.
 
         Groups of another generation are strangers.
         """
@@ -258,23 +258,23 @@ class Group:
         self.views = self._make_views()
 
     def plan_window(self, end_us: int) -> int:
-        """At the hub: choose who goes on, and how far; READY, ENDED or STOPPED."""
+        """At the hub: choose the groups that run next, and their horizon; READY, ENDED, STOPPED."""
         return int(plan_window(self.views[0], self.exchange.view, end_us))
 
     def write_frames(self) -> list[tuple[int, memoryview]]:
-        """Frames for those groups that are to have one now, by number.
+        """The pending frames for other groups, by their numbers.
 
-        What was to be sent is forgotten here. They lie where the next ones will be written.
+        The messages in them are dropped here. The next frames overwrite these.
         """
         while write_frames(self.views[0], self.exchange.view) == NO_ROOM:
             self.exchange.make_room(0, 0)
         return self.exchange.frames()
 
     def read_frame(self, group: int, incoming: NDArray[np.int64]) -> int:
-        """Take over what the frame of a group brings.
+        """Take over the messages in the frame of a group.
 
         Returns:
-            What the hub says: READY, ENDED, STOPPED; of a leaf READY; or STRANGE.
+            The hub's word: READY, ENDED, STOPPED; of a leaf READY; or STRANGE.
         """
         self.exchange.look_at(incoming)
         while (said := read_frame(self.views[0], self.exchange.view, group)) == NO_ROOM:
@@ -282,7 +282,7 @@ class Group:
         return int(said)
 
     def _make_room_for_frames(self) -> None:
-        """Enlarge what is too small for the frame that came in, or for those that go out."""
+        """Enlarge the tables that are too small for the incoming frame, or the outgoing ones."""
         if self.exchange.state.phase == RECEIVES:
             self._make_room_for_incoming()
         else:
@@ -307,12 +307,12 @@ class Group:
 
     @property
     def earliest_us(self) -> int:
-        """At the hub: everything has been handled in all groups that is due before this time."""
+        """At the hub: the time before which all groups have handled all events."""
         return int(self.exchange.state.earliest_us)
 
     @property
     def goes(self) -> bool:
-        """At the hub: whether it has something to do itself in this window."""
+        """At the hub: whether it has events of its own in this window."""
         return self.exchange.hub_goes()
 
     # Its tables.
@@ -342,7 +342,7 @@ class Group:
         self.views = self._make_views()
 
     def _make_room_for_metadata(self) -> None:
-        """Drop what no broker here looks at any more, and enlarge the log if that is too little."""
+        """Drop entries that no broker here needs any more, and enlarge the log if necessary."""
         kernel = self.kernel
         if len(kernel.metadata_changes) - kernel.context[0].metadata_changes >= self.reserve:
             return
@@ -352,7 +352,7 @@ class Group:
             if self.plan.processes[process].role == BROKER and kernel.processes[process].alive
         ]
         context = kernel.context[0]
-        # What other groups have still to be told is looked at there.
+        # Entries that other groups still have to get are there.
         is_told = self.exchange.is_alone or (
             context.first_unsent_change == context.metadata_changes
         )
@@ -362,13 +362,13 @@ class Group:
         enlarge_metadata(kernel, self.reserve)
 
     def _check_reserves(self) -> None:
-        """End a run rather than go on with tables that an event has overrun."""
+        """End the run if an event has overrun a table."""
         context = self.kernel.context[0]
         free = (context.free_events, context.free_items, self.brokers.pools[0].free_watches)
         assert min(free) >= 0, f"an event needed more than was reserved for it: {free} are free"
 
     def _size_rows(self) -> None:
-        """Have room for all rows that one event can write; none waits to be drained."""
+        """Make room for all rows that one event can write; no row waits to be drained."""
         row_reserve = row_reserve_of(self.plan, int(self.brokers.pools[0].epoch_room))
         self.kernel.context[0].row_reserve = row_reserve
         if len(self.kernel.rows) < 2 * row_reserve:
@@ -377,7 +377,7 @@ class Group:
     # What is planned before anything happens.
 
     def _plan_beginning(self) -> None:
-        """Brokers start, ZooKeeper ticks, clients begin."""
+        """Plan the starts of brokers and clients, and the first tick of ZooKeeper."""
         plan = self.plan
         zookeeper = 2 * len(plan.brokers)
         for process in self.hosted:
@@ -393,7 +393,7 @@ class Group:
                 self._plan_timer(process, CLIENT_START, start_us)
 
     def _start_us(self, broker: int) -> int:
-        """When a broker starts: pinned, or drawn from the spread."""
+        """The start time of a broker: pinned, or drawn from the spread."""
         cluster = self.plan.scenario.cluster
         pinned = cluster.start_us.get(self.plan.brokers[broker])
         if pinned is not None:
@@ -426,29 +426,29 @@ class Group:
 
 
 def reserve_of(plan: ClusterPlan) -> int:
-    """How many events, rows or watches a single event can need at most.
+    """The most events, rows or watches that a single event can need.
 
-    The largest is a controller that reads or writes the state of every partition.
+    The largest case is a controller that reads or writes the state of every partition.
     """
     return 256 + 4 * (len(plan.partitions) + len(plan.processes))
 
 
 def item_reserve_of(plan: ClusterPlan) -> int:
-    """How many entries of partition data a single event can need at most.
+    """The most entries of partition data that a single event can need.
 
-    The largest are a controller's failover, with a LeaderAndIsr entry for each replica and a copy
-    of it that is sent, and the answers to all fetches that wait at a broker, of followers and
-    of groups of consumers, with a few runs of records in each entry.
+    The largest cases are a controller's failover, with a LeaderAndIsr entry for each replica and a
+    copy of it that is sent, and the responses to all fetches that wait at a broker, of followers
+    and of groups of consumers, with a few runs of records in each entry.
     """
     groups = len(plan.scenario.workload.consumers)
     return 1024 + 8 * (plan.width + groups) * len(plan.partitions)
 
 
 def row_reserve_of(plan: ClusterPlan, epoch_room: int) -> int:
-    """How many rows a single event can write at most.
+    """The most rows that a single event can write.
 
-    What a broker's logs hold and have promised, some rows per epoch; a refusal for each produce
-    in flight; with all requests traced, what each fetch that waits is answered.
+    These are the contents and promises of a broker's logs, some rows per epoch; a refusal for each
+    produce in flight; with all requests traced, the response to each waiting fetch.
     """
     partitions = len(plan.partitions)
     rows = reserve_of(plan) + partitions * (epoch_room + 8) + 64 * len(plan.clients)

@@ -1,4 +1,4 @@
-"""What only the processes of a group know themselves, as they count for JMX."""
+"""Counts that only the processes of a group have, as for JMX."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _OF_CLIENTS = (
 
 
 class GroupCounts(NamedTuple):
-    """The counts of one group; what it does not host counts nothing."""
+    """The counts of one group; processes of other groups count nothing."""
 
-    #: Of each process: how many canonical rows, and the hash over them.
+    #: Of each process: the number of its canonical rows, and the hash over them.
     hashes: dict[int, tuple[int, int]]
     #: By the names that ``summary.json`` has for them.
     counts: dict[str, int]
-    #: Of each parameter of ``costs``: how often it was asked for, and microseconds in all.
+    #: Of each parameter of ``costs``: the number of its uses, and microseconds in all.
     costs: dict[str, tuple[int, int]]
     #: Of each client, counts of batches by how long they took (``clients/latency_counts.py``).
     latencies: NDArray[np.int64]
@@ -41,7 +41,7 @@ class GroupCounts(NamedTuple):
 def counts_of(
     hosted: Sequence[int], kernel: Kernel, brokers: Brokers, plane: ControlPlane, clients: Clients
 ) -> GroupCounts:
-    """What the processes in ``hosted`` have counted until now."""
+    """The counts of the processes in ``hosted`` so far."""
     processes = kernel.processes
     hashes = {
         process: (int(processes[process].rows), int(processes[process].hash)) for process in hosted

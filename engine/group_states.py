@@ -1,4 +1,4 @@
-"""How a group's replicas and partitions are now, for whoever looks from outside."""
+"""The current states of a group's replicas and partitions, for observers from outside."""
 
 from __future__ import annotations
 

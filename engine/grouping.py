@@ -1,12 +1,12 @@
-"""Which actor hosts which processes.
+"""The grouping of processes into actors.
 
 One actor hosts ZooKeeper and the controller of every broker; the others host brokers and clients:
 one broker each in a cluster of up to :data:`ONE_EACH` brokers, else they are grouped rack by rack.
-What is in one group needs no frames, and latencies within a rack are the shortest, so groups that
-are racks can go furthest between two exchanges.
+Processes in one group need no frames, and latencies within a rack are the shortest. So groups that
+are racks can run furthest between two exchanges.
 
-Where it makes no difference to what happens (the contract), it does to how fast: groups are made
-as even as weights of work say.
+By contract the grouping does not change the trace. It changes the speed: the groups are as even as
+the weights of their work allow.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tidegauge.scenario.expected_events import batches_per_second, expected_even
 from tidegauge.scenario.model.workload import ProducerGroup
 from tidegauge.scenario.text.counted import counted
 
-#: Up to so many brokers have an actor each.
+#: Up to this number of brokers each has its own actor.
 ONE_EACH = 8
 
 #: With fewer events in a window and group, frames cost more than a further actor gains.
 WORTH_EVENTS = 200
 
-# What work there is for a batch: for the leader, for a follower, for its producer.
+# The work for a batch: of the leader, of a follower, of its producer.
 _LEADS = 4
 _FOLLOWS = 2
 _PRODUCES = 1
@@ -37,17 +37,17 @@ _PRODUCES = 1
 class Grouping(NamedTuple):
     """The groups: those of brokers, of which the first is the hub, and the controller's."""
 
-    #: What people call them.
+    #: Their names for people.
     names: list[str]
     #: Their processes.
     hosted: list[list[int]]
 
 
 def grouping_of(plan: ClusterPlan, broker_groups: int) -> Grouping:
-    """Cut a cluster into so many groups of brokers, and one for its controllers.
+    """Cut a cluster into this number of broker groups, and one group for its controllers.
 
     Raises:
-        EngineError: there are fewer brokers than that, or none are asked for.
+        EngineError: the number is less than 1, or there are fewer brokers.
     """
     brokers = len(plan.brokers)
     if not 1 <= broker_groups <= brokers:
@@ -71,13 +71,13 @@ def grouping_of(plan: ClusterPlan, broker_groups: int) -> Grouping:
 
 
 def usual_broker_groups(plan: ClusterPlan, cpus: int) -> int:
-    """How many groups of brokers there are on Ray by default."""
+    """The default number of broker groups on Ray."""
     brokers = len(plan.brokers)
     return brokers if brokers <= ONE_EACH else worth_broker_groups(plan, cpus)
 
 
 def worth_broker_groups(plan: ClusterPlan, cpus: int) -> int:
-    """In how many groups of brokers the run is fastest; with one, inline is faster still."""
+    """The number of broker groups with the fastest run; with one, inline is faster still."""
     brokers = len(plan.brokers)
     if brokers <= ONE_EACH:
         return 1
@@ -111,7 +111,7 @@ def _groups_of_brokers(plan: ClusterPlan, count: int, weights: Sequence[float]) 
 
 
 def _joined(racks: Sequence[list[int]], count: int, weights: Sequence[float]) -> list[list[int]]:
-    """Racks put together into so many groups, the heaviest first and to the lightest."""
+    """Racks joined into this number of groups: the heaviest rack first, to the lightest group."""
     groups: list[list[int]] = [[] for _ in range(count)]
     load = [0.0] * count
     for rack in sorted(racks, key=lambda rack: -sum(weights[broker] for broker in rack)):
@@ -122,7 +122,7 @@ def _joined(racks: Sequence[list[int]], count: int, weights: Sequence[float]) ->
 
 
 def _broker_weights(plan: ClusterPlan, batches: Sequence[float]) -> list[float]:
-    """How much work each broker has, in some unit; it is never none."""
+    """The work of each broker, in some unit; it is never 0."""
     weights = [1.0] * len(plan.brokers)
     for partition, rate in zip(plan.partitions, batches, strict=True):
         for place, broker in enumerate(partition.replicas):
@@ -131,7 +131,7 @@ def _broker_weights(plan: ClusterPlan, batches: Sequence[float]) -> list[float]:
 
 
 def _client_weight(plan: ClusterPlan, number: int, batches: Sequence[float]) -> float:
-    """The same of a client."""
+    """The work of a client."""
     client = plan.clients[number]
     if isinstance(client.group, ProducerGroup):
         return client.group.batches_per_second / client.group.clients * _PRODUCES

@@ -1,11 +1,11 @@
 """A group of processes where it is hosted: it runs in windows, and exchanges frames with others.
 
-This is what an actor does, and knows nothing of Ray: a thread can do it as well. Whoever drives the
-groups asks all of them for the same in the same order: to meet, to run to a virtual time, to heal,
-to close. While they run they can be asked, from another thread, for a report, and the hub to stop.
+This is the work of an actor, without Ray: a thread can do it as well. The driver calls the same
+methods of all groups in the same order: to meet, to run to a virtual time, to heal, to close. While
+they run, another thread can request a report from them, and a stop from the hub.
 
-The hub lets groups go, window by window, and waits for them (``exchange/frames.py``); the driver is
-not asked between two windows. Rows wait to be fetched with a report.
+The hub starts groups, window by window, and waits for them (``exchange/frames.py``), without the
+driver. Rows wait until a report fetches them.
 """
 
 from __future__ import annotations
@@ -50,52 +50,52 @@ from tidegauge.simulation.kernel import HUB
 from tidegauge.traces.checks.judged_rows import judged_rows
 from tidegauge.traces.trace_file import TraceWriter
 
-#: How long the one who runs waits between two looks whether a report is made.
+#: The time that the running thread waits between two checks whether a report is being made.
 _LET_IN_S = 0.0002
 
-#: What can be wrong with a frame that came as a whole.
+#: The errors of a frame that arrived completely.
 _WRONG = {
     int(DAMAGED): "is damaged: it has a checksum that does not match",
     int(STRANGE): "is of another generation or window",
 }
 
-# How long rows wait at most for a frame of the trace to be full: at first, and later on, when
-# frames that are hardly begun would be many. When an actor dies they are missing.
+# The longest time that rows wait for a full frame of the trace: at first, and later, when there
+# would be many small frames. If an actor dies, the waiting rows are lost.
 _FIRST_FLUSH_S = 1.0
 _LAST_FLUSH_S = 10.0
 
 
 class Place(NamedTuple):
-    """What a group is told of all groups, and of itself."""
+    """A group's information about all groups, and about itself."""
 
     scenario: Scenario
     switches: dict[str, int | bool]
-    #: What people call the groups, and their processes.
+    #: Names of the groups for people, and their processes.
     names: Sequence[str]
     grouping: Sequence[Sequence[int]]
     #: Which of them it is.
     number: int
-    #: What a peer has to know, and in which life of the run.
+    #: The secret that a peer has to know, and the generation of the run.
     key: bytes
     generation: int
-    #: So many times as fast as real time at most; None: as fast as it can.
+    #: The speed limit, as a multiple of real time; None: no limit.
     speed: float | None
 
 
 class Outcome(NamedTuple):
-    """How a group came to return from running."""
+    """The reason why a group returned from running."""
 
-    #: It was asked to stop.
+    #: A stop was requested.
     stopped: bool
-    #: What went wrong between it and another group; "" if nothing did.
+    #: The error between it and another group; "" if there is none.
     complaint: str = ""
 
 
 class Report(NamedTuple):
-    """What a group has to say now."""
+    """The news of a group since its last report."""
 
-    #: Of the hub: everything has been handled, in all groups, that is due before this time. Reports
-    #: that other groups make later have all rows of before it.
+    #: From the hub: all groups have handled all events before this time. Later reports of other
+    #: groups have all rows from before it.
     reached_us: int
     figures: GroupFigures
     samples: dict[str, int]
@@ -105,20 +105,20 @@ class Report(NamedTuple):
     trace: bytes
     #: Peers that were refused.
     refused: list[str]
-    #: What can be scraped of its processes, if somebody has asked for it.
+    #: The metrics of its processes, if requested.
     snapshot: SnapshotPart | None
 
 
 class HostedGroup:
-    """One group, to be driven from elsewhere."""
+    """One group, driven from another process or thread."""
 
     def __init__(self, place: Place, node: str, tcp_host: str | None) -> None:
         """Lay out the group's tables; the hub listens for the others from now on.
 
         Args:
-            place: which group it is.
-            node: which machine this is: who is on the same one comes by a Unix socket.
-            tcp_host: where others find this machine; None: there are none.
+            place: the group, and all others.
+            node: this machine; groups on the same one connect by a Unix socket.
+            tcp_host: the address of this machine for others; None: there are no others.
         """
         plan = ClusterPlan(place.scenario, place.switches)
         self._plan = plan
@@ -136,7 +136,7 @@ class HostedGroup:
                 place.names, place.key, place.generation, node=node, tcp_host=tcp_host
             )
         self._links = FrameLinks({}, place.names)
-        # The hub holds all back: nobody goes on without it.
+        # The hub holds all groups back: none continues without it.
         paced = place.speed is not None and place.number == HUB
         self._pace = Pace(place.speed) if paced and place.speed is not None else None
         self._stops = threading.Event()
@@ -150,22 +150,22 @@ class HostedGroup:
         self._next_flush = time.monotonic() + _FIRST_FLUSH_S
         #: Held by the thread that runs, unless it waits for a frame.
         self._running = threading.Lock()
-        #: What the next report takes along.
+        #: The content of the next report.
         self._rows: list[NDArray[np.void]] = []
 
     def whereabouts(self) -> str:
-        """Where it is, for people: process and machine."""
+        """Its process and machine, for people."""
         return f"process {os.getpid()} on {socket.gethostname()}"
 
     def address(self) -> Address | None:
-        """Where the hub listens for the others; they listen nowhere."""
+        """The address at which the hub listens; other groups have none."""
         return None if self._reception is None else self._reception.address
 
     def meet(self, hub: Address) -> None:
         """Link up: the hub waits for all others, they dial it.
 
         Raises:
-            LinkError: one of them did not come, or was refused.
+            LinkError: one of them did not connect, or was refused.
         """
         place = self._place
         if self._reception is not None:
@@ -195,10 +195,10 @@ class HostedGroup:
             self._running.release()
 
     def _run(self, end_us: int) -> int:
-        """Go from window to window, and see to what they cannot do themselves."""
+        """Run window by window, and do the work that windows cannot do."""
         state = self._group.exchange.state
         state.end_us = end_us
-        # The liveness phase is nothing to watch.
+        # The liveness phase has no speed limit.
         state.paced = self._pace is not None and end_us <= self._plan.scenario.duration_us
         while True:
             why = self._group.run(self._take)
@@ -217,7 +217,7 @@ class HostedGroup:
                 return why
 
     def _receive(self, sender: int) -> None:
-        """Wait for a frame; reports may be made meanwhile."""
+        """Wait for a frame; reports may be made at the same time."""
         exchange = self._group.exchange
         self._add_up()
         self._running.release()
@@ -231,14 +231,14 @@ class HostedGroup:
         exchange.state.received_bytes = place[LENGTH]
 
     def _wait_for(self, time_us: int) -> None:
-        """Let real time catch up; reports may be made meanwhile."""
+        """Let real time catch up; reports may be made at the same time."""
         assert self._pace is not None
         self._running.release()
         self._pace.wait_for(time_us, self._stops)
         self._running.acquire()
 
     def _let_in(self) -> None:
-        """Let whoever makes a report do so between two windows."""
+        """Let another thread make a report between two windows."""
         self._add_up()
         self._running.release()
         while self._group.exchange.state.report_wanted:
@@ -251,7 +251,7 @@ class HostedGroup:
         self._rows.append(judged_rows(rows))
 
     def _add_up(self) -> None:
-        """Note how much CPU time this thread has taken."""
+        """Note the CPU time of this thread."""
         now_ns = time.thread_time_ns()
         self._cpu_ns += now_ns - self._cpu_since_ns
         self._cpu_since_ns = now_ns
@@ -261,11 +261,11 @@ class HostedGroup:
         self._group.heal(time_us, RESTART_US, self._take)
 
     def close(self, time_us: int, reason: int) -> None:
-        """Write down what can be judged only at the end."""
+        """Write the rows that belong to the end."""
         self._group.close(time_us, self._take, reason)
 
     def counts(self) -> GroupCounts:
-        """What only the processes of this group know themselves, now."""
+        """The current counts that only the processes of this group have."""
         return self._group.counts()
 
     def states(self) -> tuple[bytes, bytes]:
@@ -275,7 +275,7 @@ class HostedGroup:
         return np.asarray(replicas).tobytes(), np.asarray(partitions).tobytes()
 
     def snapshot_part(self, time_us: int) -> SnapshotPart:
-        """What can be scraped of the processes hosted here at a virtual time, as it is sent."""
+        """The metrics of the processes hosted here at a virtual time, encoded to be sent."""
         return part_of(self._group.snapshot(time_us))
 
     def finish(self) -> dict[str, bytes]:
@@ -295,10 +295,10 @@ class HostedGroup:
         self._folder.cleanup()
         return files
 
-    # What can be asked while it runs.
+    # Requests that are possible while it runs.
 
     def report(self, with_snapshot: bool = False) -> Report:
-        """What there is to say now; rows and bytes are handed over once.
+        """A report of the current state; rows and bytes are handed over once.
 
         It is made between two windows, or while the group waits for a frame.
         """
@@ -315,7 +315,7 @@ class HostedGroup:
             is_hub = self._place.number == HUB
             reached_us = self._group.earliest_us if is_hub else 0
             figures = self._figures()
-            # Others may be a window further, or behind: each as of its own last event.
+            # Other groups may be a window ahead or behind: each is as of its own last event.
             now_us = int(self._group.kernel.context[0].time_us)
             snapshot = self.snapshot_part(now_us) if with_snapshot else None
         return Report(
@@ -329,7 +329,7 @@ class HostedGroup:
         )
 
     def _figures(self) -> GroupFigures:
-        """What was handled here, and what it took: the exchange is neither kernel nor waiting."""
+        """The events handled here, and their CPU time; exchange is neither kernel nor waiting."""
         waiting_seconds = int(self._group.exchange.state.waiting_cpu_ns) / 1e9
         kernel_seconds = self._group.kernel_cpu_seconds
         return GroupFigures(
@@ -342,7 +342,7 @@ class HostedGroup:
         )
 
     def stop(self) -> None:
-        """Have all groups stop after this window; the hub is asked."""
+        """Stop all groups after this window; called at the hub."""
         self._group.ask_to_stop()
         self._stops.set()
 
@@ -355,12 +355,12 @@ class _Bytes(io.BytesIO):
         self._lock = threading.Lock()
 
     def write(self, data: Any, /) -> int:
-        """Put bytes behind those that nobody has taken."""
+        """Append bytes to those that are not taken yet."""
         with self._lock:
             return super().write(data)
 
     def take(self) -> bytes:
-        """All that was written since the last time."""
+        """All bytes written since the last call."""
         with self._lock:
             taken = self.getvalue()
             self.seek(0)
@@ -368,4 +368,4 @@ class _Bytes(io.BytesIO):
         return taken
 
     def close(self) -> None:
-        """What was written stays to be taken."""
+        """Do nothing: written bytes can still be taken."""

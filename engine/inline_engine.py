@@ -1,8 +1,8 @@
 """All groups of a scenario in this interpreter, one window after the other.
 
-By default there is one group, which needs no windows. Several exchange the frames that actors
-exchange, so that the contract (the same hash, however the processes are grouped) can be looked at
-without Ray, and be stepped through.
+By default there is one group, which needs no windows. Several groups exchange the same frames as
+actors. So the contract (the same hash, however the processes are grouped) can be tested and
+debugged without Ray.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tidegauge.simulation.kernel import HUB
 from tidegauge.traces.run_folder import new_trace_file
 from tidegauge.traces.trace_file import TraceWriter
 
-#: With a pace, so much real time is run at once.
+#: With a pace, the real time of one step.
 _PACED_S = 0.02
 
 
@@ -55,7 +55,7 @@ class InlineEngine:
         self._progress = run.progress
         self._speed = run.speed
         self._onlooker = run.onlooker
-        #: There is nothing here that could be noticed without ending the run.
+        #: Inline, every problem ends the run.
         self.warnings: list[str] = []
         self._pace = None if run.speed is None else Pace(run.speed)
         self._groups = [Group(run.plan, hosted, run.folder) for hosted in grouping.hosted]
@@ -85,13 +85,13 @@ class InlineEngine:
             writer.close()
 
     def _sink(self, write: RowSink) -> RowSink:
-        """What takes the rows of one group."""
+        """A function that takes the rows of one group."""
 
         def take(rows: NDArray[np.void]) -> None:
             write(rows)
             self._stream.take(rows)
             if len(self._groups) == 1:
-                # It writes rows in the order of time; there may be more of this very moment.
+                # It writes rows in the order of time; more of the same time may follow.
                 self._stream.settle(int(rows[-1]["time_us"]))
 
         return take
@@ -99,7 +99,7 @@ class InlineEngine:
     def run_to(self, end_us: int) -> None:
         """Handle every event earlier than ``end_us``."""
         started = time.perf_counter()
-        # The liveness phase is nothing to watch.
+        # The liveness phase has no speed limit.
         pace = self._pace if end_us <= self._plan.scenario.duration_us else None
         with self._sampler:
             if len(self._groups) > 1:
@@ -117,7 +117,7 @@ class InlineEngine:
         self._windows += 1
 
     def _run_paced(self, end_us: int, pace: Pace) -> None:
-        """Go on in steps of a fraction of a second, and wait after each."""
+        """Run in steps of a fraction of a second, and wait after each."""
         assert self._speed is not None
         step_us = max(1, round(1e6 * _PACED_S * self._speed))
         while self._groups[0].horizon_us < end_us:
@@ -127,7 +127,7 @@ class InlineEngine:
         pace.wait_for(end_us)
 
     def _run_in_windows(self, end_us: int, pace: Pace | None) -> None:
-        """Window by window: the hub plans, and who goes on does so."""
+        """Run window by window: the hub plans, then the chosen groups run."""
         hub = self._groups[HUB]
         for leaf in range(1, len(self._groups)):
             self._tell_hub(leaf)
@@ -169,7 +169,7 @@ class InlineEngine:
             group.heal(time_us, RESTART_US, sink)
 
     def close(self, time_us: int, reason: int) -> None:
-        """Have written down what can be judged only at the end."""
+        """Let all groups write the rows that belong to the end."""
         for group, sink in zip(self._groups, self._sinks, strict=True):
             group.close(time_us, sink, reason)
 
@@ -181,7 +181,7 @@ class InlineEngine:
         return np.asarray(states[0]), np.asarray(states[1])
 
     def snapshot(self) -> Snapshot:
-        """What can be scraped of the cluster, now."""
+        """The current metrics of the cluster."""
         return self._snapshot_at(self._reached_us)
 
     def _snapshot_at(self, time_us: int) -> Snapshot:
@@ -191,11 +191,11 @@ class InlineEngine:
         return merged(self._plan, time_us, parts)
 
     def counts(self) -> Sequence[GroupCounts]:
-        """What only the groups know themselves, now."""
+        """The current counts that only the groups have."""
         return [group.counts() for group in self._groups]
 
     def figures(self) -> LoopFigures:
-        """What the loop has done until now."""
+        """The figures of the loop so far."""
         groups = [
             GroupFigures(
                 name,

@@ -1,7 +1,6 @@
-"""A run that is watched: what its endpoint shows is published from here, once a second.
+"""The live metrics of a run: its snapshots are published to the endpoint once a second.
 
-The endpoint renders from the last snapshot that it was given, so that whoever scrapes it cannot
-change what happens.
+The endpoint renders its last snapshot, so a scrape cannot change the run.
 """
 
 from __future__ import annotations
@@ -13,27 +12,27 @@ from tidegauge.metrics.endpoint.endpoint import Endpoint
 from tidegauge.metrics.samples.health import ActorHealth, Health
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 
-#: So much real time passes between two snapshots at least: nobody scrapes more often.
+#: The least real time between two snapshots: scrapes are not more frequent.
 PERIOD_S = 1.0
 
 
 class LiveMetrics:
-    """Publishes what there is to be seen of a run (``engine.Onlooker``)."""
+    """Publishes the snapshots of a run (``engine.Onlooker``)."""
 
     def __init__(self, endpoint: Endpoint, speed: float | None) -> None:
-        """Publish to an endpoint; the run is to go ``speed`` times as fast as real time."""
+        """Publish to an endpoint; the wanted speed is ``speed`` times real time."""
         self._endpoint = endpoint
         self._speed = speed
         self._due_s = 0.0
-        #: When virtual time was 0, had it gone at its speed ever since.
+        #: The real time of virtual time 0, at the wanted speed.
         self._begun_s: float | None = None
 
     def is_due(self) -> bool:
-        """Whether it is time for another snapshot."""
+        """Whether another snapshot is due."""
         return time.monotonic() >= self._due_s
 
     def look(self, snapshot: Snapshot, figures: LoopFigures) -> None:
-        """Publish a snapshot, and what it has cost to get there."""
+        """Publish a snapshot, and the costs of the run so far."""
         now_s = time.monotonic()
         self._due_s = now_s + PERIOD_S
         health = Health(
@@ -48,7 +47,7 @@ class LiveMetrics:
         self._endpoint.publish(snapshot, health)
 
     def _behind_us(self, now_s: float, time_us: int) -> int:
-        """How far virtual time is behind where it would be at the wanted speed."""
+        """The delay of virtual time against the wanted speed."""
         if self._speed is None:
             return 0
         if self._begun_s is None:

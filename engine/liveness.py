@@ -1,17 +1,17 @@
-"""The liveness phase: once nothing goes wrong any more, everything has to become well again.
+"""The liveness phase: after all faults have ended, the whole cluster has to recover.
 
-At the end of a run producers stop, consumers commit no more, all faults end in every process,
-brokers that are down start (and again, should they exit), steps that were not taken never are. The
-run goes on until the ISR of every partition is its assignment and all its logs are equal, or until
-that has taken longer than it may (``bound_us``). Then it is said of which replica that is not
-so, and why.
+At the end of a run producers stop, consumers stop committing, all faults end in every process,
+brokers that are down start (and again, should they exit), and pending steps are never taken. The
+phase lasts until the ISR of every partition is its assignment and all its logs are equal, or until
+a limit of time (``bound_us``). After the limit each replica that has not recovered is reported
+with the reason.
 
-None of its time counts as the run's, and none of its rows in the run's figures. It is looked at
-from outside, every second of virtual time: no process does anything for it, so the hash is that
+Its time does not belong to the run, and its rows not to the run's figures. The phase is observed
+from outside, every second of virtual time. No process does anything for it, so the hash is that
 of the same events, however the processes are grouped.
 
 Permitted: after a loss of power that took records of the partition, if logs stay apart: a leader
-that leads on in its epoch writes other records at their offsets.
+that keeps leading in its epoch writes other records at their offsets.
 
 Example: ``tidegauge run 11-equal-length-divergence`` gives it up. In release 0.10.2 two
 logs of one length differ, and no follower ever compares them (KIP-101, scenario 2).
@@ -38,10 +38,10 @@ from tidegauge.scenario.model.costs import Latency
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.topology import Topology
 
-#: How often it is looked whether all is well.
+#: The interval between two checks of the cluster.
 LOOK_PERIOD_US = 1_000_000
 
-#: So many problems are told.
+#: The number of problems that are reported.
 _TOLD_PROBLEMS = 10
 
 # Problem.what
@@ -50,12 +50,12 @@ _NOT_IN_ISR = code(2)
 _OTHER_LOG = code(3)
 _BEING_MOVED = code(4)
 
-#: So many are found at first.
+#: The number of problems that are searched at first.
 _NONE_YET = code(0)
 
 
 class Problem(Record):
-    """What is not well."""
+    """A partition or replica that has not recovered."""
 
     what: i64
     partition: i64
@@ -63,25 +63,25 @@ class Problem(Record):
 
 
 class Liveness(NamedTuple):
-    """What came of the phase."""
+    """The result of the phase."""
 
-    #: Everything has become well.
+    #: The whole cluster has recovered.
     reached: bool
-    #: How long it took, and how long it may take at most.
+    #: The time that it took, and the longest permitted time.
     seconds: float
     bound_seconds: float
-    #: What is not well, in words: the first few.
+    #: The first problems, in words.
     reasons: list[str]
-    #: The partition of the first one; -1: all is well.
+    #: The partition of the first problem; -1: there is none.
     partition: int
 
 
 def wait_until_well(plan: ClusterPlan, engine: Engine) -> Liveness:
-    """Run on until all is well or it has taken too long.
+    """Continue the run until the cluster has recovered, or until the limit of time.
 
     Args:
         plan: the scenario in numbers.
-        engine: at the end of the run, in which nothing goes wrong any more.
+        engine: the engine at the end of the run, after all faults.
     """
     begun_us = plan.scenario.duration_us
     topology = new_topology(plan)
@@ -101,15 +101,15 @@ def wait_until_well(plan: ClusterPlan, engine: Engine) -> Liveness:
     return Liveness(not problems, elapsed_us / 1e6, limit_us / 1e6, reasons, first_one)
 
 
-# How long it may take.
+# The longest permitted time.
 
 
 def bound_us(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
-    """How long it may take at most until all is well.
+    """The longest permitted time until the cluster has recovered.
 
-    Three times replica.lag.time.max.ms, and the time that it takes to fetch what is missing; before
-    that dead sessions have to expire, requests that were lost in a fault to time out, brokers to
-    start, and the controller to go over all partitions, twice. Each is the largest there is.
+    Three times replica.lag.time.max.ms, and the time to fetch missing records. Before that, dead
+    sessions have to expire, requests that were lost in a fault to time out, brokers to start, and
+    the controller to process all partitions, twice. Each is the largest value in the cluster.
     """
     scenario = plan.scenario
     costs, network = scenario.costs, scenario.network
@@ -158,7 +158,7 @@ def bound_us(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
     )
 
 
-#: How long a broker that exits in this phase waits for its supervisor.
+#: The time after which the supervisor restarts a broker that exits in this phase.
 RESTART_US = 2_000_000
 
 
@@ -167,7 +167,7 @@ def _most(latency: Latency) -> int:
 
 
 def _missing_bytes(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
-    """The most bytes that one broker's replicas may lack: what the longest logs have more."""
+    """The most bytes that one broker's replicas may lack, compared with the longest logs."""
     ends = replicas["log_end_offset"]
     missing = np.zeros(len(plan.brokers), np.int64)
     row = 0
@@ -179,13 +179,13 @@ def _missing_bytes(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
     return int(missing.max(initial=0))
 
 
-# Whether all is well.
+# Whether the cluster has recovered.
 
 
 def problems_in(
     topology: Topology, partitions: NDArray[np.void], replicas: NDArray[np.void]
 ) -> list[Problem]:
-    """What is not well: the first few."""
+    """The first problems."""
     problems = new_records(Problem, _TOLD_PROBLEMS)
     found = find_problems(topology.view, partitions, replicas, problems)
     return [problems[place] for place in range(min(int(found), _TOLD_PROBLEMS))]
@@ -257,7 +257,7 @@ def _enter(problems: Records[Problem], found: int, what: int, partition: int, sl
     return found + 1
 
 
-# Why it is not.
+# The reasons.
 
 
 def _in_words(
@@ -269,7 +269,7 @@ def _in_words(
     planned = plan.partitions[problem.partition]
     name = f"partition {planned.topic}-{planned.number}"
     if problem.what == _NO_LEADER:
-        return f"{name}: nobody leads"
+        return f"{name}: it has no leader"
     if problem.what == _BEING_MOVED:
         return f"{name}: its replicas are still being moved"
     first_slot = sum(len(each.slots) for each in plan.partitions[: problem.partition])
@@ -283,16 +283,16 @@ def _in_words(
 
 
 def _reasons(replica: np.void, leader_end: int, leader: int) -> Iterator[str]:
-    """Why a replica is behind, as far as its broker shows it."""
+    """The reasons why a replica is behind, as far as its broker shows them."""
     end = int(replica["log_end_offset"])
     if not replica["alive"]:
         yield "it does not run"
     elif not replica["hosted"]:
-        yield "it has not been told to host it"
+        yield "it got no LeaderAndIsr for it"
     elif replica["failed"]:
         yield "its fetcher has given the partition up"
     elif replica["truncating"]:
-        yield "its fetcher does not find out where to truncate"
+        yield "its fetcher does not learn its truncation offset"
     if end == leader_end:
         yield f"its log ends at {end}, as that of its leader {leader}"
     else:

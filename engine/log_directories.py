@@ -1,11 +1,11 @@
 """Checkpoints as real files: a broker's log directory in the folder of its run.
 
-With ``checkpoint_files: true`` in the scenario, what a broker has on disk beside its logs is
-really on disk, in Kafka's format, under ``log-directories/broker-<id>/``: the files that the
-broker would write, when it would write them. A start reads them back: whoever changes or
-deletes one while the broker is down changes what it finds.
+With ``checkpoint_files: true`` in the scenario, a broker's checkpoints are real files in Kafka's
+format, under ``log-directories/broker-<id>/``. They are written at the times at which the broker
+would write them. A start reads them back: a file that was changed or deleted while the broker was
+down changes its start.
 
-The kernel says when (``actors/storage/checkpoints.py``), and stops until it is done.
+The kernel requests each write (``actors/storage/checkpoints.py``), and stops until it is done.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class LogDirectories:
         self.folder = None if folder is None else folder / LOG_DIRECTORIES
 
     def exchange(self, brokers: Brokers) -> None:
-        """Write what is due of each broker, and read what a start wants to know.
+        """Write the due files of each broker, and read the files that a start needs.
 
         Raises:
             CheckpointError: a file is damaged, so that Kafka would not read it.
-            OSError: the disk says no.
+            OSError: a file cannot be read or written.
         """
         for index in range(len(brokers.brokers)):
             broker = brokers.brokers[index]
@@ -91,7 +91,7 @@ class LogDirectories:
         write_checkpoint(file, render_offsets(known))
 
     def _remove_deleted(self, brokers: Brokers, rows: list[int], directory: Path) -> None:
-        """Remove the folders of logs that the broker has no more: the offsets tell so, too."""
+        """Remove the folders of deleted logs, which have no offsets any more either."""
         there = {"{}-{}".format(*self._name_of(brokers, row)) for row in rows}
         for planned in self.plan.partitions:
             folder = directory / f"{planned.topic}-{planned.number}"
@@ -117,7 +117,7 @@ class LogDirectories:
             write_checkpoint(file, render_leader_epochs(entries))
 
     def _read(self, brokers: Brokers, index: int, rows: list[int], directory: Path) -> None:
-        """Let what the files say take the place of what is known."""
+        """Replace the broker's checkpoints by the content of the files."""
         release, _ = self.plan.scenario.release_of(self.plan.brokers[index])
         reader = CheckpointFormat.of_release(release)
         for name in (REPLICATION_OFFSET_CHECKPOINT, RECOVERY_POINT_OFFSET_CHECKPOINT):

@@ -1,9 +1,9 @@
-"""Where the loop spends its wall time, by kind of process: sampled.
+"""The wall time of the loop by kind of process, sampled.
 
-Every few milliseconds a thread looks at which process the kernel is handling an event of; the
-kernel writes that down as it delivers one, and lets go of Python's lock while it runs. So the
-loop pays one store for each event, and nothing else of the run knows of it. What is not spent
-in the kernel (rows written and judged, tables enlarged, frames exchanged) is the driver's.
+Every few milliseconds a thread samples the process whose event the kernel is handling. The kernel
+stores that process when it delivers an event, and releases Python's lock while it runs. So the
+loop pays one store for each event, and the rest of the run is not affected. Time outside the
+kernel (rows written and judged, tables enlarged, frames exchanged) is the driver's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, ZOOKEEPER
 
 _PERIOD_S = 0.003
 
-#: What the kinds of processes are called.
+#: The names of the kinds of processes.
 KINDS = {
     int(BROKER): "broker",
     int(CONTROLLER): "controller",
@@ -32,10 +32,10 @@ class LoopSampler:
     """Samples while it is entered."""
 
     def __init__(self, groups: Sequence[Group]) -> None:
-        """Nothing is sampled yet."""
+        """Begin without samples."""
         self._groups = groups
         self._roles = [int(process.role) for process in groups[0].plan.processes]
-        #: How often each kind was seen.
+        #: The number of samples of each kind.
         self.seen = dict.fromkeys((*KINDS.values(), _ELSEWHERE), 0)
         self._over = threading.Event()
         self._thread = threading.Thread()

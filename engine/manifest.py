@@ -1,4 +1,4 @@
-"""``manifest.json``: what is run, and what the numbers in its rows stand for."""
+"""``manifest.json``: the scenario of a run, and the names for the numbers in its rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROLES = {int(CONTROLLER): "controller", int(ZOOKEEPER): "zookeeper", int(CLIENT
 
 
 def manifest_of(plan: ClusterPlan) -> dict[str, Any]:
-    """What is known before the run: the resolved scenario, and what its numbers stand for."""
+    """The manifest: the resolved scenario, and the names for its numbers."""
     scenario = plan.scenario
     return {
         "format": FORMAT,
@@ -50,7 +50,7 @@ def manifest_of(plan: ClusterPlan) -> dict[str, Any]:
 
 
 def _fault_text(fault: Any) -> str:
-    """A fault in a few words: what it hits."""
+    """A fault in a few words: its kind and its targets."""
     if hasattr(fault, "between"):
         arrow = "->" if fault.one_way else "<->"
         one, other = (",".join(str(end) for end in ends) for ends in fault.between)

@@ -1,8 +1,8 @@
-"""How long a run will take on this machine, and how much memory, before anybody starts it.
+"""The predicted time and memory of a run on this machine, before it is started.
 
-Both are linear in what a plan says. The weights were measured with the scenarios that ship, and a
-test holds all of them to within a factor of 2. How fast this machine is compared with the one on
-which they were measured, a small fixed cluster tells in a moment.
+Both are linear in the numbers of a plan. The weights were measured with the shipped scenarios, and
+a test holds all of them to within a factor of 2. A short run of a small fixed cluster compares the
+speed of this machine with that of the measurements.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SECONDS_PER_EVENT = 0.7e-6
 _SECONDS_PER_REPLICA = 30e-6
 #: A row of a replica's sample: compressed and written.
 _SECONDS_PER_SAMPLE = 1e-6
-#: A partition in a consumer's fetch, and one of the consumer's that is looked at for it.
+#: A partition in a consumer's fetch, and a partition of the consumer that is examined for it.
 _SECONDS_PER_FETCHED_PARTITION = 117e-9
 _SECONDS_PER_CONSIDERED_PARTITION = 8.5e-9
 #: A partition that a client writes to or reads.
@@ -54,25 +54,25 @@ _PROBE = {
     "topics": [{"name": "probe", "partitions": 12, "replication_factor": 3}],
     "workload": {"producers": [{"name": "p", "topics": ["probe"], "batches_per_second": 1000}]},
 }
-#: By then the fixed cluster has started, and compiled code is loaded; measured is as much at once.
+#: By then the fixed cluster has started, and compiled code is loaded; the measurement is as long.
 _PROBE_BEGINS_US = 5_000_000
 
 
 class Prediction(NamedTuple):
-    """What a run inline will come to; within a factor of 2, most of the time."""
+    """The predicted costs of an inline run; mostly within a factor of 2."""
 
     events: ExpectedEvents
     seconds: float
     memory_bytes: float
-    #: How fast the fixed cluster ran here; None if nothing is compiled yet, so that this machine
-    #: is taken to be as fast as the one of the measurements.
+    #: The speed of the fixed cluster here; None if nothing is compiled yet: then this machine
+    #: counts as fast as that of the measurements.
     events_per_second: float | None
 
 
 def predict(plan: ClusterPlan) -> Prediction:
-    """What the run of a plan will take, inline, on this machine.
+    """Predict the costs of an inline run of a plan on this machine.
 
-    It takes a fraction of a second itself.
+    The prediction takes a fraction of a second.
     """
     events = expected_events(plan)
     measured = measured_events_per_second()
@@ -92,7 +92,7 @@ def measured_events_per_second() -> float | None:
         before, started = group.events, time.process_time()
         group.run_to(end_us, lambda _rows: None)
         speeds.append((group.events - before) / (time.process_time() - started))
-    # What else runs here disturbs some of them, though its own time is not counted.
+    # Other processes here disturb some of them, though their time is not counted.
     return max(speeds)
 
 
@@ -117,13 +117,13 @@ def _seconds_per_fetch(each: ConsumerFetches) -> float:
 
 
 def _bytes(plan: ClusterPlan) -> float:
-    """Of what is for pairs, tables say how large they are; the rest goes with replicas."""
+    """The memory of a run: tables of pairs by their sizes, the rest by replicas."""
     brokers, processes = len(plan.brokers), len(plan.processes)
     fetchers = max(plan.scenario.settings_of(each)["num.replica.fetchers"] for each in plan.brokers)
     return (
         _START_UP_BYTES
         + _BYTES_PER_REPLICA * _replicas(plan)
-        # Clients all begin by asking for what they need to know of partitions.
+        # All clients begin with a request for the metadata of their partitions.
         + (_bytes_of(Target) + 2 * _bytes_of(PartitionData)) * _targets(plan)
         + _bytes_of(Link) * processes * processes
         + _bytes_of(FaultRole) * len(plan.faults) * processes
@@ -141,5 +141,5 @@ def _targets(plan: ClusterPlan) -> int:
 
 
 def _bytes_of(record: type[R]) -> int:
-    """How large one record of a table is."""
+    """The size of one record of a table."""
     return np.asarray(new_records(record, 0)).dtype.itemsize

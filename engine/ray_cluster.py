@@ -1,7 +1,7 @@
 """Ray: started on this machine or joined, and actors placed on it.
 
-Ray is the control plane: it places actors, sees whether they live, and spans machines. What actors
-say to each other in the loop does not go through it (``engine/exchange/frame_links.py``).
+Ray is the control plane: it places actors, detects their death, and spans machines. The frames of
+the loop between actors do not pass through it (``engine/exchange/frame_links.py``).
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from tidegauge.engine.contract import EngineError
 
-#: For what reports bring: rows and bytes of traces, fetched several times a second.
+#: For the content of reports: rows and bytes of traces, fetched several times a second.
 _OBJECT_STORE_BYTES = 256 << 20
 
-#: An actor waits for its peers most of the time; more than this it need not reserve.
+#: An actor waits for its peers most of the time, so it reserves no more than this.
 _CPUS_PER_ACTOR = 0.25
 
-#: So long a cluster may take to answer.
+#: The timeout for the connection to a cluster.
 _ANSWER_S = 5.0
 
-#: How long it may take until there is room for all actors.
+#: The timeout until there is room for all actors.
 _PLACED_S = 60
 
 
@@ -37,11 +37,11 @@ class RayUnavailableError(EngineError):
 
 @contextmanager
 def ray_cluster(address: str | None) -> Iterator[None]:
-    """Have Ray while inside: the one that runs in this process, or at an address, or a new one.
+    """Use Ray while entered: the one of this process, the one at an address, or a new one.
 
     Args:
-        address: of a cluster to join; None: what RAY_ADDRESS says, else Ray is started here,
-            without network, dashboard or statistics of use, and ended again.
+        address: the cluster to join; None: that of RAY_ADDRESS, else Ray starts here, without
+            network, dashboard or usage statistics, and stops on exit.
 
     Raises:
         RayUnavailableError: there is none at the address, or it does not start.
@@ -50,7 +50,7 @@ def ray_cluster(address: str | None) -> Iterator[None]:
         yield
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Ray's workers are nice. Actors wait for each other: one that waits for a CPU holds up all.
+    # Ray's workers are nice. Actors wait for each other: one that waits for a CPU delays all.
     os.environ.setdefault("RAY_worker_niceness", "0")
     address = address or os.environ.get("RAY_ADDRESS")
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
@@ -70,7 +70,7 @@ def ray_cluster(address: str | None) -> Iterator[None]:
 
 
 def _expect_somebody(address: str) -> None:
-    """Make sure that somebody listens at ``host:port``: Ray itself goes on trying for minutes."""
+    """Check that a server listens at ``host:port``: Ray itself would retry for minutes."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():
         # It is one of Ray's own names.
@@ -78,16 +78,16 @@ def _expect_somebody(address: str) -> None:
     try:
         socket.create_connection((host, int(port)), _ANSWER_S).close()
     except (OSError, OverflowError) as error:
-        raise RayUnavailableError(f"{address}: no Ray cluster answers there: {error}") from error
+        raise RayUnavailableError(f"{address}: no Ray cluster responds: {error}") from error
 
 
 def cluster_cpus() -> int:
-    """How many CPUs the cluster has."""
+    """The number of CPUs of the cluster."""
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
 def node_address() -> str:
-    """Where others reach this machine."""
+    """The address of this machine for other machines."""
     return str(ray.util.get_node_ip_address())
 
 
@@ -98,7 +98,7 @@ def spans_nodes() -> bool:
 
 @contextmanager
 def placed(count: int) -> Iterator[Sequence[dict[str, Any]]]:
-    """Room for so many actors, spread over the nodes: the options for each of them.
+    """Reserve room for actors, spread over the nodes, and yield the options for each of them.
 
     Raises:
         RayUnavailableError: there is no room.

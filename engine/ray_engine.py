@@ -1,9 +1,9 @@
-"""All groups of a scenario on Ray: one actor a group, one of them the controller's.
+"""All groups of a scenario on Ray: one actor for each group, one of them the controllers'.
 
-The driver, here, asks the actors to run to a virtual time and looks after them a few times a
-second: it fetches the rows that they have written, judges them, writes the trace files, shows how
-far they are. It is not in the loop. An actor that dies ends the run: its peers notice at once,
-since their links to it break, and Ray says what became of it.
+The driver, here, lets the actors run to a virtual time. A few times a second it fetches the rows
+that they have written, judges them, writes the trace files and shows the progress. It is not in
+the loop. An actor that dies ends the run: its peers notice at once, since their links to it break,
+and Ray reports the cause.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ from tidegauge.metrics.snapshots.snapshot import Snapshot, merged
 from tidegauge.simulation.kernel import HUB, Row
 from tidegauge.traces.run_folder import new_trace_file
 
-#: How often the driver looks after the actors.
+#: The interval at which the driver checks the actors.
 _WATCH_PERIOD_S = 0.2
 
-#: So long it takes at most until it is known who has died, once something went wrong.
+#: The longest time from an error until it is known which actor has died.
 _BLAME_S = 5.0
 
-#: An actor that does not say anything for so long while it runs is not waited for any more.
+#: The timeout for the reports of a running actor.
 _ANSWER_S = 10.0
 
 
@@ -63,19 +63,20 @@ def on_ray(broker_actors: int | None = None, address: str | None = None) -> Engi
     """All processes in actors of Ray.
 
     Args:
-        broker_actors: how many host brokers and clients, beside that of the controllers; None: one
-            for each broker of a small cluster, else as many as are worth it (``grouping.py``).
-        address: of a Ray cluster to join; None: that of RAY_ADDRESS, else Ray is started here.
+        broker_actors: the number of actors for brokers and clients, beside the one for
+            controllers; None: one for each broker of a small cluster, else the fastest number
+            (``grouping.py``).
+        address: the Ray cluster to join; None: that of RAY_ADDRESS, else Ray starts here.
 
     Raises (once it is made, or entered):
         RayUnavailableError: Ray does not start, cannot be joined, or has no room.
-        EngineError: there are fewer brokers than actors are to host.
+        EngineError: there are fewer brokers than actors.
     """
 
     @contextmanager
     def make(run: EngineInput) -> Iterator[RayEngine]:
         if broker_actors is not None:
-            # Said before Ray is started.
+            # An error here comes before Ray is started.
             grouping_of(run.plan, broker_actors)
         with ray_cluster(address):
             count = broker_actors or usual_broker_groups(run.plan, cluster_cpus())
@@ -90,12 +91,12 @@ class _Hosted(NamedTuple):
 
     name: str
     actor: Any
-    #: Where it is: process and machine.
+    #: Its process and machine.
     where: str
 
 
 class RayEngine:
-    """Runs groups on Ray while it is entered; Ray is there (``ray_cluster.py``)."""
+    """Runs groups on Ray while it is entered; Ray is available (``ray_cluster.py``)."""
 
     def __init__(self, run: EngineInput, grouping: Grouping) -> None:
         """Prepare to run these groups, the controller's last; actors are made on entering."""
@@ -169,7 +170,7 @@ class RayEngine:
                 try:
                     files = ray.get(group.actor.do.remote("finish"), timeout=_ANSWER_S)
                 except RayError:
-                    # It is dead or stuck: what it has handed over is there.
+                    # It is dead or stuck: the rows that it has handed over are there.
                     continue
                 for path, content in files.items():
                     (self._run.folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -180,14 +181,14 @@ class RayEngine:
         for group in self._groups:
             ray.kill(group.actor)
 
-    # What a run asks for.
+    # The methods of an engine.
 
     def run_to(self, end_us: int) -> None:
         """Handle every event earlier than ``end_us``.
 
         Raises:
-            ActorError: an actor died, or two of them do not understand each other.
-            KeyboardInterrupt: all have stopped, at the same window.
+            ActorError: an actor died, or two of them are incompatible.
+            KeyboardInterrupt: all have stopped, after the same window.
         """
         started = time.perf_counter()
         running = {
@@ -207,7 +208,7 @@ class RayEngine:
         self._ask("heal", time_us)
 
     def close(self, time_us: int, reason: int) -> None:
-        """Have written down what can be judged only at the end."""
+        """Let all groups write the rows that belong to the end."""
         self._ask("close", time_us, reason)
 
     def states(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
@@ -221,16 +222,16 @@ class RayEngine:
         return replicas, np.frombuffer(known[-1][1], dtype_of(PartitionState))
 
     def snapshot(self) -> Snapshot:
-        """What can be scraped of the cluster, now."""
+        """The current metrics of the cluster."""
         parts = self._ask("snapshot_part", self._ended_us)
         return merged(self._plan, self._ended_us, parts)
 
     def counts(self) -> Sequence[GroupCounts]:
-        """What only the groups know themselves, now."""
+        """The current counts that only the groups have."""
         return self._ask("counts")
 
     def figures(self) -> LoopFigures:
-        """What the loop has done until now."""
+        """The figures of the loop so far."""
         reports = [report for report in self._reports if report is not None]
         kinds = reports[0].samples if reports else {}
         samples = {kind: sum(report.samples[kind] for report in reports) for kind in kinds}
@@ -240,7 +241,7 @@ class RayEngine:
     # Looking after the actors.
 
     def _ask(self, step: str, *arguments: Any) -> list[Any]:
-        """Have every actor take a step, all at once."""
+        """Call a method of every actor, all at once."""
         asked = [group.actor.do.remote(step, *arguments) for group in self._groups]
         answers = []
         for group, answer in zip(self._groups, asked, strict=True):
@@ -254,7 +255,7 @@ class RayEngine:
         return answers
 
     def _watch(self, running: dict[Any, int]) -> None:
-        """Look after actors until all have come to the end of what they were asked for."""
+        """Watch the actors until all have finished their call."""
         waited_for = list(running)
         while waited_for:
             done, waited_for = ray.wait(
@@ -271,7 +272,7 @@ class RayEngine:
             self._show_progress()
 
     def _complaint(self, number: int, ref: Any) -> str | None:
-        """What is wrong with an actor that does not run any more; None: nothing."""
+        """The problem of an actor that no longer runs; None: there is none."""
         try:
             outcome: Outcome = ray.get(ref)
         except RayActorError:
@@ -281,34 +282,34 @@ class RayEngine:
         return outcome.complaint or None
 
     def _problem(self, running: dict[Any, int]) -> ActorError:
-        """Something went wrong: wait until it is known what, and whose fault it is."""
+        """Wait until the cause of an error and its actor are known."""
         done, _ = ray.wait(list(running), num_returns=len(running), timeout=_BLAME_S)
         complaints = []
         for ref in done:
             complaint = self._complaint(running[ref], ref)
             if complaint is not None:
-                # That somebody died tells more than that others miss it.
+                # The death of an actor is a better message than the complaint of a peer.
                 complaints.append((not complaint.endswith("died"), complaint, running[ref]))
         _, complaint, number = min(complaints)
         reached_us = self._reached_us()
         return ActorError(
             f"{complaint} ({self._groups[number].where}); all stopped after "
-            f"{reached_us / 1e6:.3f} virtual seconds, and the trace holds what came until then"
+            f"{reached_us / 1e6:.3f} virtual seconds, and the trace has all rows until then"
         )
 
     def _stop(self, running: list[Any]) -> None:
-        """Have all actors stop, and fetch what they have to say."""
+        """Stop all actors, and fetch their reports."""
         self._groups[HUB].actor.do.options(concurrency_group="watch").remote("stop")
         ray.wait(running, num_returns=len(running), timeout=_ANSWER_S)
 
     def _take_reports(self, with_snapshots: bool = False) -> None:
-        """Fetch what all actors have to say; the hub first, since it says how far all are."""
+        """Fetch the reports of all actors; the hub first, since it has the progress of all."""
         for number in range(len(self._groups)):
             self._take_report(number, with_snapshots)
         self._run.stream.settle(self._reached_us())
 
     def _take_report(self, number: int, with_snapshot: bool = False) -> None:
-        """Fetch what one actor has to say, unless it is dead."""
+        """Fetch the report of one actor, unless it is dead."""
         actor = self._groups[number].actor
         try:
             report: Report = ray.get(
@@ -328,7 +329,7 @@ class RayEngine:
                 self.warnings.append(warning)
 
     def _show(self, onlooker: Onlooker) -> None:
-        """Hand over what the last reports have brought; actors may be a window apart."""
+        """Pass the last snapshots to the observer; actors may be a window apart."""
         parts = [
             report.snapshot
             for report in self._reports
@@ -337,7 +338,7 @@ class RayEngine:
         onlooker.look(merged(self._plan, self._reached_us(), parts), self.figures())
 
     def _reached_us(self) -> int:
-        """Before this time all rows of all groups have come in."""
+        """The time before which all rows of all groups have arrived."""
         hub = self._reports[HUB]
         return 0 if hub is None else hub.reached_us
 
@@ -355,7 +356,7 @@ class RayEngine:
 
 
 def _host_here(place: Place, across: bool) -> HostedGroup:
-    """Make the group that this actor hosts; other actors are on other machines, too."""
+    """Make the group that this actor hosts; with ``across``, other actors are on other machines."""
     import_kernel()
     if COMPILED and not is_compiled():
         compile_all()

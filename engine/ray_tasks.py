@@ -1,8 +1,8 @@
 """One function called with many inputs, each call a task of Ray: on this machine or a cluster.
 
-A call whose process dies, or whose machine does, is told as such and not tried again: the others
-go on. An interruption reaches the driver alone, here; it interrupts the calls that are running,
-as Ctrl-C would, and waits a moment for them to put away what they have.
+A call whose process or machine dies is reported as failed and not retried; the others continue. An
+interruption reaches only the driver, here. It interrupts the running calls, as Ctrl-C would, and
+waits a moment for them to clean up.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tidegauge.scenario.text.errors import one_line
 Input = TypeVar("Input")
 Output = TypeVar("Output")
 
-#: So long calls have to end once they were interrupted; then their processes are killed.
+#: The time for interrupted calls to end; then their processes are killed.
 _STOP_S = 10.0
 
 #: Ray counts CPUs in ten-thousandths.
@@ -28,7 +28,7 @@ _CPU_PARTS = 10_000
 
 
 class EndedTask(NamedTuple, Generic[Output]):
-    """What came of a call: a result, or why there is none."""
+    """The outcome of a call: a result, or the reason why there is none."""
 
     #: The place of its input.
     number: int
@@ -42,16 +42,16 @@ def run_tasks(
     jobs: int | None = None,
     address: str | None = None,
 ) -> Generator[EndedTask[Output]]:
-    """What comes of each call, in the order in which they end.
+    """Call a function with many inputs; yield the outcomes in the order in which they end.
 
-    If the iteration ends early, by an interruption too, all calls are stopped first: whoever
-    iterates closes it.
+    If the iteration ends early, also by an interruption, all calls are stopped first. The caller
+    has to close the iterator.
 
     Args:
-        work: what is called, in other processes; a function of a module.
-        inputs: what it is called with.
-        jobs: how many calls at once; None: as many as there are CPUs.
-        address: of a Ray cluster to join; None: that of RAY_ADDRESS, else Ray is started here.
+        work: the function, of a module; it is called in other processes.
+        inputs: the input of each call.
+        jobs: the number of parallel calls; None: the number of CPUs.
+        address: the Ray cluster to join; None: that of RAY_ADDRESS, else Ray starts here.
 
     Raises:
         RayUnavailableError: Ray does not start, or cannot be joined.
@@ -91,7 +91,7 @@ def _ended(number: int, reference: ray.ObjectRef[Output]) -> EndedTask[Output]:
 
 
 def _stop(running: list[ray.ObjectRef[Output]]) -> None:
-    """Interrupt what is running, and wait for it to end."""
+    """Interrupt the running calls, and wait for them to end."""
     for reference in running:
         ray.cancel(reference)
     if running:

@@ -1,10 +1,10 @@
-"""How long each step took that moves replicas, and how many partitions it moved.
+"""The duration of each step that moves replicas, and the number of partitions that it moved.
 
-A reassignment is asked for by a step (kafka-reassign-partitions, or AlterPartitionReassignments),
-and ends for each of its partitions when the controller has sent the new state to all brokers. A
-partition belongs to the step that asked for it last when the controller took it up. The tool asks
-for nothing while /admin/reassign_partitions is there (ReassignPartitionsCommand@2.4.0), so such a
-step moves nothing.
+A step (kafka-reassign-partitions, or AlterPartitionReassignments) requests a reassignment. It ends
+for each of its partitions when the controller has sent the new state to all brokers. A partition
+belongs to the last step that requested it before the controller took it up. The tool requests
+nothing while /admin/reassign_partitions exists (ReassignPartitionsCommand@2.4.0), so such a step
+moves nothing.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _OTHERS = (int(STEP_TAKEN), int(REASSIGNMENT_BEGUN), int(REASSIGNMENT_DONE))
 
 @dataclass
 class _Reassignment:
-    """The reassignment that one step asked for."""
+    """The reassignment that one step requested."""
 
     asked_us: int | None = None
-    #: When the last of those came to its end that have, moved or replaced.
+    #: The end of the last finished one, moved or replaced.
     done_us: int = 0
     moved: set[int] = field(default_factory=set)
     #: Of these, those on their way, and those that another step has taken over.
@@ -49,7 +49,7 @@ class ReassignmentSpans:
     """Takes the rows of a run in their total order."""
 
     def __init__(self, plan: ClusterPlan) -> None:
-        """No row has come yet."""
+        """Begin without rows."""
         self._ends_us = plan.scenario.duration_us
         self._names = moving_steps(plan.scenario)
         self._spans = {place: _Reassignment() for place in self._names}
@@ -66,13 +66,13 @@ class ReassignmentSpans:
         brokers_and_topics = len(plan.brokers) + len(plan.scenario.topics)
         self._znode = int(FIXED_ZNODES) + brokers_and_topics + len(plan.partitions)
         self._tool_is_busy = False
-        #: By partition the step that has asked last, until the controller takes it up; and the one
-        #: that it is on its way for.
+        #: By partition: the last step that requested it, until the controller takes it up; and the
+        #: step for which it is being moved.
         self._asked: dict[int, int] = {}
         self._moving: dict[int, int] = {}
 
     def take(self, rows: NDArray[np.void]) -> None:
-        """Rows that come next."""
+        """Take the next rows."""
         if not self._names:
             return
         kinds = rows["kind"]
@@ -92,7 +92,7 @@ class ReassignmentSpans:
         else:
             self._tool_is_busy = kind == ZNODE_CREATED
             if not self._tool_is_busy:
-                # The controller has taken the request back, of partitions that cannot be moved.
+                # The controller has withdrawn the request for partitions that cannot be moved.
                 self._asked = {
                     partition: step
                     for partition, step in self._asked.items()
@@ -126,7 +126,7 @@ class ReassignmentSpans:
             self._spans[step].done_us = time_us
 
     def figures(self) -> Mapping[str, Mapping[str, Any]]:
-        """The figures of each step, by its name; there are no more rows."""
+        """The figures of each step, by its name, after the last row."""
         if self._tool_is_busy:
             for partition, step in self._asked.items():
                 if step in self._by_tool:

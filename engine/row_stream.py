@@ -1,8 +1,8 @@
 """The one stream of canonical rows: those of all groups, merged in their total order.
 
-Groups hand over their rows as they drain them. Once it is known that none has anything left to
-say about the time before some moment, the rows of before are put in order and judged. So checks
-and figures see the same rows in the same order, however the processes are grouped.
+Groups hand over their rows as they drain them. Once no group has rows left from before some
+moment, the earlier rows are sorted and judged. So checks and figures see the same rows in the same
+order, however the processes are grouped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tidegauge.simulation.kernel import Row
 from tidegauge.traces.checks.judged_rows import judged_rows
 from tidegauge.traces.checks.judgement import judge, judge_end
 
-#: So many rows are worth a call.
+#: The number of rows that are worth a call.
 _MANY_ROWS = 4096
 
 
@@ -26,7 +26,7 @@ class RowStream:
     """Takes the rows of all groups, and judges and counts them in their order."""
 
     def __init__(self, plan: ClusterPlan) -> None:
-        """Nothing has come yet."""
+        """Begin without rows."""
         self.history = new_history(plan)
         self.figures = new_figures(plan)
         self.reassignments = ReassignmentSpans(plan)
@@ -41,12 +41,12 @@ class RowStream:
             self._waiting_rows += len(wanted)
 
     def settle(self, time_us: int) -> None:
-        """No group will hand over a row of before this time any more."""
+        """Note that no group has more rows from before this time."""
         if self._waiting_rows >= _MANY_ROWS:
             self._judge_before(time_us)
 
     def end(self) -> None:
-        """There are no more rows."""
+        """Note that there are no more rows."""
         self._judge_before(None)
         judge_end(self.history.view, self.figures.view)
 

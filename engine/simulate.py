@@ -1,8 +1,8 @@
 """Running a scenario: inline, all its processes in this interpreter, or on Ray.
 
 :func:`simulate` is the whole run in one call: manifest, windows, liveness phase, trace, summary.
-Who runs the processes (``inline_engine.py``, ``ray_engine.py``) makes no difference to what
-happens: the same scenario and seed give the same rows, and the same hash.
+The engine (``inline_engine.py``, ``ray_engine.py``) does not change the results: the same scenario
+and seed give the same rows, and the same hash.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tidegauge.traces.run_folder import RunFolder, write_json_atomically
 
 
 class Scrapes(NamedTuple):
-    """How often in virtual time a run is looked at, and who gets to see it."""
+    """The interval of scrapes in virtual time, and their observer."""
 
     period_us: int
     take: Callable[[Snapshot], None]
@@ -44,25 +44,25 @@ def simulate(
     onlooker: Onlooker | None = None,
     scrapes: Scrapes | None = None,
 ) -> RunFolder:
-    """Run a scenario into ``folder``, which must not hold a run yet; the run, to be read.
+    """Run a scenario into ``folder``, which must not contain a run yet, and return the run.
 
     Args:
-        scenario: what is run.
-        folder: where to; it is made if it is not there.
-        make_engine: who runs the processes: ``inline_engine.inline()``, which is the default, or
+        scenario: the scenario to run.
+        folder: the folder of the run; it is made if it does not exist.
+        make_engine: makes the engine: ``inline_engine.inline()``, which is the default, or
             ``ray_engine.on_ray()``.
-        progress: is called now and then.
-        speed: so many times as fast as real time at most.
-        switches: fields of ``ReleaseRules`` that are other than the brokers' releases have them.
-            No Kafka is like that: it shows what a rule is for. The manifest lists them.
-        onlooker: looks at the run while it goes on, in real time.
-        scrapes: when in virtual time the cluster is looked at, too, and who gets to see it.
+        progress: a function that is called at times.
+        speed: the speed limit, as a multiple of real time.
+        switches: fields of ``ReleaseRules`` with other values than in the brokers' releases. No
+            Kafka has such rules: they show the purpose of a rule. The manifest lists them.
+        onlooker: observes the run, in real time.
+        scrapes: the interval of scrapes in virtual time, and their observer.
 
     Raises:
-        FileExistsError: there is something in the folder.
-        ActorError: an actor died; the trace can be read up to there.
+        FileExistsError: the folder is not empty.
+        ActorError: an actor died; the trace can be read up to that time.
         RayUnavailableError: Ray does not start, cannot be joined, or has no room.
-        EngineError: there are fewer brokers than actors are to host.
+        EngineError: there are fewer brokers than actors.
     """
     if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(f"{folder}: is not empty, and a run never overwrites another")
@@ -87,7 +87,7 @@ def simulate(
 
 
 def _run(engine: Engine, end_us: int, scrapes: Scrapes | None) -> None:
-    """Run to the end; in between the cluster is looked at, which changes nothing."""
+    """Run to the end, with scrapes in between, which change nothing."""
     if scrapes is not None:
         for time_us in range(scrapes.period_us, end_us + 1, scrapes.period_us):
             engine.run_to(time_us)
@@ -96,7 +96,7 @@ def _run(engine: Engine, end_us: int, scrapes: Scrapes | None) -> None:
 
 
 def _liveness(plan: ClusterPlan, engine: Engine) -> Liveness:
-    """Let all faults end, and see whether everything becomes well."""
+    """End all faults, and check whether the cluster recovers."""
     engine.heal(plan.scenario.duration_us)
     liveness = wait_until_well(plan, engine)
     end_us = plan.scenario.duration_us + round(liveness.seconds * 1e6)

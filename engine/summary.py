@@ -2,8 +2,7 @@
 
 ``traces/summary_figures.py`` defines the name, unit and meaning of each figure, and
 ``tidegauge sweep --figures`` lists them. Figures are counted from canonical rows
-(``traces/checks/figures.py``), except those that only a process itself knows: it counts them as
-Kafka counts for JMX.
+(``traces/checks/figures.py``), except those that only a process has, as its JMX counters.
 """
 
 from __future__ import annotations
@@ -37,15 +36,15 @@ def summary_of(
     ended: Sequence[GroupCounts],
     liveness: Liveness | None,
 ) -> dict[str, Any]:
-    """What came of the run: hashes, checks, counts, and how fast it was.
+    """The summary of a run: hashes, checks, counts, and its speed.
 
     Args:
         plan: the scenario in numbers.
-        stream: has judged and counted all rows.
-        loop: what the event loop had done at the end of the run.
-        counted: what groups had counted then,
-        ended: and at the end of the liveness phase; their hashes are those of the trace.
-        liveness: what came of that phase; None: there was none.
+        stream: the stream that has judged and counted all rows.
+        loop: the figures of the event loop at the end of the run.
+        counted: the counts of the groups at the end of the run.
+        ended: their counts at the end of the liveness phase; its hashes are those of the trace.
+        liveness: the result of that phase; None: there was none.
     """
     hashes = {process: each for group in ended for process, each in group.hashes.items()}
     virtual_seconds = plan.scenario.duration_us / 1e6
@@ -68,7 +67,7 @@ def summary_of(
 
 
 def _lost_by_topic(plan: ClusterPlan, stream: RowStream) -> dict[str, int]:
-    """How many acknowledged records each topic has lost; topics that lost none are there, too."""
+    """The number of acknowledged records that each topic has lost, also if it is 0."""
     counted = column(stream.history.partitions, "records_lost")
     lost = {partition.topic: 0 for partition in plan.partitions}
     for number, partition in enumerate(plan.partitions):
@@ -77,7 +76,7 @@ def _lost_by_topic(plan: ClusterPlan, stream: RowStream) -> dict[str, int]:
 
 
 def _lost_by_partition(plan: ClusterPlan, stream: RowStream) -> dict[str, int]:
-    """The partitions that have lost acknowledged records, those with most first."""
+    """The partitions that lost acknowledged records, those with most losses first."""
     lost = column(stream.history.partitions, "records_lost")
     return {
         f"{plan.partitions[number].topic}-{plan.partitions[number].number}": int(lost[number])
@@ -131,7 +130,7 @@ def _most_leaders(plan: ClusterPlan, stream: RowStream) -> dict[str, int | None]
 
 
 def _of_racks(plan: ClusterPlan, stream: RowStream) -> dict[str, float]:
-    """ISRs that stand in one rack; nothing where there is but one."""
+    """Figures of ISRs within one rack; none if the cluster has only one rack."""
     if not has_racks(plan.scenario):
         return {}
     count = stream.figures.count[0]
@@ -142,7 +141,7 @@ def _of_racks(plan: ClusterPlan, stream: RowStream) -> dict[str, float]:
 
 
 def nearest_rank(values: Sequence[float], percent: int) -> float:
-    """The smallest of sorted values that this many percent do not exceed; 0 of none."""
+    """The smallest of sorted values that this percentage does not exceed; 0 without values."""
     if not values:
         return 0
     return values[-(-percent * len(values) // 100) - 1]
@@ -151,7 +150,7 @@ def nearest_rank(values: Sequence[float], percent: int) -> float:
 def verdicts(
     plan: ClusterPlan, stream: RowStream, liveness: Liveness | None
 ) -> dict[str, dict[str, Any]]:
-    """Of each check what it found, what was expected, and whether that is as it should be."""
+    """The verdict of each check, the expected one, and whether they agree."""
     said = {check.name: _verdict(stream, number) for number, check in CHECKS.items()}
     if stream.history.facts[0].records_unavailable > 0:
         lost = said["acknowledged_records_lost"]
@@ -162,7 +161,7 @@ def verdicts(
         found["expected"] = True if declared is None else declared
         found["as_expected"] = found["verdict"] == declared
         if declared is None:
-            # Nobody promised what a setting has given up.
+            # A permitted break counts as if the check holds.
             found["as_expected"] = found["verdict"] is not False or found["broken"] == 0
     return said
 
@@ -190,7 +189,7 @@ def _liveness_verdict(stream: RowStream, liveness: Liveness | None) -> dict[str,
     reached = liveness is None or liveness.reached
     permitted = False
     if liveness is not None and liveness.partition >= 0:
-        # A leader that has lost power and leads on in its epoch writes other records there.
+        # A leader that has lost power and keeps leading in its epoch writes other records there.
         permitted = bool(stream.history.partitions[liveness.partition].lost_power)
     return {
         "verdict": "unknown" if liveness is None else reached,
@@ -214,10 +213,10 @@ def _liveness_part(liveness: Liveness | None) -> dict[str, Any] | None:
 
 
 def counted_by_processes(groups: Sequence[GroupCounts]) -> dict[str, Any]:
-    """What only processes know themselves, of all groups together."""
+    """The counts that only processes have, of all groups together."""
     counts: Counter[str] = Counter()
     for group in groups:
-        # Not `update`: what is 0 is to be told, too.
+        # Not `update`: counts of 0 are kept, too.
         for name, count in group.counts.items():
             counts[name] += count
     return {**counts, "cost_model": _cost_model(groups)}
@@ -226,7 +225,7 @@ def counted_by_processes(groups: Sequence[GroupCounts]) -> dict[str, Any]:
 def _produce_latencies(
     plan: ClusterPlan, groups: Sequence[GroupCounts]
 ) -> dict[str, dict[str, float]]:
-    """Of each group of producers how long batches took, in milliseconds."""
+    """The latencies of batches of each group of producers, in milliseconds."""
     latencies = np.sum([group.latencies for group in groups], axis=0)
     by_name: dict[str, Any] = {}
     for number, client in enumerate(plan.clients):
@@ -243,7 +242,7 @@ def _produce_latencies(
 
 
 def _cost_model(groups: Sequence[GroupCounts]) -> dict[str, dict[str, float]]:
-    """The parameters of ``costs`` that were used, those that came to most first."""
+    """The parameters of ``costs`` that were used, those with the largest total first."""
     uses = []
     for name in COST_NAMES:
         times = sum(group.costs[name][0] for group in groups)

@@ -1,12 +1,12 @@
-"""How many events a run will have, worked out from its plan without running it.
+"""The expected number of events in a run, computed from its plan without running it.
 
-Most of a run is three conversations: a producer, the leader and its answer for each batch; a
-follower's fetches, which come back with each batch, or empty after replica.fetch.wait.max.ms; and
-the same of consumers. What faults add is rough: work for the replicas of brokers that stop, and
-batches that nobody takes, which are tried again every retry.backoff.ms. Faults that together do
-more than each by itself are not thought through: for that there is the simulator.
+Most events belong to three exchanges: a produce request and its response for each batch; a
+follower's fetches, with a response for each batch, or an empty one after
+replica.fetch.wait.max.ms; and the fetches of consumers. The events of faults are a rough estimate:
+work for the replicas of brokers that stop, and refused batches, with a retry every
+retry.backoff.ms. Combined effects of several faults are not estimated.
 
-Whoever asks how busy a cluster is asks here: the grouping into actors, too.
+The grouping into actors uses these numbers, too.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tidegauge.scenario.model.faults import CutLinkFault, Fault, RollingRestartF
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup
 
 # Events, as counted in runs of the scenarios that ship.
-#: A batch: it is sent, arrives, and is answered.
+#: A batch: it is sent, arrives, and gets its response.
 _PER_BATCH = 3
-#: A follower's fetch: it arrives, and is answered; one that finds nothing expires, too.
+#: A follower's fetch: request and response; a fetch that finds nothing expires, too.
 _PER_FETCH = 2
 #: A consumer's fetch: the same, and a timer.
 _PER_CONSUMER_FETCH = 3
-#: Of a batch that is tried again: the wait, the request, the answer. Where nobody listens there is
-#: no answer, and fewer are tried at once.
+#: A retry of a batch: the wait, the request, the response. A broker that is down sends no
+#: response, and fewer batches are tried at once.
 _PER_RETRY = 3
 _PER_RETRY_UNHEARD = 1.5
 #: Of a partition, until it has its first leader.
@@ -65,7 +65,7 @@ class ExpectedEvents(NamedTuple):
 
 
 def expected_events(plan: ClusterPlan) -> ExpectedEvents:
-    """What the run of a plan will have to handle."""
+    """The expected events in the run of a plan."""
     scenario = plan.scenario
     seconds = scenario.duration_us / 1e6
     batches = batches_per_second(plan)
@@ -83,7 +83,7 @@ def expected_events(plan: ClusterPlan) -> ExpectedEvents:
 
 
 def batches_per_second(plan: ClusterPlan) -> list[float]:
-    """How many batches producers write to each partition while they all are at work."""
+    """The batches a second that producers write to each partition while all of them are active."""
     batches = [0.0] * len(plan.partitions)
     for client in plan.clients:
         if isinstance(client.group, ProducerGroup):
@@ -104,13 +104,13 @@ def _batches_in_all(plan: ClusterPlan) -> float:
 
 
 def _busy_seconds(plan: ClusterPlan, batches: Sequence[float]) -> float:
-    """How long producers are at work, as if all were so at the same time."""
+    """The active time of producers, as if all were active at the same time."""
     rate = sum(batches)
     return _batches_in_all(plan) / rate if rate else 0.0
 
 
 def _events_of_followers(plan: ClusterPlan, batches: Sequence[float]) -> float:
-    """Of each follower's conversation with each leader that it has."""
+    """The events of the fetches of all followers from all their leaders."""
     rates: defaultdict[tuple[int, int], float] = defaultdict(float)
     for partition, rate in zip(plan.partitions, batches, strict=True):
         leader, *followers = partition.replicas
@@ -132,7 +132,7 @@ def _events_of_followers(plan: ClusterPlan, batches: Sequence[float]) -> float:
 
 
 def _fetch_events(rate: float, wait: float, round_trip: float) -> float:
-    """Events a second of a follower that fetches again as soon as it is answered."""
+    """Events a second of a follower that fetches again after each response."""
     fetches, finding_nothing = _fetches(rate, wait, round_trip)
     return _PER_FETCH * fetches + finding_nothing
 
@@ -140,8 +140,8 @@ def _fetch_events(rate: float, wait: float, round_trip: float) -> float:
 def _fetches(rate: float, wait: float, round_trip: float) -> tuple[float, float]:
     """Fetches a second, and those of them that find nothing.
 
-    Each is answered when a batch comes, or, empty, after ``wait`` seconds; batches come at random,
-    ``rate`` of them a second. The next one follows after ``round_trip`` seconds at the earliest.
+    A response leaves with the next batch, or empty after ``wait`` seconds. Batches arrive at
+    random, ``rate`` of them a second. The next fetch follows after ``round_trip`` seconds or more.
     """
     if rate * wait < _HARDLY_EVER:
         return 1 / wait, 1 / wait
@@ -161,7 +161,7 @@ def _round_trip_seconds(plan: ClusterPlan) -> float:
 
 
 class ConsumerFetches(NamedTuple):
-    """What a consumer fetches from one leader; the time that a fetch costs grows with both."""
+    """A consumer's fetches from one leader; the cost of a fetch grows with both counts."""
 
     #: In each fetch.
     partitions: int
@@ -202,7 +202,7 @@ def _read_by_leader(plan: ClusterPlan, client: PlannedClient) -> dict[int, list[
     return found
 
 
-# What faults add.
+# The events that faults add.
 
 
 def _hit_brokers(plan: ClusterPlan, fault: Fault) -> set[int]:
@@ -222,10 +222,10 @@ def _stopped_replicas(plan: ClusterPlan, fault: Fault) -> int:
 
 
 def _events_of_retries(plan: ClusterPlan, fault: Fault, batches: Sequence[float]) -> float:
-    """What batches that are tried again because of one fault come to.
+    """The events of batches that are retried because of one fault.
 
-    With r batches a second that nobody takes for T seconds, r T waits at the end, half of that on
-    the average; a batch is given up after its delivery time-out.
+    With r refused batches a second for T seconds, r T batches wait at the end, and half of that on
+    average. A batch is given up after its delivery timeout.
     """
     seconds = _stuck_seconds(plan, fault)
     if not plan.scenario.workload.producers or seconds <= 0:
@@ -236,7 +236,7 @@ def _events_of_retries(plan: ClusterPlan, fault: Fault, batches: Sequence[float]
 
 
 def _events_of_refusals(plan: ClusterPlan) -> float:
-    """The same of partitions that never have as many live replicas as acks=all asks for."""
+    """The same for partitions that never have as many live replicas as acks=all needs."""
     events = 0.0
     for group in plan.scenario.workload.producers:
         if plan.scenario.producer_settings(group)["acks"] >= 0:
@@ -251,12 +251,12 @@ def _events_of_refusals(plan: ClusterPlan) -> float:
 
 
 def _live_replicas(plan: ClusterPlan, partition: PlannedPartition) -> int:
-    """How many of a partition's replicas are on brokers that are up as the run begins."""
+    """The number of a partition's replicas on brokers that are up at the start."""
     return sum(plan.brokers[broker] not in plan.down_at_first for broker in partition.replicas)
 
 
 def _retries(plan: ClusterPlan, group: ProducerGroup, seconds: float) -> float:
-    """How often batches are tried again that nobody takes for so long, for one batch a second."""
+    """The retries of batches that are refused for this time, for one batch a second."""
     settings = plan.scenario.producer_settings(group)
     backoff = max(1, settings["retry.backoff.ms"]) / 1e3
     kept = settings.get("delivery.timeout.ms", 2**31) / 1e3
@@ -265,14 +265,14 @@ def _retries(plan: ClusterPlan, group: ProducerGroup, seconds: float) -> float:
 
 
 def _stuck_seconds(plan: ClusterPlan, fault: Fault) -> float:
-    """How long partitions that a fault hits take no batches."""
+    """The time for which partitions that a fault hits refuse batches."""
     end_us = plan.scenario.duration_us
     lasts = (end_us if fault.for_us is None else fault.for_us) / 1e6
     lasts = min(lasts, (end_us - (fault.at_us or 0)) / 1e6)
     settings = plan.scenario.settings_of(plan.brokers[0])
     if fault.kind == "crash":
-        # Until ZooKeeper has noticed, and others lead. Who is paused or without power refuses no
-        # connection, so that requests wait for their time-out.
+        # Until the session has expired, and others lead. A broker that is paused or without power
+        # refuses no connection, so requests wait for their timeout.
         return min(lasts, settings["zookeeper.session.timeout.ms"] / 1e3)
     if isinstance(fault, CutLinkFault):
         # Until followers are out of the ISR batches wait with the leader.

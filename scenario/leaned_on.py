@@ -1,9 +1,9 @@
-"""Which parameters of the cost model the answer of a run will lean on, before it is run.
+"""The parameters of the cost model on which the result of a run will depend, before it is run.
 
-Afterwards ``cost_model`` in ``summary.json`` says how often each was asked for, and what it came
-to. Before, it follows from what is planned: nobody loads logs if no broker ever starts again.
-A parameter at its default is plausible, or measured on somebody else's brokers; whoever wants to
-rely on milliseconds measures it on their own.
+After the run ``cost_model`` in ``summary.json`` has the number of uses of each, and the total time.
+Before the run they follow from the plan: no logs are loaded if no broker starts again. A default
+is plausible, or measured on other brokers; for results exact to milliseconds, measure it on your
+own.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.model.costs import Latency
 from tidegauge.scenario.reading import Scenario
 
-#: Faults that bring a broker to start again, with those of them that leave torn logs.
+#: Faults after which a broker starts again, with those of them that leave torn logs.
 _STARTS_AGAIN = frozenset({"crash", "power_loss", "restart", "rolling_restart"})
 _STARTS_UNCLEAN = frozenset({"crash", "power_loss"})
 _STOPS_CLEANLY = frozenset({"restart", "rolling_restart"})
 
 
 class LeanedOn(NamedTuple):
-    """A parameter."""
+    """A parameter of the cost model, and its use."""
 
     #: Its path in a scenario, such as ``costs.request``.
     name: str
-    #: What happens that costs this.
+    #: The kind of event that has this cost.
     occasion: str
     #: Median, in microseconds.
     median_us: int
@@ -34,7 +34,7 @@ class LeanedOn(NamedTuple):
 
 
 def leaned_on(scenario: Scenario) -> list[LeanedOn]:
-    """The parameters that a run will ask for, those of each request first."""
+    """The parameters that a run will use, those of each request first."""
     found = []
     for name, occasion in _asked_for(scenario):
         part, field = name.split(".")
@@ -46,7 +46,7 @@ def leaned_on(scenario: Scenario) -> list[LeanedOn]:
 
 
 def _asked_for(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """Names of parameters, and the occasion at which each is asked for."""
+    """Names of parameters, and the occasion on which each is used."""
     messages, requests = "each message", "each request"
     yield "network.between_racks", messages
     if len(scenario.cluster.racks) < len(scenario.broker_ids()):

@@ -1,7 +1,7 @@
 """The JSON schema of scenario files, for editors: made from the models that read them.
 
-What a schema can say is in it: names, types, limits, descriptions. Whether the parts fit together
-(a fault of a broker that there is not), only ``tidegauge validate`` says.
+The schema has names, types, limits and descriptions. Only ``tidegauge validate`` checks whether
+the parts fit together (for example a fault of an unknown broker).
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from pydantic_core import core_schema
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.simulation.durations import DURATION_SCHEMA, format_duration
 
-#: Where the shipped schema lies, beside the scenarios.
+#: The file of the shipped schema, beside the scenarios.
 FILE_NAME = "scenario.schema.json"
 
-#: Fields of a fault that one which is drawn from a rate cannot have.
+#: Fields that a fault drawn from a rate cannot have.
 _NOT_OF_RATES = frozenset({"at", "for", "keeps"})
 
 
 class _Generator(GenerateJsonSchema):
-    """Pydantic's, with defaults as a file has them, and no titles that repeat the names."""
+    """Pydantic's generator, with defaults as in files, and without titles that repeat names."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
-        """Never: they would only repeat the names of the fields."""
+        """False: titles would only repeat the names of the fields."""
         del schema
         return False
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        """Durations are numbers in the model, and defaults of whole parts are in the parts."""
+        """Write defaults as in a file: durations as text; defaults of whole parts are left out."""
         made = super().default_schema(schema)
         default = made.get("default")
         if isinstance(default, int) and made.get("pattern") == DURATION_SCHEMA["pattern"]:
@@ -56,7 +56,7 @@ def schema_text() -> str:
 
 
 def _flatten_rates(definitions: dict[str, Any]) -> None:
-    """In the file the fields of the fault that a rate draws stand beside the rate's own."""
+    """Move the fields of a rate's fault beside the rate's own, as in the file."""
     rate = definitions["FaultRate"]
     fault = rate["properties"].pop("fault")
     rate["required"].remove("fault")

@@ -1,4 +1,4 @@
-"""The scenarios that come with Tidegauge, and how one is found by its name."""
+"""The shipped scenarios, and how one is found by its name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INCIDENTS = FOLDER / "incidents"
 
 
 class ShippedScenario(NamedTuple):
-    """What a scenario that comes along is about."""
+    """The subject of a shipped scenario."""
 
     name: str
     file: Path
@@ -34,7 +34,7 @@ class ShippedScenario(NamedTuple):
 
 
 def shipped_scenarios() -> dict[str, Path]:
-    """Every scenario that comes along, by its name."""
+    """The files of all shipped scenarios, by name."""
     return {_name_of(file): file for file in sorted(FOLDER.rglob("*.yaml"))}
 
 
@@ -43,7 +43,7 @@ def _name_of(file: Path) -> str:
 
 
 def described_scenarios() -> list[ShippedScenario]:
-    """What each scenario that comes along is about, by name; mechanisms, then incidents, last."""
+    """The subjects of all shipped scenarios, by name; mechanisms, then incidents, last."""
     described = [_described(name, file) for name, file in shipped_scenarios().items()]
     return sorted(described, key=lambda each: (each.is_incident, each.is_mechanism, each.name))
 
@@ -63,10 +63,10 @@ def _described(name: str, file: Path) -> ShippedScenario:
 
 
 def find_scenario(name: str) -> Path:
-    """The file of a scenario: a path, or the name of one that comes along.
+    """The file of a scenario: a path, or the name of a shipped scenario.
 
     Raises:
-        ScenarioError: there is neither.
+        ScenarioError: there is no such file and no such shipped scenario.
     """
     file = Path(name)
     if file.suffix in {".yaml", ".yml"} or file.exists():
@@ -75,6 +75,6 @@ def find_scenario(name: str) -> Path:
     if name in shipped:
         return shipped[name]
     raise ScenarioError(
-        f"{name}: no such file, and no scenario of that name comes along; "
+        f"{name}: no such file, and no shipped scenario of that name; "
         f"{did_you_mean(name, shipped)} (tidegauge scenarios lists them)"
     )

@@ -1,7 +1,7 @@
-"""What a scenario has planned, in the order of time and in words: its faults and its steps.
+"""The faults and steps of a scenario, in words and in the order of time.
 
-A step that waits for a condition has no time before the run; it stands where the step before it
-does, since it is not taken earlier.
+A step that waits for a condition has no time before the run. It is listed at the time of the step
+before it, since it is not taken earlier.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import format_duration
 
-#: What a fault does, by its kind; in the passive, as it is said of ``{who}``.
+#: The effect of a fault, by its kind; in the passive, about ``{who}``.
 _FAULTS = {
     "pause": "{who} stopped (SIGSTOP)",
     "crash": "{who} killed (SIGKILL)",
     "power_loss": "{who} without power",
     "restart": "{who} shut down cleanly (SIGTERM)",
-    "controller_move": "/controller deleted: a controller is elected anew",
+    "controller_move": "/controller deleted: a new controller is elected",
     "slow_disk": "disks slow: {who}",
     "log_directory_failure": "log directory {directory} {how}: {who}",
     "slow_link": "links slow, {delay} more a message: {links}",
     "cut_link": "links cut: {links}",
-    "zookeeper_outage": "ZooKeeper does not answer ({how})",
+    "zookeeper_outage": "ZooKeeper does not respond ({how})",
 }
-#: Fields of a step that say when it is taken, and which it is.
+#: Fields of a step for its time and its name.
 _WHEN = {"do", "at", "after", "when", "within"}
 #: More things than these are counted rather than named.
 _NAMED = 3
 
 
 class Planned(NamedTuple):
-    """One thing that is planned."""
+    """A planned fault or step."""
 
-    #: When, or the earliest time at which it can be.
+    #: Its time, or its earliest time.
     time_us: int
-    #: Whether that is its time, and not only the earliest one.
+    #: Whether that is its exact time, and not only its earliest one.
     is_exact: bool
     words: str
 
@@ -63,7 +63,7 @@ def timetable(scenario: Scenario) -> list[Planned]:
 
 
 def fault_words(scenario: Scenario, place: int) -> str:
-    """A fault in words: its name, what it does, and for how long."""
+    """A fault in words: its name, its effect and its duration."""
     fault = scenario.faults[place]
     words = _of_fault(scenario, fault)
     return f"{fault_name(scenario.faults, place)}: {words}{_lasting(fault)}"
@@ -89,7 +89,7 @@ def _of_fault(scenario: Scenario, fault: Fault) -> str:
 
 
 def _who(scenario: Scenario, selectors: Sequence[Selector]) -> str:
-    """What selectors stand for: of a rack how many brokers."""
+    """The brokers and racks that selectors name, with the number of brokers in a rack."""
     named = []
     for selector in selectors:
         if selector.kind == RACK:
@@ -139,7 +139,7 @@ def _of_step(step: Step) -> str:
 
 
 def _short(value: Any) -> str:
-    """A value of a step on a part of a line."""
+    """A value of a step, in short form."""
     if isinstance(value, list) and len(value) > _NAMED:
         return f"({len(value)} of them)"
     if isinstance(value, list):

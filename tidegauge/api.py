@@ -1,7 +1,7 @@
-"""Tidegauge from Python: :func:`run` is a whole run, and :class:`Result` what came of it.
+"""The Python API: :func:`run` is a whole run, and :class:`Result` reads its results.
 
-``tidegauge.run`` and ``tidegauge.Result`` are these; they are imported when they are asked for, so
-that ``import tidegauge`` is quick.
+``tidegauge.run`` and ``tidegauge.Result`` are the same objects. They are imported on first use, so
+``import tidegauge`` is quick.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def run(
     speed: float | None = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Run a scenario in virtual time, and have what came of it.
+    """Run a scenario in virtual time, and return its result.
 
     >>> import tidegauge
     >>> result = tidegauge.run("cut-and-pause", seed=7, changes={"faults.cut.for": "40s"})
@@ -57,24 +57,24 @@ def run(
     80973112 broker 1 [1, 3, 2] [1, 2] 11370
 
     Args:
-        scenario: a file, the name of one that comes along (``tidegauge scenarios``), what a file
-            would say as a mapping, or a scenario that was read. In the last one faults that rates
-            draw are drawn already: another seed does not draw them anew.
-        seed: another seed than the scenario's.
+        scenario: a file, the name of a shipped scenario (``tidegauge scenarios``), the content of
+            a file as a mapping, or a loaded scenario. In a loaded scenario the faults of rates
+            are drawn already: another seed does not draw them again.
+        seed: the seed of the run. Default: the scenario's.
         changes: other values in the scenario, by their paths (``scenario/text/changes.py``).
-        out: the folder of the run, new or empty; by default ``runs/NAME-SEED``, with a number
-            behind it if there is one of that name.
-        inline: all processes in this interpreter; if not, in actors of Ray.
-        actors: so many actors of Ray that host brokers: with it, ``inline`` does not matter.
-        trace: ``transitions``, or ``all`` for single requests, too; by default the scenario's.
-        speed: so many times as fast as real time at most.
-        progress: is called now and then with how far the run is.
+        out: the folder of the run, new or empty. Default: ``runs/NAME-SEED``, with a number after
+            it if that folder exists.
+        inline: run all processes in this interpreter; if False, in actors of Ray.
+        actors: the number of Ray actors that host brokers; it overrides ``inline``.
+        trace: ``transitions``, or ``all`` for single requests, too. Default: the scenario's.
+        speed: the speed limit, as a multiple of real time. Default: no limit.
+        progress: a function that is called at times with the progress of the run.
 
     Raises:
         ScenarioError: the scenario cannot be run; one line for each problem.
-        FileExistsError: there is something in the folder.
-        ValueError: the speed is none.
-        EngineError: it cannot be run on Ray as it was asked for, or an actor died.
+        FileExistsError: the folder is not empty.
+        ValueError: the speed is not positive.
+        EngineError: the run is not possible on Ray with these arguments, or an actor died.
         OSError: the folder cannot be written.
     """
     if speed is not None and not speed > 0:
@@ -111,13 +111,13 @@ def _on_ray(actors: int | None) -> EngineMaker:
 
 
 class Result:
-    """What came of a run, read from its folder; the folder of any run will do."""
+    """The result of a run, read from its folder; any run's folder can be read."""
 
     def __init__(self, path: str | Path) -> None:
         """Open the folder of a run.
 
         Raises:
-            RunError: there is no run in it that this Tidegauge can read.
+            RunError: the folder has no run that this Tidegauge can read.
         """
         self._run = RunFolder(Path(path))
 
@@ -131,15 +131,15 @@ class Result:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What was run: the scenario with all defaults and drawn faults, and what has a number."""
+        """The scenario with all defaults and drawn faults, and the names of numbered objects."""
         return self._run.manifest
 
     @property
     def summary(self) -> dict[str, Any]:
-        """All figures; ``traces/summary_figures.py`` says what each means.
+        """All figures; ``traces/summary_figures.py`` defines each of them.
 
         Raises:
-            RunError: the run did not come to its end, so there are none.
+            RunError: the run is unfinished, so it has no summary.
         """
         if self._run.summary is None:
             raise RunError(f"{self.path}: the run is unfinished, it has no summary")
@@ -147,7 +147,7 @@ class Result:
 
     @property
     def trace_sha256(self) -> str:
-        """The hash of all that happened: the same for the same scenario and seed."""
+        """The hash of the whole trace: the same for the same scenario and seed."""
         return str(self.summary["trace_sha256"])
 
     @property
@@ -157,7 +157,7 @@ class Result:
 
     @property
     def is_as_expected(self) -> bool:
-        """Whether each check has the verdict that was expected, and no step waited in vain."""
+        """Whether each check has the expected verdict, and no step timed out."""
         found = self.summary["checks"].values()
         return all(each["as_expected"] for each in found) and not self.summary["steps_timed_out"]
 
@@ -174,17 +174,17 @@ class Result:
         begin: str = "0s",
         end: str | None = None,
     ) -> Iterator[Event]:
-        """The rows of the trace in their total order; with no arguments all of them.
+        """The rows of the trace in their total order; without arguments all rows.
 
         Args:
             kind: only rows of this kind, such as ``isr_shrunk``.
             partition: only rows about this partition, such as ``orders-0``.
-            process: only rows of this one, such as ``broker 2`` or ``zookeeper``.
+            process: only rows of this process, such as ``broker 2`` or ``zookeeper``.
             begin: only rows from this time on, such as ``10s``.
             end: only rows up to this time.
 
         Raises:
-            ValueError: there is nothing of this name, or a time is none.
+            ValueError: a name is unknown, or a time cannot be read.
             TraceError: a trace file is damaged.
         """
         number = None
@@ -211,4 +211,4 @@ class Result:
 
 def _check_known(what: str, name: str, known: Mapping[str, object] | set[str]) -> None:
     if name not in known:
-        raise ValueError(one_line(f"{what} {name}: there is none; {did_you_mean(name, known)}"))
+        raise ValueError(one_line(f"{what} {name}: is unknown; {did_you_mean(name, known)}"))

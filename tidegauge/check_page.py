@@ -1,7 +1,7 @@
-"""The page ``docs/checks.md``: what each check promises, when a break is permitted, an example.
+"""The page ``docs/checks.md``: each check's promise, the permitted breaks, an example.
 
-It is made from the docstrings of the checks, each in its own file:
-``python -m tidegauge.check_page`` writes it, and a test compares it.
+``python -m tidegauge.check_page`` writes the page from the docstrings of the checks, each in its
+own file. A test compares it.
 """
 
 from __future__ import annotations
@@ -14,45 +14,45 @@ from typing import NamedTuple
 
 from tidegauge.traces.checks import CHECKS, LIVENESS, Check
 
-#: Paragraphs of a check's docstring that begin with one of these words have a place of their own.
+#: Paragraphs of a check's docstring that begin with one of these words have their own place.
 PARTS = ("Permitted", "Example", "Source")
 
 _OPENING = """\
 # Checks
 
-When a run is over, Tidegauge says of nine promises of Kafka's replication whether they held. Eight
-are judged from the rows of the trace by compiled code, whatever the trace level; `liveness` is seen
-after all faults have ended. `tidegauge run` prints a line for each, and `summary.json` has them
-below `checks`.
+At the end of a run Tidegauge checks nine promises of Kafka's replication. Compiled code judges
+eight of them from the rows of the trace, at any trace level; `liveness` is judged after all faults
+have ended. `tidegauge run` prints a line for each check, and `summary.json` has the verdicts below
+`checks`.
 
 | verdict | meaning |
 |---|---|
 | holds | no event broke it |
-| BROKEN | an event broke it that nothing permits: the exit status is 1, and the story \
-of the first event is printed |
-| given up | every event that broke it is permitted, by a setting or by the release: the line \
-names which, and the exit status is 0 |
+| BROKEN | an event broke it, and nothing permits that: the exit status is 1, and `tidegauge run` \
+prints the story of the first event |
+| given up | a setting or the release permits every event that broke it: the line names it, and \
+the exit status is 0 |
 | unknown | no verdict is possible: a partition without a leader, or no liveness phase |
 
-A scenario that expects something else says so (`checks: {exposed_durable: false}`); then the exit
-status is 1 if it is otherwise.
+A scenario can expect another verdict (`checks: {exposed_durable: false}`); then the exit status is
+1 if the verdict differs.
 
-What permits a break:
+These causes permit a break:
 
-* **an unclean election** (`unclean.leader.election.enable`): a leader is chosen from outside of the
-  ISR, and what only others had is lost;
+* **an unclean election** (`unclean.leader.election.enable`): the new leader is not in the ISR, and
+  records that it lacks are lost;
 * **a loss of power before a flush** (`log.flush.interval.messages`): Kafka relies on replicas, not
-  on the disk, so a broker that loses power may lose what it had acknowledged;
+  on the disk, so a broker that loses power may lose acknowledged records;
 * **the release**: KAFKA-14704, from 2.8.0 to 3.4.0, which explains breaks of `committed_agree`
   alone.
 """
 _CLOSING = """
-This page is made from the docstrings of the checks: `python -m tidegauge.check_page` writes it.
+`python -m tidegauge.check_page` writes this page from the docstrings of the checks.
 """
 
 
 class CheckText(NamedTuple):
-    """What the docstring of a check says, paragraph by paragraph."""
+    """The paragraphs in the docstring of a check."""
 
     check: Check
     meaning: list[str]
@@ -67,7 +67,7 @@ def documentation() -> str:
 
 
 def check_texts() -> list[CheckText]:
-    """What is written of each check, in the order in which a run prints them."""
+    """The text of each check, in the order in which a run prints them."""
     modules = {check: f"tidegauge.traces.checks.{check.name}" for check in CHECKS.values()}
     modules[LIVENESS] = "tidegauge.engine.liveness"
     return [_text(check, module) for check, module in modules.items()]

@@ -1,8 +1,8 @@
 """The command ``tidegauge``: a table of contents.
 
 A command is one function in its own module of ``tidegauge.commands`` and one line at the
-end of this file. What a command needs it imports when it is called, so that ``--help``
-answers at once.
+end of this file. A command imports its dependencies when it is called, so ``--help`` is
+quick.
 """
 
 from __future__ import annotations
@@ -39,44 +39,44 @@ from tidegauge.views.output import INTERRUPTED
 # \b keeps the lines below it as they are.
 EXAMPLES = """\b
 Examples:
-  tidegauge demo             see it work
-  tidegauge scenarios        list those that come along, and what they ask
+  tidegauge demo             run a demonstration
+  tidegauge scenarios        list the shipped scenarios and their questions
   tidegauge import describe.txt -o mine.yaml
                              make a scenario of a real cluster
-  tidegauge validate FILE    check a scenario, and say what it would run
+  tidegauge validate FILE    check a scenario, and predict its run
   tidegauge run quickstart
                              run a scenario
   tidegauge sweep quickstart --set faults.crash.for=10s,20s,40s
-                             run it with other values, side by side
+                             run it with several values, and compare the runs
   tidegauge alerts --rules kafka-rules.yml
-                             try alert rules on incidents
+                             test alert rules on incidents
   tidegauge show RUN --faults
-                             tell what each fault has cost
+                             show the cost of each fault
   tidegauge show RUN --partition orders-0
-                             tell what happened to a partition, and why
+                             explain what happened to a partition, and why
   tidegauge picture RUN      draw a run over time, on one screen
   tidegauge analyze 'runs/*'
-                             result tables of many runs, with Spark
+                             make result tables of many runs, with Spark
   tidegauge describe RUN --at 12s
                              print topics as kafka-topics.sh does
-  tidegauge replay RUN       run the same again, and compare
+  tidegauge replay RUN       repeat a run, and compare the two
   tidegauge verify RUN       check the trace of a run against its hash
   tidegauge dashboards DIR   write the dashboard and alert rules for a live run
-  tidegauge schema           what can be said in a scenario, for editors
-  tidegauge conform FILE     play what real brokers did, and compare
+  tidegauge schema           print the JSON schema of scenarios, for editors
+  tidegauge conform FILE     compare the simulator with real brokers
   tidegauge reconcile --leader 0:3,1:2 --follower 0:5
-                             what a follower truncates, by release
+                             show what a follower truncates, by release
   tidegauge releases 2.6     show the rules of a release of Kafka
   tidegauge compile --help   explain one command
 """
 
 
 class Commands(TyperGroup):
-    """The commands, each of which Ctrl-C ends with one line."""
+    """The commands. Ctrl-C ends each of them with one line."""
 
     # Typer's release decides whose class the context is of: its own, or click's.
     def invoke(self, ctx: Any) -> object:
-        """Perform the command that is named."""
+        """Perform the named command."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -96,7 +96,7 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command that the shell's arguments name."""
+    """Run the command in the shell's arguments."""
     try:
         app()
     except KeyboardInterrupt:
@@ -125,14 +125,14 @@ def front_door(
         ),
     ] = False,
 ) -> None:
-    """Simulate the replication of a Kafka cluster in virtual time, and see what it does.
+    """Simulate the replication of a Kafka cluster in virtual time, and analyze its behaviour.
 
-    Run a scenario, look at what happened to a partition and why, check that the run can be
-    reproduced; or look at the rules of a release by themselves.
+    Run a scenario, see what happened to a partition and why, and check that the run can be
+    reproduced. The rules of each release of Kafka can be inspected without a run.
     """
 
 
-# In the order in which one comes to need them.
+# In the order in which a newcomer needs them.
 app.command("demo")(demo)
 app.command("scenarios")(list_scenarios)
 app.command("import")(import_cluster)

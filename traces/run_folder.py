@@ -1,14 +1,14 @@
-"""The folder that a run writes, read back: what was simulated, what came of it, every row.
+"""The folder that a run writes, read back: scenario, results, every row.
 
 ``manifest.json``
-    is written when the run begins: the resolved scenario, and the names of all that rows of
-    the trace call by a number (processes, brokers, partitions, faults).
+    is written at the start of the run: the resolved scenario, and the names for the numbers in
+    rows of the trace (processes, brokers, partitions, faults).
 ``summary.json``
-    is written when the run has come to its end; without it the run is unfinished.
+    is written at the end of the run; without it the run is unfinished.
 ``trace/*.msgpack``
-    hold the rows (``traces/trace_file.py``), one file for each group of processes. How
-    many groups there were makes no difference here: rows come in their total order, (time_us,
-    process, sequence, minor).
+    have the rows (``traces/trace_file.py``), one file for each group of processes. The
+    number of groups makes no difference: rows are in their total order, (time_us, process,
+    sequence, minor).
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from tidegauge.traces.run_files import (
 )
 from tidegauge.traces.trace_file import Table, Trace, TraceError, TraceKind, read_trace
 
-#: Where runs go for which nobody names a folder.
+#: The folder of runs without a folder of their own.
 RUNS = Path("runs")
 
 
 def new_run_folder(name: str) -> Path:
-    """A folder below :data:`RUNS` of this name, or with a number behind it, that is not there."""
+    """A new folder below :data:`RUNS` with this name, or with a number after it."""
     name = name.replace("/", "-")
     folder = RUNS / name
     for number in count(2):
@@ -51,7 +51,7 @@ def new_run_folder(name: str) -> Path:
 
 
 def new_trace_file(folder: Path, group: int) -> Path:
-    """The file for the rows of a group of processes, in a folder that is there from now on."""
+    """The file for the rows of a group of processes; its folder is made."""
     traces = folder / TRACE
     traces.mkdir(parents=True, exist_ok=True)
     return traces / f"group-{group}.msgpack"
@@ -81,32 +81,32 @@ class _Numbered(NamedTuple):
     """The canonical rows of a process by their numbers, to find one without a search."""
 
     sequences: NDArray[np.int64]
-    #: Which kind, and which row of its table.
+    #: The kind, and the row of its table.
     kinds: NDArray[np.int64]
     places: NDArray[np.int64]
 
 
 class RunFolder:
-    """A run, finished or not. Trace files are read when something of them is asked for."""
+    """A run, finished or not. Trace files are read on first use."""
 
     def __init__(self, path: Path) -> None:
         """Open the folder of a run.
 
         Raises:
-            RunError: there is no manifest of a run in it that this Tidegauge can read.
+            RunError: the folder has no manifest of a run that this Tidegauge can read.
         """
         self.path = path
         self.manifest: dict[str, Any] = read_manifest(path)
-        #: None for a run that has not come to its end.
+        #: None for an unfinished run.
         self.summary: dict[str, Any] | None = read_summary(path)
         self._tables: dict[str, Table] = {}
 
     @cached_property
     def traces(self) -> tuple[Trace, ...]:
-        """The trace files; one that is empty has not been begun yet.
+        """The trace files; an empty file has not been begun yet.
 
         Raises:
-            TraceError: one of them is damaged, or from elsewhere.
+            TraceError: one of them is damaged, or belongs to another run.
         """
         traces = tuple(read_trace(file) for file in trace_files(self.path))
         for trace in traces[1:]:
@@ -132,7 +132,7 @@ class RunFolder:
 
     @cached_property
     def end_us(self) -> int:
-        """Where the run itself ends (``end_of_run_us``).
+        """The end of the run itself (``end_of_run_us``).
 
         Raises:
             TraceError: a trace file is damaged.
@@ -144,7 +144,7 @@ class RunFolder:
 
     @property
     def kinds(self) -> dict[str, TraceKind]:
-        """The kinds of rows that there can be, by name."""
+        """The kinds of rows in the trace's schema, by name."""
         return dict(self.traces[0].kinds) if self.traces else {}
 
     def table(self, kind: str) -> Table:
@@ -180,7 +180,7 @@ class RunFolder:
 
         Args:
             partition: only rows about this partition, by its number; None for all rows.
-            wanted: which kinds; by default all of them.
+            wanted: whether a kind of row is wanted; by default all kinds are.
 
         Raises:
             TraceError: a trace file is damaged.
@@ -259,11 +259,11 @@ def _taken(table: Table, which: NDArray[np.bool_] | slice) -> Table:
 
 
 def write_json_atomically(file: Path, content: object) -> None:
-    """Write a JSON file that is there as a whole or not at all, whenever a crash comes.
+    """Write a whole JSON file or, after a crash, none.
 
     Raises:
-        OSError: it cannot be written.
-        TypeError, ValueError: the content has something that JSON cannot express.
+        OSError: the file cannot be written.
+        TypeError, ValueError: JSON cannot express the content.
     """
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     draft = file.with_name(f"{file.name}.tmp")

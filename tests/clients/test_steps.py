@@ -222,7 +222,7 @@ def test_where_nobody_leads_a_client_finds_no_leader(
         Answer(2, NONE, 0, 1),
     ]
     (nobody,) = rows_of(run, "step_answered", error=LEADER_NOT_AVAILABLE)
-    assert "answered by nobody: LEADER_NOT_AVAILABLE" in told(nobody, Names(run.manifest))
+    assert "ends with LEADER_NOT_AVAILABLE (no process)" in told(nobody, Names(run.manifest))
     *_, asked_us, next_us = taken_us(run)
     assert 0 < next_us - asked_us < 30 * MS
 

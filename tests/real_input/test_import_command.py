@@ -357,7 +357,7 @@ def test_a_file_that_is_there_is_overwritten_only_if_asked(small: Path, out: Pat
 def test_a_pipe_or_a_device_is_never_replaced_by_a_file(small: Path, out: Path) -> None:
     os.mkfifo(out)
     refused = refusal(run(small, "-o", out, "--force"))
-    assert refused == f"{out}: is no file, but a device or a pipe"
+    assert refused == f"{out}: is a device or a pipe, not a file"
     assert out.is_fifo()
 
 
@@ -458,7 +458,7 @@ def test_a_scenario_can_be_made_short_without_a_change_to_its_clients(
     again = CliRunner().invoke(app, ["replay", str(run)])
     assert again.exit_code == 0, again.output
     said = CliRunner().invoke(app, ["validate", str(out), "--set", "duration=1s"])
-    assert "NEVER BEGINS in so short a run" in said.output
+    assert "NEVER BEGINS: too short a run" in said.output
 
 
 def test_another_file_in_the_place_of_properties_is_noticed(

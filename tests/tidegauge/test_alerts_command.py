@@ -106,7 +106,7 @@ def test_a_late_alert_fails_the_command_which_says_how_to_see_it_again(folder: P
     (folder / "night.yaml").write_text(late, encoding="utf-8")
     result = alerts("--rules", "rules.yml", "--incidents", "night.yaml")
     assert result.exit_code == 1
-    assert "1 of 3 expectations did not come true, in 1 of 1 incident" in result.stdout
+    assert "1 of 3 expectations failed, in 1 of 1 incident" in result.stdout
     (line,) = (line for line in result.stdout.splitlines() if "Again: " in line)
     command = shlex.split(line.partition("Again: ")[2])
     assert command[:2] == ["tidegauge", "alerts"]
@@ -180,7 +180,7 @@ groups:
         (("--rules", "none.yml"), "none.yml: No such file or directory"),
         (("--rules", "night.yaml"), "night.yaml: has neither `groups` of rules"),
         (("--rules", "rules.yml", "--incidents", "broker-crsh"), "did you mean broker-crash?"),
-        (("--rules", "rules.yml", "--incidents", " ,"), "--incidents: names no incident"),
+        (("--rules", "rules.yml", "--incidents", " ,"), "--incidents: must name an incident"),
         (("--rules", "rules.yml", "broker-crash"), "broker-crash: is an incident"),
         (("--rules", "rules.yml", "--scrape-interval", "15x"), "--scrape-interval must be a"),
         (("--rules", "rules.yml", "--evaluation-interval", "1ms"), "whole milliseconds, and 1s"),

@@ -99,7 +99,7 @@ def test_an_event_has_the_values_that_people_would_write() -> None:
 @pytest.mark.parametrize(
     ("wanted", "complaint"),
     [
-        ({"kind": "isr_shrink"}, "kind isr_shrink: there is none; did you mean isr_shrunk?"),
+        ({"kind": "isr_shrink"}, "kind isr_shrink: is unknown; did you mean isr_shrunk?"),
         ({"partition": "story-1"}, "did you mean story-0?"),
         ({"process": "broker 9"}, "did you mean broker "),
         ({"begin": "5x"}, "must be a duration"),

@@ -59,7 +59,7 @@ def test_a_roll_in_2_8_says_who_believed_what_and_that_it_is_kafka_14704(tmp_pat
     assert "BROKEN" not in result.output
     assert re.search(
         r"broker 4 took offset 20 of epoch 2 of orders-189 for committed, where its leader, "
-        r"broker 2, has offset 20 of epoch 3; then it cut its own",
+        r"broker 2, has offset 20 of epoch 3; then it truncated its own records",
         result.output,
     )
     assert "KAFKA-14704: a follower of releases 2.8.0 to 3.4.0" in result.output

@@ -38,7 +38,7 @@ def test_a_command_about_one_run_says_that_it_is_a_sweep_and_lists_its_runs(
     result = invoke(command, swept)
     assert result.exit_code == 2, result.output
     first, *lines = result.stderr.splitlines()
-    assert first == f"tidegauge: {swept}: the folder of a sweep of 3 runs; {command} takes one run"
+    assert first == f"tidegauge: {swept}: is the folder of a sweep of 3 runs; {command} takes one"
     worst = json.loads((swept / SWEEP).read_text())["worst"]["folder"]
     assert f"  the worst of them: tidegauge {command} '{swept}/{worst}'" in lines
     listed = [line.strip() for line in lines[lines.index("Its runs:") + 1 :]]
@@ -61,10 +61,10 @@ def test_a_sweep_that_was_stopped_before_its_end_is_one_too(tmp_path: Path, swep
     (stopped / ".sweep.lock").touch()
     result = invoke("show", stopped)
     assert result.exit_code == 2, result.output
-    assert "the folder of a sweep, of which no run has begun yet" in result.stderr
+    assert "the folder of a sweep, and no run of it has begun yet" in result.stderr
     (stopped / "seed=9").symlink_to(swept / "seed=9")
     said = invoke("show", stopped).stderr
-    assert "the folder of a sweep of 1 run; show takes one run" in said
+    assert "the folder of a sweep of 1 run; show takes one" in said
     assert f"the first of them: tidegauge show {stopped}/seed=9" in said
 
 

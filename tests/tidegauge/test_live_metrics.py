@@ -157,7 +157,7 @@ def test_a_port_in_use_is_said_before_the_run_begins(tiny: Path, tmp_path: Path)
         (("--openmetrics", "/"), "--openmetrics /: cannot be written to: Is a directory"),
         (("--openmetrics", "/nowhere/x.om"), "--openmetrics /nowhere/x.om: cannot be written to"),
         (("--openmetrics", "x.om", "--openmetrics-start", "noon"), "must be a time such as"),
-        (("--metrics", "0", "--seeds", "1..2"), "--seeds has no run to be watched"),
+        (("--metrics", "0", "--seeds", "1..2"), "--seeds excludes --metrics and --openmetrics"),
     ],
 )
 def test_what_cannot_be_served_is_said_in_one_line(
@@ -200,7 +200,7 @@ def test_a_run_that_does_not_begin_leaves_the_file_of_another_alone(
         *("--set", "duration=4s", "--set", "faults=[]"),
     )
     assert short.exit_code == 0
-    assert "is not written: the run is over before it is scraped first" in short.stderr
+    assert "is not written: the run ended before the first scrape" in short.stderr
     assert file.read_text() == "of yesterday"
     assert not list(tmp_path.glob("*.unfinished"))
 

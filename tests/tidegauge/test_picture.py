@@ -141,7 +141,7 @@ replicas                             |--------------|--------------|------------
 broker 1                             LLLLLLLLLLxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..........==========
 broker 2                             ==================LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL
 broker 3                             ==============================.....=========================
-no leader that is up                           !!!!!!!!
+no live leader                                 !!!!!!!!
 kill: crash of 1                               ##############################
 cable: cut_link 2 <-> 3                                          #####
 

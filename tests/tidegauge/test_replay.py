@@ -96,8 +96,8 @@ def test_an_unfinished_run_is_compared_as_far_as_it_came(copied: Path) -> None:
     trace.write_bytes(trace.read_bytes()[:-100])
     result = replay(copied)
     assert result.exit_code == 0, result.output
-    assert "is unfinished: compared are the " in result.stderr
-    assert result.stdout == "equal as far as it came\n"
+    assert "is unfinished: the comparison covers its " in result.stderr
+    assert result.stdout == "equal up to its last row\n"
 
     change_manifest(copied, lambda manifest: manifest["scenario"].update(seed=2))
     assert replay(copied).exit_code == 1

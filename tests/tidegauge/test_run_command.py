@@ -262,12 +262,12 @@ def test_a_file_is_no_folder_for_a_run(tiny: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--inline", "--actors", "2"], "--inline does without Ray: leave out --ray, --actors"),
-        (["--inline", "--address", "host:6379"], "--inline does without Ray"),
-        (["--inline", "--ray"], "--inline does without Ray"),
+        (["--inline", "--actors", "2"], "--inline excludes Ray: leave out --ray, --actors"),
+        (["--inline", "--address", "host:6379"], "--inline excludes Ray"),
+        (["--inline", "--ray"], "--inline excludes Ray"),
         (["--speed", "0"], "--speed 0: must be more than 0"),
         (["--actors", "3"], "2 brokers can be hosted by 1 to 2 actors, not by 3"),
-        (["--address", "127.0.0.1:1"], "127.0.0.1:1: no Ray cluster answers there: "),
+        (["--address", "127.0.0.1:1"], "127.0.0.1:1: no Ray cluster responds: "),
     ],
 )
 def test_how_a_scenario_cannot_be_run_is_said_before_anything_is_written(
@@ -337,7 +337,7 @@ def test_a_step_that_waits_in_vain_makes_a_run_that_failed(tiny: Path, tmp_path:
     # Not 2: the file is right, and the run is there to be looked at.
     assert result.exit_code == 1
     assert "steps[0]" in result.stderr
-    assert "waited in vain" in result.stderr
+    assert "was not met in time" in result.stderr
     assert RunFolder(tmp_path / "run").summary is not None
 
 

@@ -38,7 +38,7 @@ def test_where_there_is_no_terminal_a_line_says_every_ten_seconds_how_far_it_is(
     )
     assert lines.line(Passed(60 * SECOND, 6_000), 119.0) is None
     assert lines.line(Passed(301 * SECOND, 6_000), 121.0) == (
-        "over; all faults have ended: waiting until all is well"
+        "over; all faults have ended: waiting until the cluster has recovered"
     )
 
 

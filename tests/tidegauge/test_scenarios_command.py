@@ -28,7 +28,7 @@ def test_each_scenario_is_listed_once_and_mechanisms_come_last() -> None:
 
 def test_incidents_come_after_all_others_and_take_one_line_each() -> None:
     lines = listed().splitlines()
-    heading = lines.index("Incidents that `tidegauge alerts` rehearses alert rules on")
+    heading = lines.index("Incidents on which `tidegauge alerts` tests alert rules")
     named = [line.split()[0] for line in lines[heading + 2 :] if line.startswith("incidents/")]
     assert named == sorted(name for name in shipped_scenarios() if name.startswith("incidents/"))
     assert len(lines) == heading + 2 + len(named) + 2

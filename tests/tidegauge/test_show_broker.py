@@ -65,7 +65,7 @@ def test_roles_that_are_lost_are_told_with_who_has_them_now(night: Path) -> None
 
 def test_a_reason_of_many_is_told_once_with_its_count(night: Path) -> None:
     story = shown(night, "--broker", "1")
-    reason = line_with("because: the last of zookeeper was session_expired", story)
+    reason = line_with("because: the last event of zookeeper was session_expired", story)
     assert reason.endswith("at 16.000s (5 times)")
 
 
@@ -147,7 +147,7 @@ def test_the_state_is_that_of_the_time_that_is_asked_for(night: Path) -> None:
 
 def test_before_a_broker_starts_nothing_is_known_of_it(night: Path) -> None:
     state = shown(night, "--broker", "2", "--at", "500ms")
-    assert "no row says that it has started" in state
+    assert "no start is recorded" in state
     assert "session:     none yet" in state
     assert "leads 0, follows 0, 6 without a role" in state
 

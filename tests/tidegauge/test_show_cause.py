@@ -114,5 +114,5 @@ def test_what_cannot_be_shown_is_one_line(
 
 
 def test_a_time_in_which_nothing_happened_is_told_as_that(night: Path) -> None:
-    assert "Nothing happened to it" in shown(night, "--broker", "1", "--from", "100s")
-    assert "Nothing happened to the controller" in shown(night, "--controller", "--from", "100s")
+    assert "No events" in shown(night, "--broker", "1", "--from", "100s")
+    assert "No events of the controller" in shown(night, "--controller", "--from", "100s")

@@ -103,15 +103,15 @@ def test_who_fails_later_is_not_known_as_alive(tmp_path: Path) -> None:
 def test_partitions_whose_leader_is_dead_are_without_one(night: Path) -> None:
     state = shown(night, "--controller", "--at", "20s")
     assert "without a leader:      1 partition" in state
-    assert "broker 1 leads in epoch 0, it is not alive: orders-5" in state
+    assert "leader 1 of epoch 0 is not alive: orders-5" in state
     early = shown(night, "--controller", "--at", "2s")
     assert "no leader was ever elected: orders-0, orders-1" in early
 
 
 def test_a_time_without_a_controller_is_told_as_that(night: Path) -> None:
     state = shown(night, "--controller", "--at", "1s")
-    assert state.startswith("Nobody is controller at 1.000s")
-    assert "/controller names:     nobody" in state
+    assert state.startswith("No broker is controller at 1.000s")
+    assert "/controller names:     none" in state
 
 
 def events_of(folder: Path, *rows: tuple[str, int, int, int]) -> list[QueueEvent]:

@@ -157,11 +157,11 @@ def test_a_partition_says_when_nobody_led_it_and_what_was_on_then(crash: RunFold
     ]
     partition = f"orders-{crash.manifest['partitions'][led[0]]['partition']}"
     said = CliRunner().invoke(app, ["show", str(crash.path), "--partition", partition]).stdout
-    (line,) = [line for line in said.splitlines() if line.startswith("Nobody who is up")]
-    assert line.startswith("Nobody who is up led it from 30.000s to 4")
-    assert line.endswith("; on when that began: crash 'crash'.")
+    (line,) = [line for line in said.splitlines() if line.startswith("No live leader")]
+    assert line.startswith("No live leader from 30.000s to 4")
+    assert line.endswith("; faults active when this began: crash 'crash'.")
     other = f"orders-{next(n for n in range(200) if n not in led)}"
-    assert "Nobody who is up" not in shown_partition(crash, other)
+    assert "No live leader" not in shown_partition(crash, other)
 
 
 def shown_partition(run: RunFolder, name: str) -> str:

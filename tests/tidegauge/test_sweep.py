@@ -192,7 +192,7 @@ def test_the_time_that_is_left_is_told_of_what_this_sweep_has_run() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "no path has several values, such as cluster.brokers=3,6, and no --seeds"),
+        ([], "no path has several values, such as cluster.brokers=3,6; or use --seeds"),
         (["--set", "seed"], "--set seed: must be PATH=VALUE,VALUE..."),
         (["--set", "faults=[1, 2]"], "no path has several values"),
         (["--set", "seed=1,x"], "seed: must be a whole number"),

@@ -54,7 +54,7 @@ def test_more_values_and_seeds_run_only_what_is_new(crashes: Path, tmp_path: Pat
     values = f"cluster.settings.{SESSION}=4000,8000,12000"
     result = sweep(crashes, "--seeds", "1..3", "--set", values, "--out", out)
     assert result.exit_code == 0, result.output
-    assert f"9 runs into {out}, 4 of them are there already" in result.stdout
+    assert f"9 runs into {out}, 4 of them already finished" in result.stdout
     assert first.items() <= written(out).items()
     assert len(written(out)) == 9
     assert (
@@ -77,7 +77,7 @@ def test_what_is_unfinished_is_run_anew_and_comes_to_the_same(
     result = sweep(*command)
     assert result.exit_code == 0, result.output
     assert "3 runs into" in result.stdout
-    assert "1 of them are there already" in result.stdout
+    assert "1 of them already finished" in result.stdout
     assert (out / SWEEP).read_bytes() == told
     kept = {name for name, when in written(out).items() if before[name] == when}
     assert kept == {"seed=2"}
@@ -100,7 +100,7 @@ def test_a_run_that_fails_loses_no_other_and_is_tried_again(crashes: Path, tmp_p
     shutil.rmtree(notes.parent)
     result = sweep(crashes, "--seeds", "1..3", "--out", out)
     assert result.exit_code == 0, result.output
-    assert "2 of them are there already" in result.stdout
+    assert "2 of them already finished" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_the_folder_of_another_sweep_is_not_mixed_with_this_one(
 def test_a_folder_of_something_else_is_left_as_it_is(crashes: Path, tmp_path: Path) -> None:
     result = sweep(crashes, "--seeds", "1..2", "--out", tmp_path)
     assert result.exit_code == 2
-    assert "is not empty, and has no sweep that could go on" in result.stderr
+    assert "is not empty, and has no sweep to resume" in result.stderr
     assert {each.name for each in tmp_path.iterdir()} == {crashes.name}
 
 
@@ -138,7 +138,7 @@ def test_two_sweeps_do_not_run_into_one_folder(crashes: Path, tmp_path: Path) ->
     with FileLock(tmp_path / "sweep" / SWEEP_LOCK):
         result = sweep(crashes, "--seeds", "1..2", "--out", tmp_path / "sweep")
     assert result.exit_code == 2
-    assert "another sweep runs into it at this moment" in result.stderr
+    assert "another sweep is running in it" in result.stderr
 
 
 def test_folders_have_names_that_any_file_system_takes() -> None:
@@ -245,7 +245,7 @@ def test_ctrl_c_leaves_what_is_done_and_no_process_and_the_sweep_goes_on(
         os.killpg(driver.pid, signal.SIGINT)
         told, complaints = driver.communicate(timeout=60)
     assert driver.returncode == 130, complaints
-    assert f"Stopped: 1 of 3 runs have come to their end in {out}" in told
+    assert f"Stopped: 1 of 3 runs are finished in {out}" in told
     assert complaints == ""
     assert any("ray::_run" in line for line in processes.values())
     time.sleep(1)
@@ -256,7 +256,7 @@ def test_ctrl_c_leaves_what_is_done_and_no_process_and_the_sweep_goes_on(
 
     gone_on = sweep(crashes, *options, "--out", out)
     assert gone_on.exit_code == 0, gone_on.output
-    assert "1 of them are there already" in gone_on.stdout
+    assert "1 of them already finished" in gone_on.stdout
     assert sweep(crashes, *options, "--out", tmp_path / "new").exit_code == 0
     found: list[dict[str, Any]] = [
         json.loads((folder / SWEEP).read_text()) for folder in (out, tmp_path / "new")

@@ -131,14 +131,14 @@ def test_all_costs_that_a_run_asks_for_were_named_before(tmp_path: Path) -> None
 
 def test_a_scenario_is_told_in_the_order_of_time(tmp_path: Path) -> None:
     said = validate(file_of(IDLE, tmp_path / "idle.yaml")).stdout
-    begin = said.index("What happens:")
+    begin = said.index("Faults and steps:")
     told = [line.strip() for line in said[begin:].splitlines()[1:7]]
     assert told == [
         "30.000s  step: produce topic=orders partition=0 records=5",
         "from 30.000s  step: observe as soon as quiescent true, within 1m",
         "from 31.000s  step: begin_fault fault=later",
         "90.000s  bounce: broker 2, broker 3 shut down cleanly (SIGTERM), for 10s",
-        "when a step says  later: rack default (8 brokers) stopped (SIGSTOP), for 5s",
+        "begun by a step  later: rack default (8 brokers) stopped (SIGSTOP), for 5s",
         "",
     ]
 
@@ -157,7 +157,7 @@ def test_the_cluster_its_clients_and_what_is_not_modelled_are_told(tmp_path: Pat
     assert "2 topics, 50 partitions, 140 replicas" in said
     assert "shop: 3 producers, 700 batches/s of 100 bytes to orders, logs, acks=1" in said
     assert "topics[0].settings.retention.ms" in said
-    assert "Nothing goes wrong" in said
+    assert "There are no faults and no steps" in said
 
 
 @pytest.mark.parametrize(

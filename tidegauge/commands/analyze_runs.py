@@ -1,4 +1,4 @@
-"""``tidegauge analyze``: result tables of recorded runs, and answers from them, made by Spark."""
+"""``tidegauge analyze``: result tables of recorded runs, and answers from them, with Spark."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def analyze_runs(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Where tables/ and report.html come. Default: the folder of the run or of the "
+            help="Folder for tables/ and report.html. Default: the folder of the run or of the "
             "sweep; analysis/ for several runs.",
         ),
     ] = None,
     tables: Annotated[
         list[str] | None,
         typer.Option(
-            "--table", metavar="NAME", help="Only this table; repeat it. Default: all of them."
+            "--table", metavar="NAME", help="Make only this table. Repeatable. Default: all."
         ),
     ] = None,
     questions: Annotated[
@@ -72,7 +72,7 @@ def analyze_runs(
         typer.Option(
             "--question",
             metavar="NAME",
-            help="Answer this question, from the tables that it needs; repeat it.",
+            help="Answer this question from the tables that it needs. Repeatable.",
         ),
     ] = None,
     list_questions: Annotated[  # noqa: ARG001 - its callback is what it does
@@ -82,24 +82,24 @@ def analyze_runs(
         ),
     ] = False,
     cores: Annotated[
-        int | None, typer.Option("--cores", min=1, help="Default: all of this machine.")
+        int | None, typer.Option("--cores", min=1, help="Number of cores. Default: all.")
     ] = None,
     as_json: Annotated[
         bool,
         typer.Option(
-            "--json", help="Print the figures, or the answers; all else goes to standard error."
+            "--json", help="Print the figures or the answers; all else goes to standard error."
         ),
     ] = False,
 ) -> None:
-    """Make result tables and a report of recorded runs with Spark, and tell their figures.
+    """Make result tables and a report of recorded runs with Spark, and print their figures.
 
-    Tables are Parquet, a folder for each run: intervals of ISRs, leaders and of what was offline or
-    under min ISR, elections with where the time went, notifications, truncations, acknowledged and
-    lost records with their cause, faults. TABLES.md in spark_analysis/ says what their columns
-    mean. Runs that are still going are read as far as they are.
+    Tables are Parquet, with a folder for each run. They have intervals of ISRs, leaders, offline
+    partitions and partitions under min ISR; elections with the time of each step; notifications;
+    truncations; acknowledged records; lost records with their cause; faults. TABLES.md in
+    spark_analysis/ describes their columns. An unfinished run is read up to its last row.
 
-    Spark runs by itself on this machine, with its Java (17 or later); under spark-submit it is that
-    session's cluster.
+    Spark runs on this machine with its Java (17 or later). Under spark-submit it uses the cluster
+    of that session.
 
     \b
     Examples:
@@ -109,7 +109,7 @@ def analyze_runs(
       tidegauge analyze --questions
       tidegauge analyze runs/first --question failover-budget
       tidegauge analyze runs/lag-time --question sweep --json
-                                 a sweep's folder: all of its runs
+                                 all runs in a sweep's folder
       tidegauge analyze runs/first runs/second --question first-divergence
     """
     need_spark("analyze")
@@ -158,7 +158,7 @@ def _check_names(option: str, what: str, names: Iterable[str], known: Iterable[s
 
 
 def _answered(question: Question, made: RunTables, begins: Callable[[str], None]) -> Answer:
-    """The answer to a question, and the tables that it needs."""
+    """Make the tables that a question needs, and return its answer."""
     begins(question.name)
     return Answer(question, question.of(made).toArrow().to_pylist())
 
@@ -166,7 +166,7 @@ def _answered(question: Question, made: RunTables, begins: Callable[[str], None]
 def _figures(
     names: Iterable[str], made: RunTables, begins: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    """These tables, and the figures of all runs."""
+    """Make these tables, and return the figures of all runs."""
     from tidegauge.spark_analysis.tables.run_figures import RUN_FIGURES
 
     made.make(dict.fromkeys([RUN_FIGURES.name, *names]), begins)

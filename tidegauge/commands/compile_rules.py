@@ -1,4 +1,4 @@
-"""``tidegauge compile``: compile the rules before anything has to wait for it."""
+"""``tidegauge compile``: compile the rules before the first run."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def compile_rules() -> None:
     """Compile the rules into the cache.
 
     The rules of Kafka are compiled to machine code once for each version of their sources.
-    Any run does this when it has to; this command does it now. The cache is
-    ~/.cache/tidegauge, or the folder that TIDEGAUGE_CACHE_DIR names.
+    A run compiles them if they are not cached; this command compiles them now. The cache is
+    ~/.cache/tidegauge, or the folder in TIDEGAUGE_CACHE_DIR.
     """
     from tidegauge.compiled.compile_all import import_kernel
     from tidegauge.compiled.rules import COMPILED, RULES
@@ -38,7 +38,7 @@ def compile_rules() -> None:
 
 
 def announce_compilation() -> None:
-    """Compile what is not in the cache, with a word about it: the first run would wait for it."""
+    """Compile the rules that are not cached, and report it: the first run would wait for them."""
     from tidegauge.compiled.compile_all import import_kernel, is_compiled
     from tidegauge.compiled.rules import COMPILED, RUN
 

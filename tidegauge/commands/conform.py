@@ -1,4 +1,4 @@
-"""``tidegauge conform``: what real brokers did, and what the simulator does with the same steps."""
+"""``tidegauge conform``: schedules of real brokers, compared with the simulator."""
 
 from __future__ import annotations
 
@@ -28,32 +28,35 @@ Schedules = dict[Path, "RecordedSchedule"]
 def conform_schedules(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE|DIR...", help="Recorded schedules, or folders of such."),
+        typer.Argument(metavar="FILE|DIR...", help="Recorded schedules, or folders of them."),
     ],
     *,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Play each with so many seeds at most.")
+        int,
+        typer.Option(
+            "--seeds", min=1, help="Play each schedule with at most this number of seeds."
+        ),
     ] = SEEDS,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="Keep the runs in this folder, one for each schedule."),
     ] = None,
     details: Annotated[
-        bool, typer.Option("--all", help="Show the differences that are explained, too.")
+        bool, typer.Option("--all", help="Show explained differences, too.")
     ] = False,
 ) -> None:
-    """Hold the simulator against schedules that were played on real brokers.
+    """Compare the simulator with schedules that were played on real brokers.
 
-    A recorded schedule is a JSON file: releases and settings, steps (kill a broker, produce, cut
-    a link), and what was observed after each: znodes, logs, checkpoints, answers, times. The same
-    steps are played here, and what was observed, answered and written is compared field by field.
-    What was the same in all repeats of the recording must be the same; what varied must be one of
-    the values that were seen; a time must lie in the recorded span, 20 % below it or 3 s above.
+    A recorded schedule is a JSON file with releases, settings, steps (kill a broker, produce, cut
+    a link), and the observations after each step: znodes, logs, checkpoints, responses, times.
+    The command plays the same steps and compares all observations field by field. A field that
+    was equal in all repeats of the recording must be equal. A field that varied must have one of
+    the recorded values. A time must be at most 20 % below the recorded span, or 3 s above it.
 
-    A difference is explained if a row of known_differences.md says why. Of all others it shows
-    the step at which they begin, and the story around it.
+    A difference is explained if a row of known_differences.md gives its cause. For all others the
+    command prints the step at which they begin, and the story around it.
 
-    It ends with 0 if nothing is unexplained, with 1 if something is, and with 2 if a file is no
+    The exit status is 0 if all differences are explained, 1 if not, and 2 if a file is not a
     recorded schedule.
 
     \b
@@ -89,7 +92,7 @@ def conform_schedules(
 def _conform_all(
     schedules: Schedules, table: KnownDifferences, seeds: int, out: Path | None, details: bool
 ) -> list[Conformance]:
-    """Play all, say of each what came of it, and of all together."""
+    """Play all schedules; print the result of each, then the totals."""
     from tidegauge.conformance.conform import conform
 
     results: list[Conformance] = []
@@ -108,7 +111,7 @@ def _conform_all(
 
 @contextmanager
 def _progress_bar(files: int) -> Iterator[tuple[Console, Callable[[], None]]]:
-    """A bar of schedules on a terminal, nothing elsewhere; where to print, and what moves it."""
+    """A bar of schedules on a terminal, else nothing; the output, and a function to advance it."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     out = console()

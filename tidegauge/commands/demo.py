@@ -1,4 +1,4 @@
-"""``tidegauge demo``: what Tidegauge is for, in commands that anybody can type."""
+"""``tidegauge demo``: a demonstration of Tidegauge, in commands that any user can type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RACK = (
 
 
 class Scene(NamedTuple):
-    """A command, and why one would type it."""
+    """A command, and its purpose."""
 
     why: str
     words: tuple[str, ...]
@@ -33,9 +33,9 @@ def demo(
         typer.Option("--out", metavar="DIR", help="Folder for the runs. Default: runs/demo."),
     ] = None,
 ) -> None:
-    """See it work: a crash on Ray, then a real cluster that loses a rack; takes two minutes.
+    """Run a demonstration: a crash on Ray, then a real cluster that loses a rack.
 
-    Each step is a command that is shown, and run as if it had been typed.
+    It takes two minutes. Each step is a command, which is printed and run as if typed.
 
     \b
     Examples:
@@ -78,44 +78,44 @@ def _scenes(folder: Path) -> Iterator[Scene]:
             *("--set", f"faults={_CRASH}", "--out", crash),
         ),
     )
-    yield Scene("What the cluster looked like meanwhile:", ("picture", crash))
+    yield Scene("The cluster over time:", ("picture", crash))
     yield Scene(
-        "One of its partitions, and why each of its changes happened:",
+        "One of its partitions, with the reason for each change:",
         ("show", crash, "--partition", "orders-0", "--to", "60s"),
     )
-    yield Scene("What the crash has cost:", ("show", crash, "--faults"))
+    yield Scene("The cost of the crash:", ("show", crash, "--faults"))
     yield Scene(
-        "2. A real cluster, from what kafka-topics.sh and its brokers' files say:",
+        "2. A real cluster, from the output of kafka-topics.sh and its brokers' files:",
         ("import", str(real / "topics.txt"), "--properties", str(real), "-o", scenario),
     )
     yield Scene(
-        "Half of a rolling restart is done when a rack loses power, for two minutes.",
+        "Half of a rolling restart is done when a rack loses power for two minutes.",
         ("run", scenario, "--set", f"faults={_RACK}", "--out", rack),
     )
-    yield Scene("How many partitions refuse writes or are offline, and when:", ("picture", rack))
+    yield Scene("The partitions that refuse writes or are offline, over time:", ("picture", rack))
     worst = _worst_partition(folder / "rack")
     yield Scene(
-        "The partition that has lost most of what was acknowledged, replica by replica:",
+        "The partition that lost most acknowledged records, replica by replica:",
         ("picture", rack, "--partition", worst, "--from", "80s", "--to", "260s"),
     )
     yield Scene(
-        "How it came to that:",
+        "The events that led to the loss:",
         ("show", rack, "--partition", worst, "--from", "85s", "--to", "240s"),
     )
-    yield Scene("What each fault has cost:", ("show", rack, "--faults"))
+    yield Scene("The cost of each fault:", ("show", rack, "--faults"))
     yield Scene(
-        "The cluster in the middle of it, as kafka-topics.sh would print it:",
+        "The cluster during the outage, in the format of kafka-topics.sh:",
         ("describe", rack, "--at", "150s", "--topic", "payments", "--under-replicated-partitions"),
     )
     if has_spark():
         yield Scene(
-            "3. Spark makes tables of that run, and of them a report to be opened in a browser:",
+            "3. Spark makes tables of that run, and a report for a browser:",
             ("analyze", rack),
         )
 
 
 def _worst_partition(run: Path) -> str:
-    """The partition that has lost most records, or any."""
+    """The partition that lost most records, or any."""
     from tidegauge.traces.run_folder import RunFolder
 
     folder = RunFolder(run)
@@ -124,7 +124,7 @@ def _worst_partition(run: Path) -> str:
 
 
 def _perform(tidegauge: Any, words: tuple[str, ...]) -> None:
-    """Run a command as if it had been typed; the demonstration ends with one that fails."""
+    """Run a command as if typed; the demonstration ends if it fails."""
     status = tidegauge.main(list(words), prog_name="tidegauge", standalone_mode=False)
     if status:
         raise typer.Exit(status)

@@ -23,31 +23,36 @@ def describe_cluster(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Virtual time: 0s, 12.345s, 4m. Default: the end, when all is healed.",
+            help="Virtual time: 0s, 12.345s, 4m. Default: the end, after all faults.",
         ),
     ] = None,
-    topic: Annotated[str | None, typer.Option(help="This topic only.")] = None,
+    topic: Annotated[str | None, typer.Option(help="Print this topic only.")] = None,
     under_replicated: Annotated[
         bool,
-        typer.Option("--under-replicated-partitions", help="Those with a replica out of the ISR."),
+        typer.Option(
+            "--under-replicated-partitions", help="Only partitions with a replica out of the ISR."
+        ),
     ] = False,
     unavailable: Annotated[
         bool,
-        typer.Option("--unavailable-partitions", help="Those whose leader is not there."),
+        typer.Option(
+            "--unavailable-partitions", help="Only partitions without an available leader."
+        ),
     ] = False,
     under_min_isr: Annotated[
         bool,
         typer.Option(
-            "--under-min-isr-partitions", help="Those with an ISR below min.insync.replicas."
+            "--under-min-isr-partitions",
+            help="Only partitions with an ISR below min.insync.replicas.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="A list of topics as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the topics as JSON.")] = False,
 ) -> None:
-    """Print topics and partitions as they were at a moment, as kafka-topics.sh --describe does.
+    """Print topics and partitions at a moment of a run, as kafka-topics.sh --describe does.
 
-    The layout is that of the scenario's release, so it can be compared with what a real cluster's
-    tool prints; `tidegauge import` reads it. It is what ZooKeeper held, also of leaders that have
-    just died.
+    The layout is that of the scenario's release. Compare it with the output of a real cluster's
+    tool, or import it with `tidegauge import`. The data are those of ZooKeeper: a leader that has
+    died is listed until its session expires.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``tidegauge import``: what tools print about a real cluster becomes a scenario."""
+"""``tidegauge import``: a scenario from the output of Kafka's tools about a real cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidegauge.views.working import working
 if TYPE_CHECKING:
     from tidegauge.real_input.imported_scenario import ImportedScenario, ImportRequest
 
-#: A shorter run would be over before anybody does anything.
+#: A shorter run would end before any process does anything.
 _LEAST_US = 1_000_000
 
 
@@ -25,7 +25,7 @@ def import_cluster(
         Path,
         typer.Argument(
             metavar="DESCRIBE",
-            help="A file with what kafka-topics.sh --describe printed; - for standard input.",
+            help="A file with the output of kafka-topics.sh --describe; - for standard input.",
         ),
     ],
     out: Annotated[
@@ -35,16 +35,16 @@ def import_cluster(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="A broker's server.properties, a folder of such files, or a pattern in quotes; as "
-            "often as there are such.",
+            help="A broker's server.properties, a folder of such files, or a pattern in quotes; "
+            "repeatable.",
         ),
     ] = None,
     reassignment: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The JSON that kafka-reassign-partitions is given."),
+        typer.Option(metavar="FILE", help="The JSON input of kafka-reassign-partitions."),
     ] = None,
     reassign_at: Annotated[
-        str, typer.Option(metavar="TIME", help="When that reassignment begins.")
+        str, typer.Option(metavar="TIME", help="The start of that reassignment.")
     ] = "60s",
     rates: Annotated[
         Path | None,
@@ -54,29 +54,29 @@ def import_cluster(
     ] = None,
     up: Annotated[
         list[int] | None,
-        typer.Option(metavar="ID", help="This broker is up, though it looks as if it were down."),
+        typer.Option(metavar="ID", help="This broker is up, though it looks down."),
     ] = None,
     down: Annotated[
         list[int] | None, typer.Option(metavar="ID", help="This broker is down.")
     ] = None,
     release: Annotated[
         str | None,
-        typer.Option(metavar="RELEASE", help="Kafka's. Default: what the files hint at."),
+        typer.Option(metavar="RELEASE", help="Release of Kafka. Default: guessed from the files."),
     ] = None,
     duration: Annotated[
-        str, typer.Option(metavar="TIME", help="How long the run is, in virtual time.")
+        str, typer.Option(metavar="TIME", help="Duration of the run, in virtual time.")
     ] = "5m",
     name: Annotated[
-        str | None, typer.Option(help="Of the scenario. Default: the name of its file.")
+        str | None, typer.Option(help="Name of the scenario. Default: the name of its file.")
     ] = None,
     *,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
 ) -> None:
     """Make a scenario of a real cluster.
 
-    Brokers, racks, settings, partitions, who leads them and which replicas are in sync are those
-    of the files, and brokers that were down are down. What the files do not say is assumed, and
-    told. The scenario is YAML: add faults to it, and run it.
+    Brokers, racks, settings, partitions, leaders and ISRs are those of the files. Brokers that
+    were down are down in the scenario. Missing facts are assumed, and each assumption is printed.
+    The scenario is YAML: add faults to it, and run it.
 
     \b
     Examples:
@@ -122,7 +122,7 @@ def import_cluster(
 
 
 def _as_in_scenario(option: str, text: str) -> str:
-    """A time that somebody typed, as a scenario has it; the command ends if it is none."""
+    """A time from the command line, as a scenario has it; the command ends if it is not a time."""
     from tidegauge.simulation.durations import format_duration, parse_time
 
     try:
@@ -132,7 +132,7 @@ def _as_in_scenario(option: str, text: str) -> str:
 
 
 def _check_options(request: ImportRequest, out: Path, *, force: bool) -> None:
-    """Fail unless the options are right by themselves."""
+    """Fail unless each option is valid by itself."""
     from tidegauge.simulation.durations import parse_duration
 
     times_us = {}
@@ -146,12 +146,12 @@ def _check_options(request: ImportRequest, out: Path, *, force: bool) -> None:
     if request.reassignment and times_us["--reassign-at"] >= times_us["--duration"]:
         fail(f"--reassign-at {request.reassign_at}: the run ends at {request.duration}")
     if not request.name or not request.name.isprintable():
-        fail(f"--name {request.name!r}: must have only letters that can be printed")
+        fail(f"--name {request.name!r}: must have printable characters only")
     try:
         if out.is_dir():
             fail(f"{out}: is a folder")
         if out.exists() and not out.is_file():
-            fail(f"{out}: is no file, but a device or a pipe")
+            fail(f"{out}: is a device or a pipe, not a file")
         if out.exists() and not force:
             fail(f"{out}: exists; --force overwrites it")
     except OSError as error:
@@ -159,7 +159,7 @@ def _check_options(request: ImportRequest, out: Path, *, force: bool) -> None:
 
 
 def _write(out: Path, text: str) -> None:
-    """Write the file so that it is there as a whole or not at all."""
+    """Write the whole file, or nothing."""
     draft = out.with_name(f"{out.name}.tmp")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -172,7 +172,7 @@ def _write(out: Path, text: str) -> None:
 
 
 def _show(imported: ImportedScenario, out: Path) -> None:
-    """What was read, what to know about it, and what comes next."""
+    """Print the imported cluster, the notices about it, and the next commands."""
     for line in _figures(imported):
         typer.echo(line)
     for subject, notices in itertools.groupby(imported.notices, lambda notice: notice.subject):

@@ -1,4 +1,4 @@
-"""``tidegauge divergences``: how replicas came to differ in old releases, and what cured it."""
+"""``tidegauge divergences``: divergences of replicas in old releases, and their fixes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tidegauge.views.output import console
 
 
 class Story(NamedTuple):
-    """A meeting of two logs, how it came about, and the releases to compare."""
+    """Two logs, the events that led to them, and the releases to compare."""
 
     title: str
     told: str
@@ -18,7 +18,7 @@ class Story(NamedTuple):
 
 
 def known_divergences() -> None:
-    """Show how replicas diverged in old releases, and the cures.
+    """Show how replicas diverged in old releases, and the fixes.
 
     \b
     Example:
@@ -38,8 +38,8 @@ def _stories() -> list[Story]:
     return [
         Story(
             "Two replicas lose power at once (KIP-101)",
-            "Both had records 0 to 3 and a high watermark of 4. The first one back has lost\n"
-            "record 3, leads, and writes another one there. Then the second one follows.",
+            "Both had records 0 to 3 and a high watermark of 4. The first replica to return has\n"
+            "lost record 3, leads, and writes another record there. Then the second one follows.",
             Meeting(((0, 3), (1, 1)), ((0, 4),), leader_epoch=1, high_watermark=4),
             ("0.10.2", "2.6"),
         ),
@@ -50,7 +50,7 @@ def _stories() -> list[Story]:
             ("1.1", "2.0.0", "3.9"),
         ),
         Story(
-            "An epoch in which nobody wrote (KAFKA-10706)",
+            "An epoch without records (KAFKA-10706)",
             "The follower led in epoch 3 for a moment and wrote nothing. It keeps the epoch at\n"
             "its log end, where truncation has nothing to cut, and asks for it again.",
             Meeting(((0, 2), (2, 1)), ((0, 2),), 4, high_watermark=0, idle_epoch=3),

@@ -1,4 +1,4 @@
-"""``tidegauge scenarios``: what comes along to be run, and to be copied."""
+"""``tidegauge scenarios``: the shipped scenarios, to run and to copy."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def list_scenarios(
         bool, typer.Option("--json", help="Print the list as JSON, with the files' paths.")
     ] = False,
 ) -> None:
-    """List the scenarios that come along, and the question that each answers.
+    """List the shipped scenarios, and the question that each answers.
 
-    Partitions are those that there are from the start on, durations those of virtual time. Any of
-    them is run by its name; its file can be copied and changed.
+    The list has the number of partitions at the start, and durations in virtual time. Run a
+    scenario by its name, or copy and change its file.
 
     \b
     Examples:
@@ -52,7 +52,7 @@ def list_scenarios(
             if not each.is_incident and each.is_mechanism == are_mechanisms:
                 _print(out, each)
         out.print()
-    out.print("Incidents that `tidegauge alerts` rehearses alert rules on", style="bold")
+    out.print("Incidents on which `tidegauge alerts` tests alert rules", style="bold")
     out.print()
     for each in described:
         if each.is_incident:
@@ -78,7 +78,7 @@ def _print(out: Console, scenario: ShippedScenario) -> None:
 
 
 def _print_in_a_line(out: Console, scenario: ShippedScenario) -> None:
-    """A long list of much the same: only how each begins."""
+    """Print a scenario of a long, uniform list: only the first words of its story."""
     from rich.text import Text
 
     story = scenario.question.split(": ")[0].split(". ")[0].removesuffix(".")

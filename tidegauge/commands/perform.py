@@ -1,4 +1,4 @@
-"""A run as commands perform it: with a bar, and with one line for whatever ends it early."""
+"""A run as commands perform it: with a bar, and with one line for each early end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _FarEnough(Exception):  # noqa: N818 - it is what was asked for, no error
-    """The run has come to where it was to end."""
+    """The run has reached the time at which it is to end."""
 
 
 def perform(
@@ -34,18 +34,18 @@ def perform(
     is_kept: bool = True,
     watchers: Watchers | None = None,
 ) -> RunFolder:
-    """The run, or the end of the command with one line that says why there is none.
+    """Perform a run; if it fails, the command ends with one line that gives the reason.
 
     Args:
-        scenario: what is run.
-        out: where to.
-        engine: who runs the processes.
-        again: the command that does the same once more.
-        speed: so many times as fast as real time at most.
+        scenario: the scenario to run.
+        out: the folder of the run.
+        engine: makes the engine that runs the processes.
+        again: the command that repeats the run.
+        speed: the speed limit, as a multiple of real time.
         switches: as ``simulate`` takes them.
-        until_us: what comes after this virtual time is not needed: the run may be unfinished.
-        is_kept: whether the folder is still there when the command has ended.
-        watchers: who looks at it meanwhile.
+        until_us: the run may end after this virtual time, unfinished.
+        is_kept: whether the folder still exists when the command has ended.
+        watchers: the observers of the run.
     """
     from tidegauge.engine.contract import ActorError, EngineError
     from tidegauge.engine.simulate import simulate
@@ -53,7 +53,7 @@ def perform(
     from tidegauge.scenario.reading import ScenarioError
     from tidegauge.traces.run_folder import RunFolder
 
-    so_far = f"{out} can be read as far as it is. Again" if is_kept else "Again"
+    so_far = f"{out} is unfinished but readable. Again" if is_kept else "Again"
     try:
         with progress_bar(scenario.duration_us) as progress:
             return simulate(
@@ -82,7 +82,7 @@ def perform(
 
 
 def _stopping_after(until_us: int | None, progress: Progress | None) -> Progress | None:
-    """The same progress, but for the end of the run after this time."""
+    """A progress function that also ends the run after this time."""
     if until_us is None:
         return progress
 

@@ -1,4 +1,4 @@
-"""A sweep as commands perform it: what is there already stays, the rest is run, all is told."""
+"""A sweep as commands perform it: finished runs stay, the others are run, all are reported."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], bool]:
-    """Run all that is not there yet, tell what came of all, and write it down.
+    """Perform all missing runs, print the results of all runs, and write them to a file.
 
     Returns:
-        What ``sweep.json`` says, and whether all runs were as expected.
+        The content of ``sweep.json``, and whether all runs were as expected.
     """
     from tidegauge.engine.contract import EngineError
     from tidegauge.sweeps.sweep_folder import SweepError, sweep_folder
@@ -54,7 +54,7 @@ def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], bool]:
 def _run(
     request: SweepRequest, loaded: Scenario, planned: Sequence[Planned], out: Path
 ) -> list[SweptRun]:
-    """Run what is not there yet: what came of all, in their order."""
+    """Perform the missing runs, and return the outcomes of all runs, in their order."""
     from tidegauge.sweeps.many_runs import outcome_of
     from tidegauge.sweeps.sweep_content import SweptRun
     from tidegauge.sweeps.sweep_folder import finished_run
@@ -65,15 +65,15 @@ def _run(
         if found is not None:
             outcomes[each.name] = outcome_of(found)
     announce_compilation()
-    there = f", {len(outcomes)} of them are there already" if outcomes else ""
+    there = f", {len(outcomes)} of them already finished" if outcomes else ""
     typer.echo(f"{loaded.name}: {counted(len(planned), 'run')} into {out}{there}")
     missing = [each for each in planned if each.name not in outcomes]
     try:
         _run_missing(request, missing, out, outcomes)
     except KeyboardInterrupt:
         typer.echo(
-            f"\nStopped: {len(outcomes)} of {counted(len(planned), 'run')} have come to their end "
-            f"in {out}; the same command with this --out goes on"
+            f"\nStopped: {len(outcomes)} of {counted(len(planned), 'run')} are finished in {out}; "
+            "the same command with this --out resumes"
         )
         raise typer.Exit(INTERRUPTED) from None
     return [SweptRun(each.setting, each.seed, each.name, outcomes[each.name]) for each in planned]
@@ -82,7 +82,7 @@ def _run(
 def _run_missing(
     request: SweepRequest, missing: Sequence[Planned], out: Path, outcomes: dict[str, Outcome]
 ) -> None:
-    """Run these, and add what came of each as it ends."""
+    """Perform these runs, and add the outcome of each as it ends."""
     if not missing:
         return
     from tidegauge.sweeps.many_runs import PlannedRun, run_all
@@ -104,7 +104,7 @@ def _run_missing(
 def _write(
     request: SweepRequest, loaded: Scenario, runs: Sequence[SweptRun], out: Path
 ) -> dict[str, Any]:
-    """Write down what came of all; what is written."""
+    """Write the results of all runs, and return the written content."""
     from tidegauge.sweeps.sweep_content import FIGURES, content_of, worst_of
     from tidegauge.traces.run_files import SWEEP
     from tidegauge.traces.run_folder import write_json_atomically

@@ -16,25 +16,26 @@ def picture(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder that the run wrote.")],
     partition: Annotated[
         str | None,
-        typer.Option(metavar="TOPIC-PARTITION", help="Draw this partition's replicas."),
+        typer.Option(metavar="TOPIC-PARTITION", help="Draw the replicas of this partition."),
     ] = None,
     begin: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="Leave out what was before.")
+        str | None, typer.Option("--from", metavar="TIME", help="Start of the picture.")
     ] = None,
     end: Annotated[
         str | None,
         typer.Option(
             "--to",
             metavar="TIME",
-            help="Leave out what was after; may be in the liveness phase, which is left out else.",
+            help="End of the picture. Default: the end of the run, before the liveness phase.",
         ),
     ] = None,
 ) -> None:
     """Draw a run over time, on one screen.
 
-    Of the cluster: how many partitions were offline, under min ISR, under-replicated; when ISRs
-    shrank and leaders were elected; and when faults were on. Of a partition: what each replica
-    was, and its high watermark and log end offset where faults begin and end.
+    The picture of the cluster has the number of partitions that were offline, under min ISR and
+    under-replicated, the changes of ISRs and leaders, and the active faults. The picture of a
+    partition has the role of each replica over time, and its high watermark and log end offset
+    at the start and end of each fault.
 
     Times are virtual, since the beginning of the run: 10s, 12.345s, 4m.
 

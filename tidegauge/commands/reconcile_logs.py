@@ -1,4 +1,4 @@
-"""``tidegauge reconcile``: what a follower cuts off when it meets a leader, by release."""
+"""``tidegauge reconcile``: the truncation of a follower when it meets a leader, by release."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ Runs = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """Two logs that meet: (leader epoch, number of records) in order, and who leads."""
+    """A leader's and a follower's log: (leader epoch, number of records), in order."""
 
     leader: Runs
     follower: Runs
     #: The epoch in which the leader leads.
     leader_epoch: int
-    #: The follower's own high watermark when it is told to follow.
+    #: The follower's own high watermark when it becomes a follower.
     high_watermark: int
     #: An epoch in which the follower led last and wrote nothing.
     idle_epoch: int | None = None
@@ -52,7 +52,7 @@ def reconcile_logs(
     leader_epoch: Annotated[
         int | None,
         typer.Option(
-            min=0, metavar="EPOCH", help="Epoch in which it leads; by default the latest of all."
+            min=0, metavar="EPOCH", help="Epoch of the leader. Default: the latest of all."
         ),
     ] = None,
     high_watermark: Annotated[
@@ -60,7 +60,7 @@ def reconcile_logs(
         typer.Option(
             min=0,
             metavar="OFFSET",
-            help="High watermark of the follower; by default up to where the logs are equal.",
+            help="High watermark of the follower. Default: the offset up to which the logs agree.",
         ),
     ] = None,
     idle_epoch: Annotated[
@@ -75,21 +75,21 @@ def reconcile_logs(
         bool | None,
         typer.Option(
             "--unclean/--no-unclean",
-            help="unclean.leader.election.enable; by default the release's own default.",
+            help="unclean.leader.election.enable. Default: the release's own default.",
         ),
     ] = None,
     release: Annotated[
         list[str] | None,
         typer.Option(
             metavar="RELEASE",
-            help="Release to try (repeatable); by default one of each generation.",
+            help="Release to try. Repeatable. Default: one release of each generation.",
         ),
     ] = None,
 ) -> None:
     """Show what a follower truncates, by release.
 
-    A log is written EPOCH:RECORDS,EPOCH:RECORDS,... with the first record at offset 0: so
-    0:3,2:1 is three records of leader epoch 0 and then one of epoch 2.
+    A log is written as EPOCH:RECORDS,EPOCH:RECORDS,... with the first record at offset 0. For
+    example, 0:3,2:1 is three records of leader epoch 0 and then one of epoch 2.
 
     \b
     Examples:
@@ -120,7 +120,7 @@ def parse_meeting(
     """Read the options of the command.
 
     Raises:
-        ValueError: one cannot be read or contradicts another; the message names it.
+        ValueError: an option cannot be read or contradicts another; the message names it.
     """
     leader_runs, follower_runs = parse_log("--leader", leader), parse_log("--follower", follower)
     last_epoch = leader_runs[-1][0] if leader_runs else 0
@@ -132,14 +132,14 @@ def parse_meeting(
         leader_epoch = latest_epoch + 1 if led_by_follower else latest_epoch
     if leader_epoch < latest_epoch:
         raise ValueError(
-            f"--leader-epoch {leader_epoch}: the logs have epochs up to {latest_epoch}"
+            f"--leader-epoch {leader_epoch}: is before the latest epoch, which is {latest_epoch}"
         )
     if idle >= leader_epoch:
         raise ValueError(f"--idle-epoch {idle}: epoch {leader_epoch} has another leader")
     if high_watermark is None:
         high_watermark = equal_up_to(leader_runs, follower_runs)
     if high_watermark > sum(count for _, count in follower_runs):
-        raise ValueError(f"--high-watermark {high_watermark}: the follower's log ends before it")
+        raise ValueError(f"--high-watermark {high_watermark}: is after the follower's log end")
     return Meeting(leader_runs, follower_runs, leader_epoch, high_watermark, idle_epoch, unclean)
 
 
@@ -147,7 +147,7 @@ def parse_log(option: str, text: str) -> Runs:
     """Read ``0:3,2:1``; the epochs must not go down, as no real log's do.
 
     Raises:
-        ValueError: it cannot be read; the message names the option and the part.
+        ValueError: the log cannot be read; the message names the option and the part.
     """
     runs: list[tuple[int, int]] = []
     for part in filter(None, text.split(",")):
@@ -178,7 +178,7 @@ def equal_up_to(one: Runs, other: Runs) -> int:
 
 
 def show_meeting(out: Console, meeting: Meeting, releases: tuple[str, ...]) -> None:
-    """Draw both logs, and for each release what the follower does and has then."""
+    """Draw both logs, and for each release the follower's steps and its log after them."""
     picture = Picture.of(meeting)
     out.print(picture.ruler())
     leads = f"leads in epoch {meeting.leader_epoch}"
@@ -241,7 +241,7 @@ def _verdict(told: Reconciliation) -> Text:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """How the logs of one meeting are drawn: all alike, record by record or as runs."""
+    """The drawing of all logs of one meeting: either record by record, or as runs."""
 
     by_record: bool
     #: Columns of the longer log.
@@ -260,7 +260,7 @@ class Picture:
         return cls(by_record, max(len(drawing.drawn(runs)) for runs in logs), length)
 
     def ruler(self) -> Text:
-        """What the characters below mean."""
+        """The meaning of the characters below."""
         from rich.text import Text
 
         if not self.by_record:
@@ -286,7 +286,7 @@ class Picture:
         return Text("" if self.by_record else " ").join(pieces)
 
     def line(self, name: str, runs: Runs, note: str = "") -> Text:
-        """A log with its name before it and a note behind it."""
+        """A log with its name before it and a note after it."""
         from rich.text import Text
 
         log = self.drawn(runs)

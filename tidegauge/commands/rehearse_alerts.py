@@ -1,4 +1,4 @@
-"""``tidegauge alerts``: alert rules, tried on incidents before they are needed."""
+"""``tidegauge alerts``: alert rules, tested on simulated incidents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ALL = "all"
 DEFAULT_INTERVAL = "15s"
-#: Prometheus can do less, but no cluster is scraped so often.
+#: Prometheus allows less, but no cluster is scraped so often.
 _LEAST_INTERVAL_US = 1_000_000
 
 
@@ -36,7 +36,7 @@ def rehearse_alerts(
         typer.Option(
             "--rules",
             metavar="FILE",
-            help="Prometheus rules, or PrometheusRule objects; repeat it.",
+            help="File with Prometheus rules or PrometheusRule objects. Repeatable.",
         ),
     ],
     incidents: Annotated[
@@ -44,45 +44,51 @@ def rehearse_alerts(
         typer.Option(
             "--incidents",
             metavar="all|NAME[,NAME...]",
-            help="Incidents that come along (tidegauge scenarios lists them), or scenario files "
-            "with a section `alerts`; repeat it. Default: all that come along.",
+            help="Shipped incidents (tidegauge scenarios lists them), or scenario files with a "
+            "section `alerts`. Repeatable. Default: all shipped incidents.",
         ),
     ] = None,
     promtool: Annotated[
         str | None,
-        typer.Option("--promtool", metavar="PATH", help="Default: the promtool on the PATH."),
+        typer.Option(
+            "--promtool",
+            metavar="PATH",
+            help="Path of promtool. Default: the promtool on the PATH.",
+        ),
     ] = None,
     scrape_interval: Annotated[
-        str, typer.Option(metavar="DURATION", help="Of Prometheus, in virtual time.")
+        str, typer.Option(metavar="DURATION", help="Interval between scrapes, in virtual time.")
     ] = DEFAULT_INTERVAL,
     evaluation_interval: Annotated[
-        str, typer.Option(metavar="DURATION", help="Of all groups of rules.")
+        str, typer.Option(metavar="DURATION", help="Interval of all rule groups.")
     ] = DEFAULT_INTERVAL,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", metavar="J", help="So many at once. Default: the number of CPUs."),
+        typer.Option(
+            "--jobs", metavar="J", help="Number of parallel runs. Default: the number of CPUs."
+        ),
     ] = None,
     keep: Annotated[
         Path | None,
         typer.Option(
             "--keep",
             metavar="DIR",
-            help="Keep the series, as promtool's test of each incident, and what it said of them.",
+            help="Keep the series of each incident as a promtool test, and promtool's output.",
         ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON; all else goes to standard error.")
     ] = False,
 ) -> None:
-    """Try alert rules, unchanged, on incidents in simulated time.
+    """Test unchanged alert rules on incidents in simulated time.
 
-    Every incident is run and scraped as Prometheus would do it, and promtool evaluates the rules
-    over what came of it: `for` and `keep_firing_for` are Prometheus's own. Told is which alert
-    fired, how late after the trouble began, and for how long, beside what the incident expects:
-    late rules, misfires, and rules that are dead. Rules about what is not simulated (a JVM, say)
-    are named and not judged.
+    Tidegauge runs each incident and scrapes it as Prometheus would. promtool evaluates the rules
+    over these series, so `for` and `keep_firing_for` are Prometheus's own. The report has each
+    alert that fired, its delay after the start of the trouble and its duration, beside the
+    expectations of the incident. It shows late rules, misfires and dead rules. Rules about parts
+    that are not simulated (a JVM, for example) are listed but not judged.
 
-    The exit status is 1 if an expectation did not come true.
+    The exit status is 1 if an expectation failed.
 
     \b
     Examples:
@@ -91,7 +97,7 @@ def rehearse_alerts(
       tidegauge alerts --rules kafka-rules.yml --incidents my-incident.yaml
       tidegauge alerts --rules kafka-rules.yml --json > alerts.json
       tidegauge alerts --rules kafka-rules.yml --incidents broker-crash --keep kept
-                                 keep what promtool can be asked again
+                                 keep the input of promtool
     """
     from tidegauge.views.alert_report import content_of, show_summary
 
@@ -112,7 +118,7 @@ def rehearse_alerts(
 
 
 def _command(paths: Sequence[Path], promtool: str | None, scrape: str, evaluation: str) -> str:
-    """What tries the same rules again, fit for a shell."""
+    """The shell command that tries the same rules again."""
     words = ["tidegauge", "alerts", *(f"--rules={path}" for path in paths)]
     words += [] if promtool is None else [f"--promtool={promtool}"]
     words += [] if scrape == DEFAULT_INTERVAL else [f"--scrape-interval={scrape}"]
@@ -121,13 +127,13 @@ def _command(paths: Sequence[Path], promtool: str | None, scrape: str, evaluatio
 
 
 def _incidents_of(options: Sequence[str]) -> list[str]:
-    """The incidents that are named, each once; the command ends if one cannot be run."""
+    """The named incidents, each once; the command ends if one cannot be run."""
     from tidegauge.rehearsal.incidents import incident_names, load_incident
     from tidegauge.scenario.reading import ScenarioError
 
     listed = [name.strip() for option in options for name in option.split(",") if name.strip()]
     if not listed:
-        fail("--incidents: names no incident")
+        fail("--incidents: must name an incident")
     names = [each for name in listed for each in (incident_names() if name == ALL else [name])]
     names = list(dict.fromkeys(names))
     taken: dict[str, str] = {}
@@ -161,7 +167,7 @@ def _intervals(scrape: str, evaluation: str) -> Intervals:
 def _prepared(
     paths: Sequence[Path], promtool: str | None, intervals: Intervals, keep: Path | None
 ) -> Rehearsal:
-    """All that the incidents are tried with; the command ends if a file or promtool is unfit."""
+    """The input of all incidents; the command ends if a file or promtool cannot be used."""
     from tidegauge.rehearsal.alerts import alerts_of
     from tidegauge.rehearsal.incidents import Rehearsal, served_metrics
     from tidegauge.rehearsal.promtool import PromtoolError, check_rules, find_promtool
@@ -169,7 +175,7 @@ def _prepared(
     files = _rule_files(paths)
     alerts = alerts_of(files, served_metrics())
     if not alerts.alerts:
-        fail(f"{', '.join(map(str, paths))}: no alert is in there")
+        fail(f"{', '.join(map(str, paths))}: there is no alert in it")
     if keep is not None:
         make_batch_folder(keep)
     try:
@@ -187,7 +193,7 @@ def _rule_files(paths: Sequence[Path]) -> list[RuleFile]:
 
     for path in paths:
         if str(path) in incident_names() and not path.exists():
-            fail(f"{path}: is an incident and no file of rules; several go with commas between")
+            fail(f"{path}: is an incident, not a rule file; separate incidents with commas")
     try:
         return [read_rule_file(path) for path in dict.fromkeys(paths)]
     except RuleFileError as error:
@@ -195,7 +201,7 @@ def _rule_files(paths: Sequence[Path]) -> list[RuleFile]:
 
 
 def _rehearsed(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> list[Rehearsed]:
-    """What came of each incident, in their order, shown as soon as it is known."""
+    """The result of each incident, in their order; each is shown as soon as it is known."""
     from tidegauge.views.alert_report import show_beginning, show_incident
 
     out = console()

@@ -1,4 +1,4 @@
-"""``tidegauge replay``: does a run come out as it did?"""
+"""``tidegauge replay``: a run repeated from its manifest, and compared."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ def replay_run(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder that the run wrote.")],
     *,
     inline: Annotated[
-        bool, typer.Option("--inline", help="In this interpreter, without Ray. The default.")
+        bool, typer.Option("--inline", help="Run in this interpreter, without Ray. The default.")
     ] = False,
-    ray: Annotated[bool, typer.Option("--ray", help="In actors of Ray.")] = False,
+    ray: Annotated[bool, typer.Option("--ray", help="Run in actors of Ray.")] = False,
     actors: Annotated[
         int | None,
-        typer.Option("--actors", min=1, help="In so many actors of Ray that host brokers."),
+        typer.Option("--actors", min=1, help="Number of Ray actors that host brokers."),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Keep the new run in this folder; new or empty."),
     ] = None,
 ) -> None:
-    """Run again what the manifest of a run says, and compare.
+    """Repeat a run from its manifest, and compare both runs.
 
     The same scenario and seed give the same rows and the same trace_sha256, however the processes
-    are hosted. If that is not so, the first row that differs is shown, in the order of time.
+    are hosted. If the runs differ, the command prints the first different row, in order of time.
 
-    A run that was ended early is compared as far as it came.
+    A run that ended early is compared up to its last row.
 
-    It ends with 0 if they are equal, with 1 if not, and with 2 if RUN is no run, its trace is
-    damaged, or its scenario is none for this release.
+    The exit status is 0 if the runs are equal, and 1 if they differ. It is 2 if RUN is not a run,
+    its trace is damaged, or this release cannot run its scenario.
 
     \b
     Examples:
       tidegauge replay runs/first
       tidegauge replay runs/first --actors 2
       tidegauge replay runs/first --out runs/again
-                                 keep it, to look at it with tidegauge show
+                                 keep the new run, for tidegauge show
     """
     hosting = Hosting(inline=inline, ray=ray, actors=actors)
     hosting.check()
@@ -92,24 +92,24 @@ def replay_run(
 
 
 def _note_other_release(run: RunFolder) -> None:
-    """Say so if another Tidegauge wrote the run: it may have meant something else by it."""
+    """Print a note if another version of Tidegauge wrote the run: its results may differ."""
     from tidegauge.simulation.row_kinds import SCHEMA_VERSION, VERSION
 
     writer, schema_version = run.manifest.get("tidegauge"), run.manifest.get("schema_version")
     if (writer, schema_version) != (VERSION, SCHEMA_VERSION):
         typer.echo(
             f"note: {run.path} was written by Tidegauge {writer} with schema version "
-            f"{schema_version}; this is {VERSION} with {SCHEMA_VERSION}, which may come to "
-            "something else",
+            f"{schema_version}; this is {VERSION} with {SCHEMA_VERSION}, and its results may "
+            "differ",
             err=True,
         )
 
 
 def _manifest_parts(run: RunFolder) -> tuple[Scenario, dict[str, int | bool]]:
-    """The scenario of a run, and the rules that were switched.
+    """The scenario of a run, and its switched rules.
 
     Raises:
-        RunError: the manifest does not have them, or this release cannot run the scenario.
+        RunError: the manifest lacks them, or this release cannot run the scenario.
     """
     from tidegauge.replication.releases import RULE_CELLS
     from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR
@@ -131,10 +131,10 @@ def _manifest_parts(run: RunFolder) -> tuple[Scenario, dict[str, int | bool]]:
 
 
 def _recorded_until_us(run: RunFolder) -> int | None:
-    """Up to which time an unfinished run came; None for one that came to its end.
+    """The last time of an unfinished run; None for a finished run.
 
     Raises:
-        RunError, TraceError: the trace is damaged, or is not all that the run has written.
+        RunError, TraceError: the trace is damaged or incomplete.
     """
     from tidegauge.traces.run_files import TRACE, RunError
 
@@ -150,7 +150,7 @@ def _recorded_until_us(run: RunFolder) -> int | None:
 
 
 def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
-    """Tell whether both runs are equal, or where they begin to differ."""
+    """Print whether both runs are equal, or their first difference."""
     from tidegauge.history.run_comparison import first_difference, row_count
     from tidegauge.history.story import Names
     from tidegauge.simulation.durations import time_text
@@ -160,7 +160,7 @@ def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
     rows = counted(row_count(recorded), "row")
     if is_unfinished:
         typer.echo(
-            f"note: {recorded.path} is unfinished: compared are the {rows} that it has, up to "
+            f"note: {recorded.path} is unfinished: the comparison covers its {rows}, up to "
             f"{time_text(recorded.last_time_us)}",
             err=True,
         )
@@ -168,14 +168,14 @@ def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
     if difference is not None:
         _show_difference(console(), difference, Names(recorded.manifest), Names(replayed.manifest))
     if is_unfinished:
-        typer.echo("equal as far as it came" if difference is None else "not equal")
+        typer.echo("equal up to its last row" if difference is None else "not equal")
         return difference is None
     if hashes[0] != hashes[1]:
         typer.echo(f"not equal: trace_sha256 was {hashes[0]}, is {hashes[1]}")
     elif difference is not None:
         typer.echo(
-            f"not equal: trace_sha256 is {hashes[0]} again, but rows of {recorded.path} were "
-            "changed or lost since: tidegauge verify says more"
+            f"not equal: trace_sha256 is {hashes[0]} in both, but rows of {recorded.path} were "
+            "changed or lost later: see tidegauge verify"
         )
     else:
         typer.echo(f"equal: {rows}, trace_sha256 {hashes[0]}")
@@ -185,7 +185,7 @@ def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
 def _show_difference(
     out: Console, difference: Difference, recorded: Names, replayed: Names
 ) -> None:
-    """The first row that differs, as each run has it, and the values that are not the same."""
+    """Print the first different row, as each run has it, and the different values."""
     out.print("The first row that differs:", style="bold")
     for which, row, names in (
         ("recorded", difference.one, recorded),
@@ -202,7 +202,7 @@ def _show_difference(
 
 
 def _row_text(row: TraceRow | None, names: Names) -> str:
-    """When, who, its number in the trace and what it says."""
+    """The row's time, process, number in the trace, and content."""
     from tidegauge.history.story import told
     from tidegauge.simulation.durations import time_text
 

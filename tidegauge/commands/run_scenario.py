@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def run_scenario(
     scenario: Annotated[
-        str, typer.Argument(help="A scenario file, or the name of one that comes along.")
+        str, typer.Argument(help="A scenario file, or the name of a shipped scenario.")
     ],
     out: Annotated[
         Path | None,
@@ -42,8 +42,8 @@ def run_scenario(
         bool,
         typer.Option(
             "--inline",
-            help="Run all processes in this interpreter, without Ray. The default wherever it is "
-            "the fastest.",
+            help="Run all processes in this interpreter, without Ray. The default, unless Ray is "
+            "faster.",
         ),
     ] = False,
     ray: Annotated[bool, typer.Option("--ray", help="Run all processes in actors of Ray.")] = False,
@@ -52,16 +52,16 @@ def run_scenario(
         typer.Option(
             "--actors",
             min=1,
-            help="So many actors of Ray host brokers, beside the one of the controllers. Default "
-            "with --ray: one a broker up to 8 brokers, else as many as make it faster.",
+            help="Number of Ray actors that host brokers, beside the one for controllers. Default "
+            "with --ray: one a broker up to 8 brokers, else as many as speed up the run.",
         ),
     ] = None,
     address: Annotated[
         str | None,
         typer.Option(
             "--address",
-            help="Join the Ray cluster at this address. Default with --ray: that of RAY_ADDRESS, "
-            "else Ray is started on this machine.",
+            help="Join the Ray cluster at this address. Default with --ray: the address in "
+            "RAY_ADDRESS, else Ray starts on this machine.",
         ),
     ] = None,
     speed: Annotated[
@@ -69,8 +69,7 @@ def run_scenario(
         typer.Option(
             "--speed",
             metavar="X",
-            help="Go so many times as fast as real time, and no faster; or max. Default: max, "
-            "with --metrics 1.",
+            help="Limit the speed to X times real time; or max. Default: max, with --metrics 1.",
         ),
     ] = None,
     metrics: Annotated[
@@ -78,15 +77,16 @@ def run_scenario(
         typer.Option(
             "--metrics",
             metavar="[HOST:]PORT",
-            help="Serve metrics to a Prometheus while it runs. Default host: 127.0.0.1.",
+            help="Serve metrics to a Prometheus during the run. Binds to loopback (127.0.0.1) by "
+            "default; use HOST:PORT to expose them.",
         ),
     ] = None,
     metrics_level: Annotated[
         str | None,
         typer.Option(
             "--metrics-level",
-            help="Series of single partitions: full, topic (sums), sparse (of those that are not "
-            "well) or off. Default: full up to 10,000 partitions, then topic.",
+            help="Series of single partitions: full, topic (sums), sparse (unhealthy partitions "
+            "only) or off. Default: full up to 10,000 partitions, then topic.",
         ),
     ] = None,
     openmetrics: Annotated[
@@ -94,7 +94,7 @@ def run_scenario(
         typer.Option(
             "--openmetrics",
             metavar="FILE",
-            help="Write the series of the whole run there, for promtool's "
+            help="Write the series of the whole run to this file, for promtool's "
             "`tsdb create-blocks-from openmetrics`.",
         ),
     ] = None,
@@ -103,7 +103,7 @@ def run_scenario(
         typer.Option(
             "--openmetrics-start",
             metavar="TIME",
-            help="What virtual time 0 is in that file. Default: so that the run ends now.",
+            help="The real time of virtual time 0 in that file. Default: the run ends now.",
         ),
     ] = None,
     changes: Annotated[
@@ -111,7 +111,7 @@ def run_scenario(
         typer.Option(
             "--set",
             metavar="PATH=VALUE",
-            help="Another value in the scenario, in YAML; as often as there are such.",
+            help="Change a field of the scenario; VALUE is YAML. Repeatable.",
         ),
     ] = None,
     seed: Annotated[
@@ -120,38 +120,38 @@ def run_scenario(
     seeds: Annotated[
         str | None,
         typer.Option(
-            "--seeds", metavar="A..B", help="Each of these seeds, as `tidegauge sweep` does it."
+            "--seeds", metavar="A..B", help="Run each of these seeds, as `tidegauge sweep` does."
         ),
     ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
-            "--jobs", metavar="J", help="So many seeds at once. Default: the number of CPUs."
+            "--jobs", metavar="J", help="Number of parallel runs. Default: the number of CPUs."
         ),
     ] = None,
     trace_level: Annotated[
         str | None,
-        typer.Option("--trace-level", "--trace", help="transitions, or all: single requests, too."),
+        typer.Option("--trace-level", "--trace", help="transitions, or all: also single requests."),
     ] = None,
     as_json: Annotated[
         bool,
         typer.Option(
-            "--json", help="Print summary.json, or sweep.json; all else goes to standard error."
+            "--json", help="Print summary.json or sweep.json; all else goes to standard error."
         ),
     ] = False,
 ) -> None:
     """Run a scenario in virtual time; write manifest, trace and summary.
 
     All processes run in this interpreter, or in actors of Ray with --ray, --actors or --address.
-    The same scenario and seed give the same trace, either way and whatever the machine. The exit
-    status is 1 if a check has another verdict than the scenario expects.
+    The same scenario and seed give the same trace, either way and on any machine. The exit status
+    is 1 if a check has another verdict than the scenario expects.
 
-    --seeds is a sweep over seeds: each run has a folder of its own, and sweep.json beside them has
-    partition-seconds and lost records with P50, P99 and the worst. `tidegauge sweep` tells more.
+    --seeds is a sweep over seeds: each run has its own folder. The file sweep.json beside them has
+    P50, P99 and the worst of partition-seconds and lost records. See also `tidegauge sweep`.
 
-    --set changes a field of the scenario: names with dots between them, an item of a list by its
-    index or its name. Below `settings` all the rest is the name of one setting. The value is as it
-    would be in the file: what YAML takes for a number, and should be text, stands in double quotes.
+    --set changes a field of the scenario. PATH consists of names with dots between them; an item
+    of a list has its index or its name. Below `settings` the rest of PATH is the name of one
+    setting. VALUE is YAML, as in the file. Put text that looks like a number in double quotes.
 
     \b
     Examples:
@@ -160,9 +160,9 @@ def run_scenario(
       tidegauge run rack-power-loss --actors 2 --speed 10 --out runs/rack
       tidegauge run my-cluster.yaml --out runs/mine --seed 7 --trace-level all
       tidegauge run cut-and-pause --seeds 1..20 --jobs 4
-                                 twenty runs, and how their figures are distributed
+                                 twenty runs, and the distribution of their figures
       tidegauge run quickstart --metrics 9404
-                                 in real time, for a Prometheus that asks http://127.0.0.1:9404/sd
+                                 in real time, for a Prometheus; targets: http://127.0.0.1:9404/sd
       tidegauge run quickstart --openmetrics quickstart.om
       tidegauge run quickstart --set faults.crash.for=2m --set 'release="2.8"'
       tidegauge run quickstart --set cluster.settings.replica.lag.time.max.ms=10000
@@ -188,20 +188,20 @@ def run_scenario(
 
 
 def _check_seeds(request: RunRequest, seeds: str | None, jobs: int | None) -> None:
-    """Fail unless the options go together."""
+    """Fail if the options contradict each other."""
     if seeds is None and jobs is not None:
         fail("--jobs needs --seeds: one run is one job")
     if seeds is not None and request.seed is not None:
         fail("--seeds and --seed exclude each other")
-    # Before the speed: what is watched has one by default.
+    # Before the speed: a watched run has one by default.
     if seeds is not None and request.watched != WatchRequest():
-        fail("--seeds has no run to be watched: leave out --metrics and --openmetrics")
+        fail("--seeds excludes --metrics and --openmetrics")
     if seeds is not None and (request.hosting.actors, request.speed) != (None, None):
-        fail("--seeds runs each seed in one process, as fast as it can: no --actors, no --speed")
+        fail("--seeds runs each seed in one process at full speed: no --actors, no --speed")
 
 
 def _run(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] | None, bool]:
-    """Run it and tell what came of it; the summary, and whether that is as it should be."""
+    """Run a scenario and print its results; return the summary and whether it is as expected."""
     from tidegauge.scenario.cluster_plan import ClusterPlan
     from tidegauge.traces.run_folder import new_run_folder
 
@@ -222,7 +222,7 @@ def _run(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] | None, 
 
 
 def _show(run: RunFolder, request: RunRequest, loaded: Scenario, again: str) -> bool:
-    """Tell what came of a run; whether that is as it should be."""
+    """Print the results of a run, and return whether they are as expected."""
     assert run.summary is not None
     for warning in run.summary["warnings"]:
         typer.echo(f"tidegauge: {warning}", err=True)
@@ -233,8 +233,8 @@ def _show(run: RunFolder, request: RunRequest, loaded: Scenario, again: str) -> 
     waited_in_vain = bool(run.summary["steps_timed_out"])
     if waited_in_vain:
         typer.echo(
-            f"tidegauge: steps[{run.summary['steps_taken']}] of {request.scenario} waited in vain "
-            "for its condition, so it was not taken, nor were those after it",
+            f"tidegauge: the condition of steps[{run.summary['steps_taken']}] of "
+            f"{request.scenario} was not met in time; it and all later steps were not taken",
             err=True,
         )
     if unexpected:

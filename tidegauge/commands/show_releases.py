@@ -1,4 +1,4 @@
-"""``tidegauge releases``: what differs between the releases of Kafka."""
+"""``tidegauge releases``: the differences between releases of Kafka."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ NAME_WIDTH = 47
 def show_releases(
     release: Annotated[
         str | None,
-        typer.Argument(help="A release such as 2.6.3, or a line such as 2.6: its last patch."),
+        typer.Argument(help="A release such as 2.6.3, or a line such as 2.6 for its last patch."),
     ] = None,
     protocol: Annotated[
         str | None,
         typer.Option(
             metavar="VERSION",
-            help="inter.broker.protocol.version of the brokers; by default the release's own.",
+            help="inter.broker.protocol.version of the brokers. Default: the release's own.",
         ),
     ] = None,
     as_json: Annotated[
@@ -36,18 +36,18 @@ def show_releases(
 ) -> None:
     """Show the rules and defaults of a release.
 
-    Without a release: what differs between releases.
+    Without a release the command prints the differences between releases.
 
-    Each rule is a switch that was read in Kafka's source, and the method and release where
-    it was read are shown with it.
+    Each rule is a switch from Kafka's source. The method and release of the source are printed
+    with it.
 
     \b
     Examples:
       tidegauge releases                           each rule, and where it changed
       tidegauge releases 2.6                       rules and defaults of 2.6.3
-      tidegauge releases 2.0.0                     ... of 2.0.0
-      tidegauge releases 2.6.3 --protocol 0.10.2   ... if it speaks the protocol of 0.10.2
-      tidegauge releases 2.6 --json                the same for a program
+      tidegauge releases 2.0.0                     rules and defaults of 2.0.0
+      tidegauge releases 2.6.3 --protocol 0.10.2   with the protocol of 0.10.2
+      tidegauge releases 2.6 --json                JSON for programs
     """
     if release is None and protocol is not None:
         fail("--protocol needs a release, as in: tidegauge releases 2.6 --protocol 2.0")
@@ -70,8 +70,8 @@ def _show_changes(console: Console) -> None:
     releases = all_releases()
     console.print(
         f"Releases {releases[0]} to {releases[-1]}, {DEFAULT_RELEASE} if a scenario names none.\n"
-        "A row gives its first value, and from which releases on it has another; 'if' means: only\n"
-        "under that inter.broker.protocol.version or a newer one. The last that applies counts."
+        "A row has its first value, then each release that changes it. 'if' means: only with that\n"
+        "inter.broker.protocol.version or a newer one. The last applicable value counts."
     )
     _print_histories(console, "rule", RULE_CELLS)
     first = str(releases[0])
@@ -97,7 +97,7 @@ def _show_one(console: Console, release: str, protocol: str | None) -> None:
 
 
 def _changes() -> dict[str, Any]:
-    """Of each rule and default all its values, the first one first."""
+    """All values of each rule and default, the first one first."""
     from tidegauge.replication.release_defaults import DEFAULTS
     from tidegauge.replication.release_versions import all_releases
     from tidegauge.replication.releases import DEFAULT_RELEASE, RULE_CELLS
@@ -111,7 +111,7 @@ def _changes() -> dict[str, Any]:
 
 
 def _one(release: str, protocol: str | None) -> dict[str, Any]:
-    """The rules and defaults of one release, and where each was read."""
+    """The rules and defaults of one release, and the source of each."""
     from tidegauge.replication.release_defaults import default_cells_of
     from tidegauge.replication.release_versions import Release
     from tidegauge.replication.releases import checkpoint_format_of, rule_cells_of
@@ -131,7 +131,7 @@ def _one(release: str, protocol: str | None) -> dict[str, Any]:
 
 
 def _cell(cell: Cell) -> dict[str, Any]:
-    """A value as a program reads it: true, -1, or the name of a constant of the rules."""
+    """A value for programs: true, -1, or the name of a constant of the rules."""
     from tidegauge.replication.releases import value_name
 
     is_constant = type(cell.value) not in {bool, int, str}
@@ -169,7 +169,7 @@ def _print_histories(console: Console, title: str, rows: Table) -> None:
 
 
 def _print_sourced(console: Console, title: str, cells: dict[str, Cell]) -> None:
-    """Each name with its value; below, what it means and where that was read."""
+    """Print each name with its value; below it the meaning and the source."""
     from rich.text import Text
 
     from tidegauge.replication.releases import value_name
@@ -184,7 +184,7 @@ def _print_sourced(console: Console, title: str, cells: dict[str, Cell]) -> None
 
 
 def switch_meanings() -> dict[str, str]:
-    """What each switch means: the comment above its field in ``replication/release_rules.py``."""
+    """The meaning of each switch: the comment above its field in ``release_rules.py``."""
     import inspect
 
     from tidegauge.replication.release_rules import ReleaseRules

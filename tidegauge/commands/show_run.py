@@ -1,4 +1,4 @@
-"""``tidegauge show``: what happened in a run, and why; one view for each question."""
+"""``tidegauge show``: the events of a run and their causes; one view for each question."""
 
 from __future__ import annotations
 
@@ -26,64 +26,65 @@ def show_run(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder that the run wrote.")],
     partition: Annotated[
         str | None,
-        typer.Option(metavar="TOPIC-PARTITION", help="Tell this partition's story."),
+        typer.Option(metavar="TOPIC-PARTITION", help="Print the story of this partition."),
     ] = None,
     broker: Annotated[
-        str | None, typer.Option(metavar="ID", help="Tell this broker's story.")
+        str | None, typer.Option(metavar="ID", help="Print the story of this broker.")
     ] = None,
     controller: Annotated[
         bool,
-        typer.Option("--controller", help="Tell who was controller, and what its queue held."),
+        typer.Option("--controller", help="Print the controllers, their queues and decisions."),
     ] = False,
     faults: Annotated[
         bool,
         typer.Option(
             "--faults",
-            help="Tell what each fault has cost: time until somebody led, work, outages.",
+            help="Print the cost of each fault: time until a new leader, work, outages.",
         ),
     ] = False,
     cause: Annotated[
         str | None,
         typer.Option(
             metavar="PROCESS:SEQUENCE",
-            help="Tell what led to one row, back to the beginning; --handles shows such numbers.",
+            help="Print the causes of one row, back to the first; --handles prints such numbers.",
         ),
     ] = None,
     zookeeper: Annotated[
-        bool, typer.Option("--zookeeper", help="List what ZooKeeper held.")
+        bool, typer.Option("--zookeeper", help="List the znodes of ZooKeeper.")
     ] = False,
     at: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="The state of ZooKeeper, a broker or the controller at this time, no story.",
+            help="Print the state of ZooKeeper, a broker or the controller at this time.",
         ),
     ] = None,
     begin: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="Leave out what was before.")
+        str | None, typer.Option("--from", metavar="TIME", help="Start of the story.")
     ] = None,
     end: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="Leave out what was after.")
+        str | None, typer.Option("--to", metavar="TIME", help="End of the story.")
     ] = None,
     details: Annotated[
         bool,
         typer.Option(
             "--all",
-            help="Each row by itself; samples too, and each request if the run recorded them.",
+            help="Print each row by itself, with samples, and with requests if recorded.",
         ),
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="What --faults tells, for other programs.")
+        bool, typer.Option("--json", help="Print the output of --faults as JSON.")
     ] = False,
     handles: Annotated[
-        bool, typer.Option("--handles", help="In each line of a story, what --cause takes for it.")
+        bool,
+        typer.Option("--handles", help="Print the handle for --cause in each line of a story."),
     ] = False,
 ) -> None:
-    """Tell what happened in a run, and why.
+    """Explain what happened in a run, and why.
 
-    The story of a partition, of a broker, or of the controller; what each fault has cost; what led
-    to one line of a story; what ZooKeeper held. With none of these: which partitions are worth
-    a look.
+    The views are the story of a partition, of a broker or of the controller, the cost of each
+    fault, the causes of one line of a story, and the znodes of ZooKeeper. Without a view the
+    command lists the partitions that are worth a look.
 
     Times are virtual, since the beginning of the run: 10s, 12.345s, 4m.
 
@@ -95,16 +96,16 @@ def show_run(
       tidegauge show runs/rack-outage --broker 3
                                  its sessions, roles, ISR changes, refusals, faults
       tidegauge show runs/rack-outage --broker 3 --at 12s
-                                 what it led and followed then, and where its logs ended
+                                 its roles and log ends at that time
       tidegauge show runs/rack-outage --controller
-                                 who it was, how long events waited, what it decided
+                                 controllers, waiting times of events, decisions
       tidegauge show runs/rack-outage --controller --at 12s
-                                 who it was then, whom it knew as alive, what had no leader
+                                 the controller, its live brokers, leaderless partitions
       tidegauge show runs/rack-outage --faults
-                                 what each fault has cost
+                                 the cost of each fault
       tidegauge show runs/rack-outage --broker 3 --handles
       tidegauge show runs/rack-outage --cause 2:17
-                                 what led to the line with this handle
+                                 the causes of the line with this handle
       tidegauge show runs/rack-outage --zookeeper --at 12s
     """
     views = {
@@ -147,7 +148,7 @@ def show_run(
 
 
 def _check_options(views: list[str], has_at: bool, narrowed: bool) -> None:
-    """Fail unless the options go together."""
+    """Fail if the options contradict each other."""
     if len(views) > 1:
         fail(f"{views[0]} and {views[1]} exclude each other")
     view = views[0] if views else ""
@@ -212,7 +213,7 @@ def _show_cause(run: RunFolder, names: Names, handle: str) -> None:
 
 
 def _show_zookeeper(run: RunFolder, at_us: int | None) -> None:
-    """All znodes, in the manner of ``zookeeper-shell``."""
+    """Print all znodes, in the manner of ``zookeeper-shell``."""
     from rich.text import Text
 
     from tidegauge.history.znode_tree import znode_tree

@@ -1,4 +1,4 @@
-"""``tidegauge schema``: what can be said in a scenario file, for editors."""
+"""``tidegauge schema``: the JSON schema of scenario files, for editors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import typer
 def show_schema() -> None:
     """Print the JSON schema of scenario files.
 
-    With it editors complete names, show what they mean and underline what is wrong. The scenarios
-    that come along name it in their first line.
+    With the schema editors complete names, show their meanings and underline errors. The shipped
+    scenarios refer to it in their first line.
 
     \b
     Examples:

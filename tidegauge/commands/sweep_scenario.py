@@ -1,4 +1,4 @@
-"""``tidegauge sweep``: one scenario with other values in it and many seeds, side by side."""
+"""``tidegauge sweep``: one scenario with several values and many seeds, side by side."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tidegauge.views.output import fail, print_json, report
 
 def sweep_scenario(
     scenario: Annotated[
-        str | None, typer.Argument(help="A scenario file, or the name of one that comes along.")
+        str | None, typer.Argument(help="A scenario file, or the name of a shipped scenario.")
     ] = None,
     *,
     changes: Annotated[
@@ -25,13 +25,13 @@ def sweep_scenario(
         typer.Option(
             "--set",
             metavar="PATH=VALUE[,VALUE...]",
-            help="Another value in all runs; of several values each has its runs, and each value "
-            "of one path meets each of the others.",
+            help="Change a field of the scenario. One VALUE applies to all runs. Several values "
+            "have runs of their own, in each combination with the values of other paths.",
         ),
     ] = None,
     seeds: Annotated[
         str | None,
-        typer.Option("--seeds", metavar="A..B", help="Each setting with each of these seeds."),
+        typer.Option("--seeds", metavar="A..B", help="Run each setting with each of these seeds."),
     ] = None,
     figures: Annotated[
         list[str] | None,
@@ -39,29 +39,33 @@ def sweep_scenario(
             "--figure",
             metavar="NAME",
             help="A figure to show of each run: a number of summary.json, such as "
-            "controller_queue_ms.p99, or how long a fault was on, such as roll.seconds.",
+            "controller_queue_ms.p99, or the duration of a fault, such as roll.seconds.",
         ),
     ] = None,
     list_figures: Annotated[
         bool,
         typer.Option(
             "--figures",
-            help="List the figures that runs of SCENARIO have, with unit and meaning, and run "
-            "nothing. Without SCENARIO: all forms of figures.",
+            help="List the figures that runs of SCENARIO have, with unit and meaning, without "
+            "running it. Without SCENARIO: all forms of figures.",
         ),
     ] = False,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of all runs.")] = None,
-    trace_level: Annotated[str | None, typer.Option("--trace-level", help="Of all runs.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of all runs.")] = None,
+    trace_level: Annotated[
+        str | None, typer.Option("--trace-level", help="Trace level of all runs.")
+    ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", metavar="J", help="So many at once. Default: the number of CPUs."),
+        typer.Option(
+            "--jobs", metavar="J", help="Number of parallel runs. Default: the number of CPUs."
+        ),
     ] = None,
     address: Annotated[
         str | None,
         typer.Option(
             "--address",
             help="Join the Ray cluster at this address, whose machines share the scenario file and "
-            "DIR. Default: that of RAY_ADDRESS, else Ray is started on this machine.",
+            "DIR. Default: the address in RAY_ADDRESS, else Ray starts on this machine.",
         ),
     ] = None,
     out: Annotated[
@@ -69,24 +73,24 @@ def sweep_scenario(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Folder for all; one that has runs of this sweep is gone on with. Default: "
-            "runs/NAME-sweep, new.",
+            help="Folder for all runs. A folder with runs of this sweep is resumed. Default: a new "
+            "folder runs/NAME-sweep.",
         ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print sweep.json; all else goes to standard error.")
     ] = False,
 ) -> None:
-    """Run a scenario with other values in it and with many seeds, and put them side by side.
+    """Run a scenario with several values of its fields and many seeds, and compare the runs.
 
-    Runs are tasks of Ray. With seeds, each figure of each setting is told with P50, P99 and the
-    worst; `tidegauge analyze` has more. Without, one figure over two paths is a grid, anything else
-    a line for each run. The exit status is 1 if a run failed, or a check of one has another
+    Runs are tasks of Ray. With seeds, each figure of each setting has P50, P99 and the worst;
+    `tidegauge analyze` has more. Without seeds, one figure over two paths is a grid, anything else
+    a line for each run. The exit status is 1 if a run failed, or if one of its checks has another
     verdict than the scenario expects.
 
-    Every run has its own folder in DIR, named after what it changes and its seed, for show, picture
-    and describe. The same command again runs what is missing, was stopped or has failed; with more
-    values or seeds, only those. sweep.json tells the runs that were asked for last.
+    Every run has its own folder in DIR, named after its changes and its seed, for show, picture
+    and describe. The same command, repeated, runs only missing, stopped and failed runs; with more
+    values or seeds, only the new ones. sweep.json has the runs of the last command.
 
     \b
     Examples:
@@ -105,7 +109,7 @@ def sweep_scenario(
         _list_figures(scenario, changes or [], as_json=as_json)
         return
     if scenario is None:
-        fail("SCENARIO is missing: a file, or the name of one that comes along")
+        fail("SCENARIO is missing: a scenario file, or the name of a shipped scenario")
     if seeds is not None and seed is not None:
         fail("--seeds and --seed exclude each other")
     fixed, axes = fixed_and_axes(changes or [])
@@ -113,7 +117,7 @@ def sweep_scenario(
     span = None if seeds is None else seeds_of(seeds)
     wanted = SweepRequest(request, axes, span, figures or (), jobs, out)
     if span is None and not axes:
-        fail("--set: no path has several values, such as cluster.brokers=3,6, and no --seeds")
+        fail("--set: no path has several values, such as cluster.brokers=3,6; or use --seeds")
     with report(as_json=as_json):
         content, is_well = perform_sweep(wanted)
     if as_json:
@@ -123,7 +127,7 @@ def sweep_scenario(
 
 
 def _list_figures(name: str | None, changes: list[str], *, as_json: bool) -> None:
-    """Print what ``--figure`` takes; of the first value of each path, where it has several."""
+    """Print the values of ``--figure``, for the first value of each path with several values."""
     scenario = None
     if name is not None:
         fixed, axes = fixed_and_axes(changes)

@@ -1,4 +1,4 @@
-"""``tidegauge validate``: what a scenario would run, without running it."""
+"""``tidegauge validate``: a scenario checked, and its run predicted, without running it."""
 
 from __future__ import annotations
 
@@ -26,41 +26,41 @@ _GIBIBYTE = 2**30
 
 def validate_scenario(
     scenario: Annotated[
-        str, typer.Argument(help="A scenario file, or the name of one that comes along.")
+        str, typer.Argument(help="A scenario file, or the name of a shipped scenario.")
     ],
     *,
     inline: Annotated[
-        bool, typer.Option("--inline", help="As a run in one interpreter, without Ray.")
+        bool, typer.Option("--inline", help="Predict a run in one interpreter, without Ray.")
     ] = False,
-    ray: Annotated[bool, typer.Option("--ray", help="As a run in actors of Ray.")] = False,
+    ray: Annotated[bool, typer.Option("--ray", help="Predict a run in actors of Ray.")] = False,
     actors: Annotated[
         int | None,
         typer.Option(
-            "--actors", min=1, help="As a run in so many actors of Ray that host brokers."
+            "--actors", min=1, help="Predict a run with this number of Ray actors for brokers."
         ),
     ] = None,
     changes: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Another value in the scenario."),
+        typer.Option("--set", metavar="PATH=VALUE", help="Change a field of the scenario."),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", help="Another seed, which draws other faults.")
+        int | None, typer.Option("--seed", help="Another seed; it draws other faults.")
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON, for other programs.")
     ] = False,
 ) -> None:
-    """Check a scenario, and say what it would run, without running it.
+    """Check a scenario, and predict its run, without running it.
 
-    How large the cluster is, what happens when, how long a run inline would take on this machine
-    and how much memory (within a factor of 2, most of the time), which settings make no
-    difference, and on which costs the answer would lean.
+    The command prints the size of the cluster, the timetable of faults and steps, the settings
+    without effect, and the cost parameters on which the result depends. It predicts time and
+    memory of an inline run on this machine; most predictions are within a factor of 2.
 
-    What is hardly meant, such as min.insync.replicas above the replication factor, is said first,
+    Likely mistakes, such as min.insync.replicas above the replication factor, are printed first,
     on standard error.
 
-    It ends with 0 if the scenario can be run, and with 2 if not; then it says in which line of the
-    file, and why.
+    The exit status is 0 if the scenario can be run. It is 2 if not; then each error names the line
+    of the file and the reason.
 
     \b
     Examples:
@@ -92,7 +92,7 @@ def validate_scenario(
 
 
 def _groups(plan: ClusterPlan, actors: int | None) -> list[str]:
-    """What each actor would host; without a number, as many as a run on this machine has."""
+    """The groups that actors would host; by default as many as in a run on this machine."""
     import os
 
     from tidegauge.engine.grouping import grouping_of, usual_broker_groups
@@ -115,7 +115,7 @@ def _print(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> None
     _print_prediction(prediction)
     settings = plan.scenario.settings_not_modelled()
     if settings:
-        typer.echo("\nSettings that are not modelled, and make no difference:")
+        typer.echo("\nSettings that are not modelled, and have no effect:")
         for setting in settings[:_LISTED]:
             typer.echo(f"  {setting}")
         if len(settings) > _LISTED:
@@ -139,7 +139,7 @@ def _size(plan: ClusterPlan) -> dict[str, str]:
     return {
         "scenario": f"{scenario.name}, seed {scenario.seed}: can be run",
         "lasts": f"{format_duration(scenario.duration_us)} of virtual time"
-        + (", then until all is well again" if scenario.liveness else ""),
+        + (", then until the cluster has recovered" if scenario.liveness else ""),
         "cluster": f"{counted(len(plan.brokers), 'broker')} of Kafka {', '.join(releases)}: "
         f"{placed}",
         "holds": f"{counted(len(scenario.topics), 'topic')}, "
@@ -148,7 +148,7 @@ def _size(plan: ClusterPlan) -> dict[str, str]:
 
 
 def _topics(plan: ClusterPlan) -> list[str]:
-    """Each topic in a line, the first ones."""
+    """A line for each of the first topics."""
     lines = []
     for topic in plan.scenario.topics[:_LISTED]:
         first = next(each for each in plan.partitions if each.topic == topic.name)
@@ -162,7 +162,7 @@ def _topics(plan: ClusterPlan) -> list[str]:
 
 
 def _clients(plan: ClusterPlan) -> list[str]:
-    """Each group of clients in a line."""
+    """A line for each group of clients."""
     scenario = plan.scenario
     lines = []
     for producers in scenario.workload.producers:
@@ -185,8 +185,8 @@ def _clients(plan: ClusterPlan) -> list[str]:
 
 
 def _never(plan: ClusterPlan, group: ClientGroup) -> str:
-    """What is to be said of clients that would begin when the run is over."""
-    return "; NEVER BEGINS in so short a run" if group.start_us >= plan.scenario.duration_us else ""
+    """A warning for clients that would begin after the end of the run."""
+    return "; NEVER BEGINS: too short a run" if group.start_us >= plan.scenario.duration_us else ""
 
 
 def _print_timetable(plan: ClusterPlan) -> None:
@@ -195,7 +195,7 @@ def _print_timetable(plan: ClusterPlan) -> None:
 
     scenario = plan.scenario
     planned = timetable(scenario)
-    typer.echo("\nWhat happens:" if planned else "\nNothing goes wrong, and no step is taken.")
+    typer.echo("\nFaults and steps:" if planned else "\nThere are no faults and no steps.")
     for time_us, is_exact, words in planned[:_LISTED]:
         when = time_text(time_us)
         typer.echo(f"  {when if is_exact else f'from {when}':>15}  {words}")
@@ -203,7 +203,7 @@ def _print_timetable(plan: ClusterPlan) -> None:
         typer.echo(f"  ... and {len(planned) - _LISTED} more")
     for place, fault in enumerate(scenario.faults):
         if fault.at_us is None:
-            typer.echo(f"  {'when a step says':>15}  {fault_words(scenario, place)}")
+            typer.echo(f"  {'begun by a step':>15}  {fault_words(scenario, place)}")
 
 
 def _print_prediction(prediction: Prediction) -> None:
@@ -213,16 +213,16 @@ def _print_prediction(prediction: Prediction) -> None:
         for name, count in sorted(events._asdict().items(), key=lambda part: -part[1])
         if count >= 1
     )
-    typer.echo("\nA run inline, within a factor of 2 most of the time:")
+    typer.echo("\nPrediction of an inline run, mostly within a factor of 2:")
     typer.echo(f"  events  {_rounded(events.total)} ({parts})")
     typer.echo(f"  time    {_time_words(prediction.seconds)}, of which 2 s or so is the start")
     typer.echo(f"  memory  {_memory_words(prediction.memory_bytes)}")
     if prediction.events_per_second is None:
-        typer.echo("  Nothing is compiled yet: the first run takes a minute or two more, once.")
+        typer.echo("  The rules are not compiled yet: the first run takes a minute or two longer.")
 
 
 def _rounded(count: float) -> str:
-    """A rough number: two digits of it."""
+    """A number rounded to two digits."""
     digits = max(0, len(str(round(count))) - 2)
     return f"{round(count, -digits):,.0f}"
 
@@ -240,8 +240,8 @@ def _memory_words(memory_bytes: float) -> str:
 def _print_costs(parameters: list[LeanedOn]) -> None:
     from tidegauge.views.story_lines import duration_text
 
-    typer.echo("\nThe answer leans on these costs in time (medians; * is at its default,")
-    typer.echo("so it is not of your own brokers):")
+    typer.echo("\nThe result depends on these costs in time (medians; * is a default,")
+    typer.echo("not measured on your brokers):")
     for occasion in dict.fromkeys(parameter.occasion for parameter in parameters):
         typer.echo(f"  {occasion}:")
         for name, _, median_us, is_default in (
@@ -251,7 +251,7 @@ def _print_costs(parameters: list[LeanedOn]) -> None:
 
 
 def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> dict[str, Any]:
-    """The same for other programs; names end in their unit."""
+    """The prediction for programs; names end in their unit."""
     from tidegauge.scenario.leaned_on import leaned_on
     from tidegauge.scenario.timetable import timetable
     from tidegauge.scenario.warnings import warnings_of

@@ -1,4 +1,4 @@
-"""``tidegauge verify``: does the trace of a run say what its summary says?"""
+"""``tidegauge verify``: the trace of a run, checked against its summary."""
 
 from __future__ import annotations
 
@@ -19,24 +19,23 @@ Hashes = dict[int, tuple[int, int]]
 
 
 class VerificationError(ValueError):
-    """The trace does not say what the summary says; the message is one line."""
+    """The trace and the summary do not agree; the message is one line."""
 
 
 def verify_run(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder that the run wrote.")],
     *,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print what was found as JSON, on standard output.")
+        bool, typer.Option("--json", help="Print the result as JSON, on standard output.")
     ] = False,
 ) -> None:
     """Check the trace of a run against its summary.
 
-    Every canonical row of the trace files is folded into the hash of its process again, and
-    the hashes are compared with those that the summary of the run has. So a row that was
-    lost, added or changed is found, whichever it is.
+    The command computes the hash of each process from the canonical rows of the trace files, and
+    compares it with the hash in the summary. It detects any row that was lost, added or changed.
 
-    It ends with 0 if they are equal, with 1 if not, or if the run did not come to its end,
-    and with 2 if RUN is no run.
+    The exit status is 0 if the hashes are equal. It is 1 if they differ or the run is unfinished,
+    and 2 if RUN is not a run.
 
     \b
     Examples:
@@ -63,7 +62,7 @@ def verify_run(
 
 
 class Verified(NamedTuple):
-    """What was found to be as the summary says."""
+    """The counts and the hash of a trace that agrees with its summary."""
 
     canonical_rows: int
     processes: int
@@ -77,10 +76,10 @@ class Verified(NamedTuple):
 
 
 def verified(run: RunFolder) -> Verified:
-    """What was found to be as the summary says.
+    """Check the trace of a run against its summary.
 
     Raises:
-        VerificationError: something is not, or the run has no summary.
+        VerificationError: they do not agree, or the run has no summary.
         TraceError: a trace file is damaged, or a row is missing.
     """
     _check_that_it_is_whole(run)
@@ -93,7 +92,7 @@ def verified(run: RunFolder) -> Verified:
     sha256 = trace_sha256(found)
     if sha256 != expected_sha256:
         raise VerificationError(
-            f"{run.path}: every process is as the summary says, but its trace_sha256 is"
+            f"{run.path}: every process is as in the summary, but the summary's trace_sha256 is"
             f" {expected_sha256}, and that of the trace is {sha256}"
         )
     rows = sum(count for count, _ in found.values())
@@ -147,7 +146,7 @@ def _compare(
         return
     who = f"{run.path}: {Names(run.manifest).process(process)} (process {process})"
     if expected is None or found is None:
-        raise VerificationError(f"{who} has rows in the trace, and the summary does not know it")
+        raise VerificationError(f"{who} has rows in the trace, but is not in the summary")
     if expected[0] != found[0]:
         raise VerificationError(
             f"{who} has {found[0]} canonical rows in the trace, {expected[0]} in the summary"

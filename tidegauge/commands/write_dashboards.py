@@ -1,4 +1,4 @@
-"""``tidegauge dashboards``: the files with which Prometheus and Grafana watch a live run."""
+"""``tidegauge dashboards``: files for Prometheus and Grafana, to watch a live run."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ _FOLDERS = ("grafana", "prometheus")
 
 
 def write_dashboards(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="New or empty.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder for the files; new or empty.")
+    ],
 ) -> None:
     """Write Grafana's dashboard, alert rules and Prometheus's configuration to a folder.
 
-    They watch a run that serves metrics (`tidegauge run SCENARIO --metrics 9404`). COVERAGE.md
-    beside them says what each metric means, and which panels of other dashboards stay empty.
+    The files are for a run that serves metrics (`tidegauge run SCENARIO --metrics 9404`). The
+    file COVERAGE.md beside them has the meaning of each metric, and the panels of other
+    dashboards that stay empty.
 
     \b
     Examples:
@@ -44,7 +47,7 @@ def write_dashboards(
 
 
 def _files() -> Iterator[tuple[Path, Traversable]]:
-    """Each file, and where it comes in the folder."""
+    """Each file, and its path in the folder."""
     for name in _FOLDERS:
         yield from _files_in(files("tidegauge.deploy") / name, Path(name))
     yield Path("COVERAGE.md"), files("tidegauge.metrics") / "COVERAGE.md"

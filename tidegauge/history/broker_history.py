@@ -1,12 +1,12 @@
-"""What happened to one broker, and its state at a time, as far as rows say.
+"""The history of one broker, and its state at a time, as far as rows have it.
 
 A broker's history is every row of its own process and every row elsewhere that names it: its
-sessions and its registration in ZooKeeper, what the controllers saw of it, the partitions that
-they gave to it or took from it. What its terms had acknowledged and exposed, and what its
-logs hold, belongs to the stories of the partitions and is left out.
+sessions and its registration in ZooKeeper, the controllers' events about it, the partitions that
+they gave to it or took from it. Acknowledged and exposed offsets of its terms, and the content of
+its logs, belong to the stories of the partitions and are left out.
 
-Its state is what it believes itself: a broker that was cut off goes on leading until somebody
-tells it. Where the newest state of the cluster says otherwise, a note does.
+Its state is the broker's own view: a broker that is cut off keeps leading until it gets a request
+of the controller. A note shows where the newest state of the cluster differs.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from tidegauge.history.znode_paths import ZnodeSort
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.traces.trace_file import Table, TraceKind
 
-#: Rows that are the accounts of a partition rather than what a broker does.
+#: Rows that are the accounts of a partition rather than actions of a broker.
 ACCOUNTS = frozenset(
     {"acknowledged", "exposed", "log_end", "epoch_answered", "epoch_assigned", "epochs_cut"}
 )
 
-#: How many brokers are listed at most if somebody names one that there is not.
+#: The most brokers that are listed in an error about an unknown broker.
 LISTED = 40
 
-#: Where a broker's process begins: it has its logs, and no roles.
+#: The start of a broker's process: it has its logs, and no roles.
 BEGINNINGS = frozenset({"broker_loading", "broker_started"})
 
 #: The role that a row gives to a replica.
@@ -42,7 +42,7 @@ ROLES = {
     "replica_stopped": "stopped",
 }
 ISRS = frozenset({"became_leader", "isr_shrunk", "isr_expanded"})
-#: The kinds that tell a replica's log end offset in a column of another name.
+#: The kinds that have a replica's log end offset in a column of another name.
 LOG_ENDS = dict.fromkeys(("truncated", "appended", "log_lost"), "end_offset")
 
 
@@ -53,28 +53,28 @@ class ReplicaState(NamedTuple):
     #: As in :data:`ROLES`, or ``-`` while no LeaderAndIsr has come.
     role: str
     leader_epoch: int | None
-    #: A replica list: the leader's own, or the cluster's newest; None if no row tells it.
+    #: A replica list: the leader's own, or the cluster's newest; None if no row has it.
     isr: int | None
     log_end_offset: int | None
     high_watermark: int | None
-    #: When the row or sample of these ends was written.
+    #: The time of the row or sample with these ends.
     told_us: int | None
-    #: What the cluster knows otherwise; empty if nothing.
+    #: The difference to the cluster's newest state; empty if there is none.
     note: str
 
 
-#: Rows that say whether a broker's process is there.
+#: Rows that show whether a broker's process runs.
 LIVES = frozenset({"broker_loading", "broker_started", "broker_stopped"})
 
 
 class BrokerState(NamedTuple):
-    """A broker at a time: of each the last row that tells it, or None."""
+    """A broker at a time: for each field the last row that has it, or None."""
 
     #: Its own ``broker_started``, ``broker_loading`` or ``broker_stopped``.
     life: TraceRow | None
     session: TraceRow | None
     registration: TraceRow | None
-    #: What a controller saw of it.
+    #: The last event of a controller about it.
     seen: TraceRow | None
     #: The faults that have begun in its process and not ended.
     faults: list[TraceRow]
@@ -82,10 +82,10 @@ class BrokerState(NamedTuple):
 
 
 def broker_index(name: str, names: Names) -> int:
-    """Index of a broker within the cluster, by its id as a user writes it.
+    """Index of a broker within the cluster, by its id as text.
 
     Raises:
-        ValueError: there is none; the message has those there are.
+        ValueError: there is no such broker; the message lists the known ones.
     """
     ids = _ids(names)
     for index, broker in enumerate(ids):
@@ -111,7 +111,7 @@ def broker_rows(
         run: the run.
         names: its names.
         broker: index of the broker within the cluster.
-        details: rows that are not canonical, and the accounts of partitions, too.
+        details: include rows that are not canonical, and the accounts of partitions.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -139,7 +139,7 @@ def _is_own(table: Table, names: Names, broker: int) -> Mask:
 
 
 def _is_registration(table: Table, names: Names, broker: int) -> Mask:
-    """Which rows are about /brokers/ids/<id>.
+    """A mask of the rows about /brokers/ids/<id>.
 
     It is written only in the transaction that creates it.
     """
@@ -192,7 +192,7 @@ def _active_faults(own: Iterable[TraceRow]) -> list[TraceRow]:
 
 
 class _Replica:
-    """What the broker's own rows say of one replica, row by row."""
+    """One replica according to the broker's own rows, row by row."""
 
     def __init__(self) -> None:
         self.role = "-"
@@ -208,7 +208,7 @@ class _Replica:
             self.isr = None
         if row.kind in ISRS:
             self.isr = row["isr"]
-        # With a ``replica``, a row is about what a leader keeps of a follower.
+        # With a ``replica``, a row is about a leader's state of a follower.
         log_end_offset = row.columns.get(LOG_ENDS.get(row.kind, "log_end_offset"))
         if log_end_offset is not None and "replica" not in row.columns:
             self.log_end_offset, self.told_us = log_end_offset, row["time_us"]
@@ -217,7 +217,7 @@ class _Replica:
             self.high_watermark, self.told_us = row["high_watermark"], row["time_us"]
 
     def forget_role(self) -> None:
-        """A process that begins has to be told."""
+        """Drop the role: a new process has none until a LeaderAndIsr request."""
         self.role, self.leader_epoch, self.isr = "-", None, None
 
 
@@ -264,13 +264,13 @@ def _replica_state(
 def _note(
     partition: int, replica: _Replica, names: Names, broker: int, state: PartitionState
 ) -> str:
-    """What the newest state of the cluster says otherwise than the broker believes."""
+    """The difference between the broker's view and the newest state of the cluster."""
     leads = replica.role == "leader"
     if leads and state.leader != broker:
         leader = names.broker_id(state.leader)
-        who = "nobody leads" if leader is None else f"broker {leader} leads"
+        who = "no leader" if leader is None else f"broker {leader} leads"
         return f"{who} in epoch {state.leader_epoch}"
     if state.leader == broker and not (leads and state.leader_epoch == replica.leader_epoch):
-        return f"elected leader in epoch {state.leader_epoch}, does not know it"
+        return f"elected leader in epoch {state.leader_epoch}, not informed yet"
     in_sync = names.brokers_in(state.isr, partition)
     return "" if names.broker_id(broker) in in_sync else "not in the ISR"

@@ -1,9 +1,9 @@
-"""The causes of one row, back to where they begin.
+"""The causes of one row, back to the first one.
 
 Every row has at most two links to earlier canonical rows. Its *cause* is the row in whose course
-it was written, or the last one of the process whose message or timer led to it. Its *because* is
-there if it was decided since something did not arrive: a fault, or the last that was known of
-the peer. Both are followed: first from cause to cause, then each reason that was met.
+it was written, or the last row of the process whose message or timer led to it. A row has a
+*because* if something did not arrive: it is a fault, or the last row known of the peer. Both are
+followed: first from cause to cause, then each reason on the way.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from typing import NamedTuple
 from tidegauge.history.story import Names
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
-#: No more digits than an integer of a trace has room for.
+#: The most digits of an integer in a trace.
 _HANDLE = re.compile(r"([0-9]{1,18}):([0-9]{1,18})")
 
 
 class Strand(NamedTuple):
     """A row, its cause, the cause of that, and so on."""
 
-    #: The row whose reason this begins with; None for the first strand.
+    #: The row whose reason is the first row here; None for the first strand.
     reason_of: TraceRow | None
     rows: list[TraceRow]
-    #: The row of a strand before, if this one leads into it; None if its beginning is told.
+    #: The row of an earlier strand that this one joins; None if it has its own beginning.
     joins: TraceRow | None
 
 
 def handle_of(row: TraceRow) -> str:
-    """What ``--cause`` takes for a row: ``PROCESS:SEQUENCE``; empty for a row without number."""
+    """A row's handle for ``--cause``: ``PROCESS:SEQUENCE``; empty for a row without number."""
     return f"{row['process']}:{row['sequence']}" if row["minor"] == 0 else ""
 
 
 def row_of_handle(handle: str, run: RunFolder, names: Names) -> TraceRow:
-    """The row that a handle is of.
+    """The row with this handle.
 
     Raises:
-        ValueError: it is no handle, or there is no such row; the message has what there is.
+        ValueError: the text is not a handle, or there is no such row; the message has the range.
         TraceError: a trace file is damaged.
     """
     numbers = _HANDLE.fullmatch(handle)
@@ -75,9 +75,9 @@ def _last_sequence(run: RunFolder, process: int) -> int | None:
 
 
 def cause_strands(run: RunFolder, row: TraceRow) -> list[Strand]:
-    """The row and its causes; then the same for each reason that a row told before has.
+    """The row and its causes; then the same for each reason of an earlier row.
 
-    No row is told twice, so this ends even if a trace had a loop.
+    No row appears twice, so this ends even if a trace had a loop.
 
     Raises:
         TraceError: a trace file is damaged.

@@ -1,7 +1,7 @@
-"""How many partitions were offline, short of replicas or under min ISR, at every time of a run.
+"""The number of partitions that were offline, under-replicated or under min ISR, over time.
 
-What counts is what ZooKeeper holds, as in the figures of ``summary.json`` of the same name; they
-are the areas under these lines.
+The state in ZooKeeper counts, as in the figures of ``summary.json`` of the same name; these are
+the areas under these lines.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class ClusterHistory(NamedTuple):
 
 @dataclass(slots=True)
 class _Partition:
-    """A partition as ZooKeeper has it, and what is wanted of it."""
+    """A partition as ZooKeeper has it, with its wanted replicas and min.insync.replicas."""
 
     topic: int
     #: Indexes of its brokers by slot.
     brokers: tuple[int, ...]
     replicas: int
-    #: More are never needed; None if more can be.
+    #: The largest need; None if it can grow.
     most_insync_replicas: int | None
     #: As effective.
     min_insync_replicas: int = 1
@@ -83,7 +83,7 @@ def cluster_history(run: RunFolder) -> ClusterHistory:
 
 
 class _Cluster:
-    """What ZooKeeper holds, row by row."""
+    """The state in ZooKeeper, row by row."""
 
     def __init__(self, run: RunFolder) -> None:
         self._znodes = Names(run.manifest).znodes
@@ -94,7 +94,7 @@ class _Cluster:
         self.counts = [0, 0, 0, 0]
 
     def take(self, row: TraceRow) -> None:
-        """Let one row change the counts; rows come in their total order."""
+        """Apply one row to the counts; rows come in their total order."""
         if row.kind == "topic_configured":
             for partition in self._partitions:
                 if partition.topic == row["topic"]:
@@ -105,7 +105,7 @@ class _Cluster:
         if row.kind == "assignment_written":
             partition = self._partitions[row["partition"]]
             self._count(partition, -1)
-            # As Kafka counts: what is only being added is not missed yet.
+            # As in Kafka, a replica that is being added does not count as missing.
             partition.replicas = _size(row["replicas"]) - _size(row["adding"])
             self._count(partition, +1)
             return
@@ -147,7 +147,7 @@ class _Cluster:
 
 
 def _planned(plan: ClusterPlan) -> list[_Partition]:
-    """The partitions of a run before anything has happened."""
+    """The partitions of a run before its first event."""
     # Looked up once for each broker: it takes longer than all else here.
     capped = [
         rules_of(*plan.scenario.release_of(broker)).min_isr_capped_by_replicas

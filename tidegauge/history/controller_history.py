@@ -1,11 +1,11 @@
-"""Who was controller when, what its queue held and for how long, and what it knew.
+"""The controllers of a run: their terms, the events in their queues, and their knowledge.
 
-A controller deals with one event after the other. While one is long in the works the others
-wait, and with them every election: ``queued_us`` of a ``controller_event`` is how long. If the
-run has rows that say how long an event took (``controller_event_done``), they go with it.
+A controller processes one event after the other. During a long event the others wait, and with
+them every election: ``queued_us`` of a ``controller_event`` is the waiting time. If the run has
+rows with the processing time of an event (``controller_event_done``), they are joined to it.
 
-A broker that loses its session stays controller in its own eyes until it hears of it. So a term
-has two ends: /controller is gone in ZooKeeper, and the broker has resigned.
+A broker that loses its session believes to be controller until it learns of the loss. So a term
+has two ends: /controller is deleted in ZooKeeper, and the broker has resigned.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Term(NamedTuple):
     process: int
     epoch: int
     elected_us: int
-    #: When /controller was deleted; None if it never was.
+    #: The time when /controller was deleted; None if it never was.
     znode_gone_us: int | None
-    #: When the broker itself found out; None if it never did.
+    #: The time when the broker itself resigned; None if it never did.
     resigned_us: int | None
 
     def is_active(self, time_us: int) -> bool:
-        """Whether the broker takes itself for the controller at a time."""
+        """Whether the broker believes to be controller at a time."""
         return self.elected_us <= time_us and (
             self.resigned_us is None or time_us < self.resigned_us
         )
@@ -54,17 +54,17 @@ class QueueEvent(NamedTuple):
     """One event that a controller took from its queue."""
 
     row: TraceRow
-    #: How long it took; None if the run does not say, or if it was never done.
+    #: Its processing time; None if the run does not have it, or if it was never done.
     processing_us: int | None
 
     @property
     def name(self) -> str:
-        """What Kafka calls an event of this kind."""
+        """Kafka's name for this kind of event."""
         return event_name(self.row["event_kind"])
 
 
 class Durations(NamedTuple):
-    """Some durations in a few numbers; each is one that occurred."""
+    """Percentiles of durations; each of them occurred."""
 
     p50_us: int
     p99_us: int
@@ -72,31 +72,31 @@ class Durations(NamedTuple):
 
 
 class Knowledge(NamedTuple):
-    """What is known of the controller at a time, and what it knows."""
+    """The controller at a time, and its knowledge."""
 
-    #: The terms whose brokers take themselves for the controller, the newest one first.
+    #: The terms whose brokers believe to be controller, the newest one first.
     terms: list[Term]
-    #: Index of the broker that /controller names; None if the znode is not there.
+    #: Index of the broker that /controller names; None if the znode does not exist.
     znode: int | None
     #: Indexes of the brokers that the newest of them knows as alive.
     alive: list[int]
-    #: Partitions without a leader that is alive, and why.
+    #: Partitions without a live leader, with the reason.
     leaderless: dict[int, str]
 
 
 def event_name(kind: int) -> str:
-    """What Kafka calls an event of this kind."""
+    """Kafka's name for this kind of event."""
     return event_types.NAMES.get(kind, f"event {kind}")
 
 
 def controller_rows(run: RunFolder, *, details: bool = False) -> list[TraceRow]:
-    """The rows of the controllers, what made and unmade them, and faults that hit them.
+    """The rows of the controllers, of their znode and sessions, and of faults that hit them.
 
-    Of brokers that are not controller, and of links to them, faults are left out.
+    Faults of other brokers, and of links to them, are left out.
 
     Args:
         run: the run.
-        details: rows that are not canonical, too.
+        details: include rows that are not canonical.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -125,7 +125,7 @@ def controller_rows(run: RunFolder, *, details: bool = False) -> list[TraceRow]:
 
 
 def _is_controller_znode(run: RunFolder, table: Table) -> Mask:
-    """Which rows are about /controller."""
+    """A mask of the rows about /controller."""
     if "znode" not in table:
         return np.zeros(len(table["process"]), np.bool_)
     paths = ZnodePaths(run.manifest)
@@ -209,7 +209,7 @@ def durations(times_us: Sequence[int]) -> Durations:
 
 
 def knowledge(run: RunFolder, names: Names, until_us: int | None = None) -> Knowledge:
-    """Who is controller at a time (by default the end of the run), and what it knows.
+    """The controller at a time (by default the end of the run), and its knowledge.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -255,10 +255,10 @@ def _holder(rows: Iterable[TraceRow], paths: ZnodePaths) -> int | None:
 
 
 def _alive(rows: Iterable[TraceRow], term: Term, paths: ZnodePaths) -> set[int]:
-    """Which brokers the controller of a term knows as alive.
+    """The brokers that the controller of a term knows as alive.
 
-    It begins with those that are registered when it is elected (its list comes a round trip
-    later: a broker that registers within it is missed here), then come the changes that it saw.
+    They are those registered at its election, plus the changes that it saw later. (Its list
+    arrives a round trip after the election: a broker that registers in between is missed here.)
     """
     alive: set[int] = set()
     registered: set[int] = set()
@@ -281,7 +281,7 @@ def _alive(rows: Iterable[TraceRow], term: Term, paths: ZnodePaths) -> set[int]:
 def _leaderless(
     run: RunFolder, names: Names, until_us: int | None, alive: set[int]
 ) -> dict[int, str]:
-    """Partitions that nobody who is alive leads, and why."""
+    """Partitions without a live leader, with the reason."""
     states = last_states(run, names, until_us)
     why: dict[int, str] = {}
     for partition in names.partitions.values():
@@ -292,5 +292,5 @@ def _leaderless(
             why[partition] = f"no leader in epoch {state.leader_epoch}"
         elif state.leader not in alive:
             leader = names.broker_id(state.leader)
-            why[partition] = f"broker {leader} leads in epoch {state.leader_epoch}, it is not alive"
+            why[partition] = f"leader {leader} of epoch {state.leader_epoch} is not alive"
     return why

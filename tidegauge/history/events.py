@@ -1,8 +1,8 @@
-"""The rows of a trace as a program reads them: brokers by their ids, ISRs as lists, errors by name.
+"""The rows of a trace for programs: brokers by their ids, ISRs as lists, errors by name.
 
-``traces/run_folder.py`` reads rows as they were written: integers, many of which are the number of
-something. Here each column has the value that people would write, and the rest stays as it was:
-times in microseconds or milliseconds, offsets, epochs, counts.
+``traces/run_folder.py`` reads rows as they were written: integers, many of which are numbers of
+objects. Here a column with such a number has the name or id of the object. The others are
+unchanged: times in microseconds or milliseconds, offsets, epochs, counts.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from tidegauge.traces.trace_file import ROW_COLUMNS
 
 
 class Event:
-    """One row of a run: when, who, what, about which partition, and its own columns.
+    """One row of a run: its time, process, kind, partition and columns.
 
-    ``event["isr"]`` is the value of a column, and ``str(event)`` the line that tells it.
+    ``event["isr"]`` is the value of a column, and ``str(event)`` the event as a line of text.
     """
 
     __slots__ = ("names", "row")
 
     def __init__(self, row: TraceRow, names: Names) -> None:
         """Read a row with the names of its run."""
-        #: As it was written.
+        #: The row as it was written.
         self.row = row
-        #: Of its run.
+        #: The names of its run.
         self.names = names
 
     @property
@@ -40,23 +40,23 @@ class Event:
 
     @property
     def kind(self) -> str:
-        """What sort of row it is, such as ``isr_shrunk``."""
+        """The kind of the row, such as ``isr_shrunk``."""
         return self.row.kind
 
     @property
     def process(self) -> str:
-        """Who wrote it, such as ``broker 2``, ``controller of broker 2`` or ``zookeeper``."""
+        """Its process, such as ``broker 2``, ``controller of broker 2`` or ``zookeeper``."""
         return self.names.process(self.row["process"])
 
     @property
     def partition(self) -> str | None:
-        """The partition that it is about, such as ``orders-0``; None if it is about none."""
+        """Its partition, such as ``orders-0``; None if it has none."""
         number = self.partition_number
         return None if number is None else self.names.partition(number)
 
     @property
     def partition_number(self) -> int | None:
-        """The partition's number within the cluster; None if it is about none."""
+        """The number of its partition within the cluster; None if it has none."""
         columns: Mapping[str, int] = self.row.columns
         if "znode" in columns:
             sort, number = self.names.znodes.known(columns["znode"])
@@ -66,12 +66,12 @@ class Event:
 
     @property
     def words(self) -> str:
-        """What happened, as ``tidegauge show`` tells it."""
+        """The event in words, as ``tidegauge show`` prints it."""
         return told(self.row, self.names)
 
     @property
     def handle(self) -> str:
-        """What ``tidegauge show --cause`` takes for it; empty for a sample or a single request."""
+        """Its handle for ``tidegauge show --cause``; empty for a sample or a single request."""
         return handle_of(self.row)
 
     @property
@@ -129,7 +129,7 @@ def _in_words(column: str) -> Callable[[Event, int], str]:
     return lambda event, value: SPOKEN[column](event.names, event.row, value)
 
 
-#: How a column is read, by its name; others are times, by their unit, or plain numbers.
+#: The functions that read columns, by name; others are times, by their unit, or plain numbers.
 _READ: dict[str, Callable[[Event, int], Any]] = {
     "partition": _partition,
     "leader": _leader,

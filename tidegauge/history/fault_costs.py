@@ -1,8 +1,8 @@
-"""What each fault of a run has cost: in time until somebody led, in work, in partitions.
+"""The cost of each fault of a run: time until a new leader, work, unavailable partitions.
 
-A fault is followed from its begin to the begin of the next one, or to the end of the run; what
-happens in between is put down to it. Two faults that overlap cannot be told apart by that: the
-chain of causes (``cause_chain.py``) says of a single row what has led to it.
+A fault is followed from its start to the start of the next one, or to the end of the run; all
+events in between are attributed to it. This does not separate faults that overlap: use the chain
+of causes (``cause_chain.py``) of a single row for that.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ COUNTED = ("offline", "under_min_isr", "at_min_isr", "under_replicated")
 
 
 class Failover(NamedTuple):
-    """Moments of a failover, each behind the one before: until one broker leads for another."""
+    """Moments of a failover, in order, until new leaders have taken over."""
 
     #: ZooKeeper ended the session of a broker that the fault had hit.
     session_ended_us: int
     #: The controller began with its next event.
     taken_us: int
-    #: It had written the first new leader, and that took over.
+    #: It had written the first new leader, and that leader took over.
     elected_us: int
     led_us: int
     #: The last new leader took over.
@@ -47,14 +47,14 @@ class Area(NamedTuple):
 
     partition_seconds: float
     most_at_once: int
-    #: How many there were already when the fault began.
+    #: Their number at the start of the fault.
     before: int
-    #: From when on there were none any more, None: to the end there were; -1: there never were.
+    #: The time from which on there were none; None: there were until the end; -1: never any.
     over_us: int | None
 
 
 class WorkDone(NamedTuple):
-    """What brokers, the controller and ZooKeeper had to do."""
+    """The work of brokers, the controller and ZooKeeper."""
 
     leaders_elected: int
     unclean_elections: int
@@ -76,14 +76,14 @@ class WorkDone(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FaultCosts:
-    """What one fault has cost."""
+    """The cost of one fault."""
 
     span: FaultSpan
-    #: Up to here it was followed.
+    #: The end of the time for which it is followed.
     until_us: int
-    #: Sessions that ended meanwhile: when, and the index of the broker.
+    #: Sessions that ended in this time: when, and the index of the broker.
     sessions_ended: list[tuple[int, int]]
-    #: None: nobody who died led anything.
+    #: None: the dead brokers led no partition.
     failover: Failover | None
     #: By the names in :data:`COUNTED`.
     areas: dict[str, Area]
@@ -97,7 +97,7 @@ def fault_costs(run: RunFolder) -> list[FaultCosts]:
         TraceError: a trace file is damaged.
         ScenarioError: this Tidegauge cannot read the scenario in the run's manifest.
     """
-    # Behind the scenario's own come the faults that these consist of: the restarts of a roll.
+    # After the scenario's own faults come their parts: the restarts of a roll.
     own = len(run.manifest["scenario"].get("faults", ()))
     end_us = run.end_us
     spans = [span for span in fault_spans(run) if span.fault < own and span.begin_us < end_us]
@@ -150,11 +150,11 @@ class _Period:
             yield from zip(*(table[column].tolist() for column in columns), strict=True)
 
     def column(self, kind: str, column: str) -> list[int]:
-        """One column of them."""
+        """One column of the rows of a kind."""
         return [value for (value,) in self.pairs(kind, column)]
 
     def first_us(self, kind: str, since_us: int) -> int | None:
-        """When the first row of a kind was written from then on."""
+        """The time of the first row of a kind from ``since_us`` on."""
         return next((time for time in self.column(kind, "time_us") if time >= since_us), None)
 
 
@@ -179,7 +179,7 @@ def _failover(period: _Period, ended: list[tuple[int, int]]) -> Failover | None:
 
 
 def _area(history: ClusterHistory, name: str, begin_us: int, until_us: int) -> Area:
-    """The area under a count of partitions, and when it was zero for good."""
+    """The area under a count of partitions, and the time from which on it was zero."""
     counts = getattr(history, name)
     first = int(np.searchsorted(history.times_us, begin_us, side="right")) - 1
     last = int(np.searchsorted(history.times_us, until_us, side="left"))

@@ -1,4 +1,4 @@
-"""When each fault of a run was on, whichever processes it hit."""
+"""The times at which each fault of a run was active, over all processes that it hit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tidegauge.traces.run_folder import RunFolder
 
 
 class FaultSpan(NamedTuple):
-    """From the first process that a fault hit until it had ended in the last one."""
+    """The time from the start of a fault in its first process to its end in the last one."""
 
     #: Its number in the run's manifest.
     fault: int
@@ -22,7 +22,7 @@ class FaultSpan(NamedTuple):
 
 
 def fault_spans(run: RunFolder) -> list[FaultSpan]:
-    """All times at which faults were on; a step can begin a fault again.
+    """All times at which faults were active; a step can begin a fault again.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -31,7 +31,7 @@ def fault_spans(run: RunFolder) -> list[FaultSpan]:
 
 
 def _spans(run: RunFolder) -> Iterator[FaultSpan]:
-    #: By fault: when it began, the processes that it has hit, and those in which it is still on.
+    #: By fault: its start, the processes that it has hit, and those in which it is still active.
     open_spans: dict[int, tuple[int, set[int], set[int]]] = {}
     for row in run.all_rows(wanted=lambda kind: kind.name in FAULTS):
         fault = row["fault"]

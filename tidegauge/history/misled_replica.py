@@ -1,7 +1,7 @@
-"""KAFKA-14704 in a run: which replica believed what to be committed, and what its leader has there.
+"""KAFKA-14704 in a run: records that a replica took for committed, and those of its leader.
 
-A row ``diverging_high_watermark`` is what breaks the check ``committed_agree`` with the permission
-of the release (``traces/checks/misled_replicas.py``).
+A row ``diverging_high_watermark`` breaks the check ``committed_agree`` with the permission of the
+release (``traces/checks/misled_replicas.py``).
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ class EpochRun(NamedTuple):
 
 
 class MisledReplica(NamedTuple):
-    """A replica that took records for committed, and cut them."""
+    """A replica that took records for committed, and truncated them."""
 
     time_us: int
-    #: Index of its broker, and of that of its leader.
+    #: Indexes of its broker and of its leader's broker.
     broker: int
     leader: int
-    #: The records that it has cut below the high watermark that it believed.
+    #: The truncated records below the high watermark that it believed.
     believed: list[EpochRun]
-    #: What the leader has at these offsets, as far as its log is known.
+    #: The leader's records at these offsets, as far as its log is known.
     led: list[EpochRun]
 
 
 def misled_replica(run: RunFolder, row: TraceRow) -> MisledReplica | None:
-    """What a row ``diverging_high_watermark`` was the beginning of; None if nothing was cut."""
+    """The story that a row ``diverging_high_watermark`` begins; None if nothing was truncated."""
     rows = _rows(run, row)
     truncated = next(
         (
@@ -71,12 +71,13 @@ def misled_replica(run: RunFolder, row: TraceRow) -> MisledReplica | None:
 
 
 def misled_words(misled: MisledReplica, names: Names, partition: int) -> str:
-    """The same in a sentence."""
+    """A misled replica in words."""
     replica, leader = names.broker_id(misled.broker), names.broker_id(misled.leader)
     led = _runs_words(misled.led) if misled.led else "others"
     return (
         f"broker {replica} took {_runs_words(misled.believed)} of {names.partition(partition)} for "
-        f"committed, where its leader, broker {leader}, has {led}; then it cut its own"
+        f"committed, where its leader, broker {leader}, has {led}; then it truncated its own "
+        "records"
     )
 
 

@@ -1,10 +1,10 @@
-"""Rows that are told together: a fault in all processes that it hits, or many changes at once.
+"""Groups of rows in a story: a fault in all processes that it hits, or many changes at once.
 
-When a broker dies, hundreds of partitions change their leader within a few milliseconds. Told
-one by one they hide what else happened. So rows about partitions that belong to one *family*
-and follow each other within :data:`GAP_US` are one moment, if they are more than :data:`FEW`: the
-counts are told, and the first names. A row that is not about a partition (a session, an event
-of the controller) stands alone, and nothing is put together across it.
+When a broker dies, hundreds of partitions change their leader within a few milliseconds. One line
+for each would hide all other events. So rows about partitions that belong to one *family* and
+follow each other within :data:`GAP_US` are one moment, if they are more than :data:`FEW`: its line
+has their counts, and the first names. A row that is not about a partition (a session, an event of
+the controller) stands alone, and ends all moments before it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Moment: TypeAlias = list[TraceRow]
 
 FAULTS = frozenset({"fault_began", "fault_ended"})
 
-#: So many rows are still told one by one.
+#: Up to this number of rows each has its own line.
 FEW = 3
 #: A longer time without a row of the family ends a moment.
 GAP_US = 1_000_000
-#: How many partitions, or reasons, are named.
+#: The number of partitions, or reasons, that are named.
 NAMED = 3
 
 ROLES = frozenset({"became_leader", "became_follower"})
@@ -36,11 +36,11 @@ ISR_CHANGES = ("isr_update_sent", "isr_shrunk", "isr_expanded", "isr_update_fail
 
 
 def moments(rows: Iterable[TraceRow], *, one_by_one: bool = False) -> list[Moment]:
-    """Put rows together that are told together.
+    """Group rows that share a line of a story.
 
     Args:
         rows: the rows, in their total order.
-        one_by_one: put only those of a fault together.
+        one_by_one: group only the rows of a fault.
     """
     found: list[Moment] = []
     faults: dict[tuple[str, int, int], Moment] = {}
@@ -87,7 +87,7 @@ def _few_apart(found: Iterable[Moment]) -> Iterable[Moment]:
 
 
 def speaker(moment: Moment, names: Names) -> str:
-    """The process of a moment, or the first of several and how many more."""
+    """The process of a moment, or the first of several and the number of others."""
     others = len({row["process"] for row in moment}) - 1
     first = names.process(moment[0]["process"])
     return f"{first} (+{others})" if others else first
@@ -108,7 +108,7 @@ def told_moment(moment: Moment, names: Names) -> str:
 
 
 def reasons(moment: Moment, run: RunFolder, names: Names) -> list[str]:
-    """Why things did not arrive, for a moment decided for this; how often, if more than once.
+    """The reasons of a moment that was caused by missing messages, with their counts if several.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -191,7 +191,7 @@ def _others(moment: Moment, names: Names) -> str:
 
 
 def _counted(moment: Moment, sort: Callable[[TraceRow], str]) -> str:
-    """How many rows there are of each sort, the most frequent first."""
+    """The number of rows of each sort, the most frequent first."""
     counts = Counter(map(sort, moment)).most_common()
     named = [f"{count} {what}" for what, count in counts[:NAMED]]
     left = sum(count for _, count in counts[NAMED:])
@@ -202,7 +202,7 @@ def _spoken(row: TraceRow, column: str, names: Names) -> str:
     return SPOKEN[column](names, row, row[column])
 
 
-#: How the rows of a family are told together; others by their count and the first one.
+#: The words for the rows of a family; other families have the first row and a count.
 _TOGETHER: dict[str, Callable[[Moment, Names], str]] = {
     "roles": _roles,
     "ISR changes": _isr_changes,

@@ -1,8 +1,8 @@
-"""What happened to a partition, and which partitions of a run are worth a look.
+"""The history of a partition, and the partitions of a run that are worth a look.
 
-A partition's history is every row about it, and what happened around it: faults, steps,
-sessions that expired, controllers, and the notifications of the broker that led it then.
-What znodes hold is left out, since leaders and controller tell it in rows of their own.
+A partition's history is every row about it, and the events around it: faults, steps, expired
+sessions, controllers, and the notifications of its current leader. The content of znodes is left
+out, since leaders and controller have rows of their own for it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NOTIFICATIONS = frozenset({"notification_sent", "znode_created", "notification_r
 
 ISR_CHANGES = ("isr_shrunk", "isr_expanded", "removed_from_isr")
 
-#: Rows that say a partition's leader and ISR; where there is no leader, the process leads.
+#: Rows with a partition's leader and ISR; without a column for the leader, the process leads.
 STATES = ("became_leader", "leader_elected", *ISR_CHANGES)
 
 
@@ -58,7 +58,7 @@ class Overview(NamedTuple):
     isr_changes: int
     #: Leader epochs in which a broker led it.
     terms: int
-    #: Why it is worth a look; nothing if it is not.
+    #: The reasons why it is worth a look; empty if it is not.
     reasons: tuple[str, ...]
 
 
@@ -68,7 +68,7 @@ def history(run: RunFolder, partition: int, *, details: bool = False) -> Iterato
     Args:
         run: the run.
         partition: number of the partition within the cluster.
-        details: rows that are not canonical, too: samples, and each single request if the
+        details: include rows that are not canonical: samples, and each single request if the
             run recorded them.
 
     Raises:
@@ -77,7 +77,7 @@ def history(run: RunFolder, partition: int, *, details: bool = False) -> Iterato
     about = run.all_rows(partition, wanted=lambda kind: details or kind.canonical)
     around = run.all_rows(wanted=lambda kind: kind.name in AROUND | NOTIFICATIONS)
     leaders: set[int] = set()
-    # Of notifications of its leaders: on their way, by broker; written, by sequence number.
+    # Notifications of its leaders: those on their way, by broker; written, by sequence number.
     sent: set[int] = set()
     written: set[int] = set()
     paths = ZnodePaths(run.manifest)
@@ -104,10 +104,10 @@ def history(run: RunFolder, partition: int, *, details: bool = False) -> Iterato
 def last_states(
     run: RunFolder, names: Names, until_us: int | None = None
 ) -> dict[int, PartitionState]:
-    """The newest state of each partition that any row tells, up to a time (by default the end).
+    """The newest state of each partition in any row, up to a time (by default the end).
 
-    The newest is the one of the highest leader epoch and version: a leader that has lost its
-    office may still tell of an older one.
+    The newest state has the highest leader epoch and version: a former leader may still write rows
+    of an older state.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -169,7 +169,7 @@ def overview(run: RunFolder, names: Names) -> list[Overview]:
 
 
 def _reasons(run: RunFolder, names: Names) -> dict[int, list[str]]:
-    """Why partitions are worth a look, by partition."""
+    """The reasons why partitions are worth a look, by partition."""
     reasons: dict[int, list[str]] = defaultdict(list)
     for partition, state in last_states(run, names).items():
         if state.leader < 0:
@@ -192,7 +192,7 @@ def _reasons(run: RunFolder, names: Names) -> dict[int, list[str]]:
 
 
 def _count(run: RunFolder, *kinds: str) -> Counter[int]:
-    """How many rows of these kinds there are about each partition."""
+    """The number of rows of these kinds about each partition."""
     counts: Counter[int] = Counter()
     for table in filter(None, map(run.table, kinds)):
         counts.update(table["partition"].tolist())
@@ -200,7 +200,7 @@ def _count(run: RunFolder, *kinds: str) -> Counter[int]:
 
 
 def _sums(table: Table, column: str) -> Counter[int]:
-    """For each partition the sum of a column, where it is not 0."""
+    """The sum of a column for each partition, where it is not 0."""
     sums: Counter[int] = Counter()
     if table:
         changed = table[column] != 0
@@ -211,7 +211,7 @@ def _sums(table: Table, column: str) -> Counter[int]:
 
 
 def _removed(truncated: Table) -> Counter[int]:
-    """How many records followers have cut from their logs, by partition."""
+    """The number of records that followers truncated, by partition."""
     if not truncated:
         return Counter()
     removed = truncated["old_end_offset"] - truncated["end_offset"]
@@ -219,7 +219,7 @@ def _removed(truncated: Table) -> Counter[int]:
 
 
 def _terms(run: RunFolder) -> Counter[int]:
-    """In how many leader epochs a broker has led, by partition."""
+    """The number of leader epochs with a leader, by partition."""
     table = run.table("became_leader")
     if not table:
         return Counter()

@@ -1,6 +1,6 @@
-"""What each replica of a partition was over time, and where its log and high watermark were.
+"""The standing of each replica of a partition over time, its log end and its high watermark.
 
-Who leads and who is in sync is what ZooKeeper holds. Whether a broker is up, its own process says.
+Leader and ISR are those in ZooKeeper. The rows of a broker's own process show whether it is up.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tidegauge.traces.trace_file import Table, TraceKind
 
 
 class Standing(Enum):
-    """What a replica is."""
+    """The standing of a replica."""
 
     ABSENT = "the partition has no replica here"
     DOWN = "its broker is down, loads its logs, or is paused"
@@ -34,7 +34,7 @@ class Standing(Enum):
 
 
 class ReplicaTimes(NamedTuple):
-    """What one replica was, each from its time until the next one."""
+    """The standings of one replica, each from its time until the next one."""
 
     #: Id of its broker.
     broker: int
@@ -42,12 +42,12 @@ class ReplicaTimes(NamedTuple):
     standings: list[Standing]
 
     def at(self, time_us: int) -> Standing:
-        """What it was at a time."""
+        """The standing at a time."""
         place = int(np.searchsorted(self.times_us, time_us, side="right")) - 1
         return self.standings[place] if place >= 0 else Standing.ABSENT
 
     def between(self, begin_us: int, end_us: int) -> list[Standing]:
-        """What it became between two times, of which the later one does not belong to it."""
+        """The new standings between two times, without the later one."""
         first, last = np.searchsorted(self.times_us, [begin_us, end_us]).tolist()
         return self.standings[first:last]
 
@@ -61,7 +61,7 @@ class Ends(NamedTuple):
 
 
 def replica_times(run: RunFolder, names: Names, partition: int) -> list[ReplicaTimes]:
-    """What every replica that a partition ever has was, in the order of the partition's slots.
+    """The standings of all replicas that a partition ever has, in the order of its slots.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -81,7 +81,7 @@ def replica_times(run: RunFolder, names: Names, partition: int) -> list[ReplicaT
 
 
 def times_without_leader(replicas: Sequence[ReplicaTimes]) -> list[tuple[int, int | None]]:
-    """From when to when nobody who is up led a partition that had a leader; None: for good."""
+    """The times without a live leader after the first leader; an end of None: until the end."""
     changes = sorted({time_us for replica in replicas for time_us in replica.times_us})
     found: list[tuple[int, int | None]] = []
     was_led, since_us = False, None
@@ -99,7 +99,7 @@ def times_without_leader(replicas: Sequence[ReplicaTimes]) -> list[tuple[int, in
 def sampled_ends(
     run: RunFolder, names: Names, partition: int, times_us: Iterable[int]
 ) -> dict[int, list[Ends | None]]:
-    """Of each replica, by its broker's id, the last sample before each of these times.
+    """The last samples of each replica before these times, by its broker's id.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -121,7 +121,7 @@ def sampled_ends(
 
 
 def _rows(run: RunFolder, names: Names, partition: int) -> list[TraceRow]:
-    """The rows that change what a replica is."""
+    """The rows that change the standing of a replica."""
     hosts = [names.process_of_broker(broker) for broker in names.slots(partition)]
 
     def wanted(kind: TraceKind, table: Table) -> Mask | None:
@@ -166,7 +166,7 @@ class _State:
         self.assigned = set(self.names.replicas(self.partition))
 
     def take(self, row: TraceRow) -> None:
-        """Let one row change it; rows come in their total order."""
+        """Apply one row; rows come in their total order."""
         if row.kind.startswith("znode_"):
             self.exists = row.kind != "znode_deleted"
             self.leader = row["leader"] if self.exists else -1
@@ -191,7 +191,7 @@ class _State:
             self.up.discard(slot)
 
     def standing(self, slot: int) -> Standing:
-        """What the replica in a slot is now."""
+        """The current standing of the replica in a slot."""
         if not self.exists or self.slots[slot] not in self.assigned:
             return Standing.ABSENT
         if slot not in self.up or any(paused == slot for paused, _ in self.paused):

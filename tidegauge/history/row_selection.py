@@ -1,7 +1,7 @@
-"""Rows of a trace, selected by whole columns: what one broker or controller did, among millions.
+"""Rows of a trace, selected by whole columns: those of one broker or controller, among millions.
 
-A question about a partition is answered by ``RunFolder.all_rows``. Others say of each kind which
-of its rows they want, as a mask over the table, so that only those become rows at all.
+``RunFolder.all_rows`` selects the rows of a partition. Other selections are a mask over the table
+of each kind, so only the selected entries become row objects.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from numpy.typing import NDArray
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.traces.trace_file import Table, TraceKind
 
-#: Of each row of a table, whether it is meant.
+#: For each row of a table, whether it is selected.
 Mask: TypeAlias = NDArray[np.bool_]
 
-#: Columns of a broker's index that say of a row elsewhere that it is about this broker.
+#: Columns with a broker's index that relate a row of another process to this broker.
 BROKER_COLUMNS = ("broker", "replica")
-#: The same, if a row has them both: somebody's role has gone to somebody else.
+#: The same, if a row has them both: a role has passed from one broker to another.
 ROLE_COLUMNS = ("leader", "old_leader")
 
 
 def selected(run: RunFolder, wanted: Callable[[TraceKind, Table], Mask | None]) -> list[TraceRow]:
-    """The rows that are wanted, in their total order.
+    """The selected rows, in their total order.
 
     Args:
         run: the run.
-        wanted: for a kind and all its rows, which of them; None for none.
+        wanted: makes the mask for a kind and the table of its rows; None for no rows.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -50,10 +50,10 @@ def _rows(kind: str, table: Table, mask: Mask) -> Iterator[TraceRow]:
 
 
 def is_about_broker(table: Table, broker: int) -> Mask:
-    """Which rows name a broker, by its index, as the one that something happens to.
+    """A mask of the rows about a broker, by its index.
 
-    A znode's row does not: its ``leader`` is a slot. Nor does a row in which the broker only is
-    the leader that somebody follows.
+    A znode's row is not about it: its ``leader`` is a slot. Neither is a row in which the broker
+    is only the leader of a follower.
     """
     about: Mask = np.zeros(len(table["process"]), np.bool_)
     if "znode" in table:
@@ -68,5 +68,5 @@ def is_about_broker(table: Table, broker: int) -> Mask:
 
 
 def processes_with_role(run: RunFolder, role: str) -> list[int]:
-    """The processes whose role the manifest gives as this one."""
+    """The processes with this role in the manifest."""
     return [each["process"] for each in run.manifest["processes"] if each.get("role") == role]

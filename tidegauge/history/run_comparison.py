@@ -1,8 +1,8 @@
-"""Two runs of what should be the same, row by row: where do they begin to differ?
+"""The first difference between two runs of the same scenario and seed, row by row.
 
-Runs of the same scenario and seed have the same rows. If they do not, what comes after the first
-row that differs follows from it, so that row alone is worth a look. It is found in the tables of
-all kinds: the first place in the total order (``run_folder.ORDER``) at which one of them differs.
+Such runs have the same rows. If they do not, all later differences follow from the first one, so
+only that row is worth a look. It is found in the tables of all kinds: the first place in the total
+order (``run_folder.ORDER``) at which one of them differs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Place = tuple[int, ...]
 
 
 class Difference(NamedTuple):
-    """What each of two runs has where they begin to differ; None: it has no more rows."""
+    """The first different rows of two runs; None: a run has no more rows."""
 
     one: TraceRow | None
     other: TraceRow | None
@@ -37,13 +37,13 @@ def first_difference(
 ) -> Difference | None:
     """The first rows in the total order that differ; None if all are equal.
 
-    Kinds and columns that only one of them knows, being of another schema, are left out.
+    Kinds and columns that only one schema has are left out.
 
     Args:
         one: a run.
-        other: another one of the same scenario.
-        one_is_unfinished: what the first one does not have is no difference, if it comes after
-            what it has of that kind and process.
+        other: another run of the same scenario.
+        one_is_unfinished: missing rows of the first run are no difference, if they come after its
+            last row of that kind and process.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -61,7 +61,7 @@ def first_difference(
 
 
 def row_count(run: RunFolder) -> int:
-    """How many rows a run has, of all kinds.
+    """The number of rows of a run, of all kinds.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -70,7 +70,7 @@ def row_count(run: RunFolder) -> int:
 
 
 def _as_far_as(recorded: Table, table: Table) -> Table:
-    """Of each process as many rows of a table, from the first one on, as were recorded."""
+    """The first rows of each process in a table, as many as were recorded."""
     kept = np.zeros(len(table["process"]), np.bool_)
     processes, counts = np.unique(recorded["process"], return_counts=True)
     for process, count in zip(processes.tolist(), counts.tolist(), strict=True):
@@ -79,7 +79,7 @@ def _as_far_as(recorded: Table, table: Table) -> Table:
 
 
 def _first_different_place(mine: Table, its: Table) -> Place | None:
-    """The place of the first row that differs, or that only one of two tables has."""
+    """The place of the first row that differs, or that is in one of two tables only."""
     shared = min(len(mine["process"]), len(its["process"]))
     differs = np.zeros(shared, np.bool_)
     for name in mine.keys() & its.keys():

@@ -1,11 +1,10 @@
-"""What rows of the trace say, in the words of people who run Kafka.
+"""Rows of the trace in words, for operators of Kafka.
 
-:data:`WORDS` has one sentence for each kind of row. In braces stand columns, and
-:data:`SPOKEN` says how a column is spoken: a broker by its id, an ISR as broker ids, an error
-by Kafka's name for it; of a count the noun stands behind a colon. So a kind that is new gets one
-line here.
+:data:`WORDS` has one sentence for each kind of row. Columns are in braces, and :data:`SPOKEN`
+has the words for a column: a broker by its id, an ISR as broker ids, an error by Kafka's name. The
+noun of a count follows a colon. So a new kind of row needs one line here.
 
-The names come from the run's manifest, which lists what rows call by a number.
+The names come from the run's manifest, which lists the names for the numbers in rows.
 """
 
 from __future__ import annotations
@@ -49,14 +48,14 @@ WORDS: dict[str, str] = {
     "controlled_shutdown_sent":
         "asks {to_process} to move its leaders away, attempt {attempt}",
     "controlled_shutdown_answered":
-        "is answered, attempt {attempt}: {error}, {remaining:partition} still led here",
+        "gets the response to attempt {attempt}: {error}, {remaining:partition} still led here",
     "log_deleted": "deletes its log, with records to before {log_end_offset}",
     "throttles_applied":
         "throttles replication: {leader_replicas:replica} that it leads to {leader_rate_bytes}, "
         "{follower_replicas} that it follows to {follower_rate_bytes}",
-    "replica_stopped": "stops to fetch in epoch {leader_epoch}, as StopReplica says",
+    "replica_stopped": "stops fetching in epoch {leader_epoch}, as StopReplica requests",
     "epoch_answered":
-        "tells {to_process}, which asks for epoch {asked_epoch}: epoch {epoch} ends at "
+        "responds to {to_process}, which asks for epoch {asked_epoch}: epoch {epoch} ends at "
         "{end_offset}: {error}",
     "epoch_assigned":
         "its leader epochs: entry {position} is epoch {epoch} from {start_offset} on",
@@ -95,9 +94,9 @@ WORDS: dict[str, str] = {
         "{quiet_ms} after its last ISR change, {since_propagation_ms} after its last notification",
     "partition_failed":
         "gives up the partition in epoch {leader_epoch}, until the next LeaderAndIsr",
-    "session_opened": "opens session {session} of {broker}, time-out {timeout_ms}",
+    "session_opened": "opens session {session} of {broker}, timeout {timeout_ms}",
     "session_expired": "expires session {session} of {broker}, silent for {silent_us}",
-    "session_closed": "closes session {session} of {broker}, as it asks",
+    "session_closed": "closes session {session} of {broker}, as requested",
     "znode_created": "{znode} is created by {writer}",
     "znode_set": "{znode} is written by {writer}: version {version}",
     "znode_deleted": "{znode} is deleted by {writer}",
@@ -117,8 +116,8 @@ WORDS: dict[str, str] = {
     "removed_from_isr":
         "takes {replica} out of the ISR, now {isr}: leader {leader}, epoch {leader_epoch}",
     "isr_altered":
-        "is asked by {leader}, epoch {leader_epoch}, for the ISR {isr}, now version {version}: "
-        "{error}",
+        "gets a request of {leader}, epoch {leader_epoch}, for the ISR {isr}, now version "
+        "{version}: {error}",
     "leader_epoch_raised":
         "raises the leader epoch of {leader} to {leader_epoch}, ISR {isr}: the replicas are "
         "{replicas}",
@@ -139,39 +138,39 @@ WORDS: dict[str, str] = {
         "producer gives up batch {batch} of {records:record} after {attempts:attempt}: "
         "{error}",
     "step_taken": "step {step} of the scenario is taken",
-    "step_timed_out": "the condition of step {step} did not come true in time",
+    "step_timed_out": "the condition of step {step} was not met in time",
     "roll_progress":
         "{fault}: {progress} ({broker_count:broker}, from {broker} on); {unregistered} "
         "unregistered, {under_replicated:partition} under-replicated",
     "step_answered":
-        "step {step} is answered by {from_process}: {error}, offset {offset}, "
+        "step {step} ends with {error} ({from_process}), offset {offset}, "
         "end offset {end_offset}, epoch {epoch}",
-    "step_unanswered": "step {step} gets no answer from {from_process}: {error}",
+    "step_unanswered": "step {step} gets no response from {from_process}: {error}",
     "observed":
         "has a log to before {log_end_offset}, high watermark {high_watermark}, in its "
         "checkpoint {checkpointed}; recovery point {recovery_point}, {epoch_count:leader epoch}, "
         "at step {step}",
     "high_watermark_told":
-        "can say that its high watermark is {high_watermark}, which step {step} has asked",
+        "has high watermark {high_watermark}, which step {step} has requested",
     "epoch_observed": "has leader epoch {epoch} from {start_offset} on, at step {step}",
     "batch_duplicated":
-        "batch {batch} of {records:record} is there twice: at offset {first_offset} and, "
+        "batch {batch} of {records:record} is in the log twice: at offset {first_offset} and, "
         "by a retry, at {again_offset}",
-    "consumer_reset": "consumer's offset {offset} is out of range, it goes on at {new_offset}",
+    "consumer_reset": "consumer's offset {offset} is out of range, it resumes at {new_offset}",
     "coordinator_loading":
-        "leads in epoch {leader_epoch}, and reads what groups have committed, to before "
+        "leads in epoch {leader_epoch}, and reads committed offsets of groups, to before "
         "{log_end_offset}, until {until_us}",
     "coordinator_loaded":
         "has read {offset_count:committed offset} and {member_count:member} to before "
         "{log_end_offset}, and coordinates their groups",
-    "coordinator_unloaded": "coordinates no groups any more, in epoch {leader_epoch}",
+    "coordinator_unloaded": "no longer coordinates groups, in epoch {leader_epoch}",
     "member_joined": "takes {from_process} into its group",
     "member_expired":
-        "takes {from_process} out of its group, not heard for {silent_us}",
+        "takes {from_process} out of its group, silent for {silent_us}",
     "coordinator_found": "finds its group's coordinator: {broker}, after {missing_us} without one",
     "coordinator_lost": "has lost its group's coordinator, {broker}: {error}",
     "consumer_resumed":
-        "reads on at {new_offset}: committed is {committed_offset}, it had come to {offset}",
+        "resumes at {new_offset}: committed is {committed_offset}, it was at {offset}",
     "commits_fail": "cannot commit offsets: {error} of {broker}",
     "commits_succeed_again":
         "can commit offsets again, after {failures:failure} in {failing_us}",
@@ -193,12 +192,13 @@ WORDS: dict[str, str] = {
         "{replica} fetches at {fetch_offset}, before {old_offset}: log end offset "
         "{log_end_offset}, high watermark {high_watermark}",
     "fetch_answered":
-        "answers the fetch of {to_process} at {fetch_offset} with records to before "
+        "responds to the fetch of {to_process} at {fetch_offset} with records to before "
         "{end_offset}, high watermark {high_watermark}, {waited}: {error}",
     "high_watermark_moved":
         "{leads}: high watermark from {old_high_watermark} to {high_watermark} ({moment})",
     "produce_answered":
-        "answers {to_process}, acks={acks}: offsets {base_offset} to before {end_offset}: {error}",
+        "responds to {to_process}, acks={acks}: offsets {base_offset} to before {end_offset}: "
+        "{error}",
     "consumed":
         "consumer has read offsets {fetch_offset} to before {end_offset}, "
         "high watermark {high_watermark}: {error}",
@@ -210,10 +210,10 @@ WORDS: dict[str, str] = {
 
 
 class Names:
-    """What a run's manifest calls the things that rows have numbers for."""
+    """The names in a run's manifest for the numbers in rows."""
 
     def __init__(self, manifest: Mapping[str, Any]) -> None:
-        """Take the names from a manifest as ``traces/run_folder.py`` describes it."""
+        """Read the names in a manifest (``traces/run_folder.py`` describes it)."""
         self._processes = {
             process["process"]: str(process["name"]) for process in manifest["processes"]
         }
@@ -235,7 +235,7 @@ class Names:
         return self._processes.get(number, f"process {number}")
 
     def broker_of_process(self, process: int) -> int:
-        """Index of the broker that a process is; -1 if it is none."""
+        """Index of the broker of a process; -1 if the process is not a broker."""
         return self._broker_of_process.get(process, -1)
 
     def process_of_broker(self, broker: int) -> int:
@@ -263,11 +263,11 @@ class Names:
         return "{}-{}".format(*self.topic_and_partition(number))
 
     def replicas(self, partition: int) -> list[int]:
-        """Ids of the brokers that a partition is created with, the preferred leader first."""
+        """Ids of the brokers of a new partition, the preferred leader first."""
         return list(self._partitions[partition]["replicas"])
 
     def slots(self, partition: int) -> list[int]:
-        """Ids of the brokers in the slots of a partition's own table: all that ever have it."""
+        """Ids of the brokers in a partition's slots: all that ever have a replica of it."""
         # Runs of an older Tidegauge do not move replicas.
         planned = self._partitions[partition]
         return list(planned.get("slots", planned["replicas"]))
@@ -292,19 +292,19 @@ class Names:
         return str(self._faults[number]["kind"])
 
     def fault_short(self, number: int) -> str:
-        """Name of a fault and what it hits, as short as can be: ``cut-1: cut_link 1 <-> 3``."""
+        """Name and targets of a fault, in short form: ``cut-1: cut_link 1 <-> 3``."""
         text = self._faults[number].get("text") or self.fault_kind(number)
         return f"{self.fault_name(number)}: {text}"
 
     def fault_text(self, number: int) -> str:
-        """The same, and what the scenario says of it."""
+        """Kind and name of a fault, with its text in the scenario."""
         text = self._faults[number].get("text") if 0 <= number < len(self._faults) else ""
         return f"{self.fault(number)} ({text})" if text else self.fault(number)
 
 
 def _broker(names: Names, _row: TraceRow, index: int) -> str:
     broker = names.broker_id(index)
-    return "nobody" if broker is None else f"broker {broker}"
+    return "none" if broker is None else f"broker {broker}"
 
 
 def _brokers(names: Names, row: TraceRow, replicas: int) -> str:
@@ -313,15 +313,15 @@ def _brokers(names: Names, row: TraceRow, replicas: int) -> str:
 
 
 def _process(names: Names, _row: TraceRow, process: int) -> str:
-    return "nobody" if process < 0 else names.process(process)
+    return "no process" if process < 0 else names.process(process)
 
 
 def _writer(names: Names, row: TraceRow, index: int) -> str:
-    """Who wrote a znode: a broker by its index, or nobody who has one."""
+    """The writer of a znode: a broker by its index, or another writer without one."""
     if index >= 0:
         return _broker(names, row, index)
     if index == FORMER_WRITER:
-        return "somebody before the run"
+        return "a process before the run"
     return "the end of its session" if row.kind == "znode_deleted" else "the operator"
 
 
@@ -348,7 +348,7 @@ def _one_of(texts: Mapping[int, str]) -> Callable[[Names, TraceRow, int], str]:
     return lambda _names, _row, value: texts.get(value, str(value))
 
 
-#: How a column is spoken, by its name. Others are times, by their unit, or plain numbers.
+#: The words for a column, by its name. Others are times, by their unit, or plain numbers.
 SPOKEN: dict[str, Callable[[Names, TraceRow, int], str]] = {
     **dict.fromkeys(("broker", "leader", "old_leader", "replica"), _broker),
     **dict.fromkeys(("isr", "old_isr", "replicas", "adding", "removing"), _brokers),
@@ -381,7 +381,7 @@ SPOKEN: dict[str, Callable[[Names, TraceRow, int], str]] = {
 
 
 def columns_in(sentence: str) -> set[str]:
-    """The columns that a sentence of :data:`WORDS` speaks of."""
+    """The columns in a sentence of :data:`WORDS`."""
     return {name for _, name, _, _ in Formatter().parse(sentence) if name}
 
 
@@ -398,7 +398,7 @@ def told(row: TraceRow, names: Names) -> str:
 
 
 class _Spoken(NamedTuple):
-    """A column in words; with a noun (``{logs:log}``) how many of it there are."""
+    """A column in words; with a noun (``{logs:log}``) their number."""
 
     text: str
     #: None: the row is of an older schema, and has no such column.
@@ -422,7 +422,7 @@ def _spoken(row: TraceRow, column: str, names: Names) -> str:
 
 
 def because(row: TraceRow, run: RunFolder, names: Names) -> str | None:
-    """Why something did not arrive, for a row that was decided for this reason.
+    """The reason of a row that was caused by a missing message, in words.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -431,7 +431,7 @@ def because(row: TraceRow, run: RunFolder, names: Names) -> str | None:
     if process < 0:
         return None
     if sequence < 0:
-        return f"{names.process(process)} had not been heard of"
+        return f"no message of {names.process(process)} had arrived"
     reason = run.canonical_row(process, sequence)
     if reason is None:
         return f"row {sequence} of {names.process(process)}, which the trace does not have"
@@ -440,4 +440,4 @@ def because(row: TraceRow, run: RunFolder, names: Names) -> str | None:
         return f"{names.fault(reason['fault'])} {reason.kind.removeprefix('fault_')} at {at}"
     about = reason.columns.get("partition", -1)
     which = reason.kind if about < 0 else f"{reason.kind} of {names.partition(about)}"
-    return f"the last of {names.process(process)} was {which} at {at}"
+    return f"the last event of {names.process(process)} was {which} at {at}"

@@ -1,7 +1,7 @@
 """Topics and partitions at a moment of a run, as ``kafka-topics.sh --describe`` prints them.
 
-What is printed is what ZooKeeper held (``znode_tree.py``). It can be compared with what a real
-cluster's tool prints, and be imported again.
+The data are those of ZooKeeper (``znode_tree.py``). The text can be compared with the output of a
+real cluster's tool, and be imported again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class PartitionDescription(NamedTuple):
 
     topic: str
     partition: int
-    #: None: nobody leads it.
+    #: None: it has no leader.
     leader: int | None
     leader_is_up: bool
     replicas: Sequence[int]
@@ -42,12 +42,12 @@ class PartitionDescription(NamedTuple):
 
     @property
     def is_unavailable(self) -> bool:
-        """Whether nobody leads it who is registered."""
+        """Whether it has no registered leader."""
         return self.leader is None or not self.leader_is_up
 
     @property
     def is_under_min_isr(self) -> bool:
-        """Whether writes with acks=all are refused for the size of its ISR."""
+        """Whether its ISR is too small for writes with acks=all."""
         return len(self.isr) < self.min_insync_replicas
 
 
@@ -60,13 +60,13 @@ class TopicDescription(NamedTuple):
 
     @property
     def replication_factor(self) -> int:
-        """As the tool counts: of the first partition, without what is being added."""
+        """The tool's number: the replicas of the first partition, without those being added."""
         first = self.partitions[0]
         return len(first.replicas) - len(first.adding)
 
 
 def describe_topics(run: RunFolder, at_us: int | None = None) -> list[TopicDescription]:
-    """The topics that were there at a time (by default the end of the run), by name.
+    """The topics that existed at a time (by default the end of the run), by name.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -121,7 +121,7 @@ def _partitions(
 
 
 def topic_lines(topics: Iterable[TopicDescription], release: str) -> Iterable[str]:
-    """Topics and all their partitions in the words of the tool of a release."""
+    """Topics and all their partitions, in the format of a release's tool."""
     gap = " " if Release.parse(release) >= _SPACED else ""
     for topic in topics:
         settings = ",".join(f"{name}={_value(value)}" for name, value in topic.settings.items())
@@ -134,7 +134,7 @@ def topic_lines(topics: Iterable[TopicDescription], release: str) -> Iterable[st
 
 
 def partition_line(partition: PartitionDescription, release: str) -> str:
-    """One partition in the words of the tool of a release."""
+    """One partition, in the format of a release's tool."""
     nobody = "none" if Release.parse(release) >= _SPACED else "-1"
     leader = nobody if partition.leader is None else partition.leader
     line = (

@@ -1,10 +1,10 @@
-"""The paths of znodes: what rows of the trace call by a number, people know by its path.
+"""The paths of znodes, for their numbers in rows of the trace.
 
 The numbers are those of ``simulation/topology.py``: the fixed znodes first, then one for each
 broker, topic and partition, those by which steps move replicas and delete topics, and those by
-which brokers tell of failed log directories. All higher ones are places
-for children of /isr_change_notification. A place is taken again when its child is gone, so only
-the sequence number that ZooKeeper gave to the child tells its path.
+which brokers report failed log directories. All higher ones are places for children of
+/isr_change_notification. A place is reused when its child is deleted, so only the sequence number
+that ZooKeeper gave to the child identifies its path.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tidegauge.simulation.topology import (
     TOPICS_ZNODE,
 )
 
-#: Of those that are there from the beginning the path is all that they have.
+#: Znodes that exist from the beginning have only a path.
 FIXED_PATHS: dict[int, str] = {
     int(CONTROLLER_ZNODE): "/controller",
     int(CONTROLLER_EPOCH_ZNODE): "/controller_epoch",
@@ -36,7 +36,7 @@ FIXED_PATHS: dict[int, str] = {
 
 
 class ZnodeSort(Enum):
-    """What a znode is about."""
+    """The content of a znode."""
 
     CONTROLLER = "the broker that is controller"
     CONTROLLER_EPOCH = "the newest controller epoch"
@@ -58,7 +58,7 @@ _PATHS = {
     ZnodeSort.DELETIONS: "/admin/delete_topics",
     ZnodeSort.LOG_DIR_EVENTS: "/log_dir_event_notification",
 }
-#: Children that ZooKeeper has numbered.
+#: Children with a sequence number of ZooKeeper.
 _CHILDREN = {
     ZnodeSort.NOTIFICATION: f"{FIXED_PATHS[int(NOTIFICATIONS_ZNODE)]}/isr_change_",
     ZnodeSort.LOG_DIR_EVENT: f"{_PATHS[ZnodeSort.LOG_DIR_EVENTS]}/log_dir_event_",
@@ -66,7 +66,7 @@ _CHILDREN = {
 
 
 class KnownZnode(NamedTuple):
-    """What the number of a znode says."""
+    """The meaning of a znode's number."""
 
     sort: ZnodeSort
     #: Its place among those of its sort: index of the broker, number of the topic or partition.
@@ -91,7 +91,7 @@ class ZnodePaths:
         self.topics: tuple[str, ...] = tuple(dict.fromkeys(topic for topic, _ in self._partitions))
 
     def known(self, znode: int) -> KnownZnode:
-        """What a znode is about, by its number."""
+        """The sort and the object of a znode, by its number."""
         if znode in {CONTROLLER_ZNODE, CONTROLLER_EPOCH_ZNODE}:
             is_epoch = znode == CONTROLLER_EPOCH_ZNODE
             return KnownZnode(ZnodeSort.CONTROLLER_EPOCH if is_epoch else ZnodeSort.CONTROLLER, 0)
@@ -116,7 +116,7 @@ class ZnodePaths:
         return KnownZnode(ZnodeSort.NOTIFICATION, number)
 
     def path(self, znode: int, sequence_number: int | None = None) -> str:
-        """The path of a znode; of a notification with ``*`` if its number is not given."""
+        """The path of a znode; for a notification with ``*`` if its number is not given."""
         sort, number = self.known(znode)
         if sort is ZnodeSort.BROKER:
             return f"{FIXED_PATHS[int(BROKER_IDS_ZNODE)]}/{self._brokers[number]}"

@@ -1,12 +1,12 @@
-"""What ZooKeeper held at a moment of a run: paths, Kafka's JSON, versions, owners.
+"""The content of ZooKeeper at a moment of a run: paths, Kafka's JSON, versions, owners.
 
-The tree is built from the rows that ZooKeeper wrote of creations, writes and deletions. Data
-is written as Kafka does (``ZkData.scala@2.6.0``), in its order of keys, with what is simulated
-and nothing else: a registration has no endpoints, and a state no ``leader_recovery_state``.
-Timestamps are virtual, in milliseconds since the beginning of the run.
+The tree is built from ZooKeeper's rows about creations, writes and deletions. Data have the format
+of Kafka (``ZkData.scala@2.6.0``), in its order of keys, with simulated fields only: a registration
+has no endpoints, and a state no ``leader_recovery_state``. Timestamps are virtual, in milliseconds
+since the beginning of the run.
 
-Rows do not say what a notification holds. It is what the leader that wrote it had changed since
-its notification before; a broker has one of them on its way at most.
+Rows do not have the content of a notification. It is the set of partitions that the leader had
+changed since its last notification; a broker has at most one of them on its way.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _ROWS = _ISR_CHANGES | {
     "znode_deleted",
 }
 
-#: What a broker says of itself.
+#: The content that a broker writes about itself.
 _OF_BROKERS = {ZnodeSort.CONTROLLER, ZnodeSort.BROKER, ZnodeSort.LOG_DIR_EVENT}
-#: What somebody asks for, or tells.
+#: Requests and events.
 _OF_OTHERS = {
     ZnodeSort.NOTIFICATION,
     ZnodeSort.PREFERRED_ELECTION,
@@ -48,11 +48,11 @@ _FEATURES_IN_REGISTRATION = Release.parse("2.7.0")
 
 
 class Owner(NamedTuple):
-    """The session that an ephemeral znode goes with."""
+    """The session of an ephemeral znode."""
 
     #: Id of the broker.
     broker: int
-    #: Which of the broker's sessions.
+    #: The number of the broker's session.
     session: int
 
 
@@ -68,7 +68,7 @@ class TreeNode(NamedTuple):
     """One znode."""
 
     path: str
-    #: None if nothing was ever written into it, or if the trace lacks what was.
+    #: None if it was never written, or if the trace lacks its content.
     data: str | None
     version: int
     #: None for one that is not ephemeral.
@@ -90,7 +90,7 @@ def znode_tree(run: RunFolder, at_us: int | None = None) -> list[TreeNode]:
 
 
 def _place(path: str) -> list[tuple[bool, int, str]]:
-    """Where a path belongs: siblings by name, those that are numbers by number."""
+    """A key for the order of paths: siblings by name, numbers by value."""
     return [
         (False, int(name), "") if name.isdecimal() else (True, 0, name)
         for name in path.split("/")[1:]
@@ -103,7 +103,7 @@ class ZnodeTree:
     def __init__(self, manifest: Mapping[str, Any]) -> None:
         self._names = Names(manifest)
         self._paths = self._names.znodes
-        #: By topic and number of the partition: those of all, being added, being removed.
+        #: By topic and number of the partition: all, those being added, those being removed.
         self._assignments: dict[str, dict[int, _Assignment]] = defaultdict(dict)
         for number in self._names.partitions.values():
             topic, partition = self._names.topic_and_partition(number)
@@ -119,9 +119,9 @@ class ZnodeTree:
         #: Partitions that a broker has changed since its last notification, by its index. A
         #: set in Kafka; here those that were changed first come first.
         self._changed: defaultdict[int, dict[int, None]] = defaultdict(dict)
-        #: What the last notification holds that a broker has sent.
+        #: The content of the last notification of a broker.
         self._sent: dict[int, list[int]] = {}
-        #: By number; the parents are there from the beginning.
+        #: By number; the parents exist from the beginning.
         self.znodes = {
             znode: TreeNode(path, None, 0, None)
             for znode, path in FIXED_PATHS.items()
@@ -129,7 +129,7 @@ class ZnodeTree:
         }
 
     def take(self, row: TraceRow) -> None:
-        """Let one row change the tree; rows come in their total order."""
+        """Apply one row to the tree; rows come in their total order."""
         if row.kind in _ISR_CHANGES:
             changer = self._names.broker_of_process(row["process"])
             self._changed[changer][row["partition"]] = None
@@ -149,7 +149,7 @@ class ZnodeTree:
             self.znodes.pop(row["znode"], None)
 
     def replicas(self, topic: str, partition: int) -> list[int | None]:
-        """Where a partition has replicas now."""
+        """The brokers that have replicas of a partition now."""
         return list(self._assignments[topic][partition].replicas)
 
     def _assign(self, row: TraceRow) -> None:
@@ -169,12 +169,12 @@ class ZnodeTree:
         self.znodes[row["znode"]] = TreeNode(path, self._data(row), 0, owner)
 
     def _data(self, row: TraceRow) -> str | None:
-        """What a creation or a write brings."""
+        """The data of a creation or a write."""
         sort, number = self._paths.known(row["znode"])
         if sort is ZnodeSort.CONTROLLER_EPOCH:
             return str(row["controller_epoch"])
         if sort in _OF_OTHERS:
-            # Rows about znodes do not say what these hold.
+            # Rows about znodes do not have the content of these.
             is_notification = sort is ZnodeSort.NOTIFICATION
             sent = self._sent.get(row["writer"]) if is_notification else None
             return None if sent is None else _json(self._notification(sent))
@@ -185,7 +185,7 @@ class ZnodeTree:
         return _json(self._state(row, number))
 
     def _id(self, index: int) -> int:
-        """Id of a broker; nobody (-1), or nobody of this run, stays nobody."""
+        """Id of a broker; -1 for no broker, or none of this run."""
         broker = self._names.broker_id(index)
         return -1 if broker is None else broker
 
@@ -223,7 +223,7 @@ class ZnodeTree:
         replicas = dict(enumerate(self._names.slots(partition)))
         return {
             "controller_epoch": row["controller_epoch"],
-            # A slot of the partition's own brokers; nobody (-1) stays nobody.
+            # A slot of the partition's own brokers; -1 for no broker.
             "leader": replicas.get(row["leader"], row["leader"]),
             "version": 1,
             "leader_epoch": row["leader_epoch"],

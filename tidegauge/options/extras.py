@@ -1,4 +1,4 @@
-"""Packages that only some commands need: the extra ``spark``."""
+"""The extra ``spark``: packages that only some commands need."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from importlib.util import find_spec
 
 from tidegauge.views.output import fail
 
-#: What the extra ``spark`` of ``pyproject.toml`` installs, but for Java.
+#: The packages of the extra ``spark`` in ``pyproject.toml``, without Java.
 _SPARK = ("plotly", "pyarrow", "pyspark", "scipy")
 
 
 def has_spark() -> bool:
-    """Whether Spark, and what the analyses need beside it, is installed."""
+    """Whether Spark and the other packages of the analyses are installed."""
     return all(find_spec(package) is not None for package in _SPARK)
 
 

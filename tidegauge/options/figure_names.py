@@ -1,4 +1,4 @@
-"""The figures that ``tidegauge sweep --figure`` takes: checked before anything runs, and listed."""
+"""The figures that ``tidegauge sweep --figure`` takes: checked before the first run, and listed."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tidegauge.views.output import fail
 if TYPE_CHECKING:
     from tidegauge.scenario.reading import Scenario
 
-#: So many names are proposed for one that is unknown.
+#: The number of names that are proposed for an unknown one.
 _PROPOSED = 3
-#: To find a name that is near among more would take seconds.
+#: A search for a near name among more would take seconds.
 _MOST_COMPARED = 5_000
-#: So many names of one form are listed; the rest is counted.
+#: The number of names of one form that are listed; the rest is counted.
 _LISTED = 24
 
 
 def check_figures(names: Sequence[str], scenarios: Sequence[Scenario]) -> None:
-    """The command ends if one of these is a figure of no run of these scenarios."""
+    """End the command if no run of these scenarios has one of these figures."""
     if not names:
         return
     from tidegauge.scenario.named_figures import unknown_figures
@@ -34,7 +34,7 @@ def check_figures(names: Sequence[str], scenarios: Sequence[Scenario]) -> None:
 
 
 def _near(name: str, known: Sequence[str]) -> str:
-    """The known names that look most like a wrong one, or have it in them."""
+    """The known names that are most similar to a wrong one, or contain it."""
     from difflib import get_close_matches
 
     found = get_close_matches(name, known[:_MOST_COMPARED], n=_PROPOSED)
@@ -56,13 +56,13 @@ def show_figures(scenario: Scenario | None) -> None:
             typer.echo(f"  ... and {more:,} more, to {last} (--json has all)")
     if scenario is None:
         typer.echo(
-            "\nNames in capitals stand for what a scenario names: a TOPIC, a GROUP of producers, a "
+            "\nNames in capitals stand for names in a scenario: a TOPIC, a GROUP of producers, a "
             "FAULT, a STEP.\nWith a SCENARIO its own figures are listed."
         )
 
 
 def figures_for_programs(scenario: Scenario | None) -> list[dict[str, Any]]:
-    """Each figure by itself."""
+    """The figures for programs, with an entry for each."""
     return [
         {"figure": name, "unit": each["unit"], "meaning": each["meaning"]}
         for each in _listed(scenario)
@@ -71,7 +71,7 @@ def figures_for_programs(scenario: Scenario | None) -> list[dict[str, Any]]:
 
 
 def _listed(scenario: Scenario | None) -> list[dict[str, Any]]:
-    """Each form, with the names that there are of it."""
+    """All forms of figures, each with its names."""
     from tidegauge.scenario.named_figures import FigureNames
     from tidegauge.traces.summary_figures import FORMS
 

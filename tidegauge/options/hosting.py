@@ -1,7 +1,7 @@
 """The processes of a run in this interpreter, or in actors of Ray: options, and the default.
 
 Inline is the default wherever one group is the fastest, which is nearly everywhere
-(``engine/grouping.py``); only clusters whose racks are far apart and busy gain by actors.
+(``engine/grouping.py``); only busy clusters with distant racks run faster with actors.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ class Hosting(NamedTuple):
 
     inline: bool = False
     ray: bool = False
-    #: Actors that host brokers. None: as many as are usual.
+    #: The number of actors that host brokers. None: the usual number.
     actors: int | None = None
     #: Of a Ray cluster. None: that of RAY_ADDRESS, else Ray is started on this machine.
     address: str | None = None
 
     @property
     def asks_for_ray(self) -> bool:
-        """Whether an option does not make sense without Ray."""
+        """Whether an option needs Ray."""
         return self.ray or self.actors is not None or self.address is not None
 
     def check(self) -> None:
-        """Fail unless the options go together."""
+        """Fail if the options contradict each other."""
         if self.inline and self.asks_for_ray:
-            fail("--inline does without Ray: leave out --ray, --actors and --address")
+            fail("--inline excludes Ray: leave out --ray, --actors and --address")
 
     def words(self) -> list[str]:
-        """The options as they were given."""
+        """The options as on the command line."""
         words = ["--inline"] if self.inline else []
         words += ["--ray"] if self.ray else []
         words += [] if self.actors is None else ["--actors", str(self.actors)]
         return words + ([] if self.address is None else ["--address", self.address])
 
     def of(self, plan: ClusterPlan) -> Hosting:
-        """The same, with the default decided for this cluster on this machine."""
+        """These options, with the default decided for this cluster on this machine."""
         if self.inline or self.asks_for_ray:
             return self
         from tidegauge.engine.grouping import worth_broker_groups
@@ -53,7 +53,7 @@ class Hosting(NamedTuple):
         return Hosting(inline=True) if groups == 1 else Hosting(ray=True, actors=groups)
 
     def told(self, asked: Hosting) -> str:
-        """The choice in words, with the option that chooses otherwise.
+        """The choice in words, with the option for the other choice.
 
         Args:
             asked: the options, before :meth:`of` has decided.

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def opened_run(folder: Path, command: str) -> RunFolder:
-    """The run in a folder; the command ends if it is that of a sweep, and lists the sweep's runs.
+    """The run in a folder; for a folder of a sweep the command lists its runs and ends.
 
     Args:
-        folder: that was given.
+        folder: the argument of the command.
         command: the name of the command.
 
     Raises:
-        RunError: there is no run in it that this Tidegauge can read.
+        RunError: the folder has no run that this Tidegauge can read.
     """
     from tidegauge.traces.run_files import SweepFolderError
     from tidegauge.traces.run_folder import RunFolder
@@ -38,12 +38,12 @@ def _runs_to_choose_from(folder: Path, command: str) -> str:
 
     runs = runs_of_sweep(folder)
     if not runs:
-        return f"{folder}: the folder of a sweep, of which no run has begun yet"
+        return f"{folder}: is the folder of a sweep, and no run of it has begun yet"
     worst = worst_of_sweep(folder)
     which = "the worst" if worst in runs else "the first"
     chosen = worst if worst in runs else runs[0]
     lines = [
-        f"{folder}: the folder of a sweep of {counted(len(runs), 'run')}; {command} takes one run",
+        f"{folder}: is the folder of a sweep of {counted(len(runs), 'run')}; {command} takes one",
         f"  {which} of them: tidegauge {command} {shlex.quote(str(chosen))}",
         f"  all of them:     tidegauge analyze {shlex.quote(str(folder))}",
         "Its runs:",

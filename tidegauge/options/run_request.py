@@ -1,4 +1,4 @@
-"""What somebody asked ``tidegauge run`` for, and the command that asks for the same again."""
+"""The request of a ``tidegauge run``, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class RunRequest(NamedTuple):
-    """The options of ``tidegauge run`` that say what is run, and how."""
+    """The options of ``tidegauge run`` that define the run."""
 
-    #: A file, or the name of a scenario that comes along.
+    #: A file, or the name of a shipped scenario.
     scenario: str
-    #: What is changed in it, each as ``PATH=VALUE``.
+    #: The changes to the scenario, each as ``PATH=VALUE``.
     changes: tuple[str, ...] = ()
     #: None: the scenario's.
     seed: int | None = None
@@ -29,7 +29,7 @@ class RunRequest(NamedTuple):
     watched: WatchRequest = WatchRequest()
 
     def check(self) -> None:
-        """Fail unless the options go together."""
+        """Fail if the options contradict each other."""
         self.hosting.check()
         if self.speed is not None and not self.speed > 0:
             fail(f"--speed {self.speed:g}: must be more than 0")
@@ -46,7 +46,7 @@ class RunRequest(NamedTuple):
             fail(str(error))
 
     def load(self, seed: int | None = None) -> Scenario:
-        """The scenario with its changes, this seed too; the command ends if it cannot be run."""
+        """The scenario with its changes and this seed; the command ends if it cannot be run."""
         from tidegauge.scenario.reading import ScenarioError, load_scenario
 
         file, changes = self.file(), self.scenario_changes()
@@ -58,7 +58,7 @@ class RunRequest(NamedTuple):
             fail(str(error))
 
     def scenario_changes(self) -> dict[str, object]:
-        """What is other than in the file, by its path; the command ends if it cannot be read."""
+        """The changed values by their paths; the command ends if one cannot be read."""
         from tidegauge.scenario.reading import ScenarioError
         from tidegauge.scenario.text.changes import parse_change
 
@@ -78,7 +78,7 @@ class RunRequest(NamedTuple):
         return changes
 
     def command(self, seed: int, trace_level: str) -> str:
-        """The command that runs the same again, with this seed, fit for a shell."""
+        """The shell command that repeats the run with this seed."""
         words = ["tidegauge", "run", self.scenario]
         words += self.hosting.words() + self._speed_words() + self.watched.words()
         for change in self.changes:
@@ -88,6 +88,6 @@ class RunRequest(NamedTuple):
 
     def _speed_words(self) -> list[str]:
         if self.speed is None:
-            # Who watches a run sees it in real time, unless this is said.
+            # A watched run has the speed of real time by default.
             return [] if self.watched.metrics is None else ["--speed", "max"]
         return ["--speed", f"{self.speed:g}"]

@@ -1,4 +1,4 @@
-"""What somebody asked ``tidegauge sweep`` for: values by values, and seeds."""
+"""The request of a ``tidegauge sweep``: values of paths, and seeds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidegauge.views.output import fail
 if TYPE_CHECKING:
     from tidegauge.scenario.reading import Scenario
 
-#: A table of more settings would be no answer to a question.
+#: A table of more settings would be of no use.
 _MOST_SETTINGS = 1_000
 _MOST_RUNS = 100_000
 
@@ -24,7 +24,7 @@ _RANGE = re.compile(r"([0-9]{1,19})\.\.([0-9]{1,19})")
 
 
 class Planned(NamedTuple):
-    """One of the runs."""
+    """One run of the sweep."""
 
     #: Of paths that have several values, each as ``PATH=VALUE``.
     setting: tuple[str, ...]
@@ -35,23 +35,23 @@ class Planned(NamedTuple):
 
 
 class SweepRequest(NamedTuple):
-    """What is run, and how."""
+    """The runs of a sweep, and their options."""
 
     #: With the changes that all runs have.
     request: RunRequest
     axes: Sequence[Axis]
     #: None: the scenario's own.
     seeds: range | None
-    #: What is told of each run; empty: what matters most.
+    #: The figures of each run; empty: the most important ones.
     figures: Sequence[str] = ()
     jobs: int | None = None
     out: Path | None = None
 
     def plan(self) -> tuple[Scenario, list[Planned]]:
-        """The first scenario, and all runs; the command ends if there is none, or one cannot be.
+        """The first scenario, and all runs; the command ends if one of them cannot be run.
 
-        Each setting is read before any is run: a value that cannot be is an error at once, and so
-        is a figure that no run will have.
+        All settings are read before the first run, so that invalid values and unknown figures are
+        errors at once.
         """
         paths = {*(axis.path for axis in self.axes), *map(_path_of, self.request.changes)}
         if self.seeds is not None and "seed" in paths:
@@ -83,7 +83,7 @@ class SweepRequest(NamedTuple):
 
         fixed = [text.partition("=")[::2] for text in self.request.changes]
         swept = [text.partition("=")[::2] for text in setting]
-        # Lists and mappings that all runs have would only make the name long.
+        # Lists and mappings of all runs would only make the name longer.
         named = [each for each in fixed if not set(each[1]) & {*"[{"}] + swept
         return run_name({path: value.strip("'\"") for path, value in named}, seed)
 
@@ -93,9 +93,9 @@ def _path_of(change: str) -> str:
 
 
 def fixed_and_axes(texts: Sequence[str]) -> tuple[tuple[str, ...], list[Axis]]:
-    """Of the texts of ``--set`` those with one value, and what has several.
+    """Split the texts of ``--set`` into those with one value, and axes with several values.
 
-    The command ends if one of them cannot be read.
+    The command ends if a text cannot be read.
     """
     read = [_values(text) for text in texts]
     fixed = (text for text, each in zip(texts, read, strict=True) if len(each.values) == 1)
@@ -103,7 +103,7 @@ def fixed_and_axes(texts: Sequence[str]) -> tuple[tuple[str, ...], list[Axis]]:
 
 
 def _values(text: str) -> Axis:
-    """A path and its values: YAML, with commas between them."""
+    """A path and its values: YAML, separated by commas."""
     path, equals, values = text.partition("=")
     if not equals or not path or not values:
         fail(f"--set {text}: must be PATH=VALUE,VALUE..., such as cluster.brokers=3,6")

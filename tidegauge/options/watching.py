@@ -1,4 +1,4 @@
-"""How a run is watched while it goes on, and what of it is kept for a Prometheus."""
+"""The metrics of a run: served while it runs, or written to a file for a Prometheus."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
     from tidegauge.metrics.samples.levels import Level
     from tidegauge.scenario.reading import Scenario
 
-#: How often a run is scraped that is written to a file, in virtual time.
+#: The interval between scrapes that are written to a file, in virtual time.
 _PERIOD_US = 5_000_000
 
 _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9a-fA-F:.]+\]|[^\[\]:]*):)?(?P<port>\d{1,5})")
 
 
 class WatchRequest(NamedTuple):
-    """The options of ``tidegauge run`` that say who looks at the run."""
+    """The options of ``tidegauge run`` about metrics."""
 
     #: HOST:PORT of the endpoint.
     metrics: str | None = None
     level: str | None = None
-    #: A file for the series of the whole run, and what virtual time 0 is there.
+    #: A file for the series of the whole run, and the real time of virtual time 0 in it.
     openmetrics: Path | None = None
     begins: str | None = None
 
     def check(self) -> None:
-        """Fail unless the options go together."""
+        """Fail if the options contradict each other."""
         if self.level is not None and self.metrics is None and self.openmetrics is None:
-            fail("--metrics-level needs --metrics or --openmetrics: nobody looks at this run")
+            fail("--metrics-level needs --metrics or --openmetrics")
         if self.begins is not None and self.openmetrics is None:
-            fail("--openmetrics-start needs --openmetrics: it is about times in that file")
+            fail("--openmetrics-start needs --openmetrics: it sets the times in that file")
 
     def words(self) -> list[str]:
-        """The same, as the command line has them."""
+        """The options as on the command line."""
         words = [] if self.metrics is None else ["--metrics", self.metrics]
         words += [] if self.level is None else ["--metrics-level", self.level]
         words += [] if self.openmetrics is None else ["--openmetrics", str(self.openmetrics)]
@@ -53,16 +53,16 @@ class WatchRequest(NamedTuple):
 
 
 class Watchers(NamedTuple):
-    """Who looks at a run, as ``simulate`` takes them."""
+    """The observers of a run, as ``simulate`` takes them."""
 
     onlooker: Onlooker | None = None
     scrapes: Scrapes | None = None
 
 
 def wanted_speed(text: str | None, metrics: str | None) -> float | None:
-    """The speed that somebody asks for; who watches a run wants it as fast as real time.
+    """The requested speed; by default that of real time if metrics are served.
 
-    None: as fast as it can. The command ends if it is no speed.
+    None: no limit. The command ends if the text is not a speed.
     """
     if text is None:
         return None if metrics is None else 1.0
@@ -78,7 +78,7 @@ def wanted_speed(text: str | None, metrics: str | None) -> float | None:
 
 
 def address_of(text: str) -> tuple[str, int]:
-    """Host and port of an endpoint; the command ends if it is no address."""
+    """Host and port of an endpoint; the command ends if the text is not an address."""
     from tidegauge.metrics.endpoint.endpoint import LAST_PORT, LOOPBACK
 
     match = _ADDRESS.fullmatch(text)
@@ -89,7 +89,7 @@ def address_of(text: str) -> tuple[str, int]:
 
 @contextmanager
 def watched(request: WatchRequest, scenario: Scenario, speed: float | None) -> Iterator[Watchers]:
-    """Let a run be looked at while this is entered; the command ends if it cannot be."""
+    """Serve or record the metrics of a run while entered; the command ends if that fails."""
     with ExitStack() as open_:
         onlooker = scrapes = None
         if request.metrics is not None:
@@ -113,7 +113,7 @@ def _served(request: WatchRequest, scenario: Scenario, speed: float | None) -> I
         fail(f"--metrics {request.metrics}: {error}")
     with endpoint:
         url = f"http://{endpoint.address}"
-        typer.echo(f"Metrics: {url}/metrics, and for each broker as {url}/sd says")
+        typer.echo(f"Metrics: {url}/metrics, and the targets of all brokers: {url}/sd")
         yield LiveMetrics(endpoint, speed)
 
 
@@ -145,16 +145,16 @@ def _written(request: WatchRequest, scenario: Scenario) -> Iterator[Scrapes]:
     try:
         yield Scrapes(_PERIOD_US, file.take)
     finally:
-        # Of a run that has not come to its end, too: it is right as far as it goes.
+        # Also for an unfinished run: the series are right up to their end.
         is_written = _finished(file, path)
     if is_written:
         typer.echo(f"Series of the whole run: {path}")
     else:
-        typer.echo(f"{path} is not written: the run is over before it is scraped first", err=True)
+        typer.echo(f"{path} is not written: the run ended before the first scrape", err=True)
 
 
 def _finished(file: OpenMetricsFile, path: Path) -> bool:
-    """Write the file, if there is anything to be written; the command ends if that fails."""
+    """Write the file, if it has any content; the command ends if that fails."""
     try:
         return file.write()
     except OSError as error:
@@ -162,7 +162,7 @@ def _finished(file: OpenMetricsFile, path: Path) -> bool:
 
 
 def _begin_s(text: str | None) -> float | None:
-    """What virtual time 0 is, in seconds since 1970; the command ends if it is no time."""
+    """The time of virtual time 0, in seconds since 1970; the command ends if it is not a time."""
     from datetime import UTC, datetime
 
     if text is None:

@@ -1,8 +1,8 @@
-"""Alert rules, tried on incidents: each is run in virtual time, scraped, and judged by promtool.
+"""Alert rules, tested on incidents: each is run in virtual time, scraped, and judged by promtool.
 
-What is scraped is what the endpoint of a live run serves, broker by broker, with the labels of its
-discovery; a broker that is down does not answer. An incident is a scenario with a section
-``alerts``; those that come along are in ``scenarios/incidents``.
+The scrapes are equal to those of a live run's endpoint, broker by broker, with the labels of its
+discovery; a broker that is down does not respond. An incident is a scenario with a section
+``alerts``; the shipped ones are in ``scenarios/incidents``.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario
 from tidegauge.scenario.shipped import INCIDENTS, find_scenario
 from tidegauge.scenario.text.errors import did_you_mean, one_line
 
-#: What a run in virtual time has none of: real time, and scrapes over HTTP.
+#: Metrics that a run in virtual time does not have: those of real time and of HTTP scrapes.
 _OF_LIVE_RUNS = {Scope.SIMULATION, Scope.ACTOR, Scope.SCRAPED_TARGET}
 
-#: In a process that tries incidents: it is to end.
+#: Set in a process that tries incidents when it has to end.
 _ENDED = threading.Event()
 
 
 class Rehearsal(NamedTuple):
-    """What every incident is tried with."""
+    """The rules, tools and intervals for all incidents."""
 
     files: Sequence[RuleFile]
     alerts: Alerts
@@ -54,38 +54,38 @@ class Rehearsal(NamedTuple):
 
 
 class Rehearsed(NamedTuple):
-    """What came of an incident."""
+    """The result of an incident."""
 
     #: As the command line names it.
     name: str
-    #: None if it came to nothing.
+    #: None if it failed.
     incident: Incident | None
     judged: Sequence[Judged] = ()
-    #: Alerts that it expects something of, and that are in none of the files.
+    #: Alerts in its expectations that are in none of the files.
     unknown: Sequence[str] = ()
-    #: Why it came to nothing, in one line.
+    #: The reason why it failed, in one line.
     error: str | None = None
     seconds: float = 0.0
 
     @property
     def is_as_expected(self) -> bool:
-        """Whether it was tried, and every alert did what the incident expects."""
+        """Whether it was tried, and every alert met the expectations."""
         return self.error is None and not any(each.verdict.is_failure for each in self.judged)
 
 
 def served_metrics() -> frozenset[str]:
-    """The names of all metrics that rules can read of a run in virtual time."""
+    """The names of all metrics that a run in virtual time has for rules."""
     names = {family.name for family in FAMILIES if family.scope not in _OF_LIVE_RUNS}
     return frozenset(names | {UP.name})
 
 
 def load_incident(name: str) -> Scenario:
-    """An incident: one that comes along, by its name, or the scenario in any file.
+    """An incident: a shipped one, by its name, or the scenario in a file.
 
     Raises:
-        ScenarioError: there is no such file, none of that name comes along, or it cannot be run.
+        ScenarioError: there is no such file or shipped incident, or it cannot be run.
     """
-    # What comes after the run is nobody's alert.
+    # Alerts after the run do not count.
     return load_scenario(_file_of(name), {"liveness": False})
 
 
@@ -97,18 +97,17 @@ def _file_of(name: str) -> Path:
     if file.suffix in {".yaml", ".yml"} or file.exists() or "/" in name:
         return find_scenario(name)
     raise ScenarioError(
-        f"{name}: no such file, and no incident of that name comes along; "
-        f"{did_you_mean(name, names)}"
+        f"{name}: no such file, and no shipped incident of that name; {did_you_mean(name, names)}"
     )
 
 
 def incident_names() -> list[str]:
-    """The incidents that come along."""
+    """The names of the shipped incidents."""
     return sorted(file.stem for file in INCIDENTS.glob("*.yaml"))
 
 
 def dead_alerts(rehearsal: Rehearsal, ended: Sequence[Rehearsed]) -> list[str]:
-    """The alerts that could fire, and did in no incident; none unless all of the library ended."""
+    """The alerts that fired in no incident but can; none unless all shipped incidents ended."""
     if not set(incident_names()) <= {one.name for one in ended if one.error is None}:
         return []
     fired = {each.alert for one in ended for each in one.judged if each.firing}
@@ -120,17 +119,17 @@ def dead_alerts(rehearsal: Rehearsal, ended: Sequence[Rehearsed]) -> list[str]:
 
 
 def rehearse(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> Iterator[Rehearsed]:
-    """What comes of each incident, in the order in which they end.
+    """Try incidents; yield the result of each, in the order in which they end.
 
     Args:
-        rehearsal: what they are tried with.
-        names: of incidents, or paths of scenarios.
-        jobs: how many at once, each in a process of its own.
+        rehearsal: the rules, tools and intervals.
+        names: names of incidents, or paths of scenarios.
+        jobs: the number of parallel processes, one for each incident.
     """
     if jobs == 1:
         yield from (rehearse_one(rehearsal, name) for name in names)
         return
-    # Nothing of this process's state is in the others, and an interruption is this one's to handle.
+    # The others share no state with this process, and this one handles interruptions.
     processes = ProcessPoolExecutor(jobs, get_context("spawn"), _end_if_terminated)
     all_ended = False
     try:
@@ -140,7 +139,7 @@ def rehearse(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> Iterator[
             try:
                 yield ended.result()
             except BrokenProcessPool:
-                yield Rehearsed(waiting[ended], None, error="a process died that tried incidents")
+                yield Rehearsed(waiting[ended], None, error="the process of this incident died")
         all_ended = True
     finally:
         processes.shutdown(wait=all_ended, cancel_futures=True)
@@ -151,7 +150,7 @@ def rehearse(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> Iterator[
 
 
 def _end_if_terminated() -> None:
-    """Let SIGTERM end what this process does, with its files and promtool, and all that follows."""
+    """Let SIGTERM end the work of this process, with its files and promtool, and later work."""
 
     def end(_signal: int, _frame: object) -> None:
         _ENDED.set()
@@ -162,7 +161,7 @@ def _end_if_terminated() -> None:
 
 @contextmanager
 def _interruptions_held() -> Iterator[None]:
-    """Let Ctrl-C wait: processes that begin meanwhile never hear of it, not even as they begin."""
+    """Hold Ctrl-C back: processes that start in this time ignore it from their start on."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
@@ -171,7 +170,7 @@ def _interruptions_held() -> Iterator[None]:
 
 
 def rehearse_one(rehearsal: Rehearsal, name: str) -> Rehearsed:
-    """Run an incident, and have its alerts judged."""
+    """Run an incident, and judge its alerts."""
     if _ENDED.is_set():
         raise SystemExit
     started = time.perf_counter()
@@ -211,7 +210,7 @@ def _rehearse(rehearsal: Rehearsal, name: str) -> Rehearsed:
 
 @contextmanager
 def _whole_or_not(kept: Path | None) -> Iterator[None]:
-    """Remove what is to be kept of an incident, if that comes to an end before its time."""
+    """Remove the kept files of an incident if it ends early."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
@@ -221,7 +220,7 @@ def _whole_or_not(kept: Path | None) -> Iterator[None]:
 
 
 def _recording_of(scenario: Scenario, rehearsal: Rehearsal, folder: Path) -> Recording:
-    """What Prometheus would scrape of a run of this scenario, of what the rules read."""
+    """The series of a run of this scenario, as Prometheus would scrape them for the rules."""
     scraper = Scraper(ClusterPlan(scenario), only=rehearsal.alerts.metrics)
     recording = Recording()
     simulate(

@@ -1,7 +1,7 @@
 """Many runs, each a task of Ray: seeds of a scenario, or variants of it.
 
-Which process runs what makes no difference: each run is what it would be alone. A run that fails,
-or whose process dies, is told as such, and the others go on.
+Each run has the same results as it would have alone. A run that fails, or whose process dies, is
+reported as failed, and the others continue.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from tidegauge.traces.summary_figures import is_left_out_at_zero
 
 
 class PlannedRun(NamedTuple):
-    """One of the runs."""
+    """One planned run."""
 
     #: The scenario, and other values in it by their paths.
     file: Path
     changes: Mapping[str, object]
-    #: New, or with an unfinished run in it, which is run anew.
+    #: New, or with an unfinished run, which is repeated from its beginning.
     folder: Path
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run."""
+    """The outcome of a run."""
 
-    #: Why it has no summary; None if it has.
+    #: The reason why it has no summary; None if it has one.
     error: str | None = None
-    #: The checks whose verdict was not as expected, and ``steps`` if one waited in vain.
+    #: The checks with an unexpected verdict, and ``steps`` if a step timed out.
     unexpected: Sequence[str] = ()
     #: As ``traces/summary_figures.py`` defines them: every number of its summary, and of each
     #: fault how many seconds it was on.
@@ -48,7 +48,7 @@ class Outcome:
 
     @property
     def is_as_expected(self) -> bool:
-        """Whether it came to its end, and nothing was a surprise."""
+        """Whether it is finished, and all verdicts are as expected."""
         return self.error is None and not self.unexpected
 
     def figure(self, name: str) -> float | None:
@@ -61,15 +61,15 @@ class Outcome:
 def run_all(
     runs: Sequence[PlannedRun], jobs: int | None = None, address: str | None = None
 ) -> Generator[tuple[int, Outcome]]:
-    """Which run has ended, by its place, and what came of it, in the order in which they end.
+    """Perform runs; yield the place and the outcome of each, in the order in which they end.
 
-    If the iteration ends early, by an interruption too, all runs are stopped first: whoever
-    iterates closes it.
+    If the iteration ends early, also by an interruption, all runs are stopped first. The caller
+    has to close the iterator.
 
     Args:
-        runs: what is run, each in a folder of its own.
-        jobs: how many at once; None: as many as there are CPUs.
-        address: of a Ray cluster to join; None: that of RAY_ADDRESS, else Ray is started here.
+        runs: the runs, each with its own folder.
+        jobs: the number of parallel runs; None: the number of CPUs.
+        address: the Ray cluster to join; None: that of RAY_ADDRESS, else Ray starts here.
             The machines of a cluster have to share the files and folders of the runs.
 
     Raises:
@@ -89,7 +89,7 @@ def run_all(
 
 
 def outcome_of(run: RunFolder) -> Outcome:
-    """What came of a run that has come to its end.
+    """The outcome of a finished run.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -104,7 +104,7 @@ def _run(planned: PlannedRun) -> Outcome:
         remove_unfinished(planned.folder)
         scenario = load_scenario(planned.file, planned.changes)
         return outcome_of(simulate(scenario, planned.folder))
-    except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+    except Exception as error:  # noqa: BLE001 - after any error the other runs continue
         return Outcome(one_line(f"{type(error).__name__}: {error}"))
 
 

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 
 class Axis(NamedTuple):
-    """What is exchanged: a path in the scenario, and its values as they were typed."""
+    """A path in the scenario with several values, as they were typed."""
 
     path: str
     values: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """What a table calls it: a setting by its name, else the last two names of its path."""
+        """The name in tables: the name of a setting, else the last two names of its path."""
         _, is_setting, setting = self.path.rpartition("settings.")
         return setting if is_setting else ".".join(self.path.split(".")[-2:])

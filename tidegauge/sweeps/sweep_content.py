@@ -1,4 +1,4 @@
-"""``sweep.json``: what a sweep ran, and how the figures of each setting are distributed."""
+"""``sweep.json``: the runs of a sweep, and the distribution of the figures of each setting."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 from tidegauge.engine.summary import nearest_rank
 from tidegauge.sweeps.many_runs import Outcome
 
-#: The figures of ``summary.json`` that are told unless others are asked for; the first one weighs
-#: most.
+#: The default figures, from ``summary.json``; the first one is the most important.
 FIGURES = (
     "records_acknowledged_lost",
     "partition_seconds_offline",
@@ -18,18 +17,18 @@ FIGURES = (
 
 
 class SweptRun(NamedTuple):
-    """A run of a sweep, and what came of it."""
+    """A run of a sweep, and its outcome."""
 
-    #: What it changes in the scenario, each as ``PATH=VALUE``: of its setting.
+    #: The changes of its setting to the scenario, each as ``PATH=VALUE``.
     changes: tuple[str, ...]
     seed: int
-    #: Of its folder, in the folder of the sweep.
+    #: The name of its folder, in the folder of the sweep.
     folder: str
     outcome: Outcome
 
 
 def worst_of(runs: Sequence[SweptRun], figures: Sequence[str]) -> SweptRun:
-    """The run that is worst: a surprise, then the most of each figure; of equals the first."""
+    """The worst run: an unexpected one, then the highest figures; of equals the first."""
 
     def badness(run: SweptRun) -> tuple[float, ...]:
         amounts = (run.outcome.figure(name) or 0 for name in figures)
@@ -39,7 +38,7 @@ def worst_of(runs: Sequence[SweptRun], figures: Sequence[str]) -> SweptRun:
 
 
 def settings_of(runs: Sequence[SweptRun], figures: Sequence[str]) -> list[dict[str, Any]]:
-    """Of each setting how the figures are distributed over its seeds, by nearest rank."""
+    """The distribution of the figures of each setting over its seeds, by nearest rank."""
     by_setting: dict[tuple[str, ...], list[SweptRun]] = {}
     for run in runs:
         by_setting.setdefault(run.changes, []).append(run)
@@ -56,7 +55,7 @@ def settings_of(runs: Sequence[SweptRun], figures: Sequence[str]) -> list[dict[s
 
 
 def _distribution(name: str, runs: Sequence[SweptRun]) -> dict[str, float | None]:
-    """P50, P99 and the worst of a figure, and the seed of that; of what has come to its end."""
+    """P50, P99 and the worst of a figure, and the seed of the worst, of finished runs."""
     ended = [(value, run.seed) for run in runs if (value := run.outcome.figure(name)) is not None]
     if not ended:
         return {"p50": None, "p99": None, "worst": None, "worst_seed": None}
@@ -77,14 +76,14 @@ def content_of(
     runs: Sequence[SweptRun],
     worst_command: str,
 ) -> dict[str, Any]:
-    """What ``sweep.json`` says.
+    """The content of ``sweep.json``.
 
     Args:
-        scenario: its name.
+        scenario: the name of the scenario.
         over: the values of each path that has several.
-        figures: that are told of each run.
-        runs: all of them, in their order.
-        worst_command: what shows the worst of them.
+        figures: the figures of each run.
+        runs: all runs, in their order.
+        worst_command: the command that shows the worst of them.
     """
     worst = worst_of(runs, figures)
     return {

@@ -1,9 +1,8 @@
-"""The folder of a sweep: which of its runs are there already, and whether they are of this sweep.
+"""The folder of a sweep: its finished runs, and whether they belong to this sweep.
 
-Each run has a folder that is named after what it changes and its seed, such as
-``replica.lag.time.max.ms=10000,seed=7``: whatever else is swept with it, it is always the same.
-So a sweep that was stopped goes on where it was, and one that is to have more values or seeds
-runs only those.
+The folder of each run is named after its changes and its seed, such as
+``replica.lag.time.max.ms=10000,seed=7``. The name does not depend on the rest of the sweep. So a
+stopped sweep resumes with the missing runs, and a sweep with more values or seeds runs only those.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _CLUSTER_SETTINGS = "cluster.settings."
 
 #: File systems take 255 bytes; of a longer name the rest is a hash.
 _LONGEST_NAME = 200
-#: Of a value that a line tells.
+#: The longest value in a line.
 _LONGEST_VALUE = 40
 
 
@@ -38,11 +37,11 @@ class SweepError(Exception):
 
 
 def run_name(changes: Mapping[str, str], seed: int) -> str:
-    """What the folder of a run is called, with nothing in it that a file system cannot take.
+    """The name of a run's folder, fit for any file system.
 
     Args:
-        changes: what is changed in the scenario, as text by its path.
-        seed: of the run.
+        changes: the changes to the scenario, as text by their paths.
+        seed: the seed of the run.
     """
     said = {path: value for path, value in changes.items() if path != "seed"}
     parts = [
@@ -56,34 +55,34 @@ def run_name(changes: Mapping[str, str], seed: int) -> str:
 
 @contextmanager
 def sweep_folder(out: Path) -> Iterator[None]:
-    """Have the folder of a sweep, new or as it was left, for oneself while inside.
+    """Lock the folder of a sweep, new or existing, while entered.
 
     Raises:
-        SweepError: there is something else in it, or another sweep runs into it.
-        OSError: it cannot be written to.
+        SweepError: the folder has other content, or another sweep uses it.
+        OSError: the folder cannot be written to.
     """
     out.mkdir(parents=True, exist_ok=True)
     is_known = (out / SWEEP_LOCK).exists() or (out / SWEEP).exists()
     if not is_known and any(out.iterdir()):
-        raise SweepError(f"{out}: is not empty, and has no sweep that could go on")
+        raise SweepError(f"{out}: is not empty, and has no sweep to resume")
     lock = FileLock(out / SWEEP_LOCK, timeout=0)
     try:
         with lock:
             yield
     except Timeout:
-        raise SweepError(f"{out}: another sweep runs into it at this moment") from None
+        raise SweepError(f"{out}: another sweep is running in it") from None
 
 
 def finished_run(folder: Path, scenario: Callable[[], Scenario]) -> RunFolder | None:
-    """The run that is in a folder, if it has come to its end.
+    """The run in a folder, if it is finished.
 
     Args:
-        folder: where it would be.
-        scenario: what it has to be a run of; asked only if there is a run.
+        folder: the folder of the run.
+        scenario: makes the scenario of the run; called only if there is a run.
 
     Raises:
-        SweepError: there is a run of something else in the folder.
-        RunError: it cannot be read.
+        SweepError: the folder has a run of another scenario.
+        RunError: the run cannot be read.
     """
     if not (folder / MANIFEST).exists():
         return None
@@ -104,12 +103,12 @@ def finished_run(folder: Path, scenario: Callable[[], Scenario]) -> RunFolder | 
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what a run has left that did not come to its end: it is run anew, from the beginning.
+    """Remove the files of an unfinished run, which is repeated from its beginning.
 
-    A folder that is not such a run's stays as it is.
+    Any other folder stays unchanged.
 
     Raises:
-        OSError: it cannot be removed.
+        OSError: the files cannot be removed.
     """
     is_begun = (folder / MANIFEST).exists() or (folder / TRACE).exists()
     if is_begun and not (folder / SUMMARY).exists():
@@ -117,7 +116,7 @@ def remove_unfinished(folder: Path) -> None:
 
 
 def _differences(path: str, one: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Where two JSON values differ, and how."""
+    """The paths at which two JSON values differ, and both values."""
     if isinstance(one, dict) and isinstance(other, dict):
         for name in [*one, *(name for name in other if name not in one)]:
             yield from _differences(f"{path}.{name}", one.get(name), other.get(name))

@@ -1,4 +1,4 @@
-"""What ``tidegauge alerts`` says of incidents and alerts."""
+"""The output of ``tidegauge alerts`` about incidents and alerts."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _FAILURE = "bold red"
 _INDENT = "  "
 
 
-# While it goes on.
+# During the rehearsal.
 
 
 def show_beginning(out: Console, rehearsal: Rehearsal, incidents: int, jobs: int) -> None:
-    """What is about to be tried, and by whom."""
+    """Print the number of alerts and incidents, the intervals and promtool's version."""
     files = len(rehearsal.files)
     scrape, evaluation = (duration_text(each) for each in rehearsal.intervals)
     out.print(
@@ -43,7 +43,7 @@ def show_beginning(out: Console, rehearsal: Rehearsal, incidents: int, jobs: int
 
 
 def show_incident(out: Console, ended: Rehearsed) -> None:
-    """What each alert did in an incident."""
+    """Print the behaviour of each alert in an incident."""
     title = Text("\n").append(ended.name, style="bold cyan")
     if ended.incident is None:
         out.print(title.append(f"   {ended.error}", style=_FAILURE))
@@ -64,11 +64,11 @@ def show_incident(out: Console, ended: Rehearsed) -> None:
         out.print(_table(rows))
     silent = [each.alert for each in ended.judged if each.verdict == Verdict.SILENT]
     _list_alerts(out, "stayed silent, as expected", silent)
-    # Those that come along expect something of rules in many files, of which few are given.
+    # Shipped incidents have expectations of rules in many files, of which few are given.
     if ended.name not in incident_names():
-        _list_alerts(out, "expected something of, and in none of the files", ended.unknown)
+        _list_alerts(out, "alerts with expectations, but in none of the files", ended.unknown)
         if not ended.incident.expected.named() and not silent:
-            out.print(f"{_INDENT}it expects nothing of alerts: see its section `alerts`")
+            out.print(f"{_INDENT}it has no expectations: see its section `alerts`")
 
 
 def _list_alerts(out: Console, title: str, alerts: Sequence[str]) -> None:
@@ -105,19 +105,19 @@ def _spells_text(each: Judged) -> str:
     return text + (", to the end" if each.firing[-1].end_us is None else "")
 
 
-# Once all is over.
+# After the rehearsal.
 
 
 def show_summary(
     out: Console, rehearsal: Rehearsal, ended: Sequence[Rehearsed], command: str
 ) -> None:
-    """Each alert in a line; then what went wrong, and how to see it again.
+    """Print each alert in a line, then the failures and the commands that repeat them.
 
     Args:
-        out: where to.
-        rehearsal: what was tried.
-        ended: what came of it.
-        command: what tries the same rules again, without the incidents.
+        out: the output.
+        rehearsal: the alerts and their files.
+        ended: the results of all incidents.
+        command: the command that tries the same rules again, without the incidents.
     """
     grid = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     grid.add_column("alert", no_wrap=True)
@@ -128,24 +128,24 @@ def show_summary(
     for alert in rehearsal.alerts.alerts:
         grid.add_row(*_row(alert, ended, dead))
     out.print(
-        "\nOf each alert: how many of the incidents that expect something of it were right, in\n"
-        "how many of all it fired, and how soon after the trouble began"
+        "\nFor each alert: the incidents with expectations of it that came true, the incidents\n"
+        "in which it fired, and its delay after the start of the trouble"
         + (".\nDead: it fired in none.\n" if dead else "\n")
     )
     out.print(grid)
     unjudged = [alert for alert in rehearsal.alerts.alerts if not alert.is_simulated]
     if unjudged:
-        out.print("\nNot simulated, and not judged: they would be silent, or fire, for ever:")
+        out.print("\nNot simulated, so not judged (each would be silent or fire for ever):")
         for alert in unjudged:
             out.print(f"{_INDENT}{alert.name}: {_why_not(alert)}", soft_wrap=True, markup=False)
     failed = [each for each in ended if not each.is_as_expected]
     expectations = sum(_is_judged(each) for one in ended for each in one.judged)
     failures = sum(each.verdict.is_failure for one in ended for each in one.judged)
     out.print(
-        f"\n{failures} of {counted(expectations, 'expectation')} did not come true, in "
+        f"\n{failures} of {counted(expectations, 'expectation')} failed, in "
         f"{len(failed)} of {counted(len(ended), 'incident')}"
         if failed
-        else f"\nAll {counted(expectations, 'expectation')} came true",
+        else f"\nAll {counted(expectations, 'expectation')} were met",
         style="bold red" if failed else "bold green",
     )
     for one in failed:
@@ -211,7 +211,7 @@ def _why_not(alert: Alert) -> str:
 
 
 def content_of(rehearsal: Rehearsal, ended: Sequence[Rehearsed]) -> dict[str, Any]:
-    """All of it, as JSON has it; times are virtual seconds."""
+    """The whole report as JSON; times are virtual seconds."""
     dead = dead_alerts(rehearsal, ended)
     return {
         "promtool": rehearsal.promtool._asdict(),

@@ -1,4 +1,4 @@
-"""Answers to questions about runs, as tables that people read, and as what programs read."""
+"""Answers to questions about runs, as tables for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tidegauge.spark_analysis.questions.question import Question
     from tidegauge.spark_analysis.tables.result_table import Column
 
-#: So many rows are shown.
+#: The most rows that are shown.
 MOST_ROWS = 30
 #: As many that are too wide for a table stand one below the other, with all that they say; of more
 #: there is a table of the first columns.
@@ -32,7 +32,7 @@ class Answer(NamedTuple):
     rows: Sequence[Mapping[str, Any]]
 
     def as_json(self) -> dict[str, Any]:
-        """What a program reads of it; numbers are in the units of their columns."""
+        """The answer for programs; numbers are in the units of their columns."""
         columns = [
             {"name": each.name, "unit": each.unit, "meaning": each.meaning}
             for each in self.question.columns
@@ -46,7 +46,7 @@ class Answer(NamedTuple):
 
 
 def print_questions(out: Console, questions: Mapping[str, Question]) -> None:
-    """All questions by their names, with what each asks."""
+    """Print all questions with their names."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, show_header=False)
@@ -56,9 +56,9 @@ def print_questions(out: Console, questions: Mapping[str, Question]) -> None:
 
 
 def print_answer(out: Console, answer: Answer, runs: Sequence[str]) -> None:
-    """An answer, with the command that asks it again.
+    """Print an answer, and the command that repeats the question.
 
-    What says the same in no row, or nothing in all, is left out: the run if there is only one.
+    A column that adds nothing is left out, such as the run if there is only one.
     """
     from tidegauge.spark_analysis.questions.question import worth_showing
 
@@ -84,7 +84,7 @@ def print_answer(out: Console, answer: Answer, runs: Sequence[str]) -> None:
 
 
 def text_of(column: Column, value: Any) -> str:
-    """A value with its unit, as people write it."""
+    """A value with its unit, as text."""
     if value is None:
         return _NOTHING
     if value == 0:
@@ -105,7 +105,7 @@ def title_of(column: Column) -> str:
 
 
 def _width(columns: Sequence[Column], texts: Sequence[Sequence[str]]) -> int:
-    """How wide a table is in which only headings are broken, between words."""
+    """The width of a table in which only headings are broken, between words."""
     return sum(
         max(*(len(word) for word in title_of(column).split()), *(len(row[place]) for row in texts))
         + _GAP
@@ -137,7 +137,7 @@ def _print_table(out: Console, columns: Sequence[Column], texts: Sequence[Sequen
 
 
 def _print_blocks(out: Console, columns: Sequence[Column], texts: Sequence[Sequence[str]]) -> None:
-    """Rows one below the other: too wide for a table."""
+    """Print rows one below the other: they are too wide for a table."""
     from rich.markup import escape
     from rich.table import Table
 

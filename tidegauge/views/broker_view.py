@@ -1,4 +1,4 @@
-"""``tidegauge show --broker``: what happened to one broker, and its state at a time."""
+"""``tidegauge show --broker``: the story of one broker, and its state at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tidegauge.history.story import Names
     from tidegauge.traces.run_folder import RunFolder, TraceRow
 
-#: What stands where no row tells it.
+#: Shown where no row has the value.
 UNTOLD = "?"
 
 
@@ -37,7 +37,7 @@ def show_broker(
     ]
     print_lines(out, lines, handles=options.handles)
     if not lines:
-        out.print("Nothing happened to it in this time.")
+        out.print("No events in this time.")
 
 
 def show_broker_at(out: Console, run: RunFolder, names: Names, broker: int, at_us: int) -> None:
@@ -73,7 +73,7 @@ def _life(state: BrokerState, names: Names) -> str:
 
     life = state.life
     if life is None:
-        return "no row says that it has started"
+        return "no start is recorded"
     at = time_text(life["time_us"])
     if life.kind == "broker_started":
         return f"up since {at}"
@@ -104,7 +104,7 @@ def _seen(row: TraceRow | None) -> str:
     from tidegauge.simulation.durations import time_text
 
     if row is None:
-        return "no row tells that one saw it come or go"
+        return "none has seen it come or go"
     saw = "has registered" if row.kind == "broker_registered" else "is gone"
     return f"saw at {time_text(row['time_us'])} that it {saw}"
 
@@ -122,7 +122,7 @@ def _role_counts(replicas: Sequence[ReplicaState]) -> str:
 
 
 def _print_replicas(out: Console, replicas: Sequence[ReplicaState], names: Names) -> None:
-    """All replicas: those with a note first, then those that it leads."""
+    """Print all replicas: those with a note first, then those that it leads."""
     from rich.text import Text
 
     from tidegauge.simulation.durations import time_text

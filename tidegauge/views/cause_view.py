@@ -1,4 +1,4 @@
-"""``tidegauge show --cause``: why one row is there, back to where it begins."""
+"""``tidegauge show --cause``: the causes of one row, back to the first one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tidegauge.history.story import Names
     from tidegauge.traces.run_folder import RunFolder, TraceRow
 
-#: How many rows stand at the beginning of a chain that is too long to list.
+#: The number of rows shown at the beginning of a chain that is too long to list.
 LAST = 10
 
 
@@ -22,7 +22,7 @@ def show_cause(out: Console, run: RunFolder, names: Names, row: TraceRow) -> Non
     from tidegauge.history.cause_chain import cause_strands, handle_of
 
     strands = cause_strands(run, row)
-    out.print("What led to it, the newest first", style="bold")
+    out.print("The causes of this row, the newest first", style="bold")
     _print_strand(out, strands[0], run, names)
     for strand in strands[1:LISTED]:
         assert strand.reason_of is not None

@@ -1,4 +1,4 @@
-"""The verdicts of a run's checks, and the story of what broke one that should have held."""
+"""The verdicts of a run's checks, and the story of an unexpected break."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 #: The check that counts records.
 _LOSS = "acknowledged_records_lost"
 
-#: How many causes of the first event are told.
+#: The number of causes of the first event that are printed.
 _CAUSES = 8
 
-#: What it is, and which releases have it. Source: AbstractFetcherThread.processFetchRequest@3.4.0.
+#: The bug and its releases. Source: AbstractFetcherThread.processFetchRequest@3.4.0.
 _KAFKA_14704 = (
     "KAFKA-14704: a follower of releases 2.8.0 to 3.4.0 takes over the high watermark of a "
-    "response that has it truncate, and only then truncates. In between consumers could read from "
-    "it what it cut, never from a leader. Mended in 3.4.1 and 3.5.0"
+    "response that has it truncate, and only then truncates. In between consumers could read the "
+    "truncated records from it, never from a leader. Fixed in 3.4.1 and 3.5.0"
 )
 
 
 def show_verdicts(out: Console, run: RunFolder) -> list[str]:
-    """Print a line for each check; the names of those that are not as expected."""
+    """Print a line for each check, and return the names of the unexpected ones."""
     from tidegauge.history.story import Names
 
     assert run.summary is not None
@@ -74,7 +74,7 @@ def _verdict_text(found: dict[str, Any], names: Names) -> str:
 
 
 def _explain_release(out: Console, run: RunFolder, names: Names, found: dict[str, Any]) -> None:
-    """What a replica believed where its release has KAFKA-14704."""
+    """Print the records that a replica took for committed, if its release has KAFKA-14704."""
     from tidegauge.history.misled_replica import misled_replica, misled_words
     from tidegauge.simulation.durations import time_text
 
@@ -95,7 +95,7 @@ def _explain_release(out: Console, run: RunFolder, names: Names, found: dict[str
 
 
 def _permitted_loss(summary: dict[str, Any]) -> str:
-    """What was lost all the same, since somebody has chosen so."""
+    """The records that were lost because a setting permits it."""
     lost = summary["records_acknowledged_lost_permitted"]
     if not lost:
         return ""
@@ -108,7 +108,7 @@ def _permitted_loss(summary: dict[str, Any]) -> str:
 def _tell_first_event(
     out: Console, run: RunFolder, names: Names, name: str, found: dict[str, Any]
 ) -> None:
-    """The row that broke a check, and what had led to it."""
+    """Print the row that broke a check, and its causes."""
     from tidegauge.history.cause_chain import cause_strands
     from tidegauge.history.moments import told_moment
     from tidegauge.traces.checks import CHECKS
@@ -118,6 +118,6 @@ def _tell_first_event(
     if row is None:
         return
     promise = next(check.promise for check in CHECKS.values() if check.name == name)
-    out.print(f"\n{name}: {promise}. What broke it, and what led to that:", style="bold")
+    out.print(f"\n{name}: {promise}. The row that broke it, and its causes:", style="bold")
     rows = cause_strands(run, row)[0].rows[:_CAUSES]
     print_lines(out, [moment_line([each], run, names, told_moment) for each in rows], handles=True)

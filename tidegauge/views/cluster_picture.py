@@ -1,4 +1,4 @@
-"""``tidegauge picture``: the cluster over time, a line for each thing that can be wrong."""
+"""``tidegauge picture``: the cluster over time, a line for each kind of trouble."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from tidegauge.history.story import Names
     from tidegauge.traces.run_folder import RunFolder
 
-#: Of the thirty lines of a picture those that are left for faults.
+#: The lines of a picture, of thirty, that are left for faults.
 _MOST_FAULTS = 13
-#: Partition-seconds: beyond, tenths have no room, and nobody asks for them.
+#: Partition-seconds: beyond this, tenths have no room and no use.
 _TENTHS_UP_TO = 100_000
 
 #: Kinds of rows that are counted, as the line calls them.
@@ -57,14 +57,14 @@ def show_cluster(out: Console, run: RunFolder, names: Names, axis: TimeAxis) -> 
     for line in bands:
         out.print(Text(line, style="yellow"), soft_wrap=True)
     out.print(
-        "\nA bar is the most at any time within its character, or how many; the highest of a line"
-        "\nis its `most`. `seconds` are partition-seconds. # is where a fault is on.",
+        "\nA bar is the maximum within its character, or the number of changes; the highest bar of"
+        "\na line is its `most`. `seconds` are partition-seconds. # marks an active fault.",
         style="dim",
     )
 
 
 def scale_text(axis: TimeAxis) -> str:
-    """What the axis shows, in words."""
+    """The span and the scale of the axis, in words."""
     each_us = (axis.end_us - axis.begin_us) / axis.width
     return (
         f"{short_time_text(axis.begin_us)} to {short_time_text(axis.end_us)}, "
@@ -95,7 +95,7 @@ def _counts(run: RunFolder, axis: TimeAxis) -> Iterator[str]:
 
 
 def _times_us(run: RunFolder, kind: str) -> NDArray[np.int64]:
-    """When rows of a kind were written; elections of who led already are none."""
+    """The times of the rows of a kind; an election of the same leader does not count."""
     import numpy as np
 
     table = run.table(kind)

@@ -1,4 +1,4 @@
-"""What ``tidegauge conform`` prints: a line for each schedule, and why it is not as recorded."""
+"""The output of ``tidegauge conform``: a line for each schedule, and its differences."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from tidegauge.conformance.conform import Conformance, Difference
     from tidegauge.history.story import Names
 
-#: How many seeds are tried, unless another number is asked for.
+#: The default number of seeds.
 SEEDS = 10
-#: How many differing fields of a step, or of what a row explains, are listed.
+#: The number of differing fields that are listed, of a step or of a row.
 FIELDS = 10
-#: Of how many partitions the story is told.
+#: The number of partitions whose story is printed.
 STORIES = 2
-#: How much of the story is told from before the step.
+#: The time before the step from which the story is printed.
 BEFORE_US = 500_000
 
 #: Fields of an observation, and of a step's result, that belong to no partition.
@@ -35,7 +35,7 @@ OF_THE_CLUSTER = {
 
 
 class Again(NamedTuple):
-    """What somebody needs to come to the same run."""
+    """The options that repeat the same run."""
 
     file: Path
     seeds: int
@@ -51,7 +51,7 @@ class Again(NamedTuple):
         )
 
     def show(self, result: Conformance) -> str:
-        """The command that shows it, without what of it is to be shown."""
+        """The command that shows the run, without the option for a view."""
         return (
             f"tidegauge show {shlex.quote(str(self.out / self.file.stem / f'seed-{result.seed}'))}"
         )
@@ -74,7 +74,7 @@ class Report:
         self.out.print(text, style=style, markup=False, soft_wrap=True)
 
     def show(self, result: Conformance, again: Again) -> None:
-        """Print what came of a schedule."""
+        """Print the result of a schedule."""
         schedule = result.schedule
         compared, unexplained = result.compared.total(), len(result.unexplained)
         self._print(
@@ -98,7 +98,7 @@ class Report:
         )
 
     def _show_explained(self, result: Conformance) -> None:
-        """By rows of the table: what they explain here."""
+        """Print the explained differences, by rows of the table."""
         for row in dict.fromkeys(each.row for each in result.explained):
             explained = [each for each in result.explained if each.row is row]
             assert row is not None
@@ -115,7 +115,7 @@ class Report:
             self._print(f"{indent}... and {len(lines) - FIELDS} more")
 
     def _show_parting(self, result: Conformance) -> None:
-        """The first step that differs, and how many others do."""
+        """Print the first step that differs, and the number of others."""
         from tidegauge.conformance.comparison import NOT_PLAYED
         from tidegauge.simulation.durations import time_text
 
@@ -134,7 +134,7 @@ class Report:
             self._print(f"  and in steps {', '.join(steps)}: {counts}")
 
     def _show_stories(self, result: Conformance, again: Again) -> None:
-        """What happened around that step to the partitions that differ, and how to see more."""
+        """Print the story of the differing partitions around that step, and commands for more."""
         from tidegauge.history.story import Names
         from tidegauge.views.controller_view import controller_story
         from tidegauge.views.partition_view import partition_story
@@ -151,7 +151,7 @@ class Report:
             if not affected:
                 self._show_story("the controller", controller_story(run, names, options))
             if affected[STORIES:]:
-                self._print(f"\n  and so in {', '.join(affected[STORIES:])}")
+                self._print(f"\n  the same in {', '.join(affected[STORIES:])}")
             view = f"--partition {affected[0]}" if affected else "--controller"
             commands.append(f"{again.show(result)} {view} {_span_options(span)}")
         self._print("\n  again:")
@@ -165,10 +165,10 @@ class Report:
         if len(lines) > LISTED:
             self._print(f"  ... and {len(lines) - LISTED} more")
         if not lines:
-            self._print("  nothing happened")
+            self._print("  no events")
 
     def show_totals(self, results: list[Conformance]) -> None:
-        """Print what came of all schedules together."""
+        """Print the totals of all schedules."""
         from tidegauge.conformance.comparison import EXACT, TIME, VARIED
         from tidegauge.conformance.conform import figures
 
@@ -190,7 +190,7 @@ class Report:
 
 
 def _row(difference: Difference) -> str:
-    """The row that explains a difference, so that it is found."""
+    """The place of the row that explains a difference."""
     from tidegauge.conformance.known_differences import SHIPPED
 
     assert difference.row is not None
@@ -198,7 +198,7 @@ def _row(difference: Difference) -> str:
 
 
 def _partitions(differences: Iterable[Difference], names: Names) -> list[str]:
-    """The partitions that differ; none if what differs is the cluster's."""
+    """The partitions that differ; none if a field of the cluster differs."""
     found: dict[str, None] = {}
     for each in differences:
         path = each.field.path
@@ -207,18 +207,18 @@ def _partitions(differences: Iterable[Difference], names: Names) -> list[str]:
         asked = each.step.step.get("tp", [])
         named = [name for name in names.partitions if f".{name}." in f".{path}."]
         found |= dict.fromkeys(named or (asked if isinstance(asked, list) else [asked]))
-    # What was not played may speak of partitions that there are not.
+    # A step that was not played may name unknown partitions.
     return [name for name in found if name in names.partitions]
 
 
 def _span(result: Conformance) -> Span:
-    """From a little before the step in which the run parts from the recording to its end.
+    """The time from shortly before the first step that differs from the recording to its end.
 
-    In whole milliseconds, as options have it.
+    Both ends are whole milliseconds, as in options.
     """
     outcome = result.outcomes.get(result.parting[0].step.number)
     if outcome is None:
-        # It was not played: what came just before it.
+        # The step was not played: the events just before it.
         *_, outcome = result.outcomes.values()
         return Span(outcome.begin_us // 1000 * 1000, None)
     begin_us = max(0, outcome.begin_us - BEFORE_US) // 1000 * 1000

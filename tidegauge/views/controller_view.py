@@ -1,4 +1,4 @@
-"""``tidegauge show --controller``: who was controller, what its queue held, what it decided."""
+"""``tidegauge show --controller``: the controllers, their queues and their decisions."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def show_controller(out: Console, run: RunFolder, names: Names, options: StoryOp
     lines = controller_story(run, names, options)
     print_lines(out, lines, handles=options.handles)
     if not lines:
-        out.print("Nothing happened to the controller in this time.")
+        out.print("No events of the controller in this time.")
 
 
 def controller_story(run: RunFolder, names: Names, options: StoryOptions) -> list[Line]:
-    """What happened to the controller, whoever it was, and what it decided.
+    """The story of the controllers: their events and decisions.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -82,7 +82,7 @@ def _print_terms(out: Console, terms: list[Term], names: Names) -> None:
         return "-" if time_us is None else time_text(time_us)
 
     if not terms:
-        out.print("Nobody became controller.\n")
+        out.print("No broker became controller.\n")
         return
     out.print("controller epoch  broker     elected  /controller gone    resigned", style="bold")
     for term in terms[:LISTED]:
@@ -96,7 +96,7 @@ def _print_terms(out: Console, terms: list[Term], names: Names) -> None:
 
 
 def _print_durations(out: Console, events: list[QueueEvent]) -> None:
-    """For each kind of event, how long it waited in the queue and, if known, how long it took."""
+    """Print for each kind of event its time in the queue and, if known, its processing time."""
     from tidegauge.history.controller_history import by_kind
 
     if not events:
@@ -125,20 +125,20 @@ def _cells(*texts: str) -> list[str]:
 
 
 def show_controller_at(out: Console, run: RunFolder, names: Names, at_us: int) -> None:
-    """Print who is controller at a time, whom it knows as alive, and what nobody leads."""
+    """Print the controller at a time, the brokers it knows as alive, and leaderless partitions."""
     from tidegauge.history.controller_history import knowledge
 
     known = knowledge(run, names, at_us)
     out.print(f"{_controller(known.terms, names)} {when_text(at_us)}", style="bold")
     for stale in known.terms[1:]:
-        words = f"broker {names.broker_id(stale.broker)}, epoch {stale.epoch}: does not know yet"
+        words = f"broker {names.broker_id(stale.broker)}, epoch {stale.epoch}: has not resigned yet"
         out.print(f"  still believes to be:  {words}", style="red")
-    holder = "nobody" if known.znode is None else f"broker {names.broker_id(known.znode)}"
+    holder = "none" if known.znode is None else f"broker {names.broker_id(known.znode)}"
     out.print(f"  /controller names:     {holder}")
     if not known.terms:
         return
     alive = ", ".join(str(names.broker_id(broker)) for broker in known.alive)
-    out.print(f"  knows as alive:        {alive or 'nobody'}", soft_wrap=True)
+    out.print(f"  knows as alive:        {alive or 'none'}", soft_wrap=True)
     out.print(f"  without a leader:      {counted(len(known.leaderless), 'partition')}")
     partitions_by_reason: dict[str, list[str]] = {}
     for partition, why in known.leaderless.items():
@@ -152,7 +152,7 @@ def _controller(terms: list[Term], names: Names) -> str:
     from tidegauge.simulation.durations import time_text
 
     if not terms:
-        return "Nobody is controller"
+        return "No broker is controller"
     term = terms[0]
     return (
         f"Broker {names.broker_id(term.broker)} is controller, in epoch {term.epoch}"

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 #: When a fault was on; None is the end.
 Times: TypeAlias = list[tuple[int, int | None]]
 
-#: So many faults of a kind keep their names, however many others there are.
+#: The number of faults of a kind that keep their names, however many others there are.
 _FEW = 1
-#: Room for what a fault is called.
+#: Room for the name of a fault.
 _NAME_WIDTH = LABEL_WIDTH - 2
 
 
 def fault_lines(
     spans: list[FaultSpan], names: Names, axis: TimeAxis, most_lines: int
 ) -> Iterator[str]:
-    """The faults that are on within the axis, in at most so many lines."""
+    """The faults that are active within the axis, in at most ``room`` lines."""
     by_kind: dict[str, dict[str, Times]] = {}
     for span in spans:
         if span.begin_us < axis.end_us and (span.end_us or axis.end_us) >= axis.begin_us:
@@ -41,7 +41,7 @@ def fault_lines(
 
 
 def _joined(by_kind: dict[str, dict[str, Times]]) -> Iterator[tuple[str, Times]]:
-    """Of each kind one line, unless it has few faults."""
+    """One line for each kind of fault, unless it has few faults."""
     for kind, of_kind in by_kind.items():
         if len(of_kind) <= _FEW:
             yield from of_kind.items()

@@ -1,4 +1,4 @@
-"""What ``tidegauge show --faults`` prints: a paragraph for each fault, what it has cost."""
+"""The output of ``tidegauge show --faults``: a paragraph with the cost of each fault."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from tidegauge.history.story import Names
     from tidegauge.traces.run_folder import RunFolder
 
-#: More faults than these are not told one by one.
+#: More faults than these are not printed one by one.
 _TOLD = 20
-#: How many sessions and errors are named.
+#: The number of sessions and errors that are named.
 _NAMED = 4
 _WIDTH = 21
 
 
 def show_faults(out: Console, run: RunFolder, names: Names) -> None:
-    """Print what each fault of a run has cost."""
+    """Print the cost of each fault of a run."""
     from tidegauge.history.fault_costs import fault_costs
 
     costs = fault_costs(run)
@@ -39,7 +39,7 @@ def show_faults(out: Console, run: RunFolder, names: Names) -> None:
 
 
 def faults_for_programs(run: RunFolder, names: Names) -> list[dict[str, Any]]:
-    """The same as JSON has it; times are virtual microseconds, brokers ids."""
+    """The costs of all faults for programs; times are virtual microseconds, brokers are ids."""
     from tidegauge.history.fault_costs import fault_costs
 
     return [
@@ -72,7 +72,7 @@ def _heading(run: RunFolder, costs: FaultCosts) -> str:
     end = "the end" if end_us is None else time_text(end_us)
     return (
         f"{fault['name']}: {fault['text']}, from {time_text(begin_us)} to {end}; "
-        f"what happened until {time_text(costs.until_us)}"
+        f"costs until {time_text(costs.until_us)}"
     )
 
 

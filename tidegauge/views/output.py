@@ -1,4 +1,4 @@
-"""What commands have in common when they speak to people."""
+"""Output that all commands share: the console, errors, warnings, JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tidegauge.scenario.reading import Scenario
 
-#: The exit status that a shell takes for: it was interrupted.
+#: The exit status of an interrupted command.
 INTERRUPTED = 130
 
 #: Columns of the output where there is no terminal to ask.
@@ -32,13 +32,13 @@ def console() -> Console:
 
 
 def fail(message: str) -> NoReturn:
-    """End the command with one line that says what was wrong with its input."""
+    """End the command with one line that names the error in its input."""
     typer.echo(f"tidegauge: {message}", err=True)
     raise typer.Exit(2)
 
 
 def show_warnings(scenario: Scenario) -> None:
-    """Say on standard error what of a scenario is hardly meant, before it is run."""
+    """Print likely mistakes in a scenario on standard error, before it is run."""
     from tidegauge.scenario.warnings import warnings_of
 
     for line in warnings_of(scenario):
@@ -46,10 +46,10 @@ def show_warnings(scenario: Scenario) -> None:
 
 
 def report(*, as_json: bool) -> AbstractContextManager[object]:
-    """Where what people read goes: to standard error if a program reads standard output."""
+    """Redirect text for people to standard error if a program reads standard output."""
     return redirect_stdout(sys.stderr) if as_json else nullcontext()
 
 
 def print_json(content: object) -> None:
-    """Print what a program reads."""
+    """Print JSON for programs."""
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""``tidegauge picture --partition``: what each replica was over time, and where its log ended."""
+"""``tidegauge picture --partition``: the role and the log end of each replica over time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tidegauge.history.story import Names
     from tidegauge.traces.run_folder import RunFolder
 
-#: What a replica is, in one character.
+#: The standing of a replica, in one character.
 MARKS = {
     Standing.LEADER: "L",
     Standing.IN_SYNC: "=",
@@ -32,7 +32,7 @@ MARKS = {
     Standing.DOWN: "x",
     Standing.ABSENT: " ",
 }
-#: In a stretch of time with several, the first of these is shown; else what was at its end.
+#: In a stretch of time with several, the first of these is shown; else the last one.
 _WORST = (Standing.DOWN, Standing.OUT)
 
 _MOST_FAULTS = 5
@@ -54,13 +54,13 @@ def show_partition(
     times, ruler = axis.marks()
     lines = [f"{'':{LABEL_WIDTH}}{times}", f"{'replicas':<{LABEL_WIDTH}}{ruler}"]
     lines += [_replica_line(replica, axis) for replica in replicas]
-    lines.append(f"{'no leader that is up':<{LABEL_WIDTH}}{_leaderless(replicas, axis)}".rstrip())
+    lines.append(f"{'no live leader':<{LABEL_WIDTH}}{_leaderless(replicas, axis)}".rstrip())
     lines += fault_lines(spans, names, axis, _MOST_FAULTS)
     lines += ["", *_table(run, names, partition, replicas, _times_of_interest(spans, names, axis))]
     for line in lines:
         out.print(Text(line), soft_wrap=True)
     out.print(
-        "\nL leads, = in the ISR, . up but not in the ISR, x down or paused, # a fault is on.\n"
+        "\nL leads, = in the ISR, . up but not in the ISR, x down or paused, # a fault is active.\n"
         "HW and LEO are those of the last sample before the time.",
         style="dim",
     )
@@ -75,7 +75,7 @@ def _replica_line(replica: ReplicaTimes, axis: TimeAxis) -> str:
 
 
 def _shown(replica: ReplicaTimes, begin_us: int, end_us: int) -> Standing:
-    """The one standing that stands for a stretch of time."""
+    """The standing that is shown for a stretch of time."""
     within = {replica.at(begin_us), *replica.between(begin_us, end_us)}
     for standing in _WORST:
         if standing in within:
@@ -84,7 +84,7 @@ def _shown(replica: ReplicaTimes, begin_us: int, end_us: int) -> Standing:
 
 
 def _leaderless(replicas: list[ReplicaTimes], axis: TimeAxis) -> str:
-    """Where no replica leads that is up."""
+    """The times without a live leader."""
     changes = sorted({time_us for replica in replicas for time_us in replica.times_us})
     spans: list[tuple[int, int | None]] = []
     for begin_us, end_us in zip(changes, [*changes[1:], None], strict=True):

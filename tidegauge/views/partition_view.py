@@ -1,4 +1,4 @@
-"""``tidegauge show --partition``: one partition's story; and without it, which are worth it."""
+"""``tidegauge show --partition``: one partition's story; and the list of notable partitions."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 _REFUSED = "request_refused"
-#: How many times without a leader are told before a story.
+#: The number of times without a leader that are printed before a story.
 _LEADERLESS = 5
 
-#: How many near names are offered.
+#: The number of near names that are proposed.
 NEAREST = 3
 
 
@@ -34,7 +34,7 @@ def partition_number(name: str, names: Names) -> int:
     """Number of a partition within the cluster, by its name such as ``orders-0``.
 
     Raises:
-        ValueError: there is none of this name; the message has the nearest names.
+        ValueError: there is no partition of this name; the message has the nearest names.
     """
     from difflib import get_close_matches
 
@@ -80,13 +80,13 @@ def show_partition(
     lines = partition_story(run, names, partition, options)
     print_lines(out, lines, handles=options.handles)
     if not lines:
-        out.print("Nothing happened to it in this time.")
+        out.print("No events in this time.")
 
 
 def partition_story(
     run: RunFolder, names: Names, partition: int, options: StoryOptions
 ) -> list[Line]:
-    """What happened to a partition and around it.
+    """The story of a partition and of the events around it.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -111,7 +111,7 @@ def partition_story(
 
 
 def _with_refusals_together(moments: Iterable[Moment]) -> Iterator[Moment]:
-    """Refusals of the same that follow each other are one moment: retries, by the thousand."""
+    """Join consecutive refusals of the same request to one moment: retries, by the thousand."""
     last: Moment | None = None
     for moment in moments:
         if last is not None and _what_is_refused(last[0]) == _what_is_refused(moment[0]):
@@ -125,7 +125,7 @@ def _with_refusals_together(moments: Iterable[Moment]) -> Iterator[Moment]:
 
 
 def _what_is_refused(row: TraceRow) -> tuple[int, ...] | int:
-    """What refusals have in common that are told together; of any other row nothing has."""
+    """A key that is equal for refusals that share a line, and unique for other rows."""
     if row.kind != _REFUSED:
         return id(row)
     return (row["process"], row["request_kind"], row["error"])
@@ -164,7 +164,7 @@ def _show_state(out: Console, run: RunFolder, names: Names, partition: int, span
 
 
 def _leaderless_lines(run: RunFolder, names: Names, partition: int) -> Iterator[str]:
-    """When nobody led it, and which faults were on when that began."""
+    """The times without a leader, and the faults that were active when each began."""
     from tidegauge.history.fault_spans import fault_spans
     from tidegauge.history.replica_history import replica_times, times_without_leader
     from tidegauge.simulation.durations import time_text
@@ -178,8 +178,8 @@ def _leaderless_lines(run: RunFolder, names: Names, partition: int) -> Iterator[
             if span.begin_us <= begin_us and (span.end_us is None or begin_us <= span.end_us)
         ]
         until = "the end" if end_us is None else time_text(end_us)
-        faults = f"; on when that began: {', '.join(on)}" if on else ""
-        yield f"Nobody who is up led it from {time_text(begin_us)} to {until}{faults}."
+        faults = f"; faults active when this began: {', '.join(on)}" if on else ""
+        yield f"No live leader from {time_text(begin_us)} to {until}{faults}."
     if len(without) > _LEADERLESS:
         yield f"... and {counted(len(without) - _LEADERLESS, 'time')} more."
 

@@ -1,4 +1,4 @@
-"""What commands have in common that run many runs at once: how many, where, and how far."""
+"""Parts of commands that perform many runs: parallelism, folders, progress."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ import typer
 from tidegauge.scenario.text.counted import counted
 from tidegauge.views.output import console, fail
 
-#: Where there is no terminal a line says how far it is: after so much of all, but not more often
-#: than that, or after so long.
+#: Without a terminal a line shows the progress: after this part of all runs, but not more often
+#: than this, or after this time.
 _LINE_SHARE = 0.1
 _OFTEN_S = 2.0
 _LINE_S = 30.0
 
-#: So much time is told in seconds, and so much in minutes.
+#: Times up to these are shown in seconds, and in minutes.
 _IN_SECONDS_S = 90.0
 _IN_MINUTES_S = 5400.0
 
 
 def check_jobs(jobs: int | None) -> None:
-    """Fail if less than one is to be run at once."""
+    """Fail if the number of parallel runs is less than one."""
     if jobs is not None and jobs < 1:
         fail(f"--jobs {jobs}: must be 1 or more")
 
 
 def jobs_of(jobs: int | None, runs: int) -> int:
-    """How many processes: as many as are asked for, or there are CPUs, and none without a run."""
+    """The number of processes: the given one, or that of CPUs; at most one for each run."""
     check_jobs(jobs)
     return min(jobs or os.cpu_count() or 1, runs)
 
 
 def make_batch_folder(out: Path) -> None:
-    """Make the folder for all runs; the command ends if there is something in it."""
+    """Make the folder for all runs; the command ends if the folder is not empty."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         if any(out.iterdir()):
@@ -48,14 +48,14 @@ def make_batch_folder(out: Path) -> None:
 
 @contextmanager
 def runs_progress(total: int, before: int = 0) -> Iterator[Callable[[], None]]:
-    """A bar of runs with the time that is left, or a line now and then where there is no terminal.
+    """Show a bar of runs with the remaining time, or without a terminal a line at times.
 
     Args:
-        total: all runs.
-        before: how many had been there already.
+        total: the number of all runs.
+        before: the number of runs that were finished before.
 
     Yields:
-        What is called when a run has ended.
+        The function to call when a run has ended.
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -81,10 +81,10 @@ def _say(line: str | None) -> None:
 
 
 class Pace:
-    """How far many runs are, and how long the rest will take if it goes on like that."""
+    """The progress of many runs, and the time for the rest at the same pace."""
 
     def __init__(self, total: int, before: int, now_s: float) -> None:
-        """So many of all had been there before it began."""
+        """Begin, with ``before`` of ``total`` runs finished."""
         self.done = before
         self._total = total
         self._before = before
@@ -93,16 +93,16 @@ class Pace:
         self._told = before
 
     def left(self, now_s: float) -> str:
-        """How much time is left, in words; empty as long as nobody knows, and once all is done."""
+        """The remaining time, in words; empty while it is unknown, and when all is done."""
         remaining = self._total - self.done
-        # What has passed before the first one ended is the start of processes, too.
+        # The time until the first one ended includes the start of processes.
         since_first = self.done - self._before - 1
         if not remaining or since_first < 1:
             return ""
         return left_text((now_s - self._first_s) / since_first * remaining)
 
     def line(self, now_s: float) -> str | None:
-        """One more has ended: what is to be said of it, if it is time for that."""
+        """Count one more finished run, and return the line to print, if one is due."""
         if self.done == self._before:
             self._first_s = now_s
         self.done += 1
@@ -115,7 +115,7 @@ class Pace:
 
 
 def left_text(seconds: float) -> str:
-    """How much time is left, as the end of a sentence: ``, some 12 s left``."""
+    """The remaining time, as the end of a sentence: ``, some 12 s left``."""
     if seconds < _IN_SECONDS_S:
         return f", some {max(1, round(seconds))} s left"
     if seconds < _IN_MINUTES_S:
@@ -124,5 +124,5 @@ def left_text(seconds: float) -> str:
 
 
 def number_text(value: float | None) -> str:
-    """Seconds with their milliseconds, counts as they are; nothing of a run that failed."""
+    """Seconds with milliseconds, counts as integers; empty for a failed run."""
     return "" if value is None else f"{value:,.3f}".removesuffix(".000")

@@ -1,4 +1,4 @@
-"""How far a run is: virtual time, speed, events, who holds it up, and how much time is left."""
+"""The progress of a run: virtual time, speed, events, the slowest actor, the remaining time."""
 
 from __future__ import annotations
 
@@ -40,44 +40,44 @@ def progress_bar(end_us: int) -> Iterator[Progress | None]:
         def show(passed: Passed) -> None:
             words = rates.of(passed, time.monotonic()) + rates.left(end_us)
             if passed.time_us > end_us:
-                words = "over; all faults have ended: waiting until all is well"
+                words = "over; all faults have ended: waiting until the cluster has recovered"
             bar.update(task, completed=min(passed.time_us, end_us) / 1e6, rates=words)
 
         yield show
 
 
 class Lines:
-    """What is said of a run now and then where there is no terminal."""
+    """The progress lines of a run without a terminal."""
 
     def __init__(self, end_us: int, now_s: float) -> None:
-        """It begins now, and ends at this virtual time."""
+        """Begin now; the run ends at this virtual time."""
         self._end_us = end_us
         self._told_s = now_s
         self._rates = Rates()
 
     def tell(self, passed: Passed) -> None:
-        """Say how far it is, if it is time for that."""
+        """Print the progress, if a line is due."""
         line = self.line(passed, time.monotonic())
         if line is not None:
             typer.echo(line, err=True)
 
     def line(self, passed: Passed, now_s: float) -> str | None:
-        """How far it is; None if that was said less than 10 s ago."""
+        """The progress line; None if the last one is less than 10 s old."""
         rates = self._rates.of(passed, now_s)
         if now_s - self._told_s < LINE_S:
             return None
         self._told_s = now_s
         if passed.time_us > self._end_us:
-            return "over; all faults have ended: waiting until all is well"
+            return "over; all faults have ended: waiting until the cluster has recovered"
         far, end = short_time_text(passed.time_us), short_time_text(self._end_us)
         return f"{far} of {end} of virtual time, {rates}{self._rates.left(self._end_us)}"
 
 
 class Rates:
-    """How fast a run goes, by what was told of it in the last seconds."""
+    """The speed of a run in the last seconds."""
 
     def __init__(self) -> None:
-        """Nothing has been told yet."""
+        """Begin without any progress."""
         self._told: deque[tuple[float, Passed]] = deque()
         #: The last that is older than that.
         self._before: tuple[float, Passed] | None = None
@@ -106,7 +106,7 @@ class Rates:
         return words
 
     def left(self, end_us: int) -> str:
-        """How much time is left until this virtual time at that speed; empty if nobody knows."""
+        """The remaining time until this virtual time at that speed; empty if it is unknown."""
         if self._speed_us <= 0 or self._time_us >= end_us:
             return ""
         return left_text((end_us - self._time_us) / self._speed_us)

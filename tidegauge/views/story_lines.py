@@ -1,4 +1,4 @@
-"""Lines of a story: when, who, what, and below it why; the same in every view of a run."""
+"""Lines of a story: time, process, event, and below it the reason; the same in every view."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tidegauge.history.story import Names
     from tidegauge.traces.run_folder import RunFolder
 
-#: How many of anything are listed at most.
+#: The most items in any list.
 LISTED = 40
 
 #: Kinds of rows that catch the eye, and how; others are as the terminal has them.
@@ -49,7 +49,7 @@ class Line(NamedTuple):
     """One line of a story."""
 
     time_us: int
-    #: What ``--cause`` takes for it; empty if nothing.
+    #: Its handle for ``--cause``; empty if it has none.
     handle: str
     speaker: str
     words: str
@@ -59,12 +59,12 @@ class Line(NamedTuple):
 
 
 class StoryOptions(NamedTuple):
-    """What somebody wants to see of a story."""
+    """The options for the content of a story."""
 
     span: Span
     #: Every row by itself, and those that are left out else.
     details: bool
-    #: What ``--cause`` takes, in each line.
+    #: Print the handle for ``--cause`` in each line.
     handles: bool
 
 
@@ -91,7 +91,7 @@ def moment_line(
 
 
 def print_lines(out: Console, lines: Iterable[Line], *, handles: bool) -> None:
-    """Print lines in columns; handles stand behind the time, where they can be copied."""
+    """Print lines in columns; handles stand after the time, where they can be copied."""
     from rich.text import Text
 
     from tidegauge.simulation.durations import time_text
@@ -112,10 +112,10 @@ def print_lines(out: Console, lines: Iterable[Line], *, handles: bool) -> None:
 
 
 def parse_time(option: str, text: str) -> int:
-    """Read a time that somebody gave to an option.
+    """Read the time in an option.
 
     Raises:
-        ValueError: it cannot be read; the message names the option.
+        ValueError: the time cannot be read; the message names the option.
     """
     from tidegauge.simulation import durations
 
@@ -129,7 +129,7 @@ def parse_span(begin: str | None, end: str | None) -> Span:
     """Read --from and --to.
 
     Raises:
-        ValueError: one cannot be read, or they are in the wrong order; the message names it.
+        ValueError: one of them cannot be read, or their order is wrong; the message names it.
     """
     begin_us = 0 if begin is None else parse_time("--from", begin)
     end_us = None if end is None else _to_the_millisecond(parse_time("--to", end))
@@ -139,7 +139,7 @@ def parse_span(begin: str | None, end: str | None) -> Span:
 
 
 def _to_the_millisecond(time_us: int) -> int:
-    """The last microsecond that is printed as this time, so that one typed back has its events."""
+    """The last microsecond that is printed as this time, so that a copied time has its events."""
     return time_us if time_us % 1000 else time_us + 999
 
 
@@ -151,7 +151,7 @@ def when_text(at_us: int | None) -> str:
 
 
 def duration_text(duration_us: int) -> str:
-    """A duration in the unit that suits it: ``650 us``, ``6.18 ms``, ``12.35 s``."""
+    """A duration in a suitable unit: ``650 us``, ``6.18 ms``, ``12.35 s``."""
     if duration_us < _MILLISECOND_US:
         return f"{duration_us} us"
     if duration_us < _SECOND_US:
@@ -163,7 +163,7 @@ def moment_of(run: RunFolder, text: str) -> int:
     """The virtual time that ``--at`` names, in microseconds.
 
     Raises:
-        ValueError: it is no time, or the run was over by then.
+        ValueError: the text is not a time, or the time is after the end of the run.
         TraceError: a trace file is damaged.
     """
     from tidegauge.simulation.durations import time_text
@@ -179,7 +179,7 @@ def moment_of(run: RunFolder, text: str) -> int:
 
 
 def print_notes(run: RunFolder) -> None:
-    """Say what the trace may lack."""
+    """Print a note if the trace is incomplete."""
     if run.summary is None:
         typer.echo("note: the run is unfinished: it has no summary", err=True)
     for trace in run.torn:

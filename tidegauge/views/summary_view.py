@@ -1,4 +1,4 @@
-"""What ``tidegauge run`` tells of a run's figures."""
+"""The figures of a run, as ``tidegauge run`` prints them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import typer
 
 from tidegauge.scenario.text.counted import counted
 
-#: From here on it is seconds.
+#: Longer times are in seconds.
 _LONG_MS = 1_000
 
-#: So many settings are listed that make no difference.
+#: The number of settings without effect that are listed.
 _LISTED = 5
 
 
 def show_summary(summary: dict[str, Any]) -> None:
-    """Print the figures that people ask for first."""
+    """Print the most important figures."""
     typer.echo(
         f"{counted(summary['events'], 'event')} in {summary['loop_seconds']:.2f} s: "
         f"{summary['times_real_time']:,.4g} times real time"
@@ -58,7 +58,7 @@ def show_summary(summary: dict[str, Any]) -> None:
         )
     not_modelled = summary["settings_not_modelled"]
     if not_modelled:
-        typer.echo("settings not modelled, which made no difference:")
+        typer.echo("settings not modelled, without effect:")
         for line in not_modelled[:_LISTED]:
             typer.echo(f"  {line}")
         if len(not_modelled) > _LISTED:
@@ -67,23 +67,23 @@ def show_summary(summary: dict[str, Any]) -> None:
 
 
 def _show_losses(lost: dict[str, int]) -> None:
-    """Where acknowledged records were lost."""
+    """Print the partitions that lost acknowledged records."""
     if not lost:
         return
     named = ", ".join(f"{name} {count:,}" for name, count in list(lost.items())[:_LISTED])
     more = f" and {len(lost) - _LISTED:,} more" if len(lost) > _LISTED else ""
     typer.echo(f"acknowledged records lost of: {named}{more}")
-    typer.echo(f"  how that came: tidegauge show DIR --partition {next(iter(lost))}")
+    typer.echo(f"  the story: tidegauge show DIR --partition {next(iter(lost))}")
 
 
 def _about(milliseconds: float) -> str:
-    """Two digits, since more are not known; in seconds if it is long."""
+    """A time with two digits, since more are not known; long times are in seconds."""
     value, unit = (milliseconds, "ms") if milliseconds < _LONG_MS else (milliseconds / 1000, "s")
     return f"{float(f'{value:.2g}'):,g} {unit}"
 
 
 def _show_groups(summary: dict[str, Any]) -> None:
-    """What several groups, each an actor, have cost."""
+    """Print the costs of several groups, each an actor."""
     brokers = summary["groups"][:-1]
     exchange = max(group["exchange_cpu_us_per_window"] for group in brokers)
     busiest = max(summary["groups"], key=lambda group: float(group["kernel_cpu_seconds"]))

@@ -1,4 +1,4 @@
-"""What came of a sweep, on the terminal: runs side by side, or how their seeds are distributed."""
+"""The results of a sweep on the terminal: runs side by side, or distributions over seeds."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def show_sweep(
     runs: Sequence[SweptRun],
     folder: Path,
 ) -> None:
-    """Tell what came of all runs, what was not as expected, and where more is to be had.
+    """Print the results of all runs, the unexpected ones, and the commands for more.
 
     Args:
-        out: where it is shown.
-        axes: the paths that have several values.
-        content: what ``sweep.json`` says.
-        runs: all of them, in their order.
-        folder: of the sweep.
+        out: the output.
+        axes: the paths with several values.
+        content: the content of ``sweep.json``.
+        runs: all runs, in their order.
+        folder: the folder of the sweep.
     """
     from tidegauge.traces.run_files import SWEEP
 
     figures: list[str] = content["figures"]
     out.print()
     if len(content["settings"]) < len(runs) or not axes:
-        out.print("Over all seeds that came to their end; percentiles by nearest rank")
+        out.print("Over all finished seeds; percentiles by nearest rank")
         out.print(_distributions(axes, content["settings"], figures))
     elif (len(axes), len(figures)) == (2, 1):
         out.print(f"{figures[0]}, over {axes[1].name}", style="bold", soft_wrap=True)
@@ -68,7 +68,7 @@ def _add_axis(table: Table, axis: Axis) -> None:
 def _distributions(
     axes: Sequence[Axis], settings: Sequence[Mapping[str, Any]], figures: Sequence[str]
 ) -> Table:
-    """Figure by figure a line for each setting; if there is but one, a line for each figure."""
+    """For each figure a line for each setting; with one setting, a line for each figure."""
     table = _new_table()
     for axis in axes:
         _add_axis(table, axis)
@@ -118,7 +118,7 @@ def _lines(axes: Sequence[Axis], figures: Sequence[str], runs: Sequence[SweptRun
 
 
 def _show_surprises(out: Console, runs: Sequence[SweptRun]) -> None:
-    """The runs that failed, or were not as expected."""
+    """Print the runs that failed or were not as expected."""
     surprises = [run for run in runs if not run.outcome.is_as_expected]
     for run in surprises[:LISTED]:
         outcome = run.outcome
@@ -130,5 +130,5 @@ def _show_surprises(out: Console, runs: Sequence[SweptRun]) -> None:
     if surprises:
         out.print(
             f"{len(surprises) - failed} of {counted(len(runs), 'run')} had an unexpected verdict, "
-            f"{failed} failed" + ("; the same command tries those again" if failed else "")
+            f"{failed} failed" + ("; the same command retries the failed ones" if failed else "")
         )

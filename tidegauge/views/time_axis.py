@@ -1,6 +1,6 @@
 """Virtual time from left to right, one character for each stretch of it.
 
-Nothing here needs colour. Bars are of blocks where the output can show them, else of ASCII.
+Nothing here needs colour. Bars consist of blocks if the output can show them, else of ASCII.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from tidegauge.traces.run_folder import RunFolder
     from tidegauge.views.story_lines import Span
 
-#: Columns before the axis: what a line is about, and its figures.
+#: Columns before the axis: the name of a line, and its figures.
 LABEL_WIDTH = 37
-#: At most so many characters of time, and at least so many however narrow the terminal is.
+#: The most characters of time, and the least, however narrow the terminal is.
 _MOST, _LEAST = 60, 20
 #: Characters from one mark to the next.
 _MARK_EVERY = 15
@@ -41,12 +41,12 @@ class TimeAxis(NamedTuple):
 
     @property
     def edges_us(self) -> list[int]:
-        """Where each part begins, and behind the last one the end."""
+        """The start of each part, then the end of the last one."""
         span_us = self.end_us - self.begin_us
         return [self.begin_us + span_us * part // self.width for part in range(self.width + 1)]
 
     def marks(self) -> tuple[str, str]:
-        """Two lines: times, and where they are."""
+        """Two lines: times, and their places."""
         edges_us = self.edges_us
         places = range(0, self.width + 1, _MARK_EVERY)
         times = "".join(f"{short_time_text(edges_us[place]):<{_MARK_EVERY}}" for place in places)
@@ -54,7 +54,7 @@ class TimeAxis(NamedTuple):
         return times.rstrip(), ruler
 
     def bars(self, values: Iterable[int]) -> str:
-        """A value for each part as a bar; what is not 0 is seen, however small."""
+        """A bar for the value of each part; any value above 0 is visible."""
         numbers = list(values)
         highest = max(numbers, default=0)
         return "".join(
@@ -63,7 +63,7 @@ class TimeAxis(NamedTuple):
         ).rstrip()
 
     def band(self, spans: Iterable[tuple[int, int | None]]) -> str:
-        """Which parts the spans of time touch; None is the end."""
+        """Marks for the parts that the spans of time touch; None is the end."""
         edges_us = self.edges_us
         touched = [False] * self.width
         for begin_us, end_us in spans:
@@ -74,7 +74,7 @@ class TimeAxis(NamedTuple):
         return "".join("#" if is_touched else " " for is_touched in touched).rstrip()
 
     def counted(self, times_us: NDArray[np.int64]) -> list[int]:
-        """How many of these times are in each part."""
+        """The number of these times in each part."""
         import numpy as np
 
         places = np.searchsorted(self.edges_us, times_us, side="right") - 1
@@ -82,7 +82,7 @@ class TimeAxis(NamedTuple):
         return np.bincount(inside, minlength=self.width).tolist()  # type: ignore[no-any-return]
 
     def highest(self, times_us: NDArray[np.int64], values: NDArray[np.int64]) -> list[int]:
-        """The highest value in each part, of values that each hold until the next one's time."""
+        """The highest value in each part; a value holds until the time of the next one."""
         import numpy as np
 
         edges_us = self.edges_us
@@ -94,7 +94,7 @@ class TimeAxis(NamedTuple):
         ]
 
     def area_seconds(self, times_us: NDArray[np.int64], values: NDArray[np.int64]) -> float:
-        """Such values times how long they held, within the axis."""
+        """The area within the axis under values that hold until the time of the next one."""
         import numpy as np
 
         until_us = np.append(times_us, max(self.end_us, *times_us[-1:].tolist(), 0))
@@ -106,7 +106,7 @@ def axis_of(run: RunFolder, out: Console, span: Span) -> TimeAxis:
     """The axis for a run, or for a part of it, as wide as the output has room.
 
     Raises:
-        ValueError: the part is too short, or behind the end of the run.
+        ValueError: the part is too short, or after the end of the run.
     """
     end_us = run.end_us if span.end_us is None else span.end_us
     width = min(_MOST, max(_LEAST, (out.width - LABEL_WIDTH) // _MARK_EVERY * _MARK_EVERY))

@@ -1,4 +1,4 @@
-"""Saying that a command is at work, where it takes a while and there is no run to show a bar of."""
+"""The progress of a command that takes a while and has no bar of a run."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import typer
 
 from tidegauge.views.output import console
 
-#: Where there is no terminal, a line says so after each of so many seconds.
+#: The seconds between two lines, where there is no terminal.
 LINE_S = 10.0
 
 
 @contextmanager
 def working(what: str) -> Iterator[Callable[[str], None]]:
-    """A spinner on a terminal; elsewhere a line on standard error every 10 s.
+    """Show a spinner on a terminal; elsewhere a line on standard error every 10 s.
 
     Args:
-        what: is done, such as ``reads runs/first``.
+        what: the activity in words, such as ``reads runs/first``.
 
     Yields:
-        What is called with other words, once something else is done.
+        The function to call with other words, once the activity changes.
     """
     out = console()
     if out.is_terminal:
