@@ -56,6 +56,10 @@ schema: .venv/installed ## Write the JSON schema of scenario files anew
 	@$(BIN)/tidegauge schema > .venv/scenario.schema.json
 	@mv .venv/scenario.schema.json scenarios/
 
+.PHONY: docs
+docs: .venv/installed ## Write the generated pages of the manual
+	@$(BIN)/python -m tidegauge.manual
+
 .PHONY: bench
 bench: env ## Measure how fast rules, kernel, metrics and analyses run
 	@$(BIN)/python bench/rules.py

@@ -101,7 +101,9 @@ _RACKS_SCHEMA = {
 class BrokerRelease(Part):
     """What one broker of a mixed cluster runs."""
 
-    release: ReleaseText | None = Field(default=None, description="Default: the scenario's.")
+    release: ReleaseText | None = Field(
+        default=None, description="Release of this broker. Default: the scenario's."
+    )
     protocol: ProtocolText | None = Field(
         default=None,
         description="inter.broker.protocol.version. Default: the scenario's if it names one, "
@@ -284,7 +286,8 @@ class Topic(Part):
         default=None,
         ge=1,
         le=SLOTS,
-        description="Default: as the assignment, default.replication.factor.",
+        description="Number of replicas of each partition. Default: that of the assignment, "
+        "else default.replication.factor.",
     )
     assignment: dict[PartitionKey, BrokerIds] | None = Field(
         default=None,

@@ -34,8 +34,12 @@ class Latency(Part):
         default=None, alias="min", description="The least; 1us or more."
     )
     p50_us: Duration | None = Field(default=None, alias="p50", description="The median.")
-    p90_us: Duration | None = Field(default=None, alias="p90", description="Default: p50.")
-    p99_us: Duration | None = Field(default=None, alias="p99", description="Default: p90.")
+    p90_us: Duration | None = Field(
+        default=None, alias="p90", description="The 90th percentile. Default: p50."
+    )
+    p99_us: Duration | None = Field(
+        default=None, alias="p99", description="The 99th percentile. Default: p90."
+    )
     max_us: Duration | None = Field(
         default=None, alias="max", description="The most. Default: p99."
     )

@@ -77,9 +77,11 @@ _CHECKS_SCHEMA = {
 class Scenario(Part):
     """A cluster, what it has to do, and what happens to it."""
 
-    name: Name = Field(description="Default: the name of the file.")
-    description: str = Field(default="", description="The story, for people.")
-    seed: int = Field(default=1, ge=0, lt=2**63, description="What all random draws follow from.")
+    name: Name = Field(description="Name of the scenario. Default: the name of the file.")
+    description: str = Field(
+        default="", description="The question or story of the scenario, as text."
+    )
+    seed: int = Field(default=1, ge=0, lt=2**63, description="Seed of all random draws.")
     duration_us: PositiveDuration = Field(
         alias="duration", description="How long the run is, in virtual time."
     )

@@ -1,4 +1,4 @@
-"""Figures that README has in its sentences and tables, held against the runs that it names.
+"""Figures in the sentences and tables of README and docs/, held against the runs that they name.
 
 In a claim ``{0|isr_notifications|,}`` stands for a figure: of which run, under which name
 (``tidegauge sweep --figures``), in which format.
@@ -37,7 +37,7 @@ RACK = Told(
     "rack-power-loss",
     [{}],
     [
-        "nobody is offline any more ({0|partition_seconds_offline|,.0f} partition-seconds)",
+        "no partition is offline any more ({0|partition_seconds_offline|,.0f} partition-seconds)",
         "under min ISR, for {0|partition_seconds_under_min_isr|,.0f} partition-seconds",
         "producers gave up {0|records_failed|,} records",
         "says that {0|checks.strong_isr.permitted|,} partitions were a loss of power away",
@@ -93,7 +93,7 @@ ROLLS = Told(
 CONTROL = Told(
     "isolated-leader",
     [{"faults.cut.between": [[1], ["zookeeper", 4]]}],
-    ["{0|records_acknowledged_lost|} records are lost that broker 1 went on to acknowledge"],
+    ["{0|records_acknowledged_lost|} records are lost that broker 1 acknowledged after that"],
 )
 
 

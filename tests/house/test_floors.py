@@ -46,7 +46,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "deploy": ({"", "spark"},),
     "tidegauge": (
         *({"history", "real_input"}, {"conformance", "rehearsal", "sweeps"}),
-        *({"views"}, {"options"}, {"commands"}, {""}),
+        *({"views"}, {"options"}, {"commands"}, {""}, {"manual"}),
     ),
 }
 

@@ -13,7 +13,10 @@ ROOT = Path(__file__).resolve().parents[2]
 #: ``handshake.py`` or ``engine/layout/fault_tables.py``, and not a part of a longer path.
 MENTIONED = re.compile(r"(?<![\w/.*-])((?:\w+/)*\w+\.py)\b")
 
-#: Folders whose files mention others.
+#: The text of a link: the page that it leads to is tested with the links.
+LINK_TEXT = re.compile(r"\[[^\]]*\](?=\()")
+
+#: Pages outside of rooms, and scripts.
 READ = ("*.md", "docs/**/*.md", "bench/*.py", "deploy/**/*.md")
 
 
@@ -27,7 +30,7 @@ def unknown_files(text: str, folder: Path) -> list[str]:
     top = ROOT / relative.parts[0] if relative.parts else ROOT
     return [
         name
-        for name in MENTIONED.findall(text)
+        for name in MENTIONED.findall(LINK_TEXT.sub("", text))
         if not (ROOT / name).is_file()
         and not (folder / name).is_file()
         and not any(top.rglob(name) if top != ROOT else ())

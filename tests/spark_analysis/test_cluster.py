@@ -35,7 +35,7 @@ DEPLOY = ROOT / "deploy" / "spark"
 SPARK_HOME = Path(pyspark.__file__).parent
 LIBRARIES = Path(pyspark.__file__).parents[1]
 
-#: What README.md says that the Python of executors needs, and what these need themselves.
+#: What docs/analysis.md says that the Python of executors needs, and what these need themselves.
 EXECUTORS_NEED = (
     *("msgpack", "numpy", "pyarrow", "pydantic", "zstandard"),
     *("annotated_types", "typing_extensions", "typing_inspection"),
@@ -47,7 +47,7 @@ COMPARED = ("elections", "isr_intervals", "acknowledged", "faults")
 
 @pytest.fixture(scope="module")
 def executor_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python that has what README.md asks for, and nothing else."""
+    """A Python that has what docs/analysis.md asks for, and nothing else."""
     home = tmp_path_factory.mktemp("executor")
     venv.create(home, symlinks=True)
     (libraries,) = home.glob("lib/python3*/site-packages")
@@ -119,7 +119,7 @@ def standalone_cluster(folder: Path) -> Iterator[str]:
 
 
 def submit(address: str, python: Path, folder: Path, *arguments: str) -> None:
-    """``tidegauge analyze`` on a cluster, as README.md has it."""
+    """``tidegauge analyze`` on a cluster, as docs/analysis.md has it."""
     settings = ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=4"]
     submit = [f"{SPARK_HOME}/bin/spark-submit", "--properties-file", f"{DEPLOY}/analysis.conf"]
     told = subprocess.run(

@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tidegauge.check_page import PARTS, check_texts, documentation
 from tidegauge.command_line import app
+from tidegauge.manual.check_page import PARTS, check_texts
 from tidegauge.traces.checks import CHECK_NAMES
-
-ROOT = Path(__file__).resolve().parents[2]
 
 #: What an example says, and how the line of its check begins then.
 OUTCOMES = {"breaks it": "BROKEN in", "gives it up": "given up in", "keeps it": "holds"}
@@ -25,11 +23,6 @@ EXAMPLES = [
         rf"``(tidegauge run .+?)``\s({'|'.join(OUTCOMES)})", text.parts["Example"], re.DOTALL
     )
 ]
-
-
-def test_the_page_says_what_the_checks_say() -> None:
-    """``python -m tidegauge.check_page`` writes it."""
-    assert (ROOT / "docs" / "checks.md").read_text() == documentation()
 
 
 def test_each_check_says_what_it_promises_when_it_is_permitted_and_an_example() -> None:

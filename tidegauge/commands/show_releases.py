@@ -184,7 +184,7 @@ def _print_sourced(console: Console, title: str, cells: dict[str, Cell]) -> None
 
 
 def switch_meanings() -> dict[str, str]:
-    """The meaning of each switch: the comment above its field in ``release_rules.py``."""
+    """The meaning of each switch: the comment above its field in ``ReleaseRules``."""
     import inspect
 
     from tidegauge.replication.release_rules import ReleaseRules

@@ -1,17 +1,15 @@
 """The page ``docs/checks.md``: each check's promise, the permitted breaks, an example.
 
-``python -m tidegauge.check_page`` writes the page from the docstrings of the checks, each in its
-own file. A test compares it.
+It is made from the docstrings of the checks, each in its own file.
 """
 
 from __future__ import annotations
 
 import inspect
-import re
 from importlib import import_module
-from pathlib import Path
 from typing import NamedTuple
 
+from tidegauge.manual.markdown import of_docstring
 from tidegauge.traces.checks import CHECKS, LIVENESS, Check
 
 #: Paragraphs of a check's docstring that begin with one of these words have their own place.
@@ -20,10 +18,10 @@ PARTS = ("Permitted", "Example", "Source")
 _OPENING = """\
 # Checks
 
-At the end of a run Tidegauge checks nine promises of Kafka's replication. Compiled code judges
-eight of them from the rows of the trace, at any trace level; `liveness` is judged after all faults
-have ended. `tidegauge run` prints a line for each check, and `summary.json` has the verdicts below
-`checks`.
+This page covers the checks of a run: nine promises of Kafka's replication, with an example of each.
+Compiled code judges eight of them from the rows of the trace, at any trace level; `liveness` is
+judged after all faults have ended. `tidegauge run` prints a line for each check, and `summary.json`
+has the verdicts below `checks`.
 
 | verdict | meaning |
 |---|---|
@@ -46,9 +44,6 @@ These causes permit a break:
 * **the release**: KAFKA-14704, from 2.8.0 to 3.4.0, which explains breaks of `committed_agree`
   alone.
 """
-_CLOSING = """
-`python -m tidegauge.check_page` writes this page from the docstrings of the checks.
-"""
 
 
 class CheckText(NamedTuple):
@@ -63,7 +58,7 @@ class CheckText(NamedTuple):
 def documentation() -> str:
     """The page, in Markdown."""
     sections = [_section(text) for text in check_texts()]
-    return "\n".join([_OPENING, *sections]) + _CLOSING
+    return "\n".join([_OPENING, *sections])
 
 
 def check_texts() -> list[CheckText]:
@@ -92,17 +87,4 @@ def _section(text: CheckText) -> str:
         *text.meaning,
         *(f"*{word}*: {text.parts[word]}" for word in PARTS),
     ]
-    return "\n\n".join(_markdown(paragraph) for paragraph in paragraphs) + "\n"
-
-
-def _markdown(paragraph: str) -> str:
-    """A paragraph of a docstring: code has two quotes there, and one here."""
-    return re.sub(
-        r"``(.+?)``", lambda code: f"`{' '.join(code[1].split())}`", paragraph, flags=re.DOTALL
-    )
-
-
-if __name__ == "__main__":
-    Path(__file__).parents[1].joinpath("docs", "checks.md").write_text(
-        documentation(), encoding="utf-8"
-    )
+    return "\n\n".join(of_docstring(paragraph) for paragraph in paragraphs) + "\n"

@@ -1,0 +1,165 @@
+"""The generated pages of the manual: none is stale, and none leaves anything out."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+import typer
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from documented import ROOT
+from tidegauge.command_line import app
+from tidegauge.manual.command_page import examples
+from tidegauge.manual.pages import PAGES, page_text, stale_pages, write_pages
+from tidegauge.manual.row_columns import COLUMNS, COMMON
+from tidegauge.manual.scenario_examples import EXAMPLES, SELECTORS, read
+from tidegauge.manual.scenario_fields import Field, fields_of
+from tidegauge.manual.scenario_sections import SECTIONS, Section
+from tidegauge.scenario.model.faults import SelectorField
+from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.simulation.row_kinds import ROW_KINDS
+from tidegauge.traces.trace_file import ROW_COLUMNS
+
+DOCS = ROOT / "docs"
+
+
+def test_no_page_is_stale() -> None:
+    """``make docs`` writes them."""
+    assert stale_pages(DOCS) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_changed_page_is_found(name: str, tmp_path: Path) -> None:
+    assert {file.name for file in write_pages(tmp_path)} == PAGES.keys()
+    assert stale_pages(tmp_path) == []
+    page = tmp_path / name
+    page.write_text(page.read_text().replace("a", "b", 1))
+    assert stale_pages(tmp_path) == [name]
+    page.unlink()
+    assert stale_pages(tmp_path) == [name]
+
+
+def test_each_page_names_the_command_that_writes_it() -> None:
+    for name in PAGES:
+        assert page_text(name).endswith("`make docs` (`python -m tidegauge.manual`) writes it.\n")
+
+
+def test_the_module_writes_all_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tidegauge.manual.pages.FOLDER", tmp_path)
+    runpy.run_module("tidegauge.manual", run_name="__main__")
+    assert capsys.readouterr().out.splitlines() == [str(tmp_path / name) for name in PAGES]
+    assert stale_pages(tmp_path) == []
+
+
+def test_outside_of_a_checkout_the_module_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tidegauge.manual.pages.FOLDER", tmp_path / "docs")
+    with pytest.raises(SystemExit, match="in a checkout"):
+        runpy.run_module("tidegauge.manual", run_name="__main__")
+
+
+# Scenario reference.
+
+
+def test_each_part_of_a_scenario_has_a_section() -> None:
+    schema = Scenario.model_json_schema()
+    documented = {section.part.__name__ for section in SECTIONS}
+    assert schema["$defs"].keys() - documented == set()
+
+
+def flaws(field: Field) -> list[str]:
+    """The columns of the reference that a field has nothing in."""
+    return [column for column, text in field._asdict().items() if not text]
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda each: each.heading)
+def test_each_field_has_type_unit_default_meaning_and_example(section: Section) -> None:
+    found = {field.name: flaws(field) for field in fields_of(section.part)}
+    assert {name: columns for name, columns in found.items() if columns} == {}
+
+
+def test_no_field_of_the_model_is_left_out() -> None:
+    """But the fault of a rate, whose fields stand beside the rate's own in a file."""
+    left_out = set()
+    for section in SECTIONS:
+        names = {info.alias or name for name, info in section.part.model_fields.items()}
+        if section.without:
+            common = section.without.model_fields.items()
+            names -= {info.alias or name for name, info in common}
+        left_out |= {
+            f"{section.part.__name__}.{name}"
+            for name in names - {field.name for field in fields_of(section.part)}
+        }
+    assert left_out == {"FaultRate.fault"}
+
+
+def test_a_field_without_a_meaning_or_a_unit_is_found() -> None:
+    field = next(iter(fields_of(SECTIONS[0].part)))
+    assert flaws(field) == []
+    assert flaws(field._replace(meaning="", unit="")) == ["unit", "meaning"]
+
+
+ALL_EXAMPLES = [(part, example) for part, written in EXAMPLES.items() for example in written]
+
+
+@pytest.mark.parametrize(("part", "example"), ALL_EXAMPLES, ids=lambda each: str(each)[:60])
+def test_the_model_takes_each_example(part: type[BaseModel], example: str) -> None:
+    part.model_validate(read(example))
+
+
+def test_the_model_takes_each_selector() -> None:
+    for selector in SELECTORS:
+        TypeAdapter(SelectorField).validate_python(read(selector))
+
+
+def test_an_example_with_an_unknown_field_or_another_type_is_refused() -> None:
+    part, example = ALL_EXAMPLES[0]
+    for change in ({"no_such_field": 1}, {"seed": "seven"}):
+        with pytest.raises((ValidationError, ValueError)):
+            part.model_validate(read(example) | change)
+
+
+# Trace rows.
+
+
+def test_each_column_of_the_trace_is_described_and_no_other() -> None:
+    assert {column for kind in ROW_KINDS.values() for column in kind.columns} == COLUMNS.keys()
+    assert tuple(COMMON) == ROW_COLUMNS
+
+
+# Commands.
+
+
+def test_each_command_has_examples_of_itself() -> None:
+    page = page_text("commands.md")
+    group = typer.main.get_command(app)
+    for name in group.commands:  # type: ignore[attr-defined]
+        assert f"\n## {name}\n" in page
+        section = page.split(f"\n## {name}\n")[1].split("\n## ")[0]
+        assert f"tidegauge {name}" in section.split("```")[1]
+
+
+HELP = """\
+Do it.
+
+Examples:
+  tidegauge do this
+  tidegauge do that \\
+      --with-care
+                     with a remark
+  tidegauge do all   at once
+"""
+
+
+def test_examples_are_read_with_their_remarks() -> None:
+    assert [(example.lines, example.remark) for example in examples(HELP)] == [
+        (["tidegauge do this"], ""),
+        (["tidegauge do that \\", "    --with-care"], "with a remark"),
+        (["tidegauge do all"], "at once"),
+    ]
+    assert list(examples("Do it.\n")) == []

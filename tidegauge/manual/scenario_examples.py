@@ -1,0 +1,320 @@
+"""Examples of every part of a scenario, as YAML: each field of a part is in one of them at least.
+
+The model validates all of them in ``tests/docs/test_generated_pages.py``. A field's example in the
+reference is its value in the first of these that has it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from tidegauge.scenario.model import faults, steps
+from tidegauge.scenario.model.alerts import AlertExpectations
+from tidegauge.scenario.model.cluster import (
+    BrokerRelease,
+    Cluster,
+    PartitionState,
+    Topic,
+    ZooKeeper,
+)
+from tidegauge.scenario.model.costs import Costs, Latency, Network
+from tidegauge.scenario.model.fault_rates import FaultRate
+from tidegauge.scenario.model.parts import Part
+from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup, Workload
+
+_SCENARIO = """\
+name: my-cluster
+description: What does a crash of broker 2 cost?
+seed: 7
+duration: 4m
+release: "2.6"
+protocol: "2.4"
+trace: transitions
+sample_every: 10s
+checkpoint_files: false
+cluster: {brokers: 3}
+zookeeper: {servers: 3}
+topics: [{name: orders, partitions: 6, replication_factor: 3}]
+workload: {producers: [{name: shop, topics: [orders], batches_per_second: 10}]}
+network: {between_racks: 1ms}
+costs: {append: 300us}
+faults: [{kind: crash, at: 30s, for: 1m, brokers: [2]}]
+fault_rates: [{kind: pause, brokers: [3], mtbf: 1h, repair_time: 5s}]
+steps: [{do: observe, at: 2m}]
+liveness: true
+checks: {strong_isr: true}
+alerts: {fire: {UnderReplicatedPartitions: 90s}}
+"""
+
+#: The parts of which others consist; faults and steps have tables of their own.
+_PARTS: dict[type[Part], list[str]] = {
+    Scenario: [_SCENARIO],
+    Cluster: [
+        """\
+brokers: 3
+racks: [a, b, c]
+start_spread: 500ms
+start: {1: 0s, 2: 250ms}
+restart_after_exit: 5s
+log_directories: 4
+write_back: 30s
+settings: {replica.lag.time.max.ms: 10000}
+broker_settings: {3: {num.replica.fetchers: 4}}
+broker_releases: {3: {release: "2.8"}}
+"""
+    ],
+    BrokerRelease: ['{release: "2.8", protocol: "2.6"}'],
+    ZooKeeper: ["{tick_ms: 2000, servers: 3, rack: a}"],
+    Topic: [
+        """\
+name: orders
+partitions: 2
+replication_factor: 3
+assignment: {0: [1, 2, 3], 1: [2, 3, 1]}
+state: {0: {leader: 2, isr: [2, 3]}}
+settings: {min.insync.replicas: 2}
+"""
+    ],
+    PartitionState: ["{leader: 2, isr: [2, 3], elr: [1], leader_epoch: 5}"],
+    Workload: [
+        """\
+producers: [{name: shop, topics: [orders], batches_per_second: 10}]
+consumers: [{name: billing, topics: [orders]}]
+"""
+    ],
+    ProducerGroup: [
+        """\
+name: shop
+clients: 4
+topics: [orders]
+start: 5s
+settings: {acks: all}
+batches_per_second: 100
+records_per_batch: 10
+record_bytes: 500
+stop: 3m
+"""
+    ],
+    ConsumerGroup: [
+        """\
+name: billing
+clients: 2
+topics: [orders]
+start: 5s
+settings: {enable.auto.commit: true}
+records_per_second: 800
+"""
+    ],
+    Network: [
+        """\
+within_rack: 200us
+between_racks: {min: 250us, p50: 400us, p90: 600us, p99: 1500us, max: 5ms}
+clients: 400us
+within_host: 30us
+retransmission_after_cut: 3s
+"""
+    ],
+    Costs: [
+        """\
+request: 200us
+request_partition: 5us
+append: {min: 100us, p50: 200us, p99: 5ms}
+zookeeper_read: 390us
+zookeeper_write: 570us
+zookeeper_pipelined_write: 160us
+controller_event: 35ms
+controller_partition: 80us
+controller_election: 3ms
+become_leader: 560us
+become_follower: 560us
+broker_start: 700ms
+broker_ready: 150ms
+log_load: 460us
+log_recovery: 4600us
+log_recovery_mebibyte: 400us
+broker_stop: 1700ms
+broker_stop_interrupting: 700ms
+offsets_load: 5ms
+offsets_load_mebibyte: 10ms
+controller_failover_partition: 100us
+"""
+    ],
+    Latency: [
+        "{min: 1ms, p50: 5ms, p90: 20ms, p99: 300ms, max: 1s}",
+        (
+            "{table: [1ms, 1ms, 1ms, 2ms, 2ms, 2ms, 3ms, 3ms, 4ms, 4ms, 5ms, 6ms, 8ms, 10ms, 20ms, "
+            "50ms, 1s]}"
+        ),
+    ],
+    FaultRate: [
+        """\
+kind: crash
+name: deaths
+brokers: [1, 2]
+mtbf: 4h
+repair_time: {min: 10s, p50: 1m, p99: 10m}
+each: broker
+start: 1m
+stop: 50m
+"""
+    ],
+    AlertExpectations: [
+        """\
+after: 5m
+repaired: 15m
+fire: {UnderReplicatedPartitions: 90s}
+clear: {UnderReplicatedPartitions: 2m}
+silent: all
+may_fire: [IsrShrinks]
+"""
+    ],
+}
+
+_FAULTS: dict[type[Part], list[str]] = {
+    faults.FaultOfAnyKind: ["{name: power, at: 90s, for: 5m}"],
+    faults.PauseFault: ["{kind: pause, at: 30s, for: 20s, brokers: [2]}"],
+    faults.CrashFault: ["{kind: crash, at: 30s, for: 1m, brokers: [2, 5]}"],
+    faults.PowerLossFault: [
+        """\
+kind: power_loss
+at: 90s
+for: 5m
+brokers: ["rack:b", zookeeper]
+keeps: [{broker: 2, topic: orders, partition: 0, offset: 100}]
+"""
+    ],
+    faults.KeptLog: ["{broker: 2, topic: orders, partition: 0, offset: 100}"],
+    faults.RestartFault: ["{kind: restart, at: 30s, for: 10s, brokers: [2]}"],
+    faults.RollingRestartFault: [
+        """\
+kind: rolling_restart
+at: 60s
+brokers: [1, 2, 3]
+batch: 1
+stopped_for: 30s
+wait_for_full_isr: true
+poll: 5s
+timeout: 10m
+on_timeout: stop
+pause: 10s
+leadership_back: at_end
+"""
+    ],
+    faults.SlowDiskFault: [
+        (
+            "{kind: slow_disk, at: 30s, for: 90s, brokers: [2], "
+            "delay: {min: 1ms, p50: 5ms, p99: 300ms}}"
+        ),
+    ],
+    faults.LogDirectoryFailureFault: [
+        "{kind: log_directory_failure, at: 30s, for: 10m, brokers: [2], directory: 1, how: full}"
+    ],
+    faults.SlowLinkFault: [
+        (
+            '{kind: slow_link, at: 30s, for: 1m, between: [["rack:a"], ["rack:b"]], one_way: true, '
+            "delay: 50ms}"
+        ),
+    ],
+    faults.CutLinkFault: [
+        "{kind: cut_link, at: 20s, for: 80s, between: [[1], [zookeeper, 4]], one_way: true}"
+    ],
+    faults.ZooKeeperOutageFault: [
+        "{kind: zookeeper_outage, at: 30s, for: 10s, how: restart}",
+    ],
+    faults.ControllerMoveFault: ["{kind: controller_move, at: 30s}"],
+}
+
+_STEPS: dict[type[Part], list[str]] = {
+    steps.StepOfAnyKind: ["{at: 90s}", "{after: 5s}", "{when: {quiescent: true}, within: 30s}"],
+    steps.Condition: [
+        "{isr: {topic: orders, partition: 0, is: [1, 2]}}",
+        "{leader: {topic: orders, partition: 0, is: 2}}",
+        "{registered: [1, 2, 3]}",
+        "{unregistered: [2]}",
+        "{controller: 4}",
+        "{answered: true}",
+        "{reassigned: true}",
+        "{quiescent: true}",
+    ],
+    steps.IsrIs: ["{topic: orders, partition: 0, is: [1, 2]}"],
+    steps.LeaderIs: [
+        "{topic: orders, partition: 0, is: 2}",
+        "{topic: orders, partition: 0, is_not: 1}",
+    ],
+    steps.ProduceStep: [
+        (
+            "{do: produce, at: 10s, topic: orders, partition: 0, to: 1, records: 5, acks: all, "
+            "timeout: 5s, wait: false}"
+        ),
+    ],
+    steps.FetchStep: ["{do: fetch, at: 10s, topic: orders, partition: 0, to: 1, offset: 100}"],
+    steps.AskEpochStep: [
+        "{do: ask_epoch, at: 10s, topic: orders, partition: 0, broker: 1, leader_epoch: 2}"
+    ],
+    steps.PreferredElectionStep: ["{do: preferred_election, at: 2m, topic: orders, partition: 0}"],
+    steps.ConfigureStep: [
+        "{do: configure, at: 1m, topic: orders, settings: {min.insync.replicas: 1}}",
+        (
+            "{do: configure, at: 1m, brokers: [1, 2], "
+            "settings: {leader.replication.throttled.rate: 1000000}}"
+        ),
+    ],
+    steps.CreateTopicStep: ["{do: create_topic, at: 1m, topic: orders}"],
+    steps.DeleteTopicStep: ["{do: delete_topic, at: 1m, topic: orders}"],
+    steps.ReassignStep: [
+        """\
+do: reassign
+at: 1m
+version: 1
+partitions: [{topic: orders, partition: 0, replicas: [2, 3, 4]}]
+throttle: 10000000
+"""
+    ],
+    steps.Move: ["{topic: orders, partition: 0, replicas: [2, 3, 4]}"],
+    steps.AlterReassignmentsStep: [
+        "{do: alter_reassignments, at: 70s, partitions: [{topic: orders, partition: 0}]}"
+    ],
+    steps.AlteredMove: ["{topic: orders, partition: 0, replicas: [2, 3, 5]}"],
+    steps.VerifyReassignmentStep: [
+        "{do: verify_reassignment, when: {reassigned: true}, within: 10m}"
+    ],
+    steps.RestartConsumersStep: ["{do: restart_consumers, at: 1m, group: billing}"],
+    steps.ObserveStep: ["{do: observe, when: {quiescent: true}, within: 30s}"],
+    steps.WaitStep: ["{do: wait, after: 10s}"],
+    steps.BeginFaultStep: ["{do: begin_fault, at: 1m, fault: power}"],
+    steps.EndFaultStep: ["{do: end_fault, after: 30s, fault: power}"],
+}
+
+#: Of every part.
+EXAMPLES: dict[type[Part], list[str]] = _PARTS | _FAULTS | _STEPS
+
+#: What can stand in `brokers` and `between` of a fault, and what it selects.
+SELECTORS = {
+    "2": "the host of broker 2: the broker and its controller",
+    '"broker:2"': "broker 2 without its controller",
+    '"controller:2"': "the controller of broker 2 alone",
+    '"rack:b"': "all hosts in rack b",
+    "zookeeper": "ZooKeeper",
+    "clients": "all clients",
+    '"client:shop"': "the clients of the group `shop`",
+}
+
+
+def read(example: str) -> Any:
+    """An example as a file gives it to the model."""
+    return yaml.safe_load(example)
+
+
+def example_of(part: type[Part], name: str) -> str | None:
+    """The example of a field, as it stands in a file: ``name: value``."""
+    for each in EXAMPLES.get(part, ()):
+        fields = read(each)
+        if name in fields:
+            written = yaml.safe_dump(
+                {name: fields[name]}, default_flow_style=True, sort_keys=False, width=10_000
+            )
+            return written.strip().removeprefix("{").removesuffix("}")
+    return None

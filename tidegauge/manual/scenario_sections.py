@@ -1,0 +1,74 @@
+"""The sections of the scenario reference: which part of the model stands below which heading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, get_args
+
+from tidegauge.manual.markdown import anchor
+from tidegauge.scenario.model import faults, steps
+from tidegauge.scenario.model.alerts import AlertExpectations
+from tidegauge.scenario.model.cluster import (
+    BrokerRelease,
+    Cluster,
+    PartitionState,
+    Topic,
+    ZooKeeper,
+)
+from tidegauge.scenario.model.costs import Costs, Latency, Network
+from tidegauge.scenario.model.fault_rates import FaultRate
+from tidegauge.scenario.model.parts import Part
+from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup, Workload
+
+
+class Section(NamedTuple):
+    """A heading, and the part of a scenario whose fields stand below it."""
+
+    heading: str
+    part: type[Part]
+    level: int = 2
+    #: Its fields stand in a section of their own.
+    without: type[Part] | None = None
+
+
+def _kinds(union: Any, field: str, common: type[Part]) -> Iterator[Section]:
+    """A section for each kind of fault or step."""
+    for part in get_args(get_args(union)[0]):
+        (kind,) = get_args(part.model_fields[field].annotation)
+        yield Section(f"{field}: {kind}", part, 3, without=common)
+
+
+SECTIONS = (
+    Section("The scenario", Scenario),
+    Section("Cluster", Cluster),
+    Section("Release of a broker", BrokerRelease, 3),
+    Section("ZooKeeper", ZooKeeper),
+    Section("Topic", Topic),
+    Section("State of a partition", PartitionState, 3),
+    Section("Workload", Workload),
+    Section("Producers", ProducerGroup, 3),
+    Section("Consumers", ConsumerGroup, 3),
+    Section("Network", Network),
+    Section("Costs", Costs),
+    Section("Latency", Latency, 3),
+    Section("Faults", faults.FaultOfAnyKind),
+    *_kinds(faults.Fault, "kind", faults.FaultOfAnyKind),
+    Section("Kept log", faults.KeptLog, 3),
+    Section("Fault rates", FaultRate),
+    Section("Steps", steps.StepOfAnyKind),
+    *_kinds(steps.Step, "do", steps.StepOfAnyKind),
+    Section("Move", steps.Move, 3),
+    Section("Altered move", steps.AlteredMove, 3),
+    Section("Condition", steps.Condition, 3),
+    Section("ISR condition", steps.IsrIs, 3),
+    Section("Leader condition", steps.LeaderIs, 3),
+    Section("Expected alerts", AlertExpectations),
+)
+
+_HEADINGS = {section.part.__name__: section.heading for section in SECTIONS}
+
+
+def link_to(part: str) -> str:
+    """A link to the section of a part, by the name of its class."""
+    return f"[{_HEADINGS[part].lower()}](#{anchor(_HEADINGS[part])})"
