@@ -258,7 +258,7 @@ class Member(Record):
     broker: i64
 
 
-class Move(Record):
+class RequestedMove(Record):
     """The replicas that a step asks for."""
 
     partition: i64
@@ -336,7 +336,7 @@ class Clients(Tables):
     batches: Records[Batch]
     steps: Records[Step]
     members: Records[Member]
-    moves: Records[Move]
+    moves: Records[RequestedMove]
     rolls: Records[Roll]
     rolled: Records[RolledBroker]
     throttled: Records[Throttled]

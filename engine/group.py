@@ -41,8 +41,8 @@ from tidegauge.engine.exchange.frames import (
 from tidegauge.engine.exchange.lookahead import distances_us
 from tidegauge.engine.group_counts import GroupCounts, counts_of
 from tidegauge.engine.group_states import (
-    PartitionState,
-    ReplicaState,
+    ObservedPartition,
+    ObservedReplica,
     look_at_partitions,
     look_at_replicas,
 )
@@ -231,7 +231,7 @@ class Group:
         return counts_of(self.hosted, self.kernel, self.brokers, self.plane, self.clients)
 
     def look_at_states(
-        self, replicas: Records[ReplicaState], partitions: Records[PartitionState]
+        self, replicas: Records[ObservedReplica], partitions: Records[ObservedPartition]
     ) -> None:
         """Enter the replicas of the brokers that are hosted here, and partitions if ZooKeeper is.
 

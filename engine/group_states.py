@@ -14,7 +14,7 @@ from tidegauge.simulation.random_streams import mix
 from tidegauge.simulation.topology import Topology, broker_of, state_znode
 
 
-class ReplicaState(Record):
+class ObservedReplica(Record):
     """A replica, as its broker has it."""
 
     log_end_offset: i64
@@ -27,7 +27,7 @@ class ReplicaState(Record):
     truncating: flag
 
 
-class PartitionState(Record):
+class ObservedPartition(Record):
     """A partition, as ZooKeeper has it."""
 
     #: Broker's index; -1 none.
@@ -42,7 +42,7 @@ class PartitionState(Record):
 
 @rule
 def look_at_replicas(
-    kernel: Kernel, topology: Topology, brokers: Brokers, states: Records[ReplicaState]
+    kernel: Kernel, topology: Topology, brokers: Brokers, states: Records[ObservedReplica]
 ) -> None:
     """Enter the replicas of all brokers that this group hosts."""
     for row in range(len(topology.slots)):
@@ -64,7 +64,7 @@ def look_at_replicas(
 
 @rule
 def look_at_partitions(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, states: Records[PartitionState]
+    kernel: Kernel, topology: Topology, plane: ControlPlane, states: Records[ObservedPartition]
 ) -> None:
     """Enter the partitions, if this group hosts ZooKeeper."""
     if not kernel.processes[2 * topology.sizes[0].brokers].hosted:
@@ -80,7 +80,7 @@ def look_at_partitions(
         state.moving = assignment.adding != EMPTY or assignment.removing != EMPTY
 
 
-def new_states(plan: ClusterPlan) -> tuple[Records[ReplicaState], Records[PartitionState]]:
+def new_states(plan: ClusterPlan) -> tuple[Records[ObservedReplica], Records[ObservedPartition]]:
     """An entry for each slot of the topology, and for each partition, all zeros."""
     slots = sum(len(partition.slots) for partition in plan.partitions)
-    return new_records(ReplicaState, slots), new_records(PartitionState, len(plan.partitions))
+    return new_records(ObservedReplica, slots), new_records(ObservedPartition, len(plan.partitions))

@@ -82,7 +82,7 @@ class Place(NamedTuple):
     speed: float | None
 
 
-class Outcome(NamedTuple):
+class GroupOutcome(NamedTuple):
     """The reason why a group returned from running."""
 
     #: A stop was requested.
@@ -91,7 +91,7 @@ class Outcome(NamedTuple):
     complaint: str = ""
 
 
-class Report(NamedTuple):
+class GroupReport(NamedTuple):
     """The news of a group since its last report."""
 
     #: From the hub: all groups have handled all events before this time. Later reports of other
@@ -176,16 +176,16 @@ class HostedGroup:
         self._links = FrameLinks(ends, place.names)
         self._group.exchange.link(self._links.descriptors())
 
-    def run_to(self, end_us: int) -> Outcome:
+    def run_to(self, end_us: int) -> GroupOutcome:
         """Handle every event earlier than ``end_us``, in windows with all others."""
         self._running.acquire()
         self._cpu_since_ns = time.thread_time_ns()
         try:
             with self._sampler:
-                return Outcome(self._run(end_us) == STOPPED)
+                return GroupOutcome(self._run(end_us) == STOPPED)
         except LinkError as error:
             self._links.close()
-            return Outcome(False, str(error))
+            return GroupOutcome(False, str(error))
         except BaseException:
             # The others would wait for a frame.
             self._links.close()
@@ -297,7 +297,7 @@ class HostedGroup:
 
     # Requests that are possible while it runs.
 
-    def report(self, with_snapshot: bool = False) -> Report:
+    def report(self, with_snapshot: bool = False) -> GroupReport:
         """A report of the current state; rows and bytes are handed over once.
 
         It is made between two windows, or while the group waits for a frame.
@@ -318,7 +318,7 @@ class HostedGroup:
             # Other groups may be a window ahead or behind: each is as of its own last event.
             now_us = int(self._group.kernel.context[0].time_us)
             snapshot = self.snapshot_part(now_us) if with_snapshot else None
-        return Report(
+        return GroupReport(
             reached_us,
             figures,
             dict(self._sampler.seen),

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from tidegauge.compiled.records import Record, Records, i64, new_records
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.engine.contract import Engine
-from tidegauge.engine.group_states import PartitionState, ReplicaState
+from tidegauge.engine.group_states import ObservedPartition, ObservedReplica
 from tidegauge.engine.layout.cluster_tables import new_topology
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, size
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -44,7 +44,7 @@ LOOK_PERIOD_US = 1_000_000
 #: The number of problems that are reported.
 _TOLD_PROBLEMS = 10
 
-# Problem.what
+# UnrecoveredPart.what
 _NO_LEADER = code(1)
 _NOT_IN_ISR = code(2)
 _OTHER_LOG = code(3)
@@ -54,7 +54,7 @@ _BEING_MOVED = code(4)
 _NONE_YET = code(0)
 
 
-class Problem(Record):
+class UnrecoveredPart(Record):
     """A partition or replica that has not recovered."""
 
     what: i64
@@ -88,7 +88,7 @@ def wait_until_well(plan: ClusterPlan, engine: Engine) -> Liveness:
     replicas, partitions = engine.states()
     limit_us = bound_us(plan, replicas)
     elapsed_us = 0
-    problems: list[Problem] = []
+    problems: list[UnrecoveredPart] = []
     while True:
         elapsed_us = min(elapsed_us + LOOK_PERIOD_US, limit_us)
         engine.run_to(begun_us + elapsed_us)
@@ -184,9 +184,9 @@ def _missing_bytes(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
 
 def problems_in(
     topology: Topology, partitions: NDArray[np.void], replicas: NDArray[np.void]
-) -> list[Problem]:
+) -> list[UnrecoveredPart]:
     """The first problems."""
-    problems = new_records(Problem, _TOLD_PROBLEMS)
+    problems = new_records(UnrecoveredPart, _TOLD_PROBLEMS)
     found = find_problems(topology.view, partitions, replicas, problems)
     return [problems[place] for place in range(min(int(found), _TOLD_PROBLEMS))]
 
@@ -194,9 +194,9 @@ def problems_in(
 @rule
 def find_problems(
     topology: Topology,
-    partitions: Records[PartitionState],
-    replicas: Records[ReplicaState],
-    problems: Records[Problem],
+    partitions: Records[ObservedPartition],
+    replicas: Records[ObservedReplica],
+    problems: Records[UnrecoveredPart],
 ) -> int:
     """How many things are not well; the first of them are entered."""
     found = _NONE_YET
@@ -217,9 +217,9 @@ def find_problems(
 def _find_in_partition(
     topology: Topology,
     partition: int,
-    state: PartitionState,
-    replicas: Records[ReplicaState],
-    problems: Records[Problem],
+    state: ObservedPartition,
+    replicas: Records[ObservedReplica],
+    problems: Records[UnrecoveredPart],
     found: int,
 ) -> int:
     first_slot = topology.partitions[partition].first_slot
@@ -239,7 +239,7 @@ def _find_in_partition(
 
 
 @inner_rule
-def _row_of_leader(topology: Topology, partition: int, state: PartitionState) -> int:
+def _row_of_leader(topology: Topology, partition: int, state: ObservedPartition) -> int:
     facts = topology.partitions[partition]
     for slot in range(facts.slot_count):
         if topology.slots[facts.first_slot + slot].broker == state.leader:
@@ -248,7 +248,9 @@ def _row_of_leader(topology: Topology, partition: int, state: PartitionState) ->
 
 
 @inner_rule
-def _enter(problems: Records[Problem], found: int, what: int, partition: int, slot: int) -> int:
+def _enter(
+    problems: Records[UnrecoveredPart], found: int, what: int, partition: int, slot: int
+) -> int:
     if found < len(problems):
         problem = problems[found]
         problem.what = what
@@ -262,7 +264,7 @@ def _enter(problems: Records[Problem], found: int, what: int, partition: int, sl
 
 def _in_words(
     plan: ClusterPlan,
-    problem: Problem,
+    problem: UnrecoveredPart,
     partitions: NDArray[np.void],
     replicas: NDArray[np.void],
 ) -> str:

@@ -35,9 +35,9 @@ from tidegauge.engine.contract import (
     Passed,
 )
 from tidegauge.engine.group_counts import GroupCounts
-from tidegauge.engine.group_states import PartitionState, ReplicaState
+from tidegauge.engine.group_states import ObservedPartition, ObservedReplica
 from tidegauge.engine.grouping import Grouping, grouping_of, usual_broker_groups
-from tidegauge.engine.hosted_group import HostedGroup, Outcome, Place, Report
+from tidegauge.engine.hosted_group import GroupOutcome, GroupReport, HostedGroup, Place
 from tidegauge.engine.ray_cluster import (
     cluster_cpus,
     node_address,
@@ -105,7 +105,7 @@ class RayEngine:
         self._grouping = grouping
         self._groups: list[_Hosted] = []
         self._files: list[BinaryIO] = []
-        self._reports: list[Report | None] = [None] * len(grouping.hosted)
+        self._reports: list[GroupReport | None] = [None] * len(grouping.hosted)
         self._seconds = 0.0
         #: Every event has been handled that is due before this time.
         self._ended_us = 0
@@ -214,12 +214,12 @@ class RayEngine:
     def states(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
         """All replicas as their brokers have them, all partitions as ZooKeeper has them."""
         brokers = [broker for partition in self._plan.partitions for broker in partition.slots]
-        replicas = np.empty(len(brokers), dtype_of(ReplicaState))
+        replicas = np.empty(len(brokers), dtype_of(ObservedReplica))
         known = self._ask("states")
         for hosted, (of_group, _) in zip(self._grouping.hosted, known, strict=True):
             here = np.isin(brokers, hosted)
-            replicas[here] = np.frombuffer(of_group, dtype_of(ReplicaState))[here]
-        return replicas, np.frombuffer(known[-1][1], dtype_of(PartitionState))
+            replicas[here] = np.frombuffer(of_group, dtype_of(ObservedReplica))[here]
+        return replicas, np.frombuffer(known[-1][1], dtype_of(ObservedPartition))
 
     def snapshot(self) -> Snapshot:
         """The current metrics of the cluster."""
@@ -274,7 +274,7 @@ class RayEngine:
     def _complaint(self, number: int, ref: Any) -> str | None:
         """The problem of an actor that no longer runs; None: there is none."""
         try:
-            outcome: Outcome = ray.get(ref)
+            outcome: GroupOutcome = ray.get(ref)
         except RayActorError:
             return f"the actor of {self._groups[number].name} died"
         except RayTaskError as error:
@@ -312,7 +312,7 @@ class RayEngine:
         """Fetch the report of one actor, unless it is dead."""
         actor = self._groups[number].actor
         try:
-            report: Report = ray.get(
+            report: GroupReport = ray.get(
                 actor.do.options(concurrency_group="watch").remote("report", with_snapshot),
                 timeout=_ANSWER_S,
             )

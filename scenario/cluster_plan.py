@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from tidegauge.scenario.model.cluster import PartitionState
+from tidegauge.scenario.model.cluster import FormerState
 from tidegauge.scenario.model.faults import (
     HOST,
     CrashFault,
-    Endpoint,
     Fault,
+    LinkEnd,
     PowerLossFault,
     RestartFault,
     RollingRestartFault,
@@ -67,7 +67,7 @@ class PlannedPartition(NamedTuple):
     unclean_leader_election: bool
     record_bytes: int
     #: Leader and ISR as the run begins, if it was there before.
-    state: PartitionState | None
+    state: FormerState | None
 
 
 class PlannedClient(NamedTuple):
@@ -310,7 +310,7 @@ class ClusterPlan:
         assert isinstance(group, ProducerGroup)
         return numbers
 
-    def process_of(self, endpoint: Endpoint) -> int:
+    def process_of(self, endpoint: LinkEnd) -> int:
         """The process at the end of a link that a fault hits."""
         count = len(self.brokers)
         if endpoint.kind == "broker":

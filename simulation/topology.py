@@ -40,7 +40,7 @@ class Sizes(Record):
     log_dir_znodes: i64
 
 
-class TopicPartition(Record):
+class ClusterPartition(Record):
     """One partition of one topic."""
 
     #: Number of its topic.
@@ -73,7 +73,7 @@ class Topology(Tables):
     """What never changes during a run."""
 
     sizes: Records[Sizes]
-    partitions: Records[TopicPartition]
+    partitions: Records[ClusterPartition]
     #: The replicas of all partitions, one after the other: their place is their *row*.
     slots: Records[Slot]
 

@@ -33,9 +33,9 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tidegauge.api import Event, Result, RunError, ScenarioError, run
+    from tidegauge.api import Result, RunError, ScenarioError, TraceEvent, run
 
-__all__ = ["Event", "Result", "RunError", "ScenarioError", "__version__", "run"]
+__all__ = ["Result", "RunError", "ScenarioError", "TraceEvent", "__version__", "run"]
 
 __version__ = version("tidegauge")
 

@@ -14,7 +14,7 @@ from typing import Any
 from tidegauge.engine.contract import EngineMaker, Progress
 from tidegauge.engine.inline_engine import inline as all_inline
 from tidegauge.engine.simulate import simulate
-from tidegauge.history.events import Event
+from tidegauge.history.events import TraceEvent
 from tidegauge.history.story import Names
 from tidegauge.scenario.reading import (
     Scenario,
@@ -28,7 +28,7 @@ from tidegauge.simulation.durations import parse_time
 from tidegauge.traces.run_files import RunError
 from tidegauge.traces.run_folder import RunFolder, TraceRow, new_run_folder
 
-__all__ = ["Event", "Result", "RunError", "ScenarioError", "run"]
+__all__ = ["Result", "RunError", "ScenarioError", "TraceEvent", "run"]
 
 
 def run(
@@ -173,7 +173,7 @@ class Result:
         process: str | None = None,
         begin: str = "0s",
         end: str | None = None,
-    ) -> Iterator[Event]:
+    ) -> Iterator[TraceEvent]:
         """The rows of the trace in their total order; without arguments all rows.
 
         Args:
@@ -206,7 +206,7 @@ class Result:
                 and (process is None or self._names.process(row["process"]) == process)
             )
 
-        return (Event(row, self._names) for row in rows if is_wanted(row))
+        return (TraceEvent(row, self._names) for row in rows if is_wanted(row))
 
 
 def _check_known(what: str, name: str, known: Mapping[str, object] | set[str]) -> None:

@@ -30,7 +30,7 @@ WRITES = code(3)  #: write frames for those who are to have one
 SENDS = code(4)  #: send them
 
 
-class Owner(Record):
+class ProcessOwner(Record):
     """The group that hosts a process."""
 
     group: i64
@@ -109,7 +109,7 @@ class Exchange(Tables):
     groups: Records[OtherGroup]
     #: The least that it takes from one group to another: at ``from * groups + to``.
     lookaheads: Records[Word]
-    owners: Records[Owner]
+    owners: Records[ProcessOwner]
     outgoing: Records[Word]
     incoming: Records[Word]
     event_words: Records[Word]

@@ -16,7 +16,7 @@ from tidegauge.engine.exchange.exchange_state import (
     Exchange,
     ExchangeState,
     OtherGroup,
-    Owner,
+    ProcessOwner,
 )
 from tidegauge.engine.exchange.lookahead import lookaheads_us
 from tidegauge.engine.exchange.system_calls import WORD_BYTES, ClockReading, Word
@@ -39,7 +39,7 @@ class FrameExchange:
             state=new_records(ExchangeState, 1),
             groups=new_records(OtherGroup, len(grouping)),
             lookaheads=_as_words(lookaheads_us(plan, grouping).reshape(-1)),
-            owners=new_records(Owner, len(plan.processes)),
+            owners=new_records(ProcessOwner, len(plan.processes)),
             outgoing=nothing,
             incoming=new_records(Word, _FIRST_WORDS),
             event_words=nothing,

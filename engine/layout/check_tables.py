@@ -19,16 +19,16 @@ from tidegauge.traces.checks.figures import (
 from tidegauge.traces.checks.histories import (
     Acknowledged,
     Breach,
-    Broker,
     Finding,
-    History,
+    Histories,
     HistoryFacts,
+    LeaderTerm,
     PartitionHistory,
     PartitionPlace,
+    RegisteredBroker,
     ReplicaSlot,
+    ReportedLog,
     RowPlace,
-    Snapshot,
-    Term,
 )
 from tidegauge.traces.checks.lineage import run_reserve
 from tidegauge.traces.checks.numbers import ROW_CHECKS
@@ -37,19 +37,19 @@ from tidegauge.traces.checks.numbers import ROW_CHECKS
 _NEVER_CAPPED = 2**62
 
 
-def new_history(plan: ClusterPlan) -> History:
+def new_history(plan: ClusterPlan) -> Histories:
     """A run of which no row is known yet."""
     slots = [broker for partition in plan.partitions for broker in partition.slots]
-    history = History(
+    history = Histories(
         facts=new_records(HistoryFacts, 1),
         partitions=new_records(PartitionHistory, len(plan.partitions)),
         places=new_records(PartitionPlace, len(plan.partitions)),
         slots=new_records(ReplicaSlot, len(slots)),
-        brokers=new_records(Broker, len(plan.brokers)),
+        brokers=new_records(RegisteredBroker, len(plan.brokers)),
         runs=new_records(EpochEntry, 0),
-        terms=new_records(Term, 0),
+        terms=new_records(LeaderTerm, 0),
         acknowledged=new_records(Acknowledged, 0),
-        snapshot=new_records(Snapshot, 1),
+        snapshot=new_records(ReportedLog, 1),
         place=new_records(RowPlace, 1),
         findings=new_records(Finding, ROW_CHECKS),
         breaches=new_records(Breach, ROW_CHECKS * len(plan.partitions)),
@@ -106,7 +106,7 @@ def new_figures(plan: ClusterPlan) -> Figures:
     return figures
 
 
-def enlarge(history: History, figures: Figures) -> None:
+def enlarge(history: Histories, figures: Figures) -> None:
     """Double each table in which little is left."""
     facts = history.facts[0]
     reserve = int(run_reserve(history.view))

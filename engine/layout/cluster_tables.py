@@ -21,7 +21,7 @@ from tidegauge.clients.client_state import (
     Clients,
     Connection,
     Member,
-    Move,
+    RequestedMove,
     Target,
     Throttled,
 )
@@ -66,7 +66,7 @@ from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.random_streams import QUANTILES, Quantile
 from tidegauge.simulation.rows import TRACE_ALL, TRACE_TRANSITIONS
 from tidegauge.simulation.scala_hash import set_order
-from tidegauge.simulation.topology import Sizes, Slot, TopicPartition, Topology
+from tidegauge.simulation.topology import ClusterPartition, Sizes, Slot, Topology
 
 #: Consumers read on while they look for their coordinator (KafkaConsumer.poll@2.5.0).
 _READS_ON = Release.parse("2.5.0")
@@ -85,7 +85,7 @@ def new_topology(plan: ClusterPlan) -> Topology:
     sizes[0].admin_znodes = plan.admin_znodes
     sizes[0].log_directories = plan.scenario.cluster.log_directories
     sizes[0].log_dir_znodes = plan.log_dir_znodes
-    partitions = new_records(TopicPartition, len(plan.partitions))
+    partitions = new_records(ClusterPartition, len(plan.partitions))
     slots = new_records(Slot, sum(len(partition.slots) for partition in plan.partitions))
     first_slot = 0
     for number, planned in enumerate(plan.partitions):
@@ -298,7 +298,7 @@ def new_clients(plan: ClusterPlan) -> Clients:
         batches=new_records(Batch, 0),
         steps=step_rows,
         members=new_records(Member, len(members)),
-        moves=new_records(Move, len(moves)),
+        moves=new_records(RequestedMove, len(moves)),
         rolls=rolls,
         rolled=rolled,
         throttled=new_records(Throttled, len(throttled)),

@@ -15,11 +15,11 @@ from tidegauge.metrics.endpoint.formats import Format
 from tidegauge.metrics.endpoint.page_lines import PageLines
 from tidegauge.metrics.endpoint.text_writer import written_page
 from tidegauge.metrics.samples.exposition import Exposition
-from tidegauge.metrics.samples.health import Context, Health, Scrapes
+from tidegauge.metrics.samples.health import Health, ScrapeCounts, SnapshotContext
 from tidegauge.metrics.samples.labels import label_text
 from tidegauge.metrics.samples.layout import texts_of
 from tidegauge.metrics.samples.levels import Level
-from tidegauge.metrics.samples.successive_snapshots import History
+from tidegauge.metrics.samples.successive_snapshots import SuccessiveSnapshots
 from tidegauge.metrics.samples.targets import SIMULATION, target_labels, targets_of
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -34,7 +34,7 @@ class NoPageError(Exception):
 
 class _Publication(NamedTuple):
     snapshot: Snapshot
-    context: Context
+    context: SnapshotContext
     pages: dict[tuple[int | None, Format], bytes]
 
 
@@ -44,7 +44,7 @@ class Pages:
     def __init__(self, plan: ClusterPlan, level: Level | None = None) -> None:
         self.plan = plan
         self._exposition = Exposition(plan, level)
-        self._history = History(self._exposition.layout)
+        self._history = SuccessiveSnapshots(self._exposition.layout)
         targets = targets_of(plan)
         self._target_labels = texts_of(
             label_text(target_labels(plan, target)) for target in targets
@@ -101,7 +101,7 @@ class Pages:
 
     def _rendered(self, last: _Publication, target: int | None, page_format: Format) -> bytes:
         began_seconds = time.thread_time()
-        scrapes = Scrapes(dict(self._scrapes), self._render_cpu_seconds)
+        scrapes = ScrapeCounts(dict(self._scrapes), self._render_cpu_seconds)
         context = last.context._replace(scrapes=scrapes, now_seconds=time.monotonic())
         if target is None:
             series = self._exposition.series(last.snapshot, context)

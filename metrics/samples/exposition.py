@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tidegauge.metrics.families.all_families import FAMILIES
 from tidegauge.metrics.families.family import Family, Scope
-from tidegauge.metrics.samples.health import Context
+from tidegauge.metrics.samples.health import SnapshotContext
 from tidegauge.metrics.samples.labels import label_text
 from tidegauge.metrics.samples.layout import Flags, Layout, Numbers, Texts, texts_of
 from tidegauge.metrics.samples.levels import Level, default_level, unhealthy_partitions
@@ -23,7 +23,7 @@ from tidegauge.metrics.samples.tables import is_on_page, table_of
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
-_NOTHING_MORE = Context()
+_NOTHING_MORE = SnapshotContext()
 
 
 class Samples(NamedTuple):
@@ -48,7 +48,10 @@ class Exposition:
         self.layout = Layout(plan)
 
     def series(
-        self, snapshot: Snapshot, context: Context = _NOTHING_MORE, target: int | None = None
+        self,
+        snapshot: Snapshot,
+        context: SnapshotContext = _NOTHING_MORE,
+        target: int | None = None,
     ) -> Iterator[Samples]:
         """All samples, or those of one target; a metric that has none is left out.
 

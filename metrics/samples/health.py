@@ -43,14 +43,14 @@ class Health(NamedTuple):
     actors: tuple[ActorHealth, ...] = ()
 
 
-class Scrapes(NamedTuple):
+class ScrapeCounts(NamedTuple):
     """What the endpoint has done so far."""
 
     by_target: Mapping[int, int]
     render_cpu_seconds: float
 
 
-class Context(NamedTuple):
+class SnapshotContext(NamedTuple):
     """All that is told beside a snapshot; what is not known is left out of the pages."""
 
     health: Health | None = None
@@ -61,7 +61,7 @@ class Context(NamedTuple):
     window_us: float = nan
     #: For each of ``Snapshot.committed``: how long its first unread record has been readable.
     consumer_lag_ms: NDArray[np.float64] | None = None
-    scrapes: Scrapes | None = None
+    scrapes: ScrapeCounts | None = None
 
 
 def speed_between(before: Health, after: Health) -> float:

@@ -13,7 +13,7 @@ from tidegauge.metrics.families.family import Family, Scope
 from tidegauge.metrics.samples.exposition import Exposition
 from tidegauge.metrics.samples.labels import joined, label_text
 from tidegauge.metrics.samples.levels import Level
-from tidegauge.metrics.samples.successive_snapshots import History
+from tidegauge.metrics.samples.successive_snapshots import SuccessiveSnapshots
 from tidegauge.metrics.samples.targets import target_labels, targets_of
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -41,7 +41,7 @@ class Scraper:
     ) -> None:
         """Scrape all metrics, or those ``only`` whose samples are called so."""
         self._exposition = Exposition(plan, level)
-        self._history = History(self._exposition.layout)
+        self._history = SuccessiveSnapshots(self._exposition.layout)
         self._only = only
         self._targets = {
             target: label_text(target_labels(plan, target)) for target in targets_of(plan)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from tidegauge.metrics.samples.health import Context, Health, speed_between, window_between
+from tidegauge.metrics.samples.health import Health, SnapshotContext, speed_between, window_between
 from tidegauge.metrics.samples.layout import Layout
 from tidegauge.metrics.samples.offset_times import OffsetTimes
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 
 
-class History:
+class SuccessiveSnapshots:
     """Makes the context of each snapshot, one after the other."""
 
     def __init__(self, layout: Layout) -> None:
         self._offset_times = OffsetTimes(layout)
         self._before: Health | None = None
 
-    def context(self, snapshot: Snapshot, health: Health | None = None) -> Context:
+    def context(self, snapshot: Snapshot, health: Health | None = None) -> SnapshotContext:
         """What belongs to a snapshot that is later than those before."""
         self._offset_times.add(snapshot)
-        context = Context(health, consumer_lag_ms=self._offset_times.lag_ms(snapshot))
+        context = SnapshotContext(health, consumer_lag_ms=self._offset_times.lag_ms(snapshot))
         before, self._before = self._before, health
         if before is None or health is None:
             return context

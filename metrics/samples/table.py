@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.metrics.families.family import Columns
-from tidegauge.metrics.samples.health import Context
+from tidegauge.metrics.samples.health import SnapshotContext
 from tidegauge.metrics.samples.layout import Flags, Layout, Numbers, Texts, Totals, texts_of
 from tidegauge.metrics.samples.levels import Level
 from tidegauge.metrics.snapshots.snapshot import Snapshot
@@ -34,7 +34,7 @@ class Sources(NamedTuple):
 
     layout: Layout
     snapshot: Snapshot
-    context: Context
+    context: SnapshotContext
     level: Level
     #: The only broker whose rows are asked for; None: all.
     broker: int | None = None

@@ -17,7 +17,6 @@ from tidegauge.scenario.model.faults import (
     CrashFault,
     CutLinkFault,
     Fault,
-    KeptLog,
     LogDirectoryFailureFault,
     PauseFault,
     PowerLossFault,
@@ -26,6 +25,7 @@ from tidegauge.scenario.model.faults import (
     Selector,
     SlowDiskFault,
     SlowLinkFault,
+    SurvivingLog,
 )
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.steps import BeginFaultStep, EndFaultStep
@@ -93,7 +93,7 @@ def _kept_logs(path: Path, fault: PowerLossFault, scenario: Scenario) -> Iterato
         pinned.add(log)
 
 
-def _not_kept(kept: KeptLog, fault: PowerLossFault, scenario: Scenario) -> str | None:
+def _not_kept(kept: SurvivingLog, fault: PowerLossFault, scenario: Scenario) -> str | None:
     """What is wrong with the broker whose log of a partition that there is should be kept."""
     hit = scenario.brokers_of(fault.brokers)
     if kept.broker not in scenario.broker_ids():

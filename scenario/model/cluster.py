@@ -249,7 +249,7 @@ def _nobody(leader: object) -> object:
     return None if leader == NOBODY else leader
 
 
-class PartitionState(Part):
+class FormerState(Part):
     """What ZooKeeper holds of a partition as the run begins."""
 
     leader: Annotated[BrokerId | None, BeforeValidator(_nobody)] = Field(
@@ -294,7 +294,7 @@ class Topic(Part):
         description="Brokers of each partition, the preferred leader first. Default: Kafka's "
         "round robin over racks and brokers.",
     )
-    state: dict[PartitionKey, PartitionState] | None = Field(
+    state: dict[PartitionKey, FormerState] | None = Field(
         default=None,
         description="Leader and ISR of partitions as the run begins; those that are not named are "
         "led by their preferred replica, with all replicas in sync. The cluster has been there "
@@ -349,11 +349,11 @@ class Topic(Part):
                 )
         return self
 
-    def state_of(self, partition: int, replicas: Sequence[int]) -> PartitionState | None:
+    def state_of(self, partition: int, replicas: Sequence[int]) -> FormerState | None:
         """What ZooKeeper holds of a partition as the run begins; None if it is created later."""
         if self.state is None:
             return None
-        well = PartitionState(leader=replicas[0], isr=tuple(replicas))
+        well = FormerState(leader=replicas[0], isr=tuple(replicas))
         return self.state.get(partition, well)
 
     @property

@@ -76,7 +76,7 @@ class Selector(NamedTuple):
         return f"{self.kind}:{self.name}" if self.name else f"{self.kind}:{self.broker}"
 
 
-class Endpoint(NamedTuple):
+class LinkEnd(NamedTuple):
     """A process at the end of a link."""
 
     #: BROKER, CONTROLLER, ZOOKEEPER or CLIENT_GROUP (one client of a group).
@@ -185,7 +185,7 @@ class CrashFault(FaultOfAnyKind):
     brokers: Some[BrokerSelector] = Field(description="Which ones.")
 
 
-class KeptLog(OfPartition):
+class SurvivingLog(OfPartition):
     """How much of a log survives a loss of power."""
 
     broker: BrokerId = Field(description="Id of the broker whose log it is.")
@@ -207,7 +207,7 @@ class PowerLossFault(FaultOfAnyKind):
         description="Whose machines. What else stands in a rack is named beside it: "
         "`[rack:b, zookeeper, client:shop]`."
     )
-    keeps: Listed[KeptLog] = Field(
+    keeps: Listed[SurvivingLog] = Field(
         default=(), description="Logs whose point is not drawn, but this one."
     )
 

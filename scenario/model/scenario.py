@@ -36,8 +36,8 @@ from tidegauge.scenario.model.faults import (
     HOST,
     RACK,
     ZOOKEEPER,
-    Endpoint,
     Fault,
+    LinkEnd,
     RollingRestartFault,
     Selector,
 )
@@ -301,22 +301,22 @@ class Scenario(Part):
         found = (broker for each in roll.brokers for broker in self.brokers_of([each]))
         return list(dict.fromkeys(found))
 
-    def endpoints_of(self, selectors: Iterable[Selector]) -> list[Endpoint]:
+    def endpoints_of(self, selectors: Iterable[Selector]) -> list[LinkEnd]:
         """The ends of links that any of these selectors stands for, each of them once."""
         ends = (end for selector in selectors for end in self._ends_of(selector))
         return list(dict.fromkeys(ends))
 
-    def _ends_of(self, selector: Selector) -> Iterator[Endpoint]:
+    def _ends_of(self, selector: Selector) -> Iterator[LinkEnd]:
         if selector.kind in {HOST, RACK}:
             for broker in self.brokers_of([selector]):
-                yield Endpoint(BROKER, broker)
-                yield Endpoint(CONTROLLER, broker)
+                yield LinkEnd(BROKER, broker)
+                yield LinkEnd(CONTROLLER, broker)
         elif selector.kind in {BROKER, CONTROLLER, ZOOKEEPER}:
-            yield Endpoint(selector.kind, selector.broker)
+            yield LinkEnd(selector.kind, selector.broker)
         for group in self.workload.groups:
             if selector.kind == CLIENTS or selector == (CLIENT_GROUP, -1, group.name):
                 for client in range(group.clients):
-                    yield Endpoint(CLIENT_GROUP, group=group.name, client=client)
+                    yield LinkEnd(CLIENT_GROUP, group=group.name, client=client)
 
     # What alert rules are to notice.
 

@@ -10,11 +10,12 @@ from tidegauge.spark_analysis.report import (
     partition_story,
     timeline,
 )
-from tidegauge.spark_analysis.report.part import Part
+from tidegauge.spark_analysis.report.part import ReportPart
 
 #: Before the answers to questions,
 FIRST = tuple(
-    Part(each.asks, each.tells) for each in (headline, timeline, partition_story, notifications)
+    ReportPart(each.asks, each.tells)
+    for each in (headline, timeline, partition_story, notifications)
 )
 #: and after them.
-LAST = tuple(Part(each.asks, each.tells) for each in (fidelity, again))
+LAST = tuple(ReportPart(each.asks, each.tells) for each in (fidelity, again))

@@ -12,7 +12,7 @@ from tidegauge.spark_analysis.report.one_run import OneRun
 from tidegauge.spark_analysis.report.section import Section
 
 
-class Part(NamedTuple):
+class ReportPart(NamedTuple):
     """A section of a report about one run, before anything was asked."""
 
     #: What it needs, by names of its own. All parts ask at once.

@@ -20,7 +20,7 @@ from tidegauge.spark_analysis.cause_source import found_causes
 from tidegauge.spark_analysis.events import events
 from tidegauge.spark_analysis.requests import CANONICAL, VALUES
 from tidegauge.spark_analysis.run_paths import Paths, runs_at
-from tidegauge.spark_analysis.tables.topology import Topology
+from tidegauge.spark_analysis.tables.topology import RunTopologies
 from tidegauge.traces.run_files import read_manifest
 
 #: Columns that put the rows of a run into their total order, the first one first.
@@ -76,7 +76,7 @@ class RunRows:
             ScenarioError: this Tidegauge cannot read the scenario of a manifest.
         """
         self.runs = tuple(manifests)
-        self.topology = Topology(spark, manifests, ends_us)
+        self.topology = RunTopologies(spark, manifests, ends_us)
         self.read = rows
         self.causes = causes
         self._shared: dict[Callable[[RunRows], DataFrame], DataFrame] = {}

@@ -33,7 +33,7 @@ _PARTITIONS = (
 _FAULTS = "run string, fault bigint, fault_name string, fault_kind string, fault_text string"
 
 
-class Topology:
+class RunTopologies:
     """The clusters of some runs."""
 
     def __init__(

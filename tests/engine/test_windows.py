@@ -31,7 +31,7 @@ from tidegauge.engine.exchange.exchange_state import (
 from tidegauge.engine.exchange.frames import CHECKSUM, GENERATION, ORDER, TIME, WINDOW
 from tidegauge.engine.exchange.windows import frame_checksum
 from tidegauge.engine.group import Group
-from tidegauge.engine.hosted_group import HostedGroup, Outcome, Place
+from tidegauge.engine.hosted_group import GroupOutcome, HostedGroup, Place
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import HUB
 
@@ -171,7 +171,7 @@ def test_what_does_not_go_at_once_is_left_to_the_driver(linked: Linked) -> None:
 GROUPING = [[0, 1, 2, 7], [5, 6], [3, 4]]
 
 
-def hosted_run() -> tuple[list[Outcome], str]:
+def hosted_run() -> tuple[list[GroupOutcome], str]:
     """Three groups that meet and run to the end; what became of them, and all hashes."""
     plan = ClusterPlan(cluster_of())
     processes = range(len(plan.processes))
@@ -203,7 +203,7 @@ RUN_HERE = "import test_windows; print(test_windows.hosted_run()[1])"
 def test_groups_with_links_come_to_the_same_in_plain_python() -> None:
     """The system calls are the C library's in both."""
     outcomes, compiled = hosted_run()
-    assert outcomes == [Outcome(stopped=False)] * 3
+    assert outcomes == [GroupOutcome(stopped=False)] * 3
     plain = subprocess.run(
         [sys.executable, "-c", "import tidegauge.engine.event_loop; " + RUN_HERE],
         env=os.environ

@@ -8,8 +8,8 @@ import pytest
 
 from cluster_snapshots import healthy, partition_label, plan_of, values_of
 from tidegauge.metrics.samples.exposition import Exposition
-from tidegauge.metrics.samples.health import Context, Health
-from tidegauge.metrics.samples.successive_snapshots import History
+from tidegauge.metrics.samples.health import Health, SnapshotContext
+from tidegauge.metrics.samples.successive_snapshots import SuccessiveSnapshots
 from tidegauge.metrics.samples.targets import EXPORTER, SIMULATION
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -21,7 +21,7 @@ ORDERS_0 = EXPORTER, f'consumergroup="billing",{partition_label("orders", 0)}'
 def lag_ms(high_watermarks: Iterable[int], committed: int) -> float | None:
     """The lag in a snapshot each second, the last of which knows this committed offset."""
     plan = plan_of()
-    history = History(Exposition(plan).layout)
+    history = SuccessiveSnapshots(Exposition(plan).layout)
     for second, high_watermark in enumerate(high_watermarks, start=1):
         snapshot = snapshot_at(plan, second, high_watermark, committed)
         context = history.context(snapshot)
@@ -73,7 +73,7 @@ def test_what_was_lost_in_an_unclean_election_is_not_waited_for() -> None:
 
 def test_without_a_leader_the_wait_goes_on() -> None:
     plan = plan_of()
-    history = History(Exposition(plan).layout)
+    history = SuccessiveSnapshots(Exposition(plan).layout)
     for second in (1, 2, 3, 4):
         snapshot = snapshot_at(plan, second, high_watermark=min(second, 2) * 100, committed=150)
         if second > 2:
@@ -92,8 +92,8 @@ def test_old_snapshots_are_forgotten() -> None:
 
 def test_speed_is_measured_between_two_snapshots() -> None:
     plan = plan_of()
-    history = History(Exposition(plan).layout)
-    context = Context()
+    history = SuccessiveSnapshots(Exposition(plan).layout)
+    context = SnapshotContext()
     for second in (1, 2):
         health = Health(100.0 + second, second * 5 * SECOND, 5.0, 250_000, 1, second * 50)
         snapshot = healthy(plan, second * 5 * SECOND)
@@ -113,7 +113,7 @@ def test_speed_is_measured_between_two_snapshots() -> None:
 
 def test_a_run_that_is_not_paced_has_no_wanted_speed() -> None:
     plan = plan_of()
-    context = Context(Health(1.0, SECOND, None, 0, 1, 1))
+    context = SnapshotContext(Health(1.0, SECOND, None, 0, 1, 1))
     snapshot = healthy(plan)
     assert not values_of(plan, snapshot, "tidegauge_wanted_speed_ratio", context=context)
     assert values_of(plan, snapshot, "tidegauge_lag_seconds", context=context)

@@ -12,7 +12,7 @@ from cluster_snapshots import healthy, plan_of
 from tidegauge.metrics.families.all_families import FAMILIES
 from tidegauge.metrics.families.family import Family
 from tidegauge.metrics.samples.exposition import Exposition
-from tidegauge.metrics.samples.health import ActorHealth, Context, Health, Scrapes
+from tidegauge.metrics.samples.health import ActorHealth, Health, ScrapeCounts, SnapshotContext
 
 #: By MBean: what a JMX exporter with Strimzi's rules makes of its attributes.
 STRIMZI = {
@@ -91,12 +91,12 @@ def test_every_metric_has_something_behind_it() -> None:
     snapshot = healthy(plan)
     snapshot.brokers["handlers"] = 8
     actor = ActorHealth("brokers", 1, 1.0, 1.0, 1.0, 1.0)
-    context = Context(
+    context = SnapshotContext(
         Health(1.0, 10_000_000, 1.0, 0, 1, 1, (actor,)),
         speed=1.0,
         window_us=1.0,
         consumer_lag_ms=np.zeros(len(snapshot.committed)),
-        scrapes=Scrapes({}, 1.0),
+        scrapes=ScrapeCounts({}, 1.0),
     )
     shown = {samples.family.name for samples in Exposition(plan).series(snapshot, context)}
     assert shown == {family.name for family in FAMILIES}

@@ -18,7 +18,7 @@ from tidegauge.metrics.endpoint.formats import Format, wanted_format
 from tidegauge.metrics.endpoint.page_lines import PageLines
 from tidegauge.metrics.endpoint.text_writer import written_page
 from tidegauge.metrics.samples.exposition import Exposition
-from tidegauge.metrics.samples.health import ActorHealth, Context, Health, Scrapes
+from tidegauge.metrics.samples.health import ActorHealth, Health, ScrapeCounts, SnapshotContext
 from tidegauge.metrics.samples.labels import joined, label_text, labels_of
 from tidegauge.metrics.samples.layout import texts_of
 from tidegauge.metrics.samples.levels import Level
@@ -53,7 +53,7 @@ def odd_plan() -> ClusterPlan:
     return plan_of(workload={"producers": [], "consumers": [group]})
 
 
-def busy(plan: ClusterPlan) -> tuple[Snapshot, Context]:
+def busy(plan: ClusterPlan) -> tuple[Snapshot, SnapshotContext]:
     """Numbers of all sizes everywhere."""
     snapshot = healthy(plan)
     numbers = np.random.default_rng(1)
@@ -62,12 +62,12 @@ def busy(plan: ClusterPlan) -> tuple[Snapshot, Context]:
             if rows.dtype[name].kind == "i" and name != "source_broker":
                 rows[name] = 10 ** numbers.integers(0, 17, len(rows))
     actor = ActorHealth(ODD, 10**17, 1e-7, 0.1, 1e20, 0.5)
-    context = Context(
+    context = SnapshotContext(
         Health(1.0, 10_000_000, 1.5, 1, 10**12, 3, (actor,)),
         speed=1 / 3,
         window_us=1.0,
         consumer_lag_ms=np.full(len(snapshot.committed), 1e-9),
-        scrapes=Scrapes({EXPORTER: 3}, 0.25),
+        scrapes=ScrapeCounts({EXPORTER: 3}, 0.25),
     )
     return snapshot, context
 

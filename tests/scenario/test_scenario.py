@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from tidegauge.scenario.model.costs import Latency
 from tidegauge.scenario.model.faults import (
     CutLinkFault,
-    Endpoint,
+    LinkEnd,
     PauseFault,
     SlowLinkFault,
 )
@@ -363,21 +363,21 @@ def test_a_broker_or_a_controller_can_be_selected_without_the_other(story: Scena
     assert isinstance(cut, CutLinkFault)
     first, second = map(story.endpoints_of, cut.between)
     assert first == [
-        Endpoint("broker", 1),
-        Endpoint("client", group="shop", client=0),
-        Endpoint("client", group="shop", client=1),
+        LinkEnd("broker", 1),
+        LinkEnd("client", group="shop", client=0),
+        LinkEnd("client", group="shop", client=1),
     ]
     assert second == [
-        *(Endpoint("broker", 2), Endpoint("controller", 2)),
-        *(Endpoint("broker", 5), Endpoint("controller", 5)),
-        *(Endpoint("controller", 3), Endpoint("zookeeper")),
+        *(LinkEnd("broker", 2), LinkEnd("controller", 2)),
+        *(LinkEnd("broker", 5), LinkEnd("controller", 5)),
+        *(LinkEnd("controller", 3), LinkEnd("zookeeper")),
     ]
 
 
 def test_an_id_selects_a_host_with_its_controller(story: Scenario) -> None:
     slow = story.faults[2]
     assert isinstance(slow, SlowLinkFault)
-    assert story.endpoints_of(slow.between[0]) == [Endpoint("broker", 1), Endpoint("controller", 1)]
+    assert story.endpoints_of(slow.between[0]) == [LinkEnd("broker", 1), LinkEnd("controller", 1)]
 
 
 def test_what_is_selected_twice_is_one_end() -> None:

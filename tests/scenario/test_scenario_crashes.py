@@ -13,9 +13,9 @@ from tidegauge.scenario.model.costs import Costs
 from tidegauge.scenario.model.faults import (
     ControllerMoveFault,
     CrashFault,
-    KeptLog,
     PowerLossFault,
     RestartFault,
+    SurvivingLog,
 )
 from tidegauge.scenario.model.steps import (
     AskEpochStep,
@@ -105,7 +105,7 @@ def test_brokers_crash_lose_power_and_restart(story: Scenario) -> None:
     assert kill.for_us is None
     assert isinstance(power_loss, PowerLossFault)
     assert story.brokers_of(power_loss.brokers) == [1, 3, 4]
-    assert power_loss.keeps == (KeptLog(topic="orders", partition=0, broker=3, offset=17),)
+    assert power_loss.keeps == (SurvivingLog(topic="orders", partition=0, broker=3, offset=17),)
     assert isinstance(restart, RestartFault)
     assert story.brokers_of(restart.brokers) == [2, 4]
     assert isinstance(move, ControllerMoveFault)

@@ -6,7 +6,7 @@ from typing import Any
 
 from small_clusters import cluster_of
 from tidegauge.metrics.samples.exposition import Exposition
-from tidegauge.metrics.samples.health import Context
+from tidegauge.metrics.samples.health import SnapshotContext
 from tidegauge.metrics.samples.levels import Level
 from tidegauge.metrics.snapshots.gauges import RUNNING_AS_BROKER
 from tidegauge.metrics.snapshots.snapshot import Snapshot, new_snapshot
@@ -81,10 +81,10 @@ def values_of(
     snapshot: Snapshot,
     name: str,
     level: Level = Level.FULL,
-    context: Context | None = None,
+    context: SnapshotContext | None = None,
 ) -> dict[tuple[int, str], float]:
     """The samples of a metric: by target and own labels, as a page has them, the value."""
-    series = Exposition(plan, level).series(snapshot, context or Context())
+    series = Exposition(plan, level).series(snapshot, context or SnapshotContext())
     return {
         (int(target), label_text): float(value)
         for family, *columns in series

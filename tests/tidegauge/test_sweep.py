@@ -14,7 +14,7 @@ from tidegauge.command_line import app
 from tidegauge.sweeps.many_runs import Outcome
 from tidegauge.sweeps.sweep_content import FIGURES, SweptRun, worst_of
 from tidegauge.traces.run_folder import RunFolder
-from tidegauge.views.run_batch import Pace
+from tidegauge.views.run_batch import BatchPace
 
 #: All on one Ray, which is started once.
 pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("ray_here")]
@@ -176,16 +176,16 @@ def test_of_surprises_the_worst_is_the_one_that_lost_most() -> None:
 
 def test_the_time_that_is_left_is_told_of_what_this_sweep_has_run() -> None:
     """Of 100 runs 40 were there before; twenty more took ten minutes, so forty take twenty."""
-    pace = Pace(100, 40, now_s=0.0)
+    pace = BatchPace(100, 40, now_s=0.0)
     lines = [pace.line(30.0 * number) for number in range(1, 21)]
     assert lines[0] == "41 of 100 runs", "which may have waited for its process to start"
     assert lines[1] == "42 of 100 runs, some 29 min left"
     assert lines[-1] == "60 of 100 runs, some 20 min left"
-    quick = Pace(100, 0, now_s=0.0)
+    quick = BatchPace(100, 0, now_s=0.0)
     told = [line for number in range(1, 101) if (line := quick.line(0.5 * number))]
     assert len(told) == 9, "a line for each tenth, and none at the end"
     assert told[-1] == "90 of 100 runs, some 5 s left"
-    short = Pace(8, 0, now_s=0.0)
+    short = BatchPace(8, 0, now_s=0.0)
     assert [short.line(0.1 * number) for number in range(8)] == [None] * 8
 
 

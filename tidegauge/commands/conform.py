@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegauge.commands.compile_rules import announce_compilation
-from tidegauge.views.conformance_report import SEEDS, Again, Report
+from tidegauge.views.conformance_report import SEEDS, Again, ConformanceReport
 from tidegauge.views.output import console, fail
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _conform_all(
 
     results: list[Conformance] = []
     with _progress_bar(len(schedules)) as (shown_on, advance):
-        report = Report(shown_on, [each.name for each in schedules.values()], details)
+        report = ConformanceReport(shown_on, [each.name for each in schedules.values()], details)
         for file, schedule in schedules.items():
             with TemporaryDirectory(prefix="tidegauge-") as temporary:
                 folder = (out or Path(temporary)) / file.stem

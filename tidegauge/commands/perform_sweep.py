@@ -11,7 +11,7 @@ import typer
 
 from tidegauge.commands.compile_rules import announce_compilation
 from tidegauge.options.hosting import Hosting
-from tidegauge.options.sweep_request import Planned, SweepRequest
+from tidegauge.options.sweep_request import RequestedRun, SweepRequest
 from tidegauge.scenario.text.counted import counted
 from tidegauge.views.output import INTERRUPTED, console, fail, show_warnings
 from tidegauge.views.run_batch import check_jobs, runs_progress
@@ -52,7 +52,7 @@ def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], bool]:
 
 
 def _run(
-    request: SweepRequest, loaded: Scenario, planned: Sequence[Planned], out: Path
+    request: SweepRequest, loaded: Scenario, planned: Sequence[RequestedRun], out: Path
 ) -> list[SweptRun]:
     """Perform the missing runs, and return the outcomes of all runs, in their order."""
     from tidegauge.sweeps.many_runs import outcome_of
@@ -80,7 +80,7 @@ def _run(
 
 
 def _run_missing(
-    request: SweepRequest, missing: Sequence[Planned], out: Path, outcomes: dict[str, Outcome]
+    request: SweepRequest, missing: Sequence[RequestedRun], out: Path, outcomes: dict[str, Outcome]
 ) -> None:
     """Perform these runs, and add the outcome of each as it ends."""
     if not missing:

@@ -179,7 +179,7 @@ def equal_up_to(one: Runs, other: Runs) -> int:
 
 def show_meeting(out: Console, meeting: Meeting, releases: tuple[str, ...]) -> None:
     """Draw both logs, and for each release the follower's steps and its log after them."""
-    picture = Picture.of(meeting)
+    picture = MeetingPicture.of(meeting)
     out.print(picture.ruler())
     leads = f"leads in epoch {meeting.leader_epoch}"
     out.print(picture.line("leader", meeting.leader, leads))
@@ -206,7 +206,7 @@ def logs_of(meeting: Meeting, release: str) -> tuple[ReplicaLog, ReplicaLog]:
     return leader, follower
 
 
-def _show_outcome(out: Console, picture: Picture, meeting: Meeting, release: str) -> None:
+def _show_outcome(out: Console, picture: MeetingPicture, meeting: Meeting, release: str) -> None:
     from rich.text import Text
 
     from tidegauge.replication.reconciliation import reconcile
@@ -240,7 +240,7 @@ def _verdict(told: Reconciliation) -> Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class MeetingPicture:
     """The drawing of all logs of one meeting: either record by record, or as runs."""
 
     by_record: bool
@@ -250,7 +250,7 @@ class Picture:
     length: int
 
     @classmethod
-    def of(cls, meeting: Meeting) -> Picture:
+    def of(cls, meeting: Meeting) -> MeetingPicture:
         """The finer drawing if both logs are short and their epochs have one digit."""
         logs = (meeting.leader, meeting.follower)
         length = max(sum(count for _, count in runs) for runs in logs)

@@ -36,7 +36,7 @@ NOTHING_PLAYED = "scenario"
 
 
 @dataclass(frozen=True)
-class Difference:
+class FieldDifference:
     """A field that is not equal, and what explains it."""
 
     step: RecordedStep
@@ -55,30 +55,30 @@ class Conformance:
     run: RunFolder | None = None
     #: How many fields were compared, by kind.
     compared: Counter[str] = field(default_factory=Counter)
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[FieldDifference] = field(default_factory=list)
     #: What came of the steps that were played, by their numbers.
     outcomes: dict[int, StepOutcome] = field(default_factory=dict)
     #: Settings of the recording that the simulator does not know.
     not_modelled: list[str] = field(default_factory=list)
 
     @property
-    def explained(self) -> list[Difference]:
+    def explained(self) -> list[FieldDifference]:
         """The differences that a row of the table explains."""
         return [each for each in self.differences if each.row is not None]
 
     @property
-    def unexplained(self) -> list[Difference]:
+    def unexplained(self) -> list[FieldDifference]:
         """The differences that nothing explains."""
         return [each for each in self.differences if each.row is None]
 
     @property
-    def not_played(self) -> Difference | None:
+    def not_played(self) -> FieldDifference | None:
         """What stands for the steps that were not played; None if all were."""
         found = (each for each in self.differences if each.field.kind == NOT_PLAYED)
         return next(found, None)
 
     @property
-    def parting(self) -> list[Difference]:
+    def parting(self) -> list[FieldDifference]:
         """The unexplained differences of the first step in which a state differs, times last.
 
         If no state does, of the first step in which a time differs.
@@ -96,7 +96,7 @@ class Conformance:
         return left_out, len(self.unexplained) - times, times, len(self.differences)
 
 
-class Figures(NamedTuple):
+class FieldCounts(NamedTuple):
     """How many fields of a kind there are in some schedules."""
 
     compared: int
@@ -104,14 +104,14 @@ class Figures(NamedTuple):
     unexplained: int
 
 
-def figures(results: Iterable[Conformance], kind: str) -> Figures:
+def figures(results: Iterable[Conformance], kind: str) -> FieldCounts:
     """The fields of one kind in all of these."""
     compared = explained = unexplained = 0
     for each in results:
         compared += each.compared[kind]
         explained += sum(one.field.kind == kind for one in each.explained)
         unexplained += sum(one.field.kind == kind for one in each.unexplained)
-    return Figures(compared, explained, unexplained)
+    return FieldCounts(compared, explained, unexplained)
 
 
 def conform(
@@ -148,7 +148,7 @@ def _conform_once(
             result.compared[each.kind] += 1
         if not each.equal:
             row = table.explanation(schedule, step, each)
-            result.differences.append(Difference(step, each, row))
+            result.differences.append(FieldDifference(step, each, row))
     return result
 
 

@@ -62,13 +62,13 @@ def middle(span: Span) -> float:
     return (span[0] + span[1]) / 2
 
 
-class Part(BaseModel):
+class RecordedPart(BaseModel):
     """A part of the file; what is not read here may stand in it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
 
-class Merged(Part):
+class Merged(RecordedPart):
     """What several repeats showed."""
 
     exact: Tree = {}
@@ -78,7 +78,7 @@ class Merged(Part):
     ranges_ms: dict[str, Span] = {}
 
 
-class StateWrites(Part):
+class StateWrites(RecordedPart):
     """The writes of one partition's state during a step."""
 
     exact: bool
@@ -88,7 +88,7 @@ class StateWrites(Part):
     writes_by_repeat: list[list[list[Any]]] = []
 
 
-class RecordedStep(Part):
+class RecordedStep(RecordedPart):
     """A step and what came of it."""
 
     number: int = Field(alias="i")
@@ -120,7 +120,7 @@ class RecordedStep(Part):
         return middle(span)
 
 
-class RecordedSchedule(Part):
+class RecordedSchedule(RecordedPart):
     """A whole file."""
 
     name: str

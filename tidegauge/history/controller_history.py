@@ -29,7 +29,7 @@ EVENT = "controller_event"
 EVENT_DONE = "controller_event_done"
 
 
-class Term(NamedTuple):
+class ControllerTerm(NamedTuple):
     """One broker as controller, in one controller epoch."""
 
     #: Index of the broker.
@@ -75,7 +75,7 @@ class Knowledge(NamedTuple):
     """The controller at a time, and its knowledge."""
 
     #: The terms whose brokers believe to be controller, the newest one first.
-    terms: list[Term]
+    terms: list[ControllerTerm]
     #: Index of the broker that /controller names; None if the znode does not exist.
     znode: int | None
     #: Indexes of the brokers that the newest of them knows as alive.
@@ -137,18 +137,20 @@ def _is_controller_znode(run: RunFolder, table: Table) -> Mask:
     return np.isin(table["znode"], numbers)
 
 
-def terms(run: RunFolder) -> list[Term]:
+def terms(run: RunFolder) -> list[ControllerTerm]:
     """Every term of a controller, in order.
 
     Raises:
         TraceError: a trace file is damaged.
     """
-    found: list[Term] = []
+    found: list[ControllerTerm] = []
     for row in selected(run, lambda kind, table: _makes_terms(run, kind, table)):
         time_us = row["time_us"]
         if row.kind == "controller_elected":
             found.append(
-                Term(row["broker"], row["process"], row["controller_epoch"], time_us, None, None)
+                ControllerTerm(
+                    row["broker"], row["process"], row["controller_epoch"], time_us, None, None
+                )
             )
         elif row.kind == "znode_deleted" and found and found[-1].znode_gone_us is None:
             found[-1] = found[-1]._replace(znode_gone_us=time_us)
@@ -163,7 +165,7 @@ def _makes_terms(run: RunFolder, kind: TraceKind, table: Table) -> Mask | None:
     return _is_controller_znode(run, table) if kind.name == "znode_deleted" else None
 
 
-def _resigned(term: Term, row: TraceRow) -> Term:
+def _resigned(term: ControllerTerm, row: TraceRow) -> ControllerTerm:
     is_its = (term.process, term.epoch) == (row["process"], row["controller_epoch"])
     return term._replace(resigned_us=row["time_us"]) if is_its else term
 
@@ -254,7 +256,7 @@ def _holder(rows: Iterable[TraceRow], paths: ZnodePaths) -> int | None:
     return holder
 
 
-def _alive(rows: Iterable[TraceRow], term: Term, paths: ZnodePaths) -> set[int]:
+def _alive(rows: Iterable[TraceRow], term: ControllerTerm, paths: ZnodePaths) -> set[int]:
     """The brokers that the controller of a term knows as alive.
 
     They are those registered at its election, plus the changes that it saw later. (Its list

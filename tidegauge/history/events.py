@@ -18,7 +18,7 @@ from tidegauge.traces.run_folder import TraceRow
 from tidegauge.traces.trace_file import ROW_COLUMNS
 
 
-class Event:
+class TraceEvent:
     """One row of a run: its time, process, kind, partition and columns.
 
     ``event["isr"]`` is the value of a column, and ``str(event)`` the event as a line of text.
@@ -90,15 +90,15 @@ class Event:
         return f"<{self}>"
 
 
-def _partition(event: Event, _number: int) -> str | None:
+def _partition(event: TraceEvent, _number: int) -> str | None:
     return event.partition
 
 
-def _broker(event: Event, index: int) -> int | None:
+def _broker(event: TraceEvent, index: int) -> int | None:
     return event.names.broker_id(index)
 
 
-def _leader(event: Event, leader: int) -> int | None:
+def _leader(event: TraceEvent, leader: int) -> int | None:
     """A broker by its index; where a znode names it, by its slot in a replica list."""
     if "znode" not in event.row.columns:
         return _broker(event, leader)
@@ -107,30 +107,30 @@ def _leader(event: Event, leader: int) -> int | None:
     return dict(enumerate(slots)).get(leader)
 
 
-def _brokers(event: Event, replicas: int) -> list[int | None] | None:
+def _brokers(event: TraceEvent, replicas: int) -> list[int | None] | None:
     partition = event.partition_number
     # A znode that is not about a partition holds none.
     return None if partition is None else event.names.brokers_in(replicas, partition)
 
 
-def _process(event: Event, number: int) -> str | None:
+def _process(event: TraceEvent, number: int) -> str | None:
     return None if number < 0 else event.names.process(number)
 
 
-def _topic(event: Event, number: int) -> str:
+def _topic(event: TraceEvent, number: int) -> str:
     return event.names.znodes.topics[number]
 
 
-def _flag(_event: Event, value: int) -> bool:
+def _flag(_event: TraceEvent, value: int) -> bool:
     return bool(value)
 
 
-def _in_words(column: str) -> Callable[[Event, int], str]:
+def _in_words(column: str) -> Callable[[TraceEvent, int], str]:
     return lambda event, value: SPOKEN[column](event.names, event.row, value)
 
 
 #: The functions that read columns, by name; others are times, by their unit, or plain numbers.
-_READ: dict[str, Callable[[Event, int], Any]] = {
+_READ: dict[str, Callable[[TraceEvent, int], Any]] = {
     "partition": _partition,
     "leader": _leader,
     "topic": _topic,

@@ -15,7 +15,7 @@ from tidegauge.scenario.model.alerts import AlertExpectations
 from tidegauge.scenario.model.cluster import (
     BrokerRelease,
     Cluster,
-    PartitionState,
+    FormerState,
     Topic,
     ZooKeeper,
 )
@@ -78,7 +78,7 @@ state: {0: {leader: 2, isr: [2, 3]}}
 settings: {min.insync.replicas: 2}
 """
     ],
-    PartitionState: ["{leader: 2, isr: [2, 3], elr: [1], leader_epoch: 5}"],
+    FormerState: ["{leader: 2, isr: [2, 3], elr: [1], leader_epoch: 5}"],
     Workload: [
         """\
 producers: [{name: shop, topics: [orders], batches_per_second: 10}]
@@ -186,7 +186,7 @@ brokers: ["rack:b", zookeeper]
 keeps: [{broker: 2, topic: orders, partition: 0, offset: 100}]
 """
     ],
-    faults.KeptLog: ["{broker: 2, topic: orders, partition: 0, offset: 100}"],
+    faults.SurvivingLog: ["{broker: 2, topic: orders, partition: 0, offset: 100}"],
     faults.RestartFault: ["{kind: restart, at: 30s, for: 10s, brokers: [2]}"],
     faults.RollingRestartFault: [
         """\

@@ -11,7 +11,7 @@ from tidegauge.scenario.model.alerts import AlertExpectations
 from tidegauge.scenario.model.cluster import (
     BrokerRelease,
     Cluster,
-    PartitionState,
+    FormerState,
     Topic,
     ZooKeeper,
 )
@@ -45,7 +45,7 @@ SECTIONS = (
     Section("Release of a broker", BrokerRelease, 3),
     Section("ZooKeeper", ZooKeeper),
     Section("Topic", Topic),
-    Section("State of a partition", PartitionState, 3),
+    Section("State of a partition", FormerState, 3),
     Section("Workload", Workload),
     Section("Producers", ProducerGroup, 3),
     Section("Consumers", ConsumerGroup, 3),
@@ -54,7 +54,7 @@ SECTIONS = (
     Section("Latency", Latency, 3),
     Section("Faults", faults.FaultOfAnyKind),
     *_kinds(faults.Fault, "kind", faults.FaultOfAnyKind),
-    Section("Kept log", faults.KeptLog, 3),
+    Section("Kept log", faults.SurvivingLog, 3),
     Section("Fault rates", FaultRate),
     Section("Steps", steps.StepOfAnyKind),
     *_kinds(steps.Step, "do", steps.StepOfAnyKind),

@@ -23,7 +23,7 @@ _MOST_RUNS = 100_000
 _RANGE = re.compile(r"([0-9]{1,19})\.\.([0-9]{1,19})")
 
 
-class Planned(NamedTuple):
+class RequestedRun(NamedTuple):
     """One run of the sweep."""
 
     #: Of paths that have several values, each as ``PATH=VALUE``.
@@ -47,7 +47,7 @@ class SweepRequest(NamedTuple):
     jobs: int | None = None
     out: Path | None = None
 
-    def plan(self) -> tuple[Scenario, list[Planned]]:
+    def plan(self) -> tuple[Scenario, list[RequestedRun]]:
         """The first scenario, and all runs; the command ends if one of them cannot be run.
 
         All settings are read before the first run, so that invalid values and unknown figures are
@@ -68,7 +68,7 @@ class SweepRequest(NamedTuple):
         asked = [self.request._replace(changes=(*self.request.changes, *each)) for each in settings]
         loaded = [each.load(None if self.seeds is None else self.seeds[0]) for each in asked]
         planned = [
-            Planned(setting, seed, self._name(setting, seed), request._replace(seed=seed))
+            RequestedRun(setting, seed, self._name(setting, seed), request._replace(seed=seed))
             for setting, request, scenario in zip(settings, asked, loaded, strict=True)
             for seed in self.seeds or [scenario.seed]
         ]

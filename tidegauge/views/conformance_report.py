@@ -15,7 +15,7 @@ from tidegauge.views.story_lines import LISTED, Line, Span, StoryOptions, print_
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.conformance.conform import Conformance, Difference
+    from tidegauge.conformance.conform import Conformance, FieldDifference
     from tidegauge.history.story import Names
 
 #: The default number of seeds.
@@ -57,7 +57,7 @@ class Again(NamedTuple):
         )
 
 
-class Report:
+class ConformanceReport:
     """Prints one schedule after the other."""
 
     def __init__(self, out: Console, names: Iterable[str], details: bool) -> None:
@@ -90,7 +90,7 @@ class Report:
             self._show_parting(result)
             self._show_stories(result, again)
 
-    def _show_not_played(self, difference: Difference) -> None:
+    def _show_not_played(self, difference: FieldDifference) -> None:
         reason = "nothing explains this" if difference.row is None else _row(difference)
         self._print(
             f"  not played from step {difference.step.number} on:"
@@ -189,7 +189,7 @@ class Report:
             )
 
 
-def _row(difference: Difference) -> str:
+def _row(difference: FieldDifference) -> str:
     """The place of the row that explains a difference."""
     from tidegauge.conformance.known_differences import SHIPPED
 
@@ -197,7 +197,7 @@ def _row(difference: Difference) -> str:
     return f"explained by line {difference.row.line} of {SHIPPED.name}"
 
 
-def _partitions(differences: Iterable[Difference], names: Names) -> list[str]:
+def _partitions(differences: Iterable[FieldDifference], names: Names) -> list[str]:
     """The partitions that differ; none if a field of the cluster differs."""
     found: dict[str, None] = {}
     for each in differences:

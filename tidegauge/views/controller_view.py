@@ -18,7 +18,7 @@ from tidegauge.views.story_lines import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.history.controller_history import QueueEvent, Term
+    from tidegauge.history.controller_history import ControllerTerm, QueueEvent
     from tidegauge.history.moments import Moment
     from tidegauge.history.story import Names
     from tidegauge.traces.run_folder import RunFolder
@@ -75,7 +75,7 @@ def _told_event(event: QueueEvent) -> str:
     return f"{event.name}: waited {duration_text(event.row['queued_us'])}{took}{more}"
 
 
-def _print_terms(out: Console, terms: list[Term], names: Names) -> None:
+def _print_terms(out: Console, terms: list[ControllerTerm], names: Names) -> None:
     from tidegauge.simulation.durations import time_text
 
     def time_or(time_us: int | None) -> str:
@@ -148,7 +148,7 @@ def show_controller_at(out: Console, run: RunFolder, names: Names, at_us: int) -
         out.print(f"    {why}: {', '.join(partitions[:LISTED])}{more}", style="red", soft_wrap=True)
 
 
-def _controller(terms: list[Term], names: Names) -> str:
+def _controller(terms: list[ControllerTerm], names: Names) -> str:
     from tidegauge.simulation.durations import time_text
 
     if not terms:

@@ -59,7 +59,7 @@ def runs_progress(total: int, before: int = 0) -> Iterator[Callable[[], None]]:
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    pace = Pace(total, before, time.monotonic())
+    pace = BatchPace(total, before, time.monotonic())
     out = console()
     if not out.is_terminal:
         yield lambda: _say(pace.line(time.monotonic()))
@@ -80,7 +80,7 @@ def _say(line: str | None) -> None:
         typer.echo(line)
 
 
-class Pace:
+class BatchPace:
     """The progress of many runs, and the time for the rest at the same pace."""
 
     def __init__(self, total: int, before: int, now_s: float) -> None:

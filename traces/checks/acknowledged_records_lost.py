@@ -31,7 +31,7 @@ from tidegauge.traces.checks.breaches import (
 from tidegauge.traces.checks.histories import (
     NOTHING_PERMITS,
     Acknowledged,
-    History,
+    Histories,
     LogRuns,
 )
 from tidegauge.traces.checks.lineage import count_held, term_of
@@ -40,7 +40,7 @@ from tidegauge.traces.checks.numbers import ACKNOWLEDGED_RECORDS_LOST
 
 @inner_rule
 def remember_acknowledged(
-    history: History, partition: int, epoch: int, acks: int, first_offset: int, end_offset: int
+    history: Histories, partition: int, epoch: int, acks: int, first_offset: int, end_offset: int
 ) -> None:
     """These offsets were acknowledged; ranges that follow each other become one."""
     known = history.partitions[partition]
@@ -66,7 +66,7 @@ def remember_acknowledged(
 
 
 @inner_rule
-def count_lost(history: History, partition: int) -> None:
+def count_lost(history: Histories, partition: int) -> None:
     """Look for everything that was acknowledged of a partition, at the end."""
     facts = history.facts[0]
     known = history.partitions[partition]
@@ -91,7 +91,7 @@ def count_lost(history: History, partition: int) -> None:
 
 
 @inner_rule
-def _note_loss(history: History, partition: int, promised: Acknowledged, count: int) -> None:
+def _note_loss(history: Histories, partition: int, promised: Acknowledged, count: int) -> None:
     permitted_by = what_permits(history, partition)
     if promised.acks != ACKS_ALL or permitted_by != NOTHING_PERMITS:
         # A loss, but no break.
@@ -102,7 +102,7 @@ def _note_loss(history: History, partition: int, promised: Acknowledged, count: 
 
 
 @inner_rule
-def _term_without(history: History, partition: int, promised: Acknowledged) -> int:
+def _term_without(history: Histories, partition: int, promised: Acknowledged) -> int:
     """The first term after that of the records which began without them; else the last one."""
     own = term_of(history, partition, promised.epoch)
     found = history.partitions[partition].newest_term
@@ -116,6 +116,6 @@ def _term_without(history: History, partition: int, promised: Acknowledged) -> i
 
 
 @inner_rule
-def _lacks(history: History, log: LogRuns, promised: Acknowledged) -> bool:
+def _lacks(history: Histories, log: LogRuns, promised: Acknowledged) -> bool:
     held = count_held(history, log, promised.epoch, promised.first_offset, promised.end_offset)
     return held < promised.end_offset - promised.first_offset

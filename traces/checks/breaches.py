@@ -12,13 +12,13 @@ from tidegauge.traces.checks.histories import (
     BY_LOSS_OF_POWER,
     BY_UNCLEAN_ELECTION,
     NOTHING_PERMITS,
-    History,
+    Histories,
     RowPlace,
 )
 
 
 @inner_rule
-def what_permits(history: History, partition: int) -> int:
+def what_permits(history: Histories, partition: int) -> int:
     """Which setting has given up what is promised of a partition, if one has."""
     known = history.partitions[partition]
     if known.unclean:
@@ -29,7 +29,7 @@ def what_permits(history: History, partition: int) -> int:
 
 
 @inner_rule
-def note_breach(history: History, check: int, event: RowPlace, permitted_by: int) -> None:
+def note_breach(history: Histories, check: int, event: RowPlace, permitted_by: int) -> None:
     """An event has broken a check, in the partition that it is about."""
     finding = history.findings[check]
     breach = history.breaches[check * history.facts[0].partitions + event.partition]

@@ -20,14 +20,14 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.traces.checks.breaches import note_breach, what_permits
-from tidegauge.traces.checks.histories import History, LogRuns, RowPlace
+from tidegauge.traces.checks.histories import Histories, LogRuns, RowPlace
 from tidegauge.traces.checks.lineage import agrees_until
 from tidegauge.traces.checks.misled_replicas import own_high_watermark
 from tidegauge.traces.checks.numbers import COMMITTED_AGREE
 
 
 @inner_rule
-def check_committed(history: History, log: LogRuns, high_watermark: int, place: RowPlace) -> None:
+def check_committed(history: Histories, log: LogRuns, high_watermark: int, place: RowPlace) -> None:
     """A replica takes its log for committed up to its high watermark."""
     known = history.partitions[place.partition]
     high_watermark = own_high_watermark(history, high_watermark, place)
@@ -39,7 +39,7 @@ def check_committed(history: History, log: LogRuns, high_watermark: int, place: 
 
 
 @inner_rule
-def _remember(history: History, log: LogRuns, high_watermark: int, partition: int) -> None:
+def _remember(history: Histories, log: LogRuns, high_watermark: int, partition: int) -> None:
     """The committed log reaches further: it is this one up to there."""
     known = history.partitions[partition]
     committed = known.committed

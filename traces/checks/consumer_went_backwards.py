@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.traces.checks.breaches import note_breach, what_permits
-from tidegauge.traces.checks.histories import History, RowPlace
+from tidegauge.traces.checks.histories import Histories, RowPlace
 from tidegauge.traces.checks.numbers import CONSUMER_WENT_BACKWARDS
 
 
 @inner_rule
-def check_reset(history: History, offset: int, new_offset: int, place: RowPlace) -> None:
+def check_reset(history: Histories, offset: int, new_offset: int, place: RowPlace) -> None:
     """A consumer whose offset is out of range begins anew at another one."""
     if new_offset < offset and not history.partitions[place.partition].deleted:
         permitted_by = what_permits(history, place.partition)

@@ -18,14 +18,14 @@ from __future__ import annotations
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import note_breach, what_permits
-from tidegauge.traces.checks.histories import History
+from tidegauge.traces.checks.histories import Histories
 from tidegauge.traces.checks.lineage import agrees_until, holds
 from tidegauge.traces.checks.numbers import EXPOSED_DURABLE
 from tidegauge.traces.checks.strong_isr import check_log_of_member
 
 
 @inner_rule
-def check_new_leader(history: History, number: int) -> None:
+def check_new_leader(history: Histories, number: int) -> None:
     """A term begins: if it is the newest, its log holds all that was exposed so far."""
     term = history.terms[number]
     known = history.partitions[term.began.partition]
@@ -38,7 +38,7 @@ def check_new_leader(history: History, number: int) -> None:
 
 
 @inner_rule
-def check_old_leader(history: History, number: int) -> None:
+def check_old_leader(history: Histories, number: int) -> None:
     """A term is known to have exposed more: it is in the log of whoever leads since."""
     term = history.terms[number]
     known = history.partitions[term.began.partition]

@@ -21,13 +21,13 @@ from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import note_breach, what_permits
 from tidegauge.traces.checks.committed_agree import check_committed
 from tidegauge.traces.checks.exposed_durable import check_old_leader
-from tidegauge.traces.checks.histories import History, RowPlace
+from tidegauge.traces.checks.histories import Histories, RowPlace
 from tidegauge.traces.checks.lineage import agrees_until
 from tidegauge.traces.checks.numbers import EXPOSED_UNIQUE
 
 
 @inner_rule
-def raise_exposed(history: History, number: int, high_watermark: int, place: RowPlace) -> None:
+def raise_exposed(history: Histories, number: int, high_watermark: int, place: RowPlace) -> None:
     """A term is known to have had this high watermark: who could read has read up to it."""
     term = history.terms[number]
     if high_watermark <= term.exposed:

@@ -36,7 +36,7 @@ from tidegauge.simulation.row_kinds import (
     REPLICA_STOPPED,
     TOPIC_CONFIGURED,
 )
-from tidegauge.traces.checks.histories import History
+from tidegauge.traces.checks.histories import Histories
 
 # What a partition adds to the counts.
 _ENTERS = code(1)
@@ -154,7 +154,7 @@ class Figures(Tables):
 
 
 @inner_rule
-def count_row(history: History, figures: Figures, row: Row) -> None:
+def count_row(history: Histories, figures: Figures, row: Row) -> None:
     """Let time go on to a row, and count it."""
     count = figures.count[0]
     _go_on_to(figures, row.time_us)
@@ -219,13 +219,13 @@ def _count_event(count: Count, row: Row) -> None:
 
 
 @inner_rule
-def leave_account(history: History, figures: Figures, partition: int) -> None:
+def leave_account(history: Histories, figures: Figures, partition: int) -> None:
     """Something about a partition is about to change: it does not count meanwhile."""
     _account(history, figures, partition, _LEAVES)
 
 
 @inner_rule
-def open_account(history: History, figures: Figures, partition: int) -> None:
+def open_account(history: Histories, figures: Figures, partition: int) -> None:
     """Something about a partition has changed: it counts again."""
     _account(history, figures, partition, _ENTERS)
     count = figures.count[0]
@@ -234,7 +234,7 @@ def open_account(history: History, figures: Figures, partition: int) -> None:
 
 
 @inner_rule
-def _count_highest(history: History, figures: Figures, partition: int) -> None:
+def _count_highest(history: Histories, figures: Figures, partition: int) -> None:
     """Count an episode that begins, and the highest numbers, as a partition counts again."""
     count = figures.count[0]
     known = history.partitions[partition]
@@ -252,7 +252,7 @@ def _count_highest(history: History, figures: Figures, partition: int) -> None:
 
 
 @inner_rule
-def _account(history: History, figures: Figures, partition: int, sign: int) -> None:
+def _account(history: Histories, figures: Figures, partition: int, sign: int) -> None:
     known = history.partitions[partition]
     if not known.exists:
         return
@@ -279,13 +279,13 @@ def _account(history: History, figures: Figures, partition: int, sign: int) -> N
 
 
 @inner_rule
-def _is_isr_of_one(history: History, figures: Figures, partition: int) -> bool:
+def _is_isr_of_one(history: Histories, figures: Figures, partition: int) -> bool:
     in_sync = size(history.partitions[partition].isr)
     return in_sync == 1 and figures.partitions[partition].replicas > 1
 
 
 @inner_rule
-def _is_isr_in_one_rack(history: History, figures: Figures, partition: int) -> bool:
+def _is_isr_in_one_rack(history: Histories, figures: Figures, partition: int) -> bool:
     first_slot = history.places[partition].first_slot
     isr = history.partitions[partition].isr
     if isr == EMPTY:
@@ -301,7 +301,7 @@ def _is_isr_in_one_rack(history: History, figures: Figures, partition: int) -> b
 
 
 @inner_rule
-def _assign(history: History, figures: Figures, row: Row) -> None:
+def _assign(history: Histories, figures: Figures, row: Row) -> None:
     """A partition's replicas are others; those that are still being added do not count."""
     partition = row.values[0]
     leave_account(history, figures, partition)
@@ -317,7 +317,7 @@ def create_again(figures: Figures, partition: int) -> None:
 
 
 @inner_rule
-def move_registration(history: History, figures: Figures, broker: int, exists: bool) -> None:
+def move_registration(history: Histories, figures: Figures, broker: int, exists: bool) -> None:
     """A broker registers, or its registration is gone."""
     if history.brokers[broker].registered == exists:
         return
@@ -327,7 +327,7 @@ def move_registration(history: History, figures: Figures, broker: int, exists: b
 
 
 @inner_rule
-def _change_leader(history: History, figures: Figures, row: Row) -> None:
+def _change_leader(history: Histories, figures: Figures, row: Row) -> None:
     """A replica leads from now on, or does not any more."""
     partition = row.values[0]
     own = figures.partitions[partition]
@@ -384,7 +384,7 @@ def _pause(figures: Figures, row: Row, broker: CountedBroker) -> None:
 
 
 @inner_rule
-def _configure(history: History, figures: Figures, topic: int, min_insync_replicas: int) -> None:
+def _configure(history: Histories, figures: Figures, topic: int, min_insync_replicas: int) -> None:
     for partition in range(len(figures.partitions)):
         if history.places[partition].topic == topic:
             leave_account(history, figures, partition)

@@ -26,7 +26,7 @@ PERMITS = {
 
 
 class LogRuns(Record):
-    """A log's content: where its epoch runs lie in ``History.runs``, and where it ends."""
+    """A log's content: where its epoch runs lie in ``Histories.runs``, and where it ends."""
 
     first: i64
     count: i64
@@ -42,7 +42,7 @@ class RowPlace(Record):
     partition: i64
 
 
-class Term(Record):
+class LeaderTerm(Record):
     """A broker has begun to lead a partition, in one epoch; once more if it has restarted."""
 
     #: The row ``became_leader``.
@@ -100,7 +100,7 @@ class Acknowledged(Record):
     next: i64
 
 
-class Snapshot(Record):
+class ReportedLog(Record):
     """The log of a replica that rows ``log_end`` are about to tell: one record."""
 
     log: LogRuns
@@ -131,7 +131,7 @@ class Breach(Record):
     permitted: flag
 
 
-class Broker(Record):
+class RegisteredBroker(Record):
     """A broker as ZooKeeper sees it."""
 
     registered: flag
@@ -177,18 +177,18 @@ class PartitionPlace(Record):
     slot_count: i64
 
 
-class History(Tables):
+class Histories(Tables):
     """All that checks remember."""
 
     facts: Records[HistoryFacts]
     partitions: Records[PartitionHistory]
     places: Records[PartitionPlace]
     slots: Records[ReplicaSlot]
-    brokers: Records[Broker]
+    brokers: Records[RegisteredBroker]
     runs: Records[EpochEntry]
-    terms: Records[Term]
+    terms: Records[LeaderTerm]
     acknowledged: Records[Acknowledged]
-    snapshot: Records[Snapshot]
+    snapshot: Records[ReportedLog]
     #: The row that is being looked at: one record.
     place: Records[RowPlace]
     #: One for each check (``CHECKS``).

@@ -48,7 +48,7 @@ from tidegauge.traces.checks.figures import (
     move_registration,
     open_account,
 )
-from tidegauge.traces.checks.histories import History, PartitionHistory, RowPlace, Snapshot
+from tidegauge.traces.checks.histories import Histories, PartitionHistory, ReportedLog, RowPlace
 from tidegauge.traces.checks.lineage import (
     add_run,
     copy_log,
@@ -71,7 +71,7 @@ from tidegauge.traces.checks.strong_isr import (
 
 
 @rule
-def judge(history: History, figures: Figures, rows: Records[Row], first: int) -> int:
+def judge(history: Histories, figures: Figures, rows: Records[Row], first: int) -> int:
     """Go through rows that come next in the total order, from one on; how far it has come.
 
     It ends early where tables have to be enlarged.
@@ -91,7 +91,7 @@ def judge(history: History, figures: Figures, rows: Records[Row], first: int) ->
 
 
 @inner_rule
-def _needs_room(history: History, figures: Figures) -> bool:
+def _needs_room(history: Histories, figures: Figures) -> bool:
     facts = history.facts[0]
     return (
         len(history.runs) - facts.runs < run_reserve(history)
@@ -102,7 +102,7 @@ def _needs_room(history: History, figures: Figures) -> bool:
 
 
 @rule
-def judge_end(history: History, figures: Figures) -> None:
+def judge_end(history: Histories, figures: Figures) -> None:
     """There are no more rows."""
     if history.snapshot[0].open:
         _take_log(history, history.snapshot[0])
@@ -112,7 +112,7 @@ def judge_end(history: History, figures: Figures) -> None:
 
 
 @inner_rule
-def _take_row(history: History, figures: Figures, row: Row) -> None:
+def _take_row(history: Histories, figures: Figures, row: Row) -> None:
     kind = row.kind
     if kind in (ZNODE_CREATED, ZNODE_SET, ZNODE_DELETED):
         _take_znode(history, figures, row)
@@ -132,7 +132,7 @@ def _take_row(history: History, figures: Figures, row: Row) -> None:
 
 
 @inner_rule
-def _take_end(history: History, row: Row) -> None:
+def _take_end(history: Histories, row: Row) -> None:
     """Where a replica's log ends now, or where a consumer is sent to."""
     kind = row.kind
     if kind == DIVERGING_HIGH_WATERMARK:
@@ -154,7 +154,7 @@ def _take_end(history: History, row: Row) -> None:
 
 
 @inner_rule
-def _place_of(history: History, row: Row) -> RowPlace:
+def _place_of(history: Histories, row: Row) -> RowPlace:
     """The place of a row whose first column is its partition."""
     place = history.place[0]
     take_place(place, row, row.values[0])
@@ -162,7 +162,7 @@ def _place_of(history: History, row: Row) -> RowPlace:
 
 
 @inner_rule
-def _take_znode(history: History, figures: Figures, row: Row) -> None:
+def _take_znode(history: Histories, figures: Figures, row: Row) -> None:
     """A broker registers or is gone, or the state of a partition is another one."""
     facts = history.facts[0]
     znode = row.values[0]
@@ -187,7 +187,7 @@ def _take_znode(history: History, figures: Figures, row: Row) -> None:
 
 
 @inner_rule
-def _take_state(history: History, known: PartitionHistory, partition: int, row: Row) -> None:
+def _take_state(history: Histories, known: PartitionHistory, partition: int, row: Row) -> None:
     slot = row.values[2]
     leader = NONE
     if slot >= 0:
@@ -216,7 +216,7 @@ def _begin_anew(known: PartitionHistory) -> None:
 
 
 @inner_rule
-def _forget_replicas(history: History, partition: int) -> None:
+def _forget_replicas(history: Histories, partition: int) -> None:
     place = history.places[partition]
     for slot in range(place.slot_count):
         replica = history.slots[place.first_slot + slot]
@@ -225,14 +225,14 @@ def _forget_replicas(history: History, partition: int) -> None:
 
 
 @inner_rule
-def _forget_topic(history: History, topic: int) -> None:
+def _forget_topic(history: Histories, topic: int) -> None:
     for partition in range(len(history.partitions)):
         if history.places[partition].topic == topic:
             history.partitions[partition].deleted = True
 
 
 @inner_rule
-def _take_run(history: History, row: Row) -> None:
+def _take_run(history: Histories, row: Row) -> None:
     """One more run of the log that is being told, or the first of another one."""
     told = history.snapshot[0]
     goes_on = (
@@ -257,7 +257,7 @@ def _take_run(history: History, row: Row) -> None:
 
 
 @inner_rule
-def _close_snapshot(history: History, row: Row) -> None:
+def _close_snapshot(history: Histories, row: Row) -> None:
     """A row follows that is none of the log's: the log is complete."""
     told = history.snapshot[0]
     is_kept = (
@@ -272,7 +272,7 @@ def _close_snapshot(history: History, row: Row) -> None:
 
 
 @inner_rule
-def _take_log(history: History, told: Snapshot) -> None:
+def _take_log(history: Histories, told: ReportedLog) -> None:
     """The log of a replica at one time: it is compared with all that is known."""
     partition = told.row.partition
     if told.reason != REASON_DELETED:
@@ -292,7 +292,7 @@ def _take_log(history: History, told: Snapshot) -> None:
 
 
 @inner_rule
-def _begin_term(history: History, row: Row) -> None:
+def _begin_term(history: Histories, row: Row) -> None:
     """A broker leads, on the log that it has just told; without one the log is empty."""
     facts = history.facts[0]
     partition = row.values[0]

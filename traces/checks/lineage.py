@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
 from tidegauge.simulation.kernel import NONE
-from tidegauge.traces.checks.histories import History, LogRuns
+from tidegauge.traces.checks.histories import Histories, LogRuns
 
 #: A term's own run goes on until something ends the term.
 _ENDLESS = code(2**62)
@@ -13,13 +13,13 @@ _START = code(0)
 
 
 @rule
-def run_reserve(history: History) -> int:
+def run_reserve(history: Histories) -> int:
     """How many runs one row can need at most: for a log, a term, what is committed."""
     return 6 * (history.facts[0].longest_log + 2)
 
 
 @inner_rule
-def agrees_until(history: History, one: LogRuns, other: LogRuns, end_offset: int) -> int:
+def agrees_until(history: Histories, one: LogRuns, other: LogRuns, end_offset: int) -> int:
     """The first offset below ``end_offset`` at which two logs differ; else ``end_offset``.
 
     Two records are the same if their leader epochs are. How far a log reaches is not looked
@@ -44,7 +44,7 @@ def agrees_until(history: History, one: LogRuns, other: LogRuns, end_offset: int
 
 
 @inner_rule
-def holds(history: History, log: LogRuns, other: LogRuns, end_offset: int) -> bool:
+def holds(history: Histories, log: LogRuns, other: LogRuns, end_offset: int) -> bool:
     """Whether a log holds all that another one holds below ``end_offset``."""
     return log.end_offset >= end_offset and (
         agrees_until(history, log, other, end_offset) >= end_offset
@@ -52,7 +52,7 @@ def holds(history: History, log: LogRuns, other: LogRuns, end_offset: int) -> bo
 
 
 @inner_rule
-def count_held(history: History, log: LogRuns, epoch: int, first_offset: int, end: int) -> int:
+def count_held(history: Histories, log: LogRuns, epoch: int, first_offset: int, end: int) -> int:
     """How many records of one epoch with these offsets a log holds."""
     held = 0
     for place in range(log.count):
@@ -66,7 +66,7 @@ def count_held(history: History, log: LogRuns, epoch: int, first_offset: int, en
 
 
 @inner_rule
-def add_run(history: History, log: LogRuns, epoch: int, start_offset: int) -> None:
+def add_run(history: Histories, log: LogRuns, epoch: int, start_offset: int) -> None:
     """One more run at the end of the log that was begun last."""
     if log.count > 0 and history.runs[log.first + log.count - 1].epoch == epoch:
         return
@@ -79,7 +79,7 @@ def add_run(history: History, log: LogRuns, epoch: int, start_offset: int) -> No
 
 
 @inner_rule
-def term_of(history: History, partition: int, epoch: int) -> int:
+def term_of(history: Histories, partition: int, epoch: int) -> int:
     """The last term of a partition in an epoch; NONE if nobody is known to have led in it."""
     term = history.partitions[partition].last_term
     while term != NONE and history.terms[term].epoch != epoch:
@@ -88,7 +88,7 @@ def term_of(history: History, partition: int, epoch: int) -> int:
 
 
 @inner_rule
-def term_led_by(history: History, partition: int, epoch: int, process: int) -> int:
+def term_led_by(history: Histories, partition: int, epoch: int, process: int) -> int:
     """The last term of a partition that a broker has led in an epoch; or NONE."""
     number = history.partitions[partition].last_term
     while number != NONE:
@@ -108,7 +108,7 @@ def copy_log(to: LogRuns, log: LogRuns) -> None:
 
 
 @inner_rule
-def move_behind_all(history: History, log: LogRuns) -> None:
+def move_behind_all(history: Histories, log: LogRuns) -> None:
     """Let the runs of a log be the last ones, so that one more can follow."""
     facts = history.facts[0]
     if facts.runs == log.first + log.count:

@@ -17,13 +17,13 @@ from __future__ import annotations
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import note_breach, what_permits
-from tidegauge.traces.checks.histories import History, LogRuns, RowPlace
+from tidegauge.traces.checks.histories import Histories, LogRuns, RowPlace
 from tidegauge.traces.checks.lineage import agrees_until
 from tidegauge.traces.checks.numbers import LOG_MATCHING
 
 
 @inner_rule
-def check_log_matches(history: History, log: LogRuns, place: RowPlace) -> None:
+def check_log_matches(history: Histories, log: LogRuns, place: RowPlace) -> None:
     """A log is that of the leader of its last epoch, up to its end."""
     if log.count == 0:
         return

@@ -20,7 +20,7 @@ from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import copy_place, note_breach
 from tidegauge.traces.checks.histories import (
     BY_DIVERGING_RESPONSE,
-    History,
+    Histories,
     ReplicaSlot,
     RowPlace,
 )
@@ -29,7 +29,7 @@ from tidegauge.traces.checks.slots import slot_of
 
 
 @inner_rule
-def mislead(history: History, before: int, high_watermark: int, place: RowPlace) -> None:
+def mislead(history: Histories, before: int, high_watermark: int, place: RowPlace) -> None:
     """A diverging response has raised the high watermark of a replica."""
     slot = slot_of(history, place.partition, place.process)
     if slot == NONE:
@@ -42,7 +42,7 @@ def mislead(history: History, before: int, high_watermark: int, place: RowPlace)
 
 
 @inner_rule
-def cut_of_misled(history: History, end_offset: int, place: RowPlace) -> None:
+def cut_of_misled(history: Histories, end_offset: int, place: RowPlace) -> None:
     """A replica cuts its log: what it was misled about is not what its leader has there."""
     slot = slot_of(history, place.partition, place.process)
     if slot == NONE:
@@ -54,7 +54,7 @@ def cut_of_misled(history: History, end_offset: int, place: RowPlace) -> None:
 
 
 @inner_rule
-def own_high_watermark(history: History, high_watermark: int, place: RowPlace) -> int:
+def own_high_watermark(history: Histories, high_watermark: int, place: RowPlace) -> int:
     """A replica's high watermark, without what only a diverging response has made it believe."""
     slot = slot_of(history, place.partition, place.process)
     if slot == NONE:
@@ -68,7 +68,7 @@ def own_high_watermark(history: History, high_watermark: int, place: RowPlace) -
 
 
 @inner_rule
-def forget_misled(history: History, place: RowPlace) -> None:
+def forget_misled(history: Histories, place: RowPlace) -> None:
     """A replica leads from here on: its high watermark is its own."""
     slot = slot_of(history, place.partition, place.process)
     if slot != NONE:
@@ -77,5 +77,5 @@ def forget_misled(history: History, place: RowPlace) -> None:
 
 
 @inner_rule
-def _replica(history: History, partition: int, slot: int) -> ReplicaSlot:
+def _replica(history: Histories, partition: int, slot: int) -> ReplicaSlot:
     return history.slots[history.places[partition].first_slot + slot]

@@ -16,12 +16,12 @@ from __future__ import annotations
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import note_breach
-from tidegauge.traces.checks.histories import NOTHING_PERMITS, History
+from tidegauge.traces.checks.histories import NOTHING_PERMITS, Histories
 from tidegauge.traces.checks.numbers import ONE_LEADER_PER_EPOCH
 
 
 @inner_rule
-def check_only_leader(history: History, number: int) -> None:
+def check_only_leader(history: Histories, number: int) -> None:
     """A term begins: no other broker has led in its epoch."""
     term = history.terms[number]
     other = term.previous

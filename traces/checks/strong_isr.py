@@ -22,14 +22,14 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import note_breach, what_permits
-from tidegauge.traces.checks.histories import History, LogRuns, RowPlace
+from tidegauge.traces.checks.histories import Histories, LogRuns, RowPlace
 from tidegauge.traces.checks.lineage import holds
 from tidegauge.traces.checks.numbers import STRONG_ISR
 from tidegauge.traces.checks.slots import slot_of
 
 
 @inner_rule
-def check_log_of_member(history: History, partition: int, log: LogRuns, place: RowPlace) -> None:
+def check_log_of_member(history: Histories, partition: int, log: LogRuns, place: RowPlace) -> None:
     """The log of a replica at this time: if it is in the ISR, all that was exposed is in it."""
     known = history.partitions[partition]
     if known.exposed_term == NONE or not _is_member(history, partition, place.process):
@@ -40,7 +40,7 @@ def check_log_of_member(history: History, partition: int, log: LogRuns, place: R
 
 
 @inner_rule
-def check_end_of_member(history: History, end_offset: int, place: RowPlace) -> None:
+def check_end_of_member(history: Histories, end_offset: int, place: RowPlace) -> None:
     """The log of a replica ends here now."""
     known = history.partitions[place.partition]
     if end_offset < known.exposed_end and _is_member(history, place.partition, place.process):
@@ -48,14 +48,14 @@ def check_end_of_member(history: History, end_offset: int, place: RowPlace) -> N
 
 
 @inner_rule
-def check_end_of_new_member(history: History, end_offset: int, place: RowPlace) -> None:
+def check_end_of_new_member(history: Histories, end_offset: int, place: RowPlace) -> None:
     """A follower whose log ends here is to join the ISR: its leader has just decided so."""
     if end_offset < history.partitions[place.partition].exposed_end:
         note_breach(history, STRONG_ISR, place, what_permits(history, place.partition))
 
 
 @inner_rule
-def _is_member(history: History, partition: int, broker: int) -> bool:
+def _is_member(history: Histories, partition: int, broker: int) -> bool:
     """Whether a broker's replica is in the ISR that ZooKeeper has."""
     known = history.partitions[partition]
     if not known.exists or known.deleted:
