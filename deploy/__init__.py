@@ -1,6 +1,6 @@
-"""Files with which a live run is watched and recorded ones are analysed; README.md says how.
+"""Files for monitoring live runs and analysing recorded ones; README.md explains their use.
 
-``tidegauge dashboards DIR`` writes the dashboard, the alert rules and Prometheus's configuration
-to a folder, for those who installed the package. There is no code here but ``spark/analyze.py``,
-which ``spark-submit`` starts.
+``tidegauge dashboards DIR`` writes the dashboard, the alert rules and Prometheus's configuration to
+a folder, for installations from the package. The only code here is ``spark/analyze.py``, which
+``spark-submit`` starts.
 """

@@ -1,7 +1,7 @@
-"""A scenario in numbers: who has which index, process, slot and znode.
+"""A scenario in numbers: the indexes of brokers, processes, slots and znodes.
 
-All tables of a run are laid out from this one plan, so every group of processes has the
-same numbers for the same things.
+All tables of a run are allocated from this one plan, so every group of processes uses the same
+numbers.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, ZOOKEEPER
 OPERATOR_NAME = "operator"
 
 #: A rule that is the same in all releases: a leader writes the ISR only over the version that it
-#: knows (KAFKA-6082 has what happens else). This switch takes it away.
+#: knows (KAFKA-6082 describes the consequences otherwise). This switch disables the rule.
 UNCONDITIONAL_ISR = "isr_written_unconditionally"
 
 _DEFAULT_RECORD_BYTES = 100
 
 
 class PlannedProcess(NamedTuple):
-    """A process: its name for people, and what it is."""
+    """A process: its name in output, and its role."""
 
     name: str
     role: int
-    #: Which of its role.
+    #: Number within its role.
     number: int
     #: The machine that it shares with others, -1 for none.
     host: int
@@ -61,17 +61,17 @@ class PlannedPartition(NamedTuple):
     number: int
     #: Indexes of its replicas' brokers as it is created, the preferred leader first.
     replicas: tuple[int, ...]
-    #: ... and of those that reassignments add; a broker's place is its slot.
+    #: Indexes of these brokers and of those that reassignments add; a broker's place is its slot.
     slots: tuple[int, ...]
     min_insync_replicas: int
     unclean_leader_election: bool
     record_bytes: int
-    #: Leader and ISR as the run begins, if it was there before.
+    #: Leader and ISR as the run begins, if the partition existed before.
     state: FormerState | None
 
 
 class PlannedClient(NamedTuple):
-    """A client: the group that it belongs to, and which of it; no group for the operator."""
+    """A client: its group and its number within the group; no group for the operator."""
 
     name: str
     group: ClientGroup | None
@@ -80,11 +80,11 @@ class PlannedClient(NamedTuple):
 
 @dataclass(frozen=True)
 class ClusterPlan:
-    """Everything that a scenario fixes, numbered."""
+    """All parts that a scenario fixes, with their numbers."""
 
     scenario: Scenario
-    #: Rules that all brokers have otherwise than in any release, for a test that shows what a rule
-    #: is for: fields of ``ReleaseRules``, and :data:`UNCONDITIONAL_ISR`.
+    #: Rules that differ from every release in all brokers, for a test that shows the purpose of a
+    #: rule: fields of ``ReleaseRules``, and :data:`UNCONDITIONAL_ISR`.
     switches: Mapping[str, int | bool] = field(default_factory=dict)
 
     @cached_property
@@ -93,7 +93,7 @@ class ClusterPlan:
         return self.scenario.broker_ids()
 
     def broker_index(self, broker: int) -> int:
-        """The index of a broker by its id; -1 stays nobody."""
+        """The index of a broker by its id; -1 (no broker) remains -1."""
         return self.brokers.index(broker) if broker >= 0 else broker
 
     @cached_property
@@ -166,7 +166,7 @@ class ClusterPlan:
         return tuple(planned)
 
     def _record_bytes(self, topic: str) -> int:
-        """Size of a topic's records: the largest of those who write to it."""
+        """Size of a topic's records: the largest of its producers' record sizes."""
         sizes = [
             group.record_bytes
             for group in self.scenario.workload.producers
@@ -176,14 +176,14 @@ class ClusterPlan:
 
     @cached_property
     def was_there_before(self) -> bool:
-        """Whether the cluster has states from the beginning, and has had a controller."""
+        """Whether the cluster existed before the run, with partition states and a controller."""
         return any(partition.state is not None for partition in self.partitions)
 
     @cached_property
     def registered_before(self) -> tuple[bool, ...]:
-        """Of each broker whether it counts as registered until ZooKeeper says otherwise.
+        """For each broker, whether it counts as registered until ZooKeeper says otherwise.
 
-        Brokers of a cluster that was there before come back at once: within milliseconds.
+        Brokers of a cluster that existed before return at once: within milliseconds.
         """
         return tuple(
             self.was_there_before and broker not in self.down_at_first for broker in self.brokers
@@ -226,9 +226,9 @@ class ClusterPlan:
 
     @cached_property
     def admin_znodes(self) -> int:
-        """How many znodes of /admin there are by which replicas are moved and topics deleted.
+        """The number of znodes of /admin for reassignments and deletions of topics.
 
-        None where no step does either: nobody watches them then, as nothing would ever happen.
+        Zero where no step does either: they are not watched then, as they would never change.
         """
         steps = self.scenario.steps
         has_any = any(isinstance(step, AdminStep) for step in steps)
@@ -236,9 +236,9 @@ class ClusterPlan:
 
     @cached_property
     def log_dir_znodes(self) -> int:
-        """How many znodes there are by which failures of log directories are told.
+        """The number of znodes for failures of log directories.
 
-        None where none fails: the parent, and one for each directory of each broker.
+        Zero where no directory fails; else the parent, and one for each directory of each broker.
         """
         kinds = {fault.kind for fault in self.scenario.faults}
         if "log_directory_failure" not in kinds:
@@ -262,7 +262,7 @@ class ClusterPlan:
 
     @cached_property
     def faults(self) -> tuple[Fault, ...]:
-        """All faults in the order of their numbers: behind the scenario's what they consist of.
+        """All faults by number: the scenario's, then the parts of rolling restarts.
 
         A rolling restart is one restart for each broker, which the operator begins.
         """
@@ -295,7 +295,7 @@ class ClusterPlan:
     def partitions_of(self, client: PlannedClient) -> list[int]:
         """The partitions that a client writes to or reads.
 
-        Producers write to all partitions of their topics, consumers share them out.
+        Producers write to all partitions of their topics; consumers divide them among each other.
         """
         group = client.group
         if group is None:

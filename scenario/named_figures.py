@@ -24,7 +24,7 @@ class FigureNames:
     """The figures that runs of one scenario have."""
 
     def __init__(self, scenario: Scenario) -> None:
-        """Nothing is run: all names follow from the scenario."""
+        """No run is needed: all names follow from the scenario."""
         plan = ClusterPlan(scenario)
         self._named: Mapping[str, tuple[str, ...]] = {
             "TOPIC": tuple(dict.fromkeys(each.topic for each in plan.partitions)),
@@ -36,11 +36,11 @@ class FigureNames:
             "KIND": PROCESS_KINDS,
             "COST": tuple(f"costs.{name}" for name in COST_NAMES),
         }
-        #: How faults are called that the seed draws.
+        #: The names of faults that are drawn from the seed.
         self._drawn = tuple(rate.name or str(rate.fault.kind) for rate in scenario.fault_rates)
         left_out: tuple[Figure, ...] = () if has_racks(scenario) else OF_RACKS
         left_out += () if scenario.liveness else OF_LIVENESS
-        #: The forms of which there is a figure.
+        #: The forms that have at least one figure.
         self.forms = tuple(
             form
             for form in FORMS
@@ -48,7 +48,7 @@ class FigureNames:
         )
 
     def names_of(self, form: Figure) -> Iterator[str]:
-        """The names of one form, in the order in which the scenario has what they are of."""
+        """The names of one form, in the order of the scenario's parts that they belong to."""
         found = _CAPITALS.search(form.name)
         if found is None:
             yield form.name
@@ -62,19 +62,19 @@ class FigureNames:
             yield from self.names_of(form)
 
     def may_be_drawn(self, name: str) -> bool:
-        """Whether it is how long a fault was on that some seed draws from a rate."""
+        """Whether it is the duration of a fault that some seed draws from a rate."""
         return any(
             re.fullmatch(re.escape(rate) + r"(-.+)?-[0-9]+\.seconds", name) for rate in self._drawn
         )
 
 
 def has_racks(scenario: Scenario) -> bool:
-    """Whether brokers stand in several racks, so that an ISR can be in one or more of them."""
+    """Whether the brokers are in several racks, so that an ISR can be in one or more of them."""
     return len(scenario.cluster.racks) > 1
 
 
 def moving_steps(scenario: Scenario) -> dict[int, str]:
-    """The steps that move replicas, by their places: each as ``--set`` calls it."""
+    """The steps that move replicas, by their places: each with its name in ``--set``."""
     return {
         place: f"steps.{place}"
         for place, step in enumerate(scenario.steps)
@@ -83,9 +83,9 @@ def moving_steps(scenario: Scenario) -> dict[int, str]:
 
 
 def unknown_figures(names: Iterable[str], scenarios: Iterable[Scenario]) -> dict[str, set[str]]:
-    """The names that are figures of none of these scenarios, and what is known instead.
+    """The names that are figures of none of these scenarios, and the known names.
 
-    Scenarios are asked only as long as a name is not known.
+    Further scenarios are read only while a name is unknown.
     """
     unknown = dict.fromkeys(names)
     known: set[str] = set()

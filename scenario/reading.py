@@ -1,13 +1,13 @@
-"""Scenario files: what a run is about, in YAML.
+"""Scenario files: the subject of a run, in YAML.
 
-:func:`load_scenario` reads one. What can be said in it is said field by field in the models:
+:func:`load_scenario` reads one. The models document each field:
 :class:`~tidegauge.scenario.model.scenario.Scenario` and its parts, each in a file of its own.
 The shortest one that runs::
 
     duration: 1m
     cluster: {brokers: 3}
 
-What is wrong with a scenario comes as one :class:`ScenarioError`, with a line for each problem.
+All problems of a scenario are raised as one :class:`ScenarioError`, with a line for each problem.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def load_scenario(path: pathlib.Path, changes: Mapping[str, object] | None = Non
     """The scenario in a YAML file, with other values at some paths (``text/changes.py``).
 
     Raises:
-        ScenarioError: it cannot be read, or cannot be run.
+        ScenarioError: the scenario cannot be read or cannot be run.
     """
     file = read_scenario_file(path)
     return _changed_scenario(file.data, changes or {}, str(path), file.line_of)
@@ -52,10 +52,10 @@ def load_scenario(path: pathlib.Path, changes: Mapping[str, object] | None = Non
 def scenario_from_mapping(
     data: Mapping[str, object], source: str, changes: Mapping[str, object] | None = None
 ) -> Scenario:
-    """The scenario that a mapping describes; ``source`` is what errors call it.
+    """The scenario that a mapping describes; errors name it as ``source``.
 
     Raises:
-        ScenarioError: it cannot be run.
+        ScenarioError: the scenario cannot be run.
     """
     return _changed_scenario(data, changes or {}, source, lambda _: None)
 
@@ -74,19 +74,19 @@ def _changed_scenario(
         raise scenario_error(source, error.problems, line_of) from error
 
     def line_of_own(path: Path) -> int | None:
-        """No line says what was changed."""
+        """A changed value has no line in the file."""
         return None if changed.has(path) else line_of(path)
 
     return _scenario(changed.data, source, line_of_own)
 
 
 def written_scenario(path: pathlib.Path) -> Scenario:
-    """The scenario in a YAML file as it is written, each part of it right by itself.
+    """The scenario in a YAML file as written, each part valid on its own.
 
-    Whether the parts fit together is not seen, and no faults are drawn.
+    The parts are not checked against each other, and no faults are drawn.
 
     Raises:
-        ScenarioError: it cannot be read.
+        ScenarioError: the scenario cannot be read.
     """
     file = read_scenario_file(path)
     return _written(file.data, str(path), file.line_of)

@@ -1,4 +1,4 @@
-"""Warnings about a scenario that can be run and is hardly meant: printed before the run."""
+"""Warnings about a valid scenario that is probably not intended, printed before the run."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from tidegauge.scenario.model.steps import ProduceStep
 from tidegauge.scenario.text.counted import counted
 from tidegauge.scenario.text.errors import one_line, path_text
 
-#: Settings of brokers that mean something with KRaft only (KIP-500, KIP-631), and what holds here.
+#: Settings of brokers that have an effect with KRaft only (KIP-500, KIP-631), and the text about
+#: each.
 _KRAFT_ONLY = {
-    "process.roles": "is of a broker of KRaft, and brokers here have ZooKeeper",
+    "process.roles": "is a setting of KRaft brokers, but brokers here use ZooKeeper",
     "broker.session.timeout.ms": (
-        "is KRaft's and is left out: sessions with ZooKeeper last zookeeper.session.timeout.ms"
+        "is a setting of KRaft and is ignored: the timeout of ZooKeeper sessions is "
+        "zookeeper.session.timeout.ms"
     ),
-    "broker.heartbeat.interval.ms": "is KRaft's and is left out: brokers here have ZooKeeper",
+    "broker.heartbeat.interval.ms": (
+        "is a setting of KRaft and is ignored: brokers here use ZooKeeper"
+    ),
 }
 
 
@@ -31,7 +35,7 @@ def _unknown_settings(scenario: Scenario) -> Iterator[str]:
     for path, settings, kind, _ in scenario.said_settings():
         for name in settings:
             if is_of_no_release(name, kind):
-                yield f"{path_text(path)}.{name}: Kafka has none of this name for {kind}"
+                yield f"{path_text(path)}.{name}: Kafka has no setting of this name for {kind}"
 
 
 def _settings_of_kraft(scenario: Scenario) -> Iterator[str]:
@@ -44,7 +48,7 @@ def _settings_of_kraft(scenario: Scenario) -> Iterator[str]:
 
 
 def _min_insync_replicas(scenario: Scenario) -> Iterator[str]:
-    """Topics with fewer replicas than min.insync.replicas asks for."""
+    """Topics with fewer replicas than min.insync.replicas requires."""
     broker = scenario.broker_ids()[0]
     settings = scenario.settings_of(broker)
     is_capped = rules_of(*scenario.release_of(broker)).min_isr_capped_by_replicas
@@ -53,7 +57,7 @@ def _min_insync_replicas(scenario: Scenario) -> Iterator[str]:
         fewest = min(len(replicas) for replicas in scenario.assignments(topic))
         if wanted > fewest:
             outcome = (
-                f"this release takes it for {fewest} (KAFKA-15583)"
+                f"this release treats it as {fewest} (KAFKA-15583)"
                 if is_capped
                 else "acks=all is never accepted"
             )
@@ -66,4 +70,4 @@ def _min_insync_replicas(scenario: Scenario) -> Iterator[str]:
 def _producers(scenario: Scenario) -> Iterator[str]:
     produces = any(isinstance(step, ProduceStep) for step in scenario.steps)
     if scenario.topics and not scenario.workload.producers and not produces:
-        yield "no producers: nothing is written, so nothing can be lost or lag"
+        yield "no producers: no records are written, so none can be lost and no replica can lag"

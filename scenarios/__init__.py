@@ -1,8 +1,7 @@
-"""Scenario files that come along; ``tidegauge run NAME`` finds them by their names.
+"""Scenario files of the package; ``tidegauge run NAME`` finds them by their names.
 
-A file is found once it lies here or in a folder below. Those here ask what operators ask, and
-``tests/tidegauge/test_shipped_scenarios_*.py`` asserts what the answer is. ``mechanisms`` has one
-story for each mechanism of replication, and a test that tells it. ``incidents`` are what alert
-rules are rehearsed on: run as ``incidents/NAME``, with a section ``alerts`` that says what they
-expect.
+A file is found in this folder or in a folder below. The files in this folder ask questions of
+operators, and ``tests/tidegauge/test_shipped_scenarios_*.py`` asserts the answers. ``mechanisms``
+has one story for each mechanism of replication, with a test. Alert rules are rehearsed on
+``incidents``: run as ``incidents/NAME``, with a section ``alerts`` for the expected alerts.
 """

@@ -1,11 +1,11 @@
-"""Durations and times of a run as people write them: ``250ms``, ``1.5s``, ``23m50s``.
+"""Durations and times of a run in text form: ``250ms``, ``1.5s``, ``23m50s``.
 
-Inside they are integer microseconds. In a scenario a number always has its unit; in an option that
-is a time of a run, a number without one is seconds. What is finer than a microsecond is refused
-rather than rounded, so that a duration that was written and read again is the same.
+The program uses integer microseconds. In a scenario a number always has its unit; in an option that
+is a time of a run, a number without a unit is seconds. A value finer than a microsecond is refused
+rather than rounded, so a duration that is written and read again is the same.
 
 Every time of a run is printed in seconds, by :func:`time_text` or :func:`short_time_text`, and can
-be typed back as it is printed.
+be used as an option in the printed form.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DURATION = re.compile(
 )
 _SECONDS = re.compile(_NUMBER)
 
-#: What an editor is told that a duration is.
+#: The JSON schema of a duration, for editors.
 DURATION_SCHEMA: dict[str, object] = {
     "type": "string",
     "pattern": r"^\s*([0-9]+(\.[0-9]+)? ?(us|ms|s|m|h) ?)+\s*$",
@@ -35,10 +35,10 @@ DURATION_SCHEMA: dict[str, object] = {
 
 
 def parse_duration(text: object) -> int:
-    """A duration in microseconds from what a scenario says.
+    """A duration of a scenario, in microseconds.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not valid.
     """
     match = _DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
     parts = match.groupdict().items() if match is not None else ()
@@ -60,7 +60,7 @@ def parse_time(text: str) -> int:
     """A time of a run in microseconds, from an option: ``90``, ``90s``, ``23m50s``.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not valid.
     """
     is_seconds = _SECONDS.fullmatch(text.strip())
     return parse_duration(f"{text.strip()}s" if is_seconds else text)

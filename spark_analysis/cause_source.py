@@ -1,4 +1,4 @@
-"""The data source ``tidegauge-causes``: what rows of runs go back to, found where they are read.
+"""The data source ``tidegauge-causes``: the origins of rows, found where the rows are read.
 
 Its only option is ``paths``, as that of the data source ``tidegauge``. A run is one task.
 """
@@ -28,7 +28,7 @@ _SCHEMA = """
 
 
 def found_causes(spark: SparkSession, path: Paths) -> DataFrame:
-    """What the rows of the kinds in :data:`tidegauge.spark_analysis.causes.FOLLOWED` go back to.
+    """The origins of the rows of the kinds in :data:`tidegauge.spark_analysis.causes.FOLLOWED`.
 
     ``trigger_*`` is the nearest row of another process that led to it, ``fault_us``,
     ``fault_process`` and ``fault_sequence`` the beginning, or end, of the fault that it all leads
@@ -39,7 +39,7 @@ def found_causes(spark: SparkSession, path: Paths) -> DataFrame:
         path: folders of runs, or patterns of such folders.
 
     Raises:
-        RunError: a folder is no run, or a pattern matches none.
+        RunError: a folder is not that of a run, or a pattern matches none.
     """
     runs_at(path)
     spark.dataSource.register(TidegaugeCauses)
@@ -47,19 +47,19 @@ def found_causes(spark: SparkSession, path: Paths) -> DataFrame:
 
 
 class TidegaugeCauses(DataSource):
-    """What rows of runs go back to, as Spark knows a source of data."""
+    """The origins of rows, as a data source of Spark."""
 
     @classmethod
     def name(cls) -> str:
-        """What ``spark.read.format`` knows it by."""
+        """The name for ``spark.read.format``."""
         return FORMAT
 
     def schema(self) -> str:
-        """The columns, as :func:`found_causes` says."""
+        """The columns of :func:`found_causes`."""
         return _SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it has but one
-        """What finds them."""
+        """The reader of the data source."""
         return CauseReader(request_of(self.options))
 
 
@@ -75,7 +75,7 @@ class CauseReader(DataSourceReader):
         return [InputPartition(run) for run in runs_at(self._paths)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """What the rows of one run go back to."""
+        """The origins of the rows of one run."""
         run: FoundRun = partition.value
         links = links_of(run)
         yield _as_arrow(run, links, causes_of(links))

@@ -1,11 +1,11 @@
-"""What rows go back to: who outside their process was the first to lead to them, and which fault.
+"""The origins of rows: the nearest cause in another process, and the fault behind it.
 
-From each row one link is followed: its *because* if it has one, else its *cause*. What was decided
-since something did not arrive thus leads to the fault that kept it away. What
-follows from the return of a process leads to the end of the fault that had stopped it.
+From each row one link is followed: its *because* if it has one, else its *cause*. A decision due to
+a missing message thus leads to the fault that blocked the message. A consequence of the return of a
+process leads to the end of the fault that had stopped it.
 
-An event that has waited in the controller's queue leads to the one before it, after which it was
-taken: what it goes back to is therefore what that one does, which need not be what queued it.
+An event that has waited in the controller's queue leads to the event before it, after which it was
+taken: its origin is therefore that event's origin, which need not be the one that queued it.
 
 A chain can have thousands of links, and no window of Spark looks along it. So all rows of a run
 take ever longer steps at once: after the n-th round each has passed 2**n links (the pointer jumping
@@ -28,7 +28,7 @@ from tidegauge.spark_analysis.requests import CANONICAL, TraceRequest
 from tidegauge.spark_analysis.run_paths import FoundRun
 from tidegauge.spark_analysis.trace_parts import find_frames, frames_of
 
-#: Kinds of rows of which it is found.
+#: Kinds of rows whose origins are found.
 FOLLOWED = (
     "leader_elected",
     "isr_shrunk",
@@ -54,7 +54,7 @@ Flags = NDArray[np.bool_]
 
 
 class Links(NamedTuple):
-    """All canonical rows of a run, in no order: where they are, and what led to them."""
+    """All canonical rows of a run, unordered: their places, and their causes."""
 
     kind: Numbers
     time_us: Numbers
@@ -67,7 +67,7 @@ class Links(NamedTuple):
 
 
 class Causes(NamedTuple):
-    """Of some rows what they go back to; all are places among the rows of the run."""
+    """The origins of some rows; all are places among the rows of the run."""
 
     rows: Numbers
     #: The nearest row of another process, and whether there is one.
@@ -79,7 +79,7 @@ class Causes(NamedTuple):
 
 
 def links_of(run: FoundRun) -> Links:
-    """Read what a run has recorded so far.
+    """Read the rows that a run has recorded so far.
 
     Raises:
         TraceError, OSError: as :func:`tidegauge.spark_analysis.trace_parts.find_frames`.
@@ -95,7 +95,7 @@ def links_of(run: FoundRun) -> Links:
 
 
 def causes_of(links: Links) -> Causes:
-    """What the rows of the kinds in :data:`FOLLOWED` go back to."""
+    """The origins of the rows of the kinds in :data:`FOLLOWED`."""
     followed = [number for number, kind in ROW_KINDS.items() if kind.name in FOLLOWED]
     rows = np.flatnonzero(np.isin(links.kind, followed))
     leads_to = _targets(links)

@@ -1,4 +1,4 @@
-"""What it takes to analyse runs on a cluster of Spark, beside what it takes on one machine.
+"""Additional steps for an analysis on a cluster of Spark.
 
 Executors are given the part of Tidegauge that reads traces, packed, by the driver itself: so they
 always have the driver's release of it, and none has to be installed there. Their Python needs no
@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from tidegauge.traces.run_files import MANIFEST, RunError
 
-#: The rooms that reading takes.
+#: The rooms that reading traces requires.
 _ROOMS = ("tidegauge.replication", "tidegauge.simulation", "tidegauge.spark_analysis")
 _PACKED = "tidegauge.zip"
 
@@ -31,7 +31,7 @@ def is_cluster(spark: SparkSession) -> bool:
 
 
 def send_project(spark: SparkSession) -> None:
-    """Give executors what reads traces, unless they have been given it."""
+    """Send executors the code that reads traces, once."""
     context = spark.sparkContext
     if any(Path(file).name == _PACKED for file in context.listFiles):
         return
@@ -43,7 +43,7 @@ def send_project(spark: SparkSession) -> None:
 
 
 def pack_project(file: Path) -> None:
-    """Write what reads traces to a file that Python can import from.
+    """Write the code that reads traces to a file that Python can import from.
 
     Raises:
         OSError: the file cannot be written.
@@ -68,12 +68,12 @@ def check_disk(spark: SparkSession, tables: Path, runs: Sequence[Path]) -> None:
 
     Args:
         spark: the session.
-        tables: where tables come.
+        tables: the folder for tables.
         runs: the folders of the runs.
 
     Raises:
-        RunError: an executor does not see one of them; the message is one line.
-        OSError: there cannot be such a folder for tables.
+        RunError: an executor does not see one of them; the message is one line. OSError: the folder
+        for tables cannot be created.
     """
     tables.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile(prefix=".seen-", dir=tables) as mark:
@@ -83,8 +83,8 @@ def check_disk(spark: SparkSession, tables: Path, runs: Sequence[Path]) -> None:
         unseen = tasks.mapPartitions(lambda _: _unseen(files)).collect()
     for host, file in unseen[:1]:
         raise RunError(
-            f"{Path(file).parent}: the executor on {host} does not see it; runs and tables have to"
-            " be on a disk that the driver and all executors share"
+            f"{Path(file).parent}: the executor on {host} does not see it; runs and tables must be"
+            " on a disk that the driver and all executors share"
         )
 
 

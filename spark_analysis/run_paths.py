@@ -1,4 +1,4 @@
-"""Which runs paths and patterns mean, and what they are called."""
+"""The runs of paths and patterns, and their names."""
 
 from __future__ import annotations
 
@@ -27,26 +27,28 @@ from tidegauge.traces.run_files import (
 class FoundRun:
     """The folder of a run."""
 
-    #: What it is called: its folder's name; where two have the same, with as many of the folders
-    #: above it as it takes to tell them all apart.
+    #: Its name: that of its folder; where two are equal, with as many parent folders as needed to
+    #: distinguish them all.
     name: str
     folder: Path
 
     def end_us(self) -> int:
         """The virtual time at which the run itself ends, and the liveness phase begins.
 
-        A run that has not come to its end is over with its last row.
+        An unfinished run ends with its last row.
 
         Raises:
-            RunError: the manifest or summary cannot be read, or does not say it.
-            TraceError: a trace file is damaged.
+            RunError: the manifest or summary cannot be read, or lacks the duration. TraceError: a
+            trace file is damaged.
         """
         try:
             planned_us = parse_duration(read_manifest(self.folder)["scenario"]["duration"])
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, RunError):
                 raise
-            raise RunError(f"{self.folder / MANIFEST}: does not say how long the run is") from error
+            raise RunError(
+                f"{self.folder / MANIFEST}: does not have the duration of the run"
+            ) from error
         has_summary = read_summary(self.folder) is not None
         return end_of_run_us(planned_us, lambda: last_time_us(self.folder), has_summary=has_summary)
 
@@ -56,14 +58,14 @@ Paths = str | Path | Sequence[str | Path] | Sequence[FoundRun]
 
 
 def runs_at(paths: Paths) -> list[FoundRun]:
-    """The runs that are there, each once, in the order of their folders.
+    """The existing runs, each once, in the order of their folders.
 
-    A folder that is named has to be a run, or a sweep, of which all runs are taken. Of what a
-    pattern matches (``runs/*``), only the runs are taken. Runs that were found before keep their
+    A given folder must be that of a run, or of a sweep, which stands for all of its runs. Among the
+    matches of a pattern (``runs/*``), only runs are used. Runs that were found before keep their
     names.
 
     Raises:
-        RunError: a folder is no run, or a pattern matches none.
+        RunError: a folder is not that of a run, or a pattern matches none.
     """
     wanted = [paths] if isinstance(paths, str | Path) else paths
     if not wanted:
@@ -102,7 +104,7 @@ def last_time_us(folder: Path) -> int:
 
 
 def from_here(folder: Path) -> Path:
-    """A folder as one would type it here: relative, if it is below where we are."""
+    """A folder as typed here: relative, if it is below the working directory."""
     here = Path.cwd()
     return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
@@ -115,7 +117,7 @@ def _folders(path: str) -> list[Path]:
             raise RunError(f"{path}: matches no folder of a run")
         return matches
     if not folder.exists():
-        raise RunError(f"{path}: there is no such folder")
+        raise RunError(f"{path}: no such folder")
     if is_sweep(folder):
         runs = runs_of_sweep(folder)
         if not runs:

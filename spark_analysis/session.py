@@ -1,7 +1,7 @@
-"""A Spark session that runs by itself, without any configuration, or the one that is there.
+"""A Spark session of its own, without any configuration, or the existing one.
 
 Settings are those that took the least for all tables of six million rows on two cores: twice as
-many partitions of a shuffle as cores; plans that stay as they are, as to plan anew after each stage
+many partitions of a shuffle as cores; plans that stay as they are, as replanning after each stage
 made four times as many jobs and took a fifth more CPU; a heap that holds what tables share, where
 one of a gigabyte, which is Spark's own, was collected most of the time. Nothing is fetched from
 anywhere, no port is opened to others, and Spark says little but what goes wrong.
@@ -49,11 +49,11 @@ def spark_session(
 
     Args:
         cores: how many cores of this machine to use; None: all.
-        java_options: what Java is told; :data:`FOR_ANALYSIS` or :data:`FOR_QUICK_START`.
+        java_options: options of Java; :data:`FOR_ANALYSIS` or :data:`FOR_QUICK_START`.
         settings: settings of Spark besides ours, or instead of them.
 
     Raises:
-        JavaError: there is no Java that Spark could run on.
+        JavaError: no suitable Java for Spark was found.
     """
     logging.getLogger().addFilter(_is_no_interruption)
     active = SparkSession.getActiveSession()
@@ -72,7 +72,7 @@ def spark_session(
 
 
 def _is_no_interruption(record: logging.LogRecord) -> bool:
-    """All but what Py4J logs, with its traceback, of a Ctrl-C while Java works."""
+    """A filter of Py4J's log records, with tracebacks, about a Ctrl-C while Java works."""
     return not (record.exc_info and record.exc_info[0] is KeyboardInterrupt)
 
 

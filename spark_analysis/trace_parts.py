@@ -1,4 +1,4 @@
-"""The work of reading traces, cut into parts that can be done one beside the other.
+"""The work of reading traces, cut into parts that can run in parallel.
 
 Files are cut between frames, and small ones are put together, so that parts are alike.
 """
@@ -36,7 +36,7 @@ class TimeRange(NamedTuple):
         )
 
     def rows_of(self, frame: Frame) -> NDArray[np.bool_] | slice:
-        """Which rows of a frame are within it."""
+        """Flags of the rows of a frame within the range."""
         all_after = self.from_us is None or frame.first_time_us >= self.from_us
         all_before = self.to_us is None or frame.last_time_us < self.to_us
         if all_after and all_before:
@@ -48,7 +48,7 @@ class TimeRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """Frames of one file that are wanted."""
+    """The requested frames of one file."""
 
     run: str
     path: Path
@@ -58,7 +58,7 @@ class FilePart:
 
 @dataclass(frozen=True, slots=True)
 class FoundFrames:
-    """The frames that are wanted, file by file, and what it took to find them."""
+    """The requested frames, file by file, and the bytes read to find them."""
 
     files: tuple[FilePart, ...]
     #: Bytes of all files, and how many of them were read.
@@ -72,17 +72,17 @@ class FoundFrames:
 
 
 class ReadShare(NamedTuple):
-    """How much of the files is read for a request, in bytes."""
+    """The part of the files that is read for a request, in bytes."""
 
     #: The frames that have what is wanted.
     wanted_bytes: int
-    #: What is read in all: these, and what it takes to find them.
+    #: Bytes that are read in all: those of the frames, and those read to find them.
     bytes_read: int
     all_bytes: int
 
     @property
     def beside(self) -> float:
-        """What is read beside what is wanted, as a share of all bytes."""
+        """Bytes that are read in addition to the requested ones, as a share of all bytes."""
         return (self.bytes_read - self.wanted_bytes) / max(self.all_bytes, 1)
 
     def __str__(self) -> str:
@@ -92,10 +92,10 @@ class ReadShare(NamedTuple):
 
 
 def find_frames(request: TraceRequest) -> FoundFrames:
-    """The frames of all runs that have what is wanted.
+    """The frames of all runs with requested rows.
 
     Raises:
-        RunError: a path is no run.
+        RunError: a path is not that of a run.
         TraceError: a trace file is damaged, or of a later release.
         OSError: a file cannot be read.
     """
@@ -154,7 +154,7 @@ def _end_piece(parts: list[list[FilePart]], file: FilePart, frames: list[FramePl
 
 
 def read_share(request: TraceRequest) -> ReadShare:
-    """How much is read for a request; everything is read, as a reader does, to count it.
+    """Count the bytes that a request reads, by reading all of it.
 
     Raises:
         RunError, TraceError, OSError: as :func:`find_frames` and :func:`read_frame`.

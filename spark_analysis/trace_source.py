@@ -16,13 +16,12 @@ option          meaning
 ``part_bytes``  about so many bytes of frames are read by one task; 4,000,000 by default
 ==============  ===========================================================================
 
-What columns there are, ``requests.py`` says; ``.schema("run STRING, time_us BIGINT, isr BIGINT")``
-asks for some of them, and the others are not even unpacked. ``events.py`` has all of that in one
-call.
+``requests.py`` lists the columns; ``.schema("run STRING, time_us BIGINT, isr BIGINT")`` requests
+some of them, and the others are not even unpacked. ``events.py`` has all of that in one call.
 
-A run that is still going is read as far as it was when its DataFrame was first used: to see more,
-load it again. There is no ``pushFilters``:
-in Spark 4.3.0, where one DataFrame is used twice in a query, the filters of one use apply to both.
+An unfinished run is read up to its state when its DataFrame was first used: to see more, load it
+again. There is no ``pushFilters``: in Spark 4.3.0, where one DataFrame is used twice in a query,
+the filters of one use apply to both.
 """
 
 from __future__ import annotations
@@ -44,16 +43,16 @@ from tidegauge.spark_analysis.requests import (
 from tidegauge.spark_analysis.trace_parts import FilePart, find_frames, frames_of, parts_of
 from tidegauge.traces.trace_file import Frame
 
-#: What the data source is called in ``spark.read.format``.
+#: The name of the data source in ``spark.read.format``.
 FORMAT = "tidegauge"
 
 
 class TidegaugeTrace(DataSource):
-    """The traces of runs, as Spark knows a source of data."""
+    """The traces of runs, as a data source of Spark."""
 
     @classmethod
     def name(cls) -> str:
-        """What ``spark.read.format`` knows it by."""
+        """The name for ``spark.read.format``."""
         return FORMAT
 
     def schema(self) -> StructType:
@@ -62,18 +61,18 @@ class TidegaugeTrace(DataSource):
         return schema_of(request, request.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """What reads rows with the columns of the schema."""
+        """The reader of rows with the columns of the schema."""
         return TraceReader(request_of(self.options), schema)
 
 
 class TraceReader(DataSourceReader):
-    """Reads what is asked for, frame by frame."""
+    """Reads the requested rows, frame by frame."""
 
     def __init__(self, request: TraceRequest, schema: StructType) -> None:
         """Take a request.
 
         Raises:
-            RequestError: the schema has a column that there is not, or of another type.
+            RequestError: the schema has an unknown column, or one of another type.
         """
         request.check_columns(schema.names)
         for wanted, there in zip(schema, schema_of(request, schema.names), strict=True):

@@ -1,7 +1,7 @@
-"""The files of a run's folder: how they are called, and what its manifest and summary hold.
+"""The files of a run's folder: their names, and the content of its manifest and summary.
 
-``traces/run_folder.py`` says what each of them is. A sweep has a folder, too, in which each of
-its runs has one (``tidegauge/sweeps/sweep_folder.py``).
+``traces/run_folder.py`` describes each of them. A sweep has a folder, too, with a folder for
+each of its runs (``tidegauge/sweeps/sweep_folder.py``).
 """
 
 from __future__ import annotations
@@ -14,35 +14,36 @@ from typing import Any
 from tidegauge.simulation.row_kinds import SCHEMA_VERSION
 from tidegauge.traces.trace_file import newer_schema
 
-#: What a manifest says that it is of.
+#: The format that a manifest names.
 FORMAT = "tidegauge-run"
 
 MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
 TRACE = "trace"
 
-#: In the folder of a sweep: what came of all runs that were asked for last.
+#: In the folder of a sweep: the results of all runs of the last sweep.
 SWEEP = "sweep.json"
-#: ... held by the sweep that runs into it; it stays, and says whose folder it is.
+#: The lock of the sweep that writes into the folder; the file stays, and marks the folder as a
+#: sweep's.
 SWEEP_LOCK = ".sweep.lock"
 
-#: What a manifest lists, since rows call it by a number.
+#: The lists of a manifest; rows refer to their items by number.
 NAMED = ("processes", "brokers", "partitions", "faults")
 
 
 class RunError(ValueError):
-    """A folder that is no run, or one that cannot be read; the message is one line."""
+    """A folder that is not that of a run, or cannot be read; the message is one line."""
 
 
 class SweepFolderError(RunError):
-    """The folder of a sweep, where that of one run is needed."""
+    """The folder of a sweep, where the folder of one run is needed."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(f"{folder}: the folder of a sweep, not of a run: its runs are below it")
 
 
 def is_sweep(folder: Path) -> bool:
-    """Whether it is the folder of a sweep, as far as that has come."""
+    """Whether it is the folder of a sweep, complete or not."""
     is_run = (folder / MANIFEST).exists()
     return not is_run and ((folder / SWEEP).is_file() or (folder / SWEEP_LOCK).is_file())
 
@@ -51,7 +52,7 @@ def runs_of_sweep(folder: Path) -> list[Path]:
     """The folders of a sweep's runs: in the order of its table, then those of before by name.
 
     Raises:
-        RunError: what came of it cannot be read.
+        RunError: the table of the sweep cannot be read.
     """
     in_order = [folder / name for name in _told_of_sweep(folder)[0]]
     others = sorted(file.parent for file in folder.glob(f"*/{MANIFEST}"))
@@ -59,32 +60,32 @@ def runs_of_sweep(folder: Path) -> list[Path]:
 
 
 def worst_of_sweep(folder: Path) -> Path | None:
-    """The folder of the run that fared worst; None if the sweep has not come to its end.
+    """The folder of the worst run; None if the sweep is not complete.
 
     Raises:
-        RunError: what came of it cannot be read.
+        RunError: the table of the sweep cannot be read.
     """
     worst = _told_of_sweep(folder)[1]
     return None if worst is None else folder / worst
 
 
 def _told_of_sweep(folder: Path) -> tuple[list[str], str | None]:
-    """The folders of runs in a sweep's table, and of the one that fared worst."""
+    """The folders of runs in a sweep's table, and that of the worst run."""
     told = _read_json(folder / SWEEP)
     if told is None:
         return [], None
     try:
         return [str(each["folder"]) for each in told["runs"]], str(told["worst"]["folder"])
     except (KeyError, TypeError) as error:
-        raise RunError(f"{folder / SWEEP}: is not what a sweep of Tidegauge writes") from error
+        raise RunError(f"{folder / SWEEP}: is not the table of a sweep of Tidegauge") from error
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What is run in this folder, and what the numbers in its rows stand for.
+    """Read the manifest of a run: its scenario, and the names for the numbers in its rows.
 
     Raises:
-        RunError: there is no manifest in it that this Tidegauge can read.
-        SweepFolderError: it is the folder of a sweep.
+        RunError: the folder has no manifest that this version of Tidegauge can read.
+        SweepFolderError: the folder is that of a sweep.
     """
     file = folder / MANIFEST
     manifest = _read_json(file)
@@ -104,7 +105,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_summary(folder: Path) -> dict[str, Any] | None:
-    """What came of the run in this folder; None if it has not come to its end.
+    """Read the summary of a run; None if the run is not complete.
 
     Raises:
         RunError: the summary cannot be read.
@@ -113,27 +114,27 @@ def read_summary(folder: Path) -> dict[str, Any] | None:
 
 
 def end_of_run_us(planned_us: int, last_row_us: Callable[[], int], *, has_summary: bool) -> int:
-    """Where a run itself ends, and its liveness phase begins.
+    """The time at which a run itself ends, and its liveness phase begins.
 
-    A run without a summary was interrupted, and ends with its last row: a state that holds then
-    does not hold until the planned end.
+    A run without a summary was interrupted. It ends with its last row: a state that holds then does
+    not count until the planned end.
 
     Args:
         planned_us: the duration of the scenario.
         last_row_us: reads the time of the last row, which takes a while.
-        has_summary: whether the run has come to its end.
+        has_summary: whether the run is complete.
     """
     return planned_us if has_summary else min(planned_us, last_row_us() + 1)
 
 
 def trace_files(folder: Path) -> list[Path]:
-    """The trace files of a run that have been begun: an empty one has not been."""
+    """The trace files of a run that have content."""
     files = sorted((folder / TRACE).glob("*.msgpack"))
     return [file for file in files if file.stat().st_size]
 
 
 def _read_json(file: Path) -> dict[str, Any] | None:
-    """What a JSON file holds; None if there is no such file."""
+    """The content of a JSON file; None if the file does not exist."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):

@@ -1,15 +1,15 @@
 """Name, unit and meaning of each figure of a run: numbers of ``summary.json``, durations of faults.
 
-This is where figures are defined. ``tidegauge sweep --figures`` lists them, ``--figure`` takes
-them, and the result table of figures documents itself with them. How they are counted is said in
-``checks/figures.py`` (from canonical rows) and in ``engine/summary.py``.
+This module defines the figures. ``tidegauge sweep --figures`` lists them, ``--figure`` selects
+them, and the documentation of the result table of figures is made from them. ``checks/figures.py``
+(from canonical rows) and ``engine/summary.py`` count them.
 
-A figure that lies in a part of the summary has dots in its name: ``controller_queue_ms.p99``. A
-name in capitals stands for what the scenario names: in ``produce_ms.GROUP.p99`` a group of
+A figure in a part of the summary has dots in its name: ``controller_queue_ms.p99``. A name in
+capitals is a placeholder for a name of the scenario: in ``produce_ms.GROUP.p99`` a group of
 producers.
 
-Figures are those of the run itself, ``virtual_seconds`` of it; the liveness phase that comes after
-it has a part of its own. Only losses are judged at the end of that phase.
+Figures cover the run itself, of length ``virtual_seconds``; the liveness phase after it has its own
+part. Only losses are judged at the end of that phase.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Figure(NamedTuple):
     """A figure, or all figures of one form."""
 
     name: str
-    #: ``s``, ``ms`` or ``us``, of virtual time unless the meaning says otherwise; what is counted,
-    #: as a plural; empty for what has none.
+    #: ``s``, ``ms`` or ``us``, of virtual time unless the meaning says otherwise; the counted
+    #: objects, as a plural; empty for a figure without a unit.
     unit: str
     meaning: str
-    #: The summary has only those that are not 0.
+    #: The summary has only figures of this form that are not 0.
     left_out_at_zero: bool = False
 
 
@@ -87,7 +87,7 @@ _OF_PARTITIONS = (
     Figure(
         "partition_seconds_at_min_isr",
         "s",
-        "there is a leader, and the ISR has just the effective min.insync.replicas",
+        "there is a leader, and the ISR has exactly the effective min.insync.replicas",
     ),
     Figure(
         "partition_seconds_isr_of_one",
@@ -113,12 +113,12 @@ OF_RACKS = (
     Figure(
         "partition_seconds_isr_in_one_rack",
         "s",
-        "the whole ISR stands in one rack; where there are several racks",
+        "the whole ISR is in one rack; in a cluster of several racks",
     ),
     Figure(
         "isr_in_one_rack_most",
         "partitions",
-        "most at any time whose whole ISR stood in one rack",
+        "most at any time whose whole ISR was in one rack",
     ),
 )
 
@@ -131,7 +131,7 @@ _OF_CONTROL = (
     Figure("leader_elections", "elections", "in which a partition got another leader"),
     Figure("unclean_elections", "elections", "of a leader from outside of the ISR"),
     Figure("failovers", "elections", "of a controller"),
-    Figure("starts", "brokers", "that started, each time"),
+    Figure("starts", "brokers", "that started, counting every start"),
     *_percentiles("controller_queue_ms", "time that events waited in controllers' queues"),
     Figure(
         "controller_busy_seconds",
@@ -181,12 +181,16 @@ _OF_CHECKS = (
         "partition of the first event that broke this check",
     ),
     Figure("steps_taken", "steps", "of the scenario"),
-    Figure("steps_timed_out", "steps", "whose condition did not come true in time"),
+    Figure("steps_timed_out", "steps", "whose condition did not hold in time"),
 )
 #: Where the scenario has a liveness phase.
 OF_LIVENESS = (
-    Figure("liveness.virtual_seconds", "s", "until all was well, or the phase was given up"),
-    Figure("liveness.bound_seconds", "s", "how long that may take"),
+    Figure(
+        "liveness.virtual_seconds",
+        "s",
+        ("until all ISRs were full and all logs equal, or the phase was ended without that"),
+    ),
+    Figure("liveness.bound_seconds", "s", "limit of the phase's duration"),
 )
 
 _OF_THE_SIMULATION = (
@@ -220,7 +224,7 @@ _OF_THE_SIMULATION = (
     ),
 )
 
-#: All forms, those that matter most first.
+#: All forms, the most important ones first.
 FORMS = (
     *_OF_RECORDS,
     *_OF_PARTITIONS,
@@ -232,7 +236,7 @@ FORMS = (
     *OF_LIVENESS,
     *_OF_THE_SIMULATION,
 )
-#: The figures of a single name.
+#: The figures without a placeholder in their names.
 FIGURES = {form.name: form for form in FORMS if form.name == form.name.lower()}
 
 #: Kinds of processes among which the time of the event loop is shared out, and the rest of it.
@@ -240,6 +244,6 @@ PROCESS_KINDS = ("broker", "controller", "zookeeper", "client", "driver")
 
 
 def is_left_out_at_zero(name: str) -> bool:
-    """Whether a summary that does not have this figure says that it is 0."""
+    """Whether a figure is 0 if it is missing in a summary."""
     prefixes = (form.name.partition(".")[0] + "." for form in FORMS if form.left_out_at_zero)
     return name.startswith(tuple(prefixes))

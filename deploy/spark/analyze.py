@@ -1,4 +1,4 @@
-"""``tidegauge analyze`` for spark-submit, which starts nothing but a file that ends in .py.
+"""``tidegauge analyze`` for spark-submit, which starts only files that end in .py.
 
 spark-submit --master spark://HOST:7077 --properties-file deploy/spark/analysis.conf \
     deploy/spark/analyze.py '/shared/runs/*' --out /shared/analysis

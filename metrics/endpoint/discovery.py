@@ -1,4 +1,4 @@
-"""Service discovery over HTTP: what Prometheus's ``http_sd_configs`` asks for."""
+"""Service discovery over HTTP, for Prometheus's ``http_sd_configs``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The endpoint: pages of metrics over HTTP, while a run goes on.
+"""The endpoint: pages of metrics over HTTP during a run.
 
-It listens as soon as it is made, so that a port in use is found out before a run begins, and
-answers while it is entered as a context.
+It listens as soon as it is created, so that a port in use is an error before a run begins. It
+responds while it is entered as a context.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tidegauge.metrics.samples.levels import Level
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
-#: Where an endpoint listens unless somebody says otherwise: nobody else comes there.
+#: Default address of an endpoint: loopback, which other machines cannot reach.
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 9404
 LAST_PORT = 65_535
 
 
 class EndpointError(Exception):
-    """The endpoint cannot listen there, and why, in one line."""
+    """The endpoint cannot listen at its address; the message is the reason, in one line."""
 
 
 class Endpoint:
@@ -48,11 +48,11 @@ class Endpoint:
 
     @property
     def address(self) -> str:
-        """Host and port that it listens on, as in a URL."""
+        """Host and port of the endpoint, as in a URL."""
         return self._server.address
 
     def publish(self, snapshot: Snapshot, health: Health | None = None) -> None:
-        """Show this snapshot from now on. It is later than those before, and nobody changes it."""
+        """Serve this snapshot from now on. It is later than those before, and is not changed."""
         self._pages.publish(snapshot, health)
 
     def __enter__(self) -> Self:
@@ -69,7 +69,7 @@ class Endpoint:
         self.close()
 
     def close(self) -> None:
-        """Listen no more; scrapes in progress may come to their end, within a moment."""
+        """Stop listening; scrapes in progress may finish within a short time."""
         self._server.server_close()
         self._server.end_connections()
 
@@ -86,7 +86,7 @@ def _listening_server(pages: Pages, host: str, port: int) -> Server:
     except OSError as error:
         reason = {
             errno.EADDRINUSE: "the port is in use",
-            errno.EACCES: "this user may not listen on that port",
+            errno.EACCES: "this user has no permission to listen on that port",
             errno.EADDRNOTAVAIL: "this machine does not have that address",
         }.get(error.errno or 0, os.strerror(error.errno or 0))
     raise EndpointError(f"metrics cannot be served on {joined_address(host, port)}: {reason}")

@@ -1,11 +1,11 @@
-"""The two formats of a page, and which of them a client asks for."""
+"""The two formats of a page, and the choice of a client."""
 
 from __future__ import annotations
 
 from enum import Enum
 
 _OPENMETRICS = "application/openmetrics-text"
-#: What of OpenMetrics a client may name; 0.0.1 is what Prometheus called it before it was 1.0.0.
+#: Versions of OpenMetrics that a client may name; 0.0.1 was Prometheus's name for it before 1.0.0.
 _OPENMETRICS_VERSIONS = {"", "0.0.1", "1.0.0"}
 _TEXTS = {"text/plain", "text/*", "*/*"}
 #: Above this a number with a fraction of 0 is not the same as the integer any more.
@@ -13,14 +13,14 @@ _EXACT = 2**53
 
 
 class Format(Enum):
-    """What a page is written in; the value is its content type."""
+    """The format of a page; the value is its content type."""
 
     TEXT = "text/plain; version=0.0.4; charset=utf-8"
     OPENMETRICS = f"{_OPENMETRICS}; version=1.0.0; charset=utf-8"
 
 
 def wanted_format(accept: str) -> Format:
-    """What an ``Accept`` header prefers; text is what everybody gets who does not ask."""
+    """The format that an ``Accept`` header prefers; text is the default."""
     wishes = {Format.TEXT: 0.0, Format.OPENMETRICS: 0.0}
     for wish in accept.split(","):
         media, *written = [part.strip().lower() for part in wish.split(";")]
@@ -37,7 +37,7 @@ def wanted_format(accept: str) -> Format:
 
 
 def _weight(quality: str) -> float:
-    """Between 0 and 1; what is no such number weighs nothing."""
+    """A weight between 0 and 1; any other text counts as 0."""
     try:
         weight = float(quality)
     except ValueError:
@@ -46,6 +46,6 @@ def _weight(quality: str) -> float:
 
 
 def number_text(value: float) -> str:
-    """A number as both formats have it: an integer without a fraction, while that is the same."""
+    """A number in both formats: an integer without a fraction, where that is equal."""
     is_whole = float(value).is_integer() and abs(value) < _EXACT
     return str(int(value)) if is_whole else repr(float(value))

@@ -1,4 +1,4 @@
-"""The page at ``/``, for people: what there is, and where."""
+"""The page at ``/``, for browsers: the targets and their paths."""
 
 from __future__ import annotations
 
@@ -7,31 +7,19 @@ from html import escape
 from tidegauge.metrics.endpoint.pages import Pages
 from tidegauge.metrics.samples.targets import metrics_path, target_name, targets_of
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<meta name="color-scheme" content="light dark">
-<title>{name} - Tidegauge</title>
-<style>
-body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 44rem; margin: 2rem auto }}
-td {{ padding-right: 2rem; vertical-align: top }}
-</style>
-<h1>{name}</h1>
-<p>A cluster that <b>Tidegauge</b> simulates: {time}. Single partitions are shown at level
-<b>{level}</b>.</p>
-<p><a href="/sd">/sd</a> tells Prometheus (<code>http_sd_configs</code>) of the targets below;
-<a href="/metrics">/metrics</a> has all of them on one page, each sample with the labels of its
-target.</p>
-<table>
-{targets}
-</table>
-</html>
+_PAGE = """<!DOCTYPE html> <html lang="en"> <meta charset="utf-8"> <meta name="viewport"
+content="width=device-width"> <meta name="color-scheme" content="light dark"> <title>{name} -
+Tidegauge</title> <style> body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 44rem; margin:
+2rem auto }} td {{ padding-right: 2rem; vertical-align: top }} </style> <h1>{name}</h1> <p>A cluster
+that <b>Tidegauge</b> simulates: {time}. Single partitions are shown at level <b>{level}</b>.</p>
+<p><a href="/sd">/sd</a> lists the targets below for Prometheus (<code>http_sd_configs</code>); <a
+href="/metrics">/metrics</a> has the samples of all targets on one page, each with the labels of its
+target.</p> <table> {targets} </table> </html>
 """
 
 
 def front_page(pages: Pages) -> bytes:
-    """The page as it is now."""
+    """The current page."""
     rows = []
     for target in targets_of(pages.plan):
         path = metrics_path(pages.plan, target)
@@ -40,7 +28,7 @@ def front_page(pages: Pages) -> bytes:
             f"<td>{pages.why_not(target) or 'up'}"
         )
     time_us = pages.time_us
-    time = "it has not begun" if time_us is None else f"{time_us / 1e6:,.1f} s of virtual time"
+    time = "the run has not begun" if time_us is None else f"{time_us / 1e6:,.1f} s of virtual time"
     return _PAGE.format(
         name=escape(pages.plan.scenario.name),
         time=time,

@@ -1,11 +1,11 @@
-"""The series of a whole run as one OpenMetrics file, to be taken over by any Prometheus.
+"""The series of a whole run as one OpenMetrics file, to be imported by any Prometheus.
 
 Each sample has its virtual time, counted from a beginning in real time, and the labels of its
-target; ``up`` says of each target when it answered. OpenMetrics wants all samples of a series one
-after the other, so they are kept, as two arrays a series, until the run has ended.
+target; ``up`` is 1 while the target responded. OpenMetrics requires all samples of a series one
+after the other, so they are kept, as two arrays for each series, until the run has ended.
 
 ``promtool tsdb create-blocks-from openmetrics FILE DIR`` makes blocks of it, which a Prometheus
-finds in its storage folder.
+reads from its storage folder.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 
 
 class _Series(NamedTuple):
-    """When a series was there, as places in the list of scrapes, and what it was."""
+    """The scrapes that found a series, as places in the list of scrapes, and its values."""
 
     scrapes: array[int]
     values: array[float]
 
 
 class _Metric(NamedTuple):
-    """A metric: what its samples are called, and its series by their labels."""
+    """A metric: the name of its samples, and its series by their labels."""
 
     header: str
     sample: str
@@ -43,7 +43,7 @@ class _Metric(NamedTuple):
 
 
 class OpenMetricsFile:
-    """Keeps what successive scrapes of a run have found, and writes it once it has ended."""
+    """Keeps the samples of successive scrapes of a run, and writes them once it has ended."""
 
     def __init__(
         self,
@@ -52,16 +52,17 @@ class OpenMetricsFile:
         level: Level | None = None,
         begins_s: float | None = None,
     ) -> None:
-        """Write to ``path``, whose folder has to be there.
+        """Write to ``path``, whose folder must exist.
 
         Args:
             plan: the cluster.
-            path: the file; one that is there is replaced in the end, and not before.
-            level: how much of single partitions.
-            begins_s: what virtual time 0 is, in seconds since 1970; None: so that the run ends now.
+            path: the file; an existing one is replaced at the end, not earlier.
+            level: the level of detail for single partitions.
+            begins_s: real time of virtual time 0, in seconds since 1970;
+            None: the run ends now.
 
         Raises:
-            OSError: nothing can be written there.
+            OSError: the file cannot be written.
         """
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -75,7 +76,7 @@ class OpenMetricsFile:
         self._metrics: dict[str, _Metric] = {}
 
     def take(self, snapshot: Snapshot) -> None:
-        """Keep what a scrape finds now."""
+        """Scrape now, and keep the samples."""
         self._times_us.append(snapshot.time_us)
         for scraped in self._scraper.scrape(snapshot):
             metric = self._metric(scraped.family)
@@ -97,10 +98,10 @@ class OpenMetricsFile:
         series.values.append(value)
 
     def write(self) -> bool:
-        """Write the file, whole, and say so; what is there stays if there was no scrape.
+        """Write the whole file, and return True; without any scrape an existing file is kept.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         try:
             if self._times_us:

@@ -1,9 +1,9 @@
 """The lines of all brokers' pages, kept from one snapshot to the next.
 
 Most samples do not change in a second, and a broker has few samples of each metric. So metrics are
-read once for all brokers, lines are made for what has changed, and a page is joined from its
-broker's part of each metric. To read and write every page for itself took 50 ms for the 60 brokers
-of ``rack-power-loss``, as much as a scrape of them may cost; this takes 10 ms.
+read once for all brokers, lines are rendered only for changed samples, and a page is joined from
+its broker's part of each metric. Reading and writing every page separately took 50 ms for the 60
+brokers of ``rack-power-loss``, as much as a scrape of them may cost; this takes 10 ms.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from tidegauge.metrics.samples.layout import Numbers, Texts
 
 
 class PageLines:
-    """All lines of all brokers; to be asked by one thread at a time."""
+    """All lines of all brokers; to be used by one thread at a time."""
 
     def __init__(self) -> None:
         self._metrics: dict[str, _MetricLines] = {}
-        #: Targets as samples had them last, and how they are put in order.
+        #: The targets of the last samples, and their order.
         self._orders: dict[int, tuple[Numbers, Numbers]] = {}
 
     def update(self, series: Iterable[Samples]) -> None:
-        """Take over what there is now; what is of other targets than brokers is left out."""
+        """Update all lines; samples of targets other than brokers are left out."""
         metrics = {}
         for samples in by_name(series):
             family = samples[0].family
@@ -85,7 +85,7 @@ class _MetricLines:
         self._ends = np.searchsorted(targets, brokers).tolist()
 
     def take_over(self, values: NDArray[Any], targets: Numbers, labels: Texts) -> bool:
-        """Bring the lines up to date, if none comes or goes; whether that could be done."""
+        """Update the lines if none is added or removed; return whether that was possible."""
         is_same = (
             np.array_equal(self._targets, targets)
             and np.array_equal(self._labels, labels)

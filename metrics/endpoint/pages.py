@@ -1,7 +1,7 @@
-"""What the endpoint has to say: pages of metrics, made from the last snapshot that it was given.
+"""The pages of the endpoint: metrics of the last snapshot that it received.
 
-Pages are made where they are asked for, in a thread of the endpoint, once for each snapshot. The
-run only leaves its snapshots here, and never waits.
+Pages are rendered on request, in a thread of the endpoint, once for each snapshot. The run only
+delivers its snapshots, and never waits.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from tidegauge.metrics.samples.targets import SIMULATION, target_labels, targets
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
-#: Up to so many samples a page that is no broker's is left to prometheus_client, at 7 us each.
+#: A page of another target than a broker with at most this many samples is written by
+#: prometheus_client, at 7 us for each sample.
 MOST_SAMPLES_FOR_CLIENT = 250
 
 
 class NoPageError(Exception):
-    """A target that cannot be scraped now, and why."""
+    """A target that cannot be scraped now; the message is the reason."""
 
 
 class _Publication(NamedTuple):
@@ -50,7 +51,7 @@ class Pages:
             label_text(target_labels(plan, target)) for target in targets
         )
         self._last: _Publication | None = None
-        # Several threads answer; one at a time makes pages and counts.
+        # Several threads respond; one at a time renders pages and counts.
         self._lock = threading.Lock()
         self._scrapes = dict.fromkeys(targets, 0)
         self._render_cpu_seconds = 0.0
@@ -59,7 +60,7 @@ class Pages:
 
     @property
     def level(self) -> Level:
-        """How much is shown of single partitions."""
+        """The level of detail for single partitions."""
         return self._exposition.level
 
     @property
@@ -69,16 +70,16 @@ class Pages:
         return None if last is None else last.snapshot.time_us
 
     def publish(self, snapshot: Snapshot, health: Health | None) -> None:
-        """Show this snapshot from now on; nobody may change it any more."""
+        """Serve this snapshot from now on; it must not change any more."""
         self._last = _Publication(snapshot, self._history.context(snapshot, health), {})
 
     def why_not(self, target: int | None) -> str | None:
-        """Why a target cannot be scraped now, in a few words; None if it can."""
+        """The reason why a target cannot be scraped now, in a few words; None if it can."""
         return self._why_not(self._last, target)
 
     def _why_not(self, last: _Publication | None, target: int | None) -> str | None:
         if last is None:
-            return "nothing has happened yet"
+            return "the run has not begun"
         if target is None or target < 0 or last.snapshot.brokers["answers"][target]:
             return None
         is_alive = last.snapshot.brokers["alive"][target]
@@ -94,7 +95,7 @@ class Pages:
         with self._lock:
             if target is not None:
                 self._scrapes[target] += 1
-            # What the simulation's page says of scrapes and of ages changes with each look.
+            # Scrapes and ages on the simulation's page change with each request.
             if key not in last.pages or target == SIMULATION:
                 last.pages[key] = self._rendered(last, target, page_format)
             return last.pages[key]
@@ -116,7 +117,7 @@ class Pages:
         return page
 
     def _lines_of(self, last: _Publication) -> PageLines:
-        """The lines of all brokers' pages, as this snapshot has them."""
+        """The lines of all brokers' pages of this snapshot."""
         if self._lines_are_of is not last.snapshot:
             self._lines.update(self._exposition.series(last.snapshot, last.context))
             self._lines_are_of = last.snapshot

@@ -1,9 +1,9 @@
-"""HTTP under the endpoint: which page a request gets, and what becomes of those that ask wrongly.
+"""The HTTP server of the endpoint: the page of each request, and responses to wrong requests.
 
-Each connection has a thread of its own, so that a slow client holds up nobody, and there is a
-limit to how many there are. Nothing is written to the console.
+Each connection has its own thread, so that a slow client delays no other. The number of connections
+is limited. The server writes nothing to the console.
 
-Pages are not compressed: over loopback that takes as long again as making them, or longer.
+Pages are not compressed: over loopback that takes as long as rendering them, or longer.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from tidegauge.metrics.endpoint.front_page import front_page
 from tidegauge.metrics.endpoint.pages import NoPageError, Pages
 from tidegauge.metrics.samples.targets import metrics_path, targets_of
 
-#: How long a connection may stay silent. Prometheus keeps its own open between two scrapes.
+#: Idle timeout of a connection. Prometheus keeps its own open between two scrapes.
 _SILENCE_SECONDS = 70.0
-#: How long answers in progress may go on when the server ends.
+#: Time for responses in progress when the server ends.
 _LAST_ANSWERS_SECONDS = 0.5
-#: Connections at once, beside one for each target.
+#: Most connections at a time, in addition to one for each target.
 _MORE_CONNECTIONS = 64
 
 _PLAIN = "text/plain; charset=utf-8"
@@ -41,11 +41,11 @@ def joined_address(host: str, port: int) -> str:
 
 
 class Server(ThreadingHTTPServer):
-    """Listens, and knows its connections so as to be able to end them."""
+    """Listens, and keeps its connections in order to close them."""
 
     daemon_threads = True
     block_on_close = False
-    #: Connections that may wait to be taken: Prometheus may ask for all targets at once.
+    #: Most connections that may wait to be accepted: Prometheus may request all targets at once.
     request_queue_size = 128
 
     def __init__(self, pages: Pages, family: socket.AddressFamily, address: Any) -> None:
@@ -60,7 +60,7 @@ class Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
-        """Bind, and do not ask the network for this machine's name as the base class does."""
+        """Bind, without the look-up of this machine's name that the base class makes."""
         TCPServer.server_bind(self)
         host, port = self.server_address[:2]
         self.server_name, self.server_port = str(host), int(port)
@@ -84,7 +84,7 @@ class Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def end_connections(self) -> None:
-        """End all connections: those that wait for a request at once, the others in a moment."""
+        """End all connections: idle ones at once, the others after a short time."""
         self._shut(socket.SHUT_RD)
         give_up_seconds = time.monotonic() + _LAST_ANSWERS_SECONDS
         while self._connections and time.monotonic() < give_up_seconds:
@@ -99,13 +99,13 @@ class Server(ThreadingHTTPServer):
                 self._connections.discard(connection)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of clients that go away; anything else would be a mistake of ours."""
+        """Ignore clients that disconnect; any other error is a defect of the server."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers the requests of one connection."""
+    """Handles the requests of one connection."""
 
     protocol_version = "HTTP/1.1"
     timeout = _SILENCE_SECONDS
@@ -115,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
         return cast(Server, self.server)
 
     def do_GET(self) -> None:
-        """Answer with a page."""
+        """Respond with a page."""
         try:
             path = urlsplit(self.path).path
         except ValueError:
@@ -132,14 +132,12 @@ class _Handler(BaseHTTPRequestHandler):
         elif path == "/":
             self._answer(HTTPStatus.OK, "text/html; charset=utf-8", front_page(pages))
         else:
-            self._answer_plainly(
-                HTTPStatus.NOT_FOUND, "there is nothing here; / says what there is"
-            )
+            self._answer_plainly(HTTPStatus.NOT_FOUND, "not found; / lists the pages")
 
     do_HEAD = do_GET  # noqa: N815 - as do_GET; its body is left out below
 
     def __getattr__(self, name: str) -> Any:
-        # The base class looks for a method of ours by the request's.
+        # The base class looks up a handler by the request's method.
         if name.startswith("do_"):
             return self._refuse_method
         raise AttributeError(name)
@@ -159,7 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.OK, page_format.value, page, {"Vary": "Accept"})
 
     def _address(self) -> str:
-        """Where the client has found us, so that it finds the targets there as well."""
+        """The address by which the client reached the server; it also reaches the targets."""
         host = self.headers.get("Host", "")
         return host if is_address(host) else self._server.address
 
@@ -181,14 +179,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
-            # A body is not read, so whatever follows is no request.
+            # A body is not read, so the bytes that follow are not a request.
             self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
 
     def parse_request(self) -> bool:
-        """Read the request's head; one that is no HTTP/1 is refused."""
+        """Read the request's head; any protocol other than HTTP/1 is refused."""
         if not super().parse_request():
             return False
         has_host = len(self.headers.get_all("Host", [])) == 1
@@ -200,12 +198,12 @@ class _Handler(BaseHTTPRequestHandler):
         return True
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Refuse what could not be read, in plain text; it is always the client's fault."""
+        """Refuse a malformed request, in plain text; it is always the client's fault."""
         del message, explain
         status = HTTPStatus(code) if code < HTTPStatus.INTERNAL_SERVER_ERROR else _BAD_REQUEST
         body = f"{status.phrase}\n".encode()
         self.close_connection = True
-        self.request_version = "HTTP/1.1"  # to any other the answer would have no head
+        self.request_version = "HTTP/1.1"  # to any other version the response would have no head
         self.send_response(status)
         self.send_header("Connection", "close")
         self.send_header("Content-Type", _PLAIN)
@@ -214,8 +212,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def version_string(self) -> str:
-        """Who answers."""
+        """The server's name and version."""
         return "Tidegauge"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-        """Nothing: the console is the run's."""
+        """Write nothing: the console belongs to the run."""

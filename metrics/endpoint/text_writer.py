@@ -1,8 +1,8 @@
 """Pages of samples, as text: Prometheus's own format (0.0.4) and OpenMetrics (1.0).
 
-This writer is for large pages: it sets pieces that are there already side by side and joins them
-once, some thirty times quicker than prometheus_client, and is held against it by a test. What a
-target's page says again and again is kept by ``page_lines.py``.
+This writer is for large pages: it joins existing pieces once, some thirty times faster than
+prometheus_client; a test compares both. ``page_lines.py`` keeps the unchanged lines of a target's
+page.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ def by_name(series: Iterable[Samples]) -> Iterator[list[Samples]]:
 
 
 def header_of(family: Family, page_format: Format) -> str:
-    """What stands above the samples of a metric, without the end of its last line."""
+    """The header of a metric's samples, without the end of its last line."""
     name, text = family.name, family.help.replace("\\", r"\\").replace("\n", r"\n")
     if page_format is Format.OPENMETRICS:
-        # Here a metric is what its samples are called without their suffix.
+        # Here the name of a metric is that of its samples without the suffix.
         name, text = family.metric_name, text.replace('"', r"\"")
     return f"# HELP {name} {text}\n# TYPE {name} {family.kind}"
 
 
 def _block(series: list[Samples], page_format: Format, target_labels: Texts | None) -> bytes:
-    """What there is of one metric, without the end of its last line."""
+    """The header and samples of one metric, without the end of the last line."""
     pieces = [header_of(series[0].family, page_format)]
     for samples in series:
         pieces += _lines(samples, target_labels)
@@ -62,7 +62,7 @@ def _lines(samples: Samples, target_labels: Texts | None) -> list[str]:
         comma = "," if labels[0] else ""
         pieces[2::4] = (comma + target_labels + "} ")[targets].tolist()
     elif not labels[0]:
-        # Braces with nothing in them are allowed, and not what people expect.
+        # Empty braces are valid, but unusual.
         pieces[0::4] = [f"\n{family.name} "] * len(values)
         pieces[2::4] = [""] * len(values)
     return pieces

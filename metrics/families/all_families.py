@@ -2,10 +2,10 @@
 
 An entry (``family.py``) names a scope and says how its value is read from the scope's columns: the
 fields of its record in ``snapshots/gauges.py`` and what ``samples/tables.py`` adds. Entries of the
-same name have different labels and stand behind each other.
+same name have different labels and follow each other.
 
-Not served, as the simulation holds nothing behind it: what belongs to KRaft (raft, fenced brokers),
-quantiles of request times, connections, and all of the JVM and the operating system.
+Not served, as the simulation has no values for them: metrics of KRaft (raft, fenced brokers),
+quantiles of request times, connections, and all metrics of the JVM and the operating system.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""What a broker shows of itself and of its topics, as Strimzi's rules name Kafka's MBeans.
+"""Metrics of a broker and of its topics, as Strimzi's rules name Kafka's MBeans.
 
-Counters are those of a process: they begin at 0 with each start of the broker. The names follow
-from the patterns of Strimzi's example of a JMX exporter; where two styles exist only this one is
-served, as queries that join the styles would count everything twice. Of ``BrokerTopicMetrics``
-there are the series by topic only: those over all topics have the same name, and dashboards sum
-over it.
+Counters belong to a process: they begin at 0 with each start of the broker. The names follow from
+the patterns of Strimzi's example of a JMX exporter. Where two styles exist, only this one is
+served, as queries that join the styles would count everything twice. ``BrokerTopicMetrics`` has
+series by topic only: those over all topics have the same name, and dashboards sum over them.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ REPLICA_MANAGER = (
         "gauge",
         Scope.BROKER,
         "under_replicated",
-        "Partitions led here with fewer replicas in sync than assigned; "
-        "nobody counts one without a leader.",
+        "Partitions led here with fewer replicas in sync than assigned; no broker counts a "
+        "partition without a leader.",
         f"{_REPLICA_MANAGER}UnderReplicatedPartitions",
     ),
     Family(
@@ -55,7 +54,7 @@ REPLICA_MANAGER = (
         "gauge",
         Scope.BROKER,
         "at_min_isr",
-        "Partitions led here with just as many replicas in sync as min.insync.replicas.",
+        "Partitions led here with exactly as many replicas in sync as min.insync.replicas.",
         f"{_REPLICA_MANAGER}AtMinIsrPartitionCount",
     ),
     Family(
@@ -79,8 +78,8 @@ REPLICA_MANAGER = (
         "counter",
         Scope.BROKER,
         "isr_shrinks",
-        "Times that this broker, as a leader, took followers out of an ISR; "
-        "what the controller takes out is not counted.",
+        "Times that this broker, as a leader, removed followers from an ISR; removals by the "
+        "controller are not counted.",
         f"{_REPLICA_MANAGER}IsrShrinksPerSec",
     ),
     Family(
@@ -88,7 +87,7 @@ REPLICA_MANAGER = (
         "counter",
         Scope.BROKER,
         "isr_expands",
-        "Times that this broker, as a leader, took a follower into an ISR.",
+        "Times that this broker, as a leader, added a follower to an ISR.",
         f"{_REPLICA_MANAGER}IsrExpandsPerSec",
     ),
     Family(
@@ -96,7 +95,7 @@ REPLICA_MANAGER = (
         "counter",
         Scope.BROKER,
         "failed_isr_updates",
-        "Changes of an ISR that were refused, as this leader did not know the latest state.",
+        "Changes of an ISR that were refused, as this leader's state was stale.",
         f"{_REPLICA_MANAGER}FailedIsrUpdatesPerSec",
     ),
 )
@@ -143,7 +142,8 @@ FETCHERS_AND_BROKER = (
         "gauge",
         Scope.BROKER,
         "delayed_produces",
-        "Requests that wait: Produce for the high watermark (acks=all), Fetch for records.",
+        "Requests in purgatory: Produce requests wait for the high watermark (acks=all), Fetch "
+        "requests for records.",
         "kafka.server:type=DelayedOperationPurgatory,name=PurgatorySize",
         labels={"delayedOperation": "Produce"},
     ),
@@ -152,7 +152,8 @@ FETCHERS_AND_BROKER = (
         "gauge",
         Scope.BROKER,
         "delayed_fetches",
-        "Requests that wait: Produce for the high watermark (acks=all), Fetch for records.",
+        "Requests in purgatory: Produce requests wait for the high watermark (acks=all), Fetch "
+        "requests for records.",
         "kafka.server:type=DelayedOperationPurgatory,name=PurgatorySize",
         labels={"delayedOperation": "Fetch"},
     ),
@@ -169,8 +170,7 @@ FETCHERS_AND_BROKER = (
         "gauge",
         Scope.BROKER,
         lambda of: of["handlers_idle_us"] / (of["handlers"] * of["handlers_for_us"]).clip(1),
-        "Share of their time (0 to 1) for which request handlers had nothing to do, "
-        "as a mean since they began.",
+        "Idle share of the request handlers' time (0 to 1), as a mean since the start.",
         "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent (MeanRate)",
         where=lambda of: (of["handlers"] > 0) & (of["handlers_for_us"] > 0),
     ),
@@ -198,7 +198,7 @@ TRAFFIC = (
         "counter",
         Scope.BROKER_TOPIC,
         "bytes_out",
-        "Bytes sent to consumers; what followers fetch is in replicationbytesout.",
+        "Bytes sent to consumers; bytes sent to followers are in replicationbytesout.",
         f"{_TOPIC_METRICS}BytesOutPerSec",
     ),
     Family(
@@ -206,7 +206,7 @@ TRAFFIC = (
         "counter",
         Scope.BROKER_TOPIC,
         "produce_requests",
-        "Appends asked for by producers, one for each partition in a request.",
+        "Appends requested by producers, one for each partition in a request.",
         f"{_TOPIC_METRICS}TotalProduceRequestsPerSec",
     ),
     Family(
@@ -214,7 +214,7 @@ TRAFFIC = (
         "counter",
         Scope.BROKER_TOPIC,
         "failed_produce_requests",
-        "Appends that failed; not counted are those sent to a broker that does not lead.",
+        "Appends that failed; appends sent to a broker that does not lead are not counted.",
         f"{_TOPIC_METRICS}FailedProduceRequestsPerSec",
     ),
     Family(
@@ -222,7 +222,7 @@ TRAFFIC = (
         "counter",
         Scope.BROKER_TOPIC,
         "fetch_requests",
-        "Reads asked for by consumers and followers, one for each partition in a request.",
+        "Reads requested by consumers and followers, one for each partition in a request.",
         f"{_TOPIC_METRICS}TotalFetchRequestsPerSec",
     ),
     Family(
@@ -231,8 +231,8 @@ TRAFFIC = (
         Scope.BROKER_TOPIC,
         # ReplicaManager.readFromLocalLog@2.6.0 counts none of the errors that a read has here.
         lambda of: of["fetch_requests"] * 0,
-        "Reads that failed unexpectedly: 0, as errors that Kafka expects do not count and "
-        "simulated reads have no others.",
+        "Reads that failed unexpectedly: always 0, as errors that Kafka expects do not count "
+        "and simulated reads have no others.",
         f"{_TOPIC_METRICS}FailedFetchRequestsPerSec",
     ),
     Family(
@@ -275,7 +275,7 @@ CONTROLLER = (
         "gauge",
         Scope.BROKER,
         "active_controller",
-        "1 on the broker that takes itself for the controller; the sum must be 1.",
+        "1 on the broker that regards itself as the controller; the sum must be 1.",
         f"{_CONTROLLER}ActiveControllerCount",
     ),
     Family(
@@ -291,8 +291,8 @@ CONTROLLER = (
         "gauge",
         Scope.BROKER,
         "preferred_replica_imbalance",
-        "Partitions that another than the head of the assignment leads, "
-        "as the controller sees it; 0 on other brokers.",
+        "Partitions whose leader is not the preferred replica, as the controller sees it; 0 on "
+        "other brokers.",
         f"{_CONTROLLER}PreferredReplicaImbalanceCount",
     ),
     Family(
@@ -344,7 +344,7 @@ OUR_OWN = (
         "gauge",
         Scope.BROKER,
         "controller_epoch",
-        "Epoch of the controller, on the broker that takes itself for it.",
+        "Epoch of the controller, on the broker that regards itself as the controller.",
         "Tidegauge",
         where="active_controller",
     ),
@@ -353,7 +353,7 @@ OUR_OWN = (
         "gauge",
         Scope.BROKER,
         "isr_changes_pending",
-        "Partitions whose ISR this broker has changed and not yet told the controller of.",
+        "Partitions with an ISR change of which this broker has not yet notified the controller.",
         "Tidegauge; ReplicaManager.isrChangeSet in Kafka",
     ),
     Family(
@@ -369,7 +369,7 @@ OUR_OWN = (
         "gauge",
         Scope.BROKER,
         "starts",
-        "How often this broker was started since the run began.",
+        "Number of starts of this broker since the run began.",
         "Tidegauge",
     ),
 )

@@ -1,7 +1,7 @@
-"""What kafka_exporter would show of the cluster, under its names: all of them gauges.
+"""Metrics that kafka_exporter would serve of the cluster, under its names; all of them are gauges.
 
-Read at 953e2f1 of kafka_exporter. It gives a partition without a leader no series of
-``kafka_topic_partition_leader``; here it is -1, as dashboards expect.
+Read at 953e2f1 of kafka_exporter. For a partition without a leader it has no series of
+``kafka_topic_partition_leader``; here the value is -1, as dashboards expect.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ CLUSTER = (
         "gauge",
         Scope.REGISTERED_BROKER,
         "registered",
-        "1 for each broker that is registered: one that has died is until its session ends.",
+        "1 for each broker that is registered; a broker that has died remains registered until "
+        "its session ends.",
         _EXPORTER,
     ),
     Family(
@@ -43,7 +44,8 @@ PARTITIONS = (
         "gauge",
         Scope.PARTITION,
         "high_watermark",
-        "Up to where consumers can read: the leader's high watermark, while it answers.",
+        "Offset up to which consumers can read: the leader's high watermark, while the leader "
+        "responds.",
         _EXPORTER,
     ),
     Family(
@@ -51,7 +53,7 @@ PARTITIONS = (
         "gauge",
         Scope.PARTITION,
         "log_start_offset",
-        "First offset of the leader's log, while it answers.",
+        "First offset of the leader's log, while the leader responds.",
         _EXPORTER,
     ),
     Family(
@@ -59,7 +61,7 @@ PARTITIONS = (
         "gauge",
         Scope.PARTITION,
         "in_sync_replicas",
-        "Replicas in sync, from the metadata: known without a leader, too.",
+        "Replicas in sync, from the metadata; known also without a leader.",
         _EXPORTER,
         has_zeros=False,
     ),
@@ -76,7 +78,7 @@ PARTITIONS = (
         "gauge",
         Scope.PARTITION,
         lambda of: of["in_sync_replicas"] < of["replicas"],
-        "1 if fewer replicas are in sync than assigned, without a leader, too.",
+        "1 if fewer replicas are in sync than assigned, also without a leader.",
         _EXPORTER,
     ),
     Family(
@@ -93,7 +95,7 @@ PARTITIONS = (
         "gauge",
         Scope.PARTITION,
         "leader_is_preferred",
-        "1 if the head of the assignment leads.",
+        "1 if the preferred replica leads.",
         _EXPORTER,
         adds_up=False,
     ),
@@ -113,7 +115,7 @@ GROUPS = (
         "gauge",
         Scope.GROUP_PARTITION,
         "offset",
-        "The offset that the group has committed.",
+        "Offset that the group has committed.",
         _EXPORTER,
     ),
     Family(
@@ -145,8 +147,8 @@ GROUPS = (
         "gauge",
         Scope.GROUP_PARTITION,
         "lag_ms",
-        "For how long (virtual milliseconds) the first record that the group has not committed "
-        "has been readable, interpolated between the snapshots that were taken.",
+        "Time (virtual milliseconds) for which the first record that the group has not "
+        "committed has been readable, interpolated between snapshots.",
         "kafka_exporter as forked by Grafana",
         adds_up=False,
     ),

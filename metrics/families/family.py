@@ -1,4 +1,4 @@
-"""What an entry in the table of metrics is (``all_families.py``)."""
+"""An entry in the table of metrics (``all_families.py``)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Literal, NamedTuple
 
 from numpy.typing import NDArray
 
-#: What a scope knows of its rows (``samples/tables.py``), by name.
+#: The columns of a scope's rows (``samples/tables.py``), by name.
 Columns = Mapping[str, NDArray[Any]]
 
 Expression = Callable[[Columns], NDArray[Any]]
 
 
 class Scope(Enum):
-    """What a metric has one series for; rows and columns of each are in ``samples/tables.py``."""
+    """The kinds of objects with a series of a metric; ``samples/tables.py`` has their rows."""
 
     BROKER = "broker"
     BROKER_TOPIC = "topic at a broker"
@@ -36,30 +36,30 @@ class Scope(Enum):
 
 
 class Family(NamedTuple):
-    """A metric: what it is called, what it means, and how it is read from its scope's columns."""
+    """A metric: its name, its meaning, and its expression over its scope's columns."""
 
     #: As samples have it: the name of a counter ends in ``_total``.
     name: str
     kind: Literal["gauge", "counter"]
     scope: Scope
-    #: A column, or an expression. Where it is NaN there is nothing to tell, and no sample.
+    #: A column, or an expression. Where it is NaN there is no sample.
     value: str | Expression
     #: One sentence.
     help: str
-    #: The MBean and attribute, or who else has it under this name.
+    #: The MBean and attribute, or the program that has it under this name.
     source: str
-    #: A column of flags, or an expression: which of the scope's rows have a sample.
+    #: A column of flags, or an expression: selects the scope's rows that have a sample.
     where: str | Expression | None = None
     #: Labels that all its samples have.
     labels: Mapping[str, str] = {}
-    #: Whether the sum over a topic's partitions means something to those who ask for the metric.
+    #: Whether the sum over a topic's partitions is meaningful.
     adds_up: bool = True
-    #: Whether 0 may stand for partitions that are left out: not where rules ask for the least.
+    #: Whether 0 may stand for omitted partitions: not where rules use the minimum.
     has_zeros: bool = True
 
     @property
     def metric_name(self) -> str:
-        """What OpenMetrics and prometheus_client call it: a counter without its ``_total``."""
+        """The name in OpenMetrics and prometheus_client: a counter's is without ``_total``."""
         return self.name.removesuffix("_total") if self.kind == "counter" else self.name
 
     def values(self, columns: Columns) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""What Tidegauge shows of ZooKeeper, and of itself."""
+"""Metrics of ZooKeeper, and of Tidegauge itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ZOOKEEPER = (
         "gauge",
         Scope.ZOOKEEPER,
         "sessions",
-        "Sessions that are open.",
+        "Open sessions.",
         _SOURCE,
     ),
     Family(
@@ -68,7 +68,7 @@ ZOOKEEPER = (
         "gauge",
         Scope.ZOOKEEPER,
         "not_preferred",
-        "Partitions that the head of their assignment does not lead.",
+        "Partitions that their preferred replica does not lead.",
         _SOURCE,
     ),
 )
@@ -87,7 +87,7 @@ SIMULATION = (
         "gauge",
         Scope.SIMULATION,
         "speed",
-        "Virtual seconds in a real second, since the snapshot before.",
+        "Virtual seconds per real second, since the previous snapshot.",
         _SOURCE,
     ),
     Family(
@@ -95,7 +95,7 @@ SIMULATION = (
         "gauge",
         Scope.SIMULATION,
         "wanted_speed",
-        "Virtual seconds in a real second that the run is paced to; absent if it is not.",
+        "Virtual seconds per real second that the run is paced to; absent if it is not paced.",
         _SOURCE,
     ),
     Family(
@@ -119,7 +119,7 @@ SIMULATION = (
         "counter",
         Scope.SIMULATION,
         "windows",
-        "Windows of virtual time that actors have gone through together.",
+        "Windows of virtual time that actors have processed together.",
         _SOURCE,
     ),
     Family(
@@ -127,7 +127,7 @@ SIMULATION = (
         "gauge",
         Scope.SIMULATION,
         lambda of: of["window_us"] / 1e6,
-        "Mean size of a window, since the snapshot before.",
+        "Mean size of a window, since the previous snapshot.",
         _SOURCE,
     ),
 )
@@ -170,7 +170,7 @@ ACTORS = (
         "gauge",
         Scope.ACTOR,
         "age_seconds",
-        "Real seconds since this actor's last snapshot came.",
+        "Real seconds since the last snapshot of this actor arrived.",
         _SOURCE,
     ),
 )
@@ -189,7 +189,7 @@ METRICS = (
         "gauge",
         Scope.METRICS_LEVEL,
         "one",
-        "How much is shown of single partitions: full, topic, sparse or off.",
+        "Level of detail for single partitions: full, topic, sparse or off.",
         _SOURCE,
     ),
     Family(
@@ -197,7 +197,7 @@ METRICS = (
         "counter",
         Scope.SCRAPED_TARGET,
         "scrapes",
-        "Answers to scrapes of a target.",
+        "Responses to scrapes of a target.",
         _SOURCE,
     ),
     Family(

@@ -1,6 +1,6 @@
-"""What a broker shows of each replica that it hosts.
+"""Metrics of each replica that a broker hosts.
 
-Of ``kafka.cluster:type=Partition`` every replica has a series, with 0 where it does not lead.
+Every replica has the series of ``kafka.cluster:type=Partition``, with 0 where it does not lead.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PARTITIONS = (
         "gauge",
         Scope.REPLICA,
         "at_min_isr",
-        "1 on the leader if just min.insync.replicas are in sync; 0 on followers.",
+        "1 on the leader if exactly min.insync.replicas are in sync; 0 on followers.",
         f"{_PARTITION}AtMinIsr",
     ),
     Family(
@@ -40,7 +40,7 @@ PARTITIONS = (
         "gauge",
         Scope.REPLICA,
         "in_sync_replicas",
-        "Replicas in sync, as the leader has it; 0 on followers.",
+        "Replicas in sync, as the leader sees it; 0 on followers.",
         f"{_PARTITION}InSyncReplicasCount",
     ),
     Family(
@@ -48,7 +48,7 @@ PARTITIONS = (
         "gauge",
         Scope.REPLICA,
         "replicas",
-        "Replicas that are assigned, as the leader has it; 0 on followers.",
+        "Replicas that are assigned, as the leader sees it; 0 on followers.",
         f"{_PARTITION}ReplicasCount",
     ),
 )
@@ -96,7 +96,7 @@ OUR_OWN = (
         "gauge",
         Scope.REPLICA,
         "high_watermark",
-        "High watermark as this replica has it.",
+        "High watermark of this replica.",
         "Tidegauge",
     ),
     Family(

@@ -1,7 +1,6 @@
-"""What a broker shows of itself, its topics and its replicas.
+"""The tables of a broker, its topics and its replicas.
 
-A broker that does not answer shows nothing, as its target cannot be scraped: all of this is there
-only while it answers.
+A broker that does not respond has no rows, as its target cannot be scraped.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from tidegauge.metrics.samples.table import Sources, Table, columns_of
 
 
 def brokers(sources: Sources) -> Table:
-    """Brokers, with the time for which their request handlers have been there."""
+    """Brokers, with the age of their request handlers."""
     rows = _rows_of_broker(sources, 1)
     records = sources.snapshot.brokers[rows]
     columns = columns_of(records)
@@ -34,7 +33,7 @@ def broker_topics(sources: Sources) -> Table:
 
 
 def _rows_of_broker(sources: Sources, rows_each: int) -> slice:
-    """The rows of the brokers that are asked for, where each has so many in a row."""
+    """The rows of the requested brokers, where each broker has that many consecutive rows."""
     if sources.broker is None:
         return slice(None)
     return slice(sources.broker * rows_each, (sources.broker + 1) * rows_each)
@@ -57,7 +56,7 @@ def replicas(sources: Sources) -> Table:
 
 
 def fetched_replicas(sources: Sources) -> Table:
-    """Replicas that are fetched from another broker, labelled with who fetches.
+    """Replicas that are fetched from another broker, labelled with the fetcher.
 
     AbstractFetcherManager names a fetcher ``ReplicaFetcherThread-<fetcher>-<id of the leader>``.
     """

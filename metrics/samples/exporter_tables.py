@@ -1,7 +1,7 @@
-"""What kafka_exporter finds out about a cluster: from metadata, from leaders, from coordinators.
+"""The tables of kafka_exporter: from metadata, from leaders, from coordinators.
 
-What it has from the metadata is known always, also of a partition without a leader. Offsets it
-asks the leader for, so they are known only while that leader answers; NaN stands for the others.
+Values from the metadata are always known, also for a partition without a leader. Offsets are
+requested from the leader, so they are known only while that leader responds; the others are NaN.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def partitions(sources: Sources) -> Table:
     layout = sources.layout
     records = sources.snapshot.partitions
     columns = columns_of(records)
-    # Behind the ids stands that of nobody, which is where -1 leads.
+    # A place after the ids stands for no broker: index -1 leads there.
     columns["leader_id"] = np.append(layout.broker_ids, -1)[records["leader"].clip(-1)]
     high_watermarks, log_starts = offsets_of_leaders(layout, sources.snapshot)
     columns["high_watermark"] = high_watermarks
@@ -60,11 +60,11 @@ def partitions(sources: Sources) -> Table:
 
 
 def offsets_of_leaders(layout: Layout, snapshot: Snapshot) -> tuple[Offsets, Offsets]:
-    """High watermark and log start offset by partition; NaN where no leader answers."""
+    """High watermark and log start offset by partition; NaN where no leader responds."""
     brokers, numbers = layout.replica_targets, layout.replica_partitions
     replicas = snapshot.replicas
     leads = replicas["exists"] & replicas["leads"] & snapshot.brokers["answers"][brokers]
-    # Of two that both think that they lead, clients are sent to the one that metadata names.
+    # Of two brokers that both act as leader, clients use the one that metadata names.
     leads &= snapshot.partitions["leader"][numbers] == brokers
     rows = np.flatnonzero(leads)
     high_watermarks = np.full(len(snapshot.partitions), np.nan)
@@ -98,7 +98,7 @@ def group_partitions(sources: Sources) -> Table:
 
 
 def group_topics(sources: Sources) -> Table:
-    """Topics that a group reads: the sums over what is known of their partitions."""
+    """Topics that a group reads: the sums over the known values of their partitions."""
     read = group_partitions(sources)
     of, targets, labels = sources.layout.committed_totals
     lags = np.nan_to_num(read.columns["lag"])

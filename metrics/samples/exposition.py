@@ -1,6 +1,6 @@
 """From a snapshot to samples: metric by metric, as arrays.
 
-Everything that shows metrics begins here: the pages of the endpoint, the file for backfilling, the
+All output of metrics begins here: the pages of the endpoint, the file for backfilling, the
 rehearsal of alert rules.
 """
 
@@ -39,7 +39,7 @@ class Samples(NamedTuple):
 class Exposition:
     """The metrics of one cluster, at one level.
 
-    It keeps nothing of the snapshots that it is asked about, so threads may share it.
+    It keeps no state of snapshots, so threads may share it.
     """
 
     def __init__(self, plan: ClusterPlan, level: Level | None = None) -> None:
@@ -55,7 +55,7 @@ class Exposition:
     ) -> Iterator[Samples]:
         """All samples, or those of one target; a metric that has none is left out.
 
-        A broker that does not answer has none.
+        A broker that does not respond has none.
         """
         broker = target if target is not None and target >= 0 else None
         sources = Sources(self.layout, snapshot, context, self.level, broker)
@@ -93,7 +93,7 @@ class Exposition:
 
 
 def _of_rows(family: Family, table: Table, values: NDArray[Any], there: Flags) -> Samples:
-    """A sample for each row that is there."""
+    """A sample for each existing row."""
     rows = np.flatnonzero(there)
     labels = table.labels(rows)
     if family.labels:
@@ -103,7 +103,7 @@ def _of_rows(family: Family, table: Table, values: NDArray[Any], there: Flags) -
 
 
 def _of_totals(family: Family, table: Table, values: NDArray[Any], there: Flags) -> Samples:
-    """A sample for each sum of rows that are there."""
+    """A sample for each sum of existing rows."""
     assert table.totals is not None
     of, targets, labels = table.totals
     counts = np.bincount(of[there], minlength=len(targets))

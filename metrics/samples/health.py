@@ -1,4 +1,4 @@
-"""What a snapshot does not say: how the simulation itself is, and what successive snapshots show.
+"""Values beside a snapshot: the state of the simulation itself, and values of successive snapshots.
 
 The driver of a run measures its ``Health``, in seconds of ``time.monotonic``, whenever it has
 a new snapshot.
@@ -19,11 +19,11 @@ class ActorHealth(NamedTuple):
 
     name: str
     events: int
-    #: CPU time spent on events, on exchanging messages, and on waiting for others.
+    #: CPU time spent on events, on exchanging messages, and on waiting for other groups.
     kernel_cpu_seconds: float
     exchange_cpu_seconds: float
     waiting_cpu_seconds: float
-    #: When its last snapshot came to the driver, by ``time.monotonic``.
+    #: When the driver received its last snapshot, by ``time.monotonic``.
     snapshot_at_seconds: float
 
 
@@ -33,7 +33,7 @@ class Health(NamedTuple):
     #: When this was measured, by ``time.monotonic``.
     at_seconds: float
     virtual_time_us: int
-    #: Virtual seconds in a real one that the run is paced to; None: as fast as it can.
+    #: Virtual seconds per real second that the run is paced to; None: as fast as possible.
     wanted_speed: float | None
     #: How far behind that pace virtual time is.
     behind_us: int
@@ -44,19 +44,19 @@ class Health(NamedTuple):
 
 
 class ScrapeCounts(NamedTuple):
-    """What the endpoint has done so far."""
+    """The work of the endpoint so far."""
 
     by_target: Mapping[int, int]
     render_cpu_seconds: float
 
 
 class SnapshotContext(NamedTuple):
-    """All that is told beside a snapshot; what is not known is left out of the pages."""
+    """All values beside a snapshot; unknown ones are left out of the pages."""
 
     health: Health | None = None
-    #: When this is told, by ``time.monotonic``; None: when the health was measured.
+    #: The time of the values, by ``time.monotonic``; None: that of the health.
     now_seconds: float | None = None
-    #: Virtual seconds in a real second, and the mean size of a window, since the last snapshot.
+    #: Virtual seconds per real second, and the mean size of a window, since the last snapshot.
     speed: float = nan
     window_us: float = nan
     #: For each of ``Snapshot.committed``: how long its first unread record has been readable.
@@ -65,7 +65,7 @@ class SnapshotContext(NamedTuple):
 
 
 def speed_between(before: Health, after: Health) -> float:
-    """Virtual seconds in a real second."""
+    """Virtual seconds per real second."""
     seconds = after.at_seconds - before.at_seconds
     return (after.virtual_time_us - before.virtual_time_us) / 1e6 / seconds if seconds > 0 else nan
 

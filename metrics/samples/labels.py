@@ -1,6 +1,6 @@
-"""Labels as a page has them: ``topic="orders",partition="3"``.
+"""Labels in the form of a page: ``topic="orders",partition="3"``.
 
-What stands between the quotes is escaped as both formats ask for: backslash, quote, end of line.
+The text between the quotes is escaped as both formats require: backslash, quote, end of line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
 def label_text(labels: Mapping[str, object]) -> str:
-    """Labels in the order in which they are given, as a page has them between braces."""
+    """The text of labels between the braces of a page, in the given order."""
     return ",".join(f'{name}="{str(value).translate(_ESCAPES)}"' for name, value in labels.items())
 
 
@@ -28,5 +28,5 @@ def labels_of(text: str) -> dict[str, str]:
 
 
 def joined(*texts: str) -> str:
-    """Several label texts as one; empty ones leave no comma."""
+    """Several label texts joined into one; empty ones add no comma."""
     return ",".join(text for text in texts if text)

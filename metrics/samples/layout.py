@@ -1,4 +1,4 @@
-"""Who the rows of a snapshot are: their targets and label texts, rendered once for a whole run."""
+"""The targets and label texts of a snapshot's rows, rendered once for a whole run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KAFKA_PORT = 9092
 
 
 class Totals(NamedTuple):
-    """Rows that add up rows of a table: for each of those the place of its total."""
+    """Rows that are sums of a table's rows: for each row of the table the place of its total."""
 
     of: Numbers
     targets: Numbers
@@ -160,7 +160,7 @@ class Layout:
 
     @cached_property
     def committed(self) -> tuple[Numbers, Numbers, Numbers]:
-        """What groups read: the row of ``Snapshot.committed``, its group and its partition."""
+        """Partitions that groups read: the row in ``Snapshot.committed``, group and partition."""
         number_of = {group.name: number for number, group in enumerate(self.groups)}
         rows: list[int] = []
         groups: list[int] = []

@@ -1,17 +1,17 @@
-"""How much is shown of single partitions.
+"""The level of detail for single partitions.
 
 ==========  ======================================================================================
 ``full``    a series for each replica of each partition, as Kafka has it
-``topic``   the sum over a topic's partitions at a broker, without the label ``partition``; what
-            does not add up (an epoch, who leads) is left out
+``topic``   the sum over a topic's partitions at a broker, without the label ``partition``; values
+            that do not add up (an epoch, a leader's id) are left out
 ``sparse``  series only of partitions that are not healthy, and one series of 0 for each topic at a
             broker, without the label ``partition``, so that sums are 0 where all is well (not
-            where rules ask for the least: how many replicas are in sync)
-``off``     nothing of partitions; brokers and topics have their own counts of them
+            where rules use the minimum: the number of replicas in sync)
+``off``     no series of partitions; brokers and topics have their own counts of them
 ==========  ======================================================================================
 
 ``tidegauge_metrics_truncated_partitions`` says how many partitions have no series of their own, so
-that a view that was cut cannot pass for a whole one.
+that a reduced view cannot be mistaken for a full one.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from tidegauge.metrics.samples.layout import Flags, Layout
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
-#: Above so many partitions the default is ``topic``: a Prometheus keeps 3 kB of each series, and
-#: a partition of three replicas has some forty.
+#: Above this number of partitions the default is ``topic``: a Prometheus keeps 3 kB for each
+#: series, and a partition of three replicas has some forty.
 MOST_PARTITIONS_IN_FULL = 10_000
 
 
 class Level(StrEnum):
-    """How much is shown of single partitions."""
+    """The level of detail for single partitions."""
 
     FULL = "full"
     TOPIC = "topic"
@@ -39,17 +39,17 @@ class Level(StrEnum):
 
 
 def default_level(plan: ClusterPlan) -> Level:
-    """``full`` for clusters that a Prometheus takes in, ``topic`` for larger ones."""
+    """``full`` for clusters that one Prometheus can store, ``topic`` for larger ones."""
     return Level.FULL if len(plan.partitions) <= MOST_PARTITIONS_IN_FULL else Level.TOPIC
 
 
 def unhealthy_partitions(layout: Layout, snapshot: Snapshot) -> Flags:
-    """By partition: it has no leader that answers, or not all of its replicas are in sync.
+    """By partition: it has no leader that responds, or not all of its replicas are in sync.
 
-    What the leader itself sees counts as well as what ZooKeeper has.
+    The leader's own view counts as well as the state in ZooKeeper.
     """
     partitions, replicas = snapshot.partitions, snapshot.replicas
-    # Behind the brokers stands nobody, which is where -1 leads: nobody does not answer.
+    # A place after the brokers stands for no broker, which never responds: index -1 leads there.
     leader_answers = np.append(snapshot.brokers["answers"], False)[partitions["leader"].clip(-1)]
     in_sync = partitions["in_sync_replicas"] >= partitions["replicas"]
     unhealthy: Flags = partitions["exists"] & ~(leader_answers & in_sync)
@@ -59,7 +59,7 @@ def unhealthy_partitions(layout: Layout, snapshot: Snapshot) -> Flags:
 
 
 def partitions_left_out(level: Level, layout: Layout, snapshot: Snapshot) -> int:
-    """How many partitions that exist have no series of their own."""
+    """The number of existing partitions without series of their own."""
     if level == Level.FULL:
         return 0
     left_out = snapshot.partitions["exists"]

@@ -1,8 +1,8 @@
 """How long a group's next record has waited: ``kafka_consumer_lag_millis``.
 
-Grafana's fork of kafka_exporter remembers when it saw which high watermark, and asks of a committed
-offset when the log had grown to it: between two of these points it interpolates, before the oldest
-it goes on at the mean rate. Here time is virtual, and the points are the snapshots.
+Grafana's fork of kafka_exporter records high watermarks with their times, and derives from them
+when the log reached a committed offset: between two of these points it interpolates, before the
+oldest it extrapolates at the mean rate. Here time is virtual, and the points are the snapshots.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from tidegauge.metrics.samples.exporter_tables import Offsets, offsets_of_leader
 from tidegauge.metrics.samples.layout import Layout, Numbers
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 
-#: So many snapshots are remembered; the fork keeps a thousand of its scrapes.
+#: Number of snapshots that are kept; the fork keeps a thousand of its scrapes.
 MOST_POINTS = 256
 
-#: Below any offset: a high watermark that no leader has told yet.
+#: Below any offset: a high watermark that no leader has reported yet.
 _UNKNOWN = -1
 
 
 class OffsetTimes:
-    """When partitions that groups read had which high watermark."""
+    """The high watermarks of partitions that groups read, with their times."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
@@ -35,13 +35,13 @@ class OffsetTimes:
         self._seen = 0
 
     def add(self, snapshot: Snapshot) -> None:
-        """Remember a snapshot that is later than those before."""
+        """Keep the high watermarks of a snapshot that is later than those before."""
         high_watermarks, _ = offsets_of_leaders(self._layout, snapshot)
         before = self._high_watermarks[(self._seen - 1) % MOST_POINTS]
-        # Without a leader consumers can still read only what they could.
+        # Without a leader the readable offsets do not change.
         now = high_watermarks[self._partitions]
         now = np.where(np.isnan(now), before, now)
-        # What was lost is not there to be read: the next records have these offsets again.
+        # Lost records cannot be read: the next records have these offsets again.
         fallen = np.flatnonzero(now < before)
         if len(fallen):
             kept = np.minimum(self._high_watermarks[:, fallen], now[fallen])
@@ -51,7 +51,7 @@ class OffsetTimes:
         self._seen += 1
 
     def lag_ms(self, snapshot: Snapshot) -> NDArray[np.float64]:
-        """Of each entry of ``Snapshot.committed``; NaN where two points are not known yet."""
+        """The waiting time of each entry of ``Snapshot.committed``; NaN below two known points."""
         rows, _, _ = self._layout.committed
         lags_ms = np.full(len(snapshot.committed), np.nan)
         if len(rows):
@@ -87,7 +87,7 @@ class OffsetTimes:
         return low
 
     def _high_watermark(self, points: Numbers) -> Offsets:
-        """Of what each group reads the high watermark at a point, the oldest of which is 0."""
+        """The high watermarks of the partitions that groups read at a point; the oldest is 0."""
         found: Offsets = self._high_watermarks[self._slots(points), self._place]
         return found
 

@@ -1,4 +1,4 @@
-"""What Tidegauge shows beside Kafka's own: the cluster's truth in ZooKeeper, and itself."""
+"""Tables beside Kafka's own: the cluster's state in ZooKeeper, and Tidegauge itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidegauge.metrics.samples.targets import CONTROLLER, SIMULATION, target_nam
 
 
 def zookeeper(sources: Sources) -> Table:
-    """What ZooKeeper knows, counted over all partitions."""
+    """The state in ZooKeeper, counted over all partitions."""
     records, partitions = sources.snapshot.cluster, sources.snapshot.partitions
     exists = partitions["exists"]
     counts = {
@@ -30,7 +30,7 @@ def zookeeper(sources: Sources) -> Table:
 
 
 def simulation(sources: Sources) -> Table:
-    """The simulation as a whole; NaN stands for what nobody has told."""
+    """The simulation as a whole; unknown values are NaN."""
     context, health = sources.context, sources.context.health
     snapshot = sources.snapshot
     left_out = partitions_left_out(sources.level, sources.layout, snapshot)
@@ -57,7 +57,7 @@ def metrics_level(sources: Sources) -> Table:
 
 
 def actors(sources: Sources) -> Table:
-    """The actors that the run consists of."""
+    """The actors of the run."""
     health = sources.context.health
     hosts = () if health is None else health.actors
     now_seconds = sources.context.now_seconds

@@ -1,7 +1,7 @@
-"""What a Prometheus that scrapes a run in virtual time has of it, without HTTP in between.
+"""The samples of a Prometheus that scrapes a run in virtual time, without HTTP in between.
 
-That is what the endpoint of a live run serves, each sample with the labels that the discovery gives
-its target, and ``up``, which Prometheus notes itself: whether the target answered.
+These are the samples that the endpoint of a live run serves, each with the labels that the
+discovery gives its target, and ``up``, which Prometheus adds itself: whether the target responded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 
 UP = Family(
     *("up", "gauge", Scope.SCRAPED_TARGET, "answers"),
-    *("1 while the target answers.", "Prometheus"),
+    *("1 while the target responds.", "Prometheus"),
 )
 
 
@@ -39,7 +39,7 @@ class Scraper:
     def __init__(
         self, plan: ClusterPlan, level: Level | None = None, only: Collection[str] | None = None
     ) -> None:
-        """Scrape all metrics, or those ``only`` whose samples are called so."""
+        """Scrape all metrics, or ``only`` those whose samples have these names."""
         self._exposition = Exposition(plan, level)
         self._history = SuccessiveSnapshots(self._exposition.layout)
         self._only = only
@@ -48,7 +48,7 @@ class Scraper:
         }
 
     def scrape(self, snapshot: Snapshot) -> Iterator[Scraped]:
-        """What there is to be found now; a metric can come several times."""
+        """The samples of a scrape now; a metric can appear several times."""
         if self._is_wanted(UP):
             answers = snapshot.brokers["answers"]
             yield Scraped(

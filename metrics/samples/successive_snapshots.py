@@ -1,4 +1,4 @@
-"""What only several snapshots show together: speed, and how long records have waited."""
+"""Values that need several snapshots: speed, and how long records have waited."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tidegauge.metrics.snapshots.snapshot import Snapshot
 
 
 class SuccessiveSnapshots:
-    """Makes the context of each snapshot, one after the other."""
+    """Creates the context of each snapshot, one after the other."""
 
     def __init__(self, layout: Layout) -> None:
         self._offset_times = OffsetTimes(layout)
         self._before: Health | None = None
 
     def context(self, snapshot: Snapshot, health: Health | None = None) -> SnapshotContext:
-        """What belongs to a snapshot that is later than those before."""
+        """The context of a snapshot that is later than those before."""
         self._offset_times.add(snapshot)
         context = SnapshotContext(health, consumer_lag_ms=self._offset_times.lag_ms(snapshot))
         before, self._before = self._before, health

@@ -1,4 +1,4 @@
-"""The rows of a scope at one moment, and what they are made from."""
+"""The rows of a scope at one moment, and their sources."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ class Table(NamedTuple):
     """The rows of a scope at one moment."""
 
     targets: Numbers
-    #: Which of them there are.
+    #: Flags of the existing rows.
     there: Flags
     columns: Columns
     #: The label texts of some of them.
     labels: Callable[[Numbers], Texts]
-    #: The number of each one's partition, and what it adds up to, where it is one of a partition.
+    #: The partition of each row and the totals that it counts for, where a row belongs to a
+    #: partition.
     partitions: Numbers | None = None
     totals: Totals | None = None
 
 
 class Sources(NamedTuple):
-    """What tables are made from."""
+    """The sources of tables."""
 
     layout: Layout
     snapshot: Snapshot
     context: SnapshotContext
     level: Level
-    #: The only broker whose rows are asked for; None: all.
+    #: The only broker whose rows are requested; None: all.
     broker: int | None = None
 
     def answers(self, brokers: Numbers) -> Flags:
@@ -57,6 +58,6 @@ def one_row(target: int, there: bool, columns: Columns) -> Table:
 
 
 def all_rows(target: int, labels: Texts, columns: Columns) -> Table:
-    """A table of rows of one target, all of which are there."""
+    """A table of rows of one target, all of which exist."""
     count = len(labels)
     return Table(np.full(count, target), np.ones(count, bool), columns, labels.__getitem__)

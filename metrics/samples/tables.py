@@ -1,4 +1,4 @@
-"""The scopes of metrics: whose page each is on, and its rows at one moment."""
+"""The scopes of metrics: the page of each, and its rows at one moment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidegauge.metrics.samples.targets import CONTROLLER, EXPORTER, SIMULATION
 
 
 class _Place(NamedTuple):
-    #: The target that has it; None: brokers, each its own.
+    #: The target of a scope; None: each broker has its own rows.
     target: int | None
     table: Callable[[Sources], Table]
 

@@ -1,11 +1,11 @@
-"""What is scraped: a target for each broker, and three for what is not a broker's own.
+"""Scrape targets: one for each broker, and three for metrics that belong to no broker.
 
 A broker's target is its index. The others are numbers below 0, so that an array over the brokers
-with three places more at its end has a place for each target.
+with three more places at its end has a place for each target.
 
 The labels are those that a Strimzi cluster on Kubernetes would give: dashboards and alert rules
-find brokers by them. They come with the discovery and not with the samples, as Prometheus wants
-it; only the page of all targets at once has them on each sample.
+find brokers by them. The discovery provides them, not the samples, as Prometheus expects; only the
+page of all targets has them on each sample.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import re
 
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
-#: What kafka_exporter would tell of the cluster: its metadata, offsets and consumer groups.
+#: The metrics of kafka_exporter: the cluster's metadata, offsets and consumer groups.
 EXPORTER = -3
-#: The cluster as ZooKeeper has it.
+#: The cluster's state in ZooKeeper.
 CONTROLLER = -2
-#: The simulation itself: how fast it runs, and what it costs.
+#: The simulation itself: its speed and its cost.
 SIMULATION = -1
 
-#: In the order that their numbers ask for, behind the brokers.
+#: In the order of their numbers, after the brokers.
 OTHER_TARGETS = (EXPORTER, CONTROLLER, SIMULATION)
 
-#: A target that is no broker: its part of names, its job and the path of its page.
+#: A target that is not a broker: its part of names, its job and the path of its page.
 _OTHERS = {
     EXPORTER: ("kafka-exporter", "kafka-exporter", "/exporter/metrics"),
     CONTROLLER: ("controller", "tidegauge-controller", "/controller/metrics"),
@@ -41,13 +41,13 @@ def targets_of(plan: ClusterPlan) -> tuple[int, ...]:
 
 
 def cluster_name(plan: ClusterPlan) -> str:
-    """The scenario's name as Kubernetes takes it: small letters, digits and hyphens."""
+    """The scenario's name in Kubernetes's form: small letters, digits and hyphens."""
     name = re.sub(r"[^a-z0-9]+", "-", plan.scenario.name.lower())
     return name[:_LONGEST_NAME].strip("-") or "cluster"
 
 
 def metrics_path(plan: ClusterPlan, target: int) -> str:
-    """Where a target's page is."""
+    """The path of a target's page."""
     if target in _OTHERS:
         return _OTHERS[target][2]
     return f"/b/{plan.brokers[target]}/metrics"

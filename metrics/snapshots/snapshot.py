@@ -1,7 +1,7 @@
-"""All that can be scraped, as it was at one moment: columns, one array for each kind of thing.
+"""All data for scrapes at one moment: columns, one array for each kind of object.
 
-Every group takes one of what it hosts, between two windows; the driver adds them up. The endpoint
-renders from the last one that it was given, and never looks at a run itself.
+Every group takes a snapshot of its own rows, between two windows; the driver adds them up. The
+endpoint renders from the last one that it was given, and never looks at a run itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tidegauge.simulation.topology import Topology
 
 
 class Snapshot(NamedTuple):
-    """The cluster at one moment; what is not in it is all zeros."""
+    """The cluster at one moment; missing rows are all zeros."""
 
     time_us: int
     #: By broker's index.
@@ -63,7 +63,7 @@ class Columns(NamedTuple):
     rows: NDArray[np.void]
 
 
-#: What a group sends of a snapshot: of each array the rows that it hosts.
+#: The part of a snapshot that a group sends: for each array the rows that it hosts.
 SnapshotPart = tuple[Columns, ...]
 
 
@@ -94,7 +94,7 @@ def take_snapshot(
     time_us: int,
     tables: tuple[Kernel, Topology, Brokers, ControlPlane],
 ) -> Snapshot:
-    """What a group hosts, as it is now; ``tables`` are the views that rules take."""
+    """The current rows of a group; ``tables`` are the views that rules take."""
     kernel, topology, brokers, plane = tables
     taken = new_snapshot(plan, time_us)
     of_brokers = _records(taken.brokers)
@@ -116,7 +116,7 @@ def _records(rows: NDArray[np.void]) -> Any:
 
 
 def part_of(snapshot: Snapshot) -> SnapshotPart:
-    """What of a snapshot is to be sent: rows that are not all zeros."""
+    """The part of a snapshot to send: rows that are not all zeros."""
     part = []
     for rows in snapshot[1:]:
         content = rows.view(np.uint8).reshape(len(rows), rows.dtype.itemsize)

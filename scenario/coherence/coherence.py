@@ -1,7 +1,7 @@
-"""Whether the parts of a scenario fit together, and with Kafka's rules.
+"""Coherence of the parts of a scenario, with each other and with Kafka's rules.
 
-Each function finds the problems of one part. Parts that build on others are looked at only if
-those are sound.
+Each function finds the problems of one part. A part that builds on others is checked only if those
+are valid.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _FIRST_TO_REASSIGN = Release.parse("2.4.0")
 
 
 def problems_of(scenario: Scenario) -> list[Problem]:
-    """What is wrong with a scenario whose parts, each by itself, are right."""
+    """The problems of a scenario whose parts are valid, each on its own."""
     for stage in _STAGES:
         problems = [problem for part in stage for problem in part(scenario)]
         if problems:
@@ -73,7 +73,7 @@ def problems_of(scenario: Scenario) -> list[Problem]:
 
 
 def _releases(scenario: Scenario) -> Iterator[Problem]:
-    """Every broker knows the protocol that it is told to speak."""
+    """Check that every broker supports its protocol version."""
     try:
         Release.parse(scenario.release).protocol(scenario.protocol)
     except ValueError as error:
@@ -136,7 +136,9 @@ def _workload(scenario: Scenario) -> Iterator[Problem]:
         for place, group in enumerate(groups):
             path = ("workload", kind, place)
             if group.name in names:
-                yield Problem((*path, "name"), f"there is a group {group.name} already")
+                yield Problem(
+                    (*path, "name"), (f"the name {group.name} is already that of another group")
+                )
             names[group.name] = path
             topics = [topic.name for topic in scenario.topics]
             for index, topic in enumerate(group.topics):
@@ -182,7 +184,7 @@ def _steps(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _action(path: Path, step: StepOfAnyKind, scenario: Scenario) -> Iterator[Problem]:
-    """Whether there is what a step acts on, unless that is a fault."""
+    """Check that the object of a step exists, unless it is a fault."""
     if isinstance(step, RequestStep):
         yield from partition_is_there(path, step, scenario)
         if step.to is not None:
@@ -211,7 +213,7 @@ def _committing_group(path: Path, name: str, scenario: Scenario) -> Iterator[Pro
 
 
 def _changed_settings(path: Path, step: ConfigureStep, scenario: Scenario) -> Iterator[Problem]:
-    """Whether there is the topic, or are the brokers, and they have settings that can change."""
+    """Check that the topic or the brokers exist, and that their settings can change."""
     if step.topic is not None:
         yield from topic_is_there((*path, "topic"), step.topic, scenario)
         yield from problems_of_topic_settings((*path, "settings"), step.settings, scenario)
@@ -228,7 +230,7 @@ def _changed_settings(path: Path, step: ConfigureStep, scenario: Scenario) -> It
 
 
 def _condition(path: Path, condition: Condition, scenario: Scenario) -> Iterator[Problem]:
-    """Whether it can hold: there are the brokers and the partition, and these are its replicas."""
+    """Check that a condition can hold: its brokers, partition and replicas exist."""
     for broker in condition.registered or ():
         yield from broker_is_there((*path, "registered"), broker, scenario)
     for broker in condition.unregistered or ():
@@ -246,7 +248,7 @@ def _condition(path: Path, condition: Condition, scenario: Scenario) -> Iterator
 
 
 def _steps_that_reassign(scenario: Scenario) -> Iterator[Problem]:
-    """Whether there are the partitions that move, when they do, and the brokers they move to."""
+    """Check that the moving partitions exist at that time, and the brokers that they move to."""
     to_come = _topics_to_come(scenario)
     reassigns = False
     for place, step in enumerate(scenario.steps):
@@ -269,7 +271,7 @@ def _steps_that_reassign(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _topics_to_come(scenario: Scenario) -> set[str]:
-    """The topics that are not there from the start on: the first step about them creates them."""
+    """The topics that do not exist from the start: the first step about them creates them."""
     begins: dict[str, bool] = {}
     for step in scenario.steps:
         if isinstance(step, CreateTopicStep | DeleteTopicStep):
@@ -278,7 +280,7 @@ def _topics_to_come(scenario: Scenario) -> set[str]:
 
 
 def _old_controllers(path: Path, scenario: Scenario) -> Iterator[Problem]:
-    """Any broker can become controller, and moves replicas as its release does."""
+    """Check the releases of brokers: any of them can become controller and move replicas."""
     releases = {scenario.release_of(broker)[0] for broker in scenario.broker_ids()}
     old = sorted(each for each in releases if Release.parse(each) < _FIRST_TO_REASSIGN)
     if old:
@@ -304,7 +306,7 @@ def _move(
 
 
 def _alerts(scenario: Scenario) -> Iterator[Problem]:
-    """Whether what is expected of alerts can come within the run."""
+    """Check that the expected alerts can fire and resolve within the run."""
     alerts = scenario.alerts
     if alerts is None:
         return

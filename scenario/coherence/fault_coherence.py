@@ -1,4 +1,4 @@
-"""Whether the faults of a scenario fit its cluster, and the steps that begin and end them."""
+"""Coherence of a scenario's faults with its cluster, and with the steps that begin and end them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tidegauge.simulation.durations import format_duration
 
 
 def problems_of_faults(scenario: Scenario) -> Iterator[Problem]:
-    """Whether each fault begins once, and hits what there is."""
+    """Check that each fault begins once, and that its targets exist."""
     yield from repeated_names("faults", (fault.name for fault in scenario.faults))
     begun = {step.fault for step in scenario.steps if isinstance(step, BeginFaultStep)}
     for place, fault in enumerate(scenario.faults):
@@ -47,7 +47,7 @@ def problems_of_faults(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _hit(path: Path, fault: Fault, scenario: Scenario) -> Iterator[Problem]:
-    """Whether there is what a fault hits."""
+    """Check that the targets of a fault exist."""
     if isinstance(
         fault,
         PauseFault | CrashFault | RestartFault | RollingRestartFault | SlowDiskFault,
@@ -66,7 +66,7 @@ def _hit(path: Path, fault: Fault, scenario: Scenario) -> Iterator[Problem]:
 
 
 def problems_of_fault_rates(scenario: Scenario) -> Iterator[Problem]:
-    """Whether there is what the faults of rates hit, and time for them."""
+    """Check that the targets of rates exist, and that their faults can begin within the run."""
     for place, rate in enumerate(scenario.fault_rates):
         path = ("fault_rates", place)
         yield from too_late((*path, "start"), rate.start_us, scenario)
@@ -77,7 +77,7 @@ def problems_of_fault_rates(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _kept_logs(path: Path, fault: PowerLossFault, scenario: Scenario) -> Iterator[Problem]:
-    """Whether there are these logs, each once, on brokers that lose power."""
+    """Check that these logs exist, each once, on brokers that lose power."""
     pinned = set()
     for place, kept in enumerate(fault.keeps):
         problems = list(partition_is_there((*path, place), kept, scenario))
@@ -87,19 +87,19 @@ def _kept_logs(path: Path, fault: PowerLossFault, scenario: Scenario) -> Iterato
         message = _not_kept(kept, fault, scenario)
         log = (kept.topic, kept.partition, kept.broker)
         if message is None and log in pinned:
-            message = "the log of this partition on this broker is there twice"
+            message = "the log of this partition on this broker is named twice"
         if message is not None:
             yield Problem((*path, place, "broker"), message)
         pinned.add(log)
 
 
 def _not_kept(kept: SurvivingLog, fault: PowerLossFault, scenario: Scenario) -> str | None:
-    """What is wrong with the broker whose log of a partition that there is should be kept."""
+    """The problem of a broker that is to keep its log of an existing partition."""
     hit = scenario.brokers_of(fault.brokers)
     if kept.broker not in scenario.broker_ids():
         return scenario.cluster.no_such_broker(kept.broker)
     if kept.broker not in hit:
-        return f"broker {kept.broker} does not lose power here, only {hit}"
+        return f"broker {kept.broker} does not lose power in this fault, only {hit}"
     return no_replica(kept, kept.broker, scenario)
 
 
@@ -116,11 +116,11 @@ def _ends(
         return
     for selector in ends[1]:
         if set(scenario.endpoints_of([selector])) & set(scenario.endpoints_of(ends[0])):
-            yield Problem(path, f"{selector} is on both sides, and there is no link to oneself")
+            yield Problem(path, f"{selector} is on both sides, and no process has a link to itself")
 
 
 def problems_of_fault_steps(scenario: Scenario) -> Iterator[Problem]:
-    """Whether steps begin and end faults that there are, in an order that makes sense."""
+    """Check that steps begin and end existing faults, in a valid order."""
     faults = {fault.name: fault for fault in scenario.faults if fault.name is not None}
     begun = {name for name, fault in faults.items() if fault.at_us is not None}
     for place, step in enumerate(scenario.steps):
@@ -131,7 +131,10 @@ def problems_of_fault_steps(scenario: Scenario) -> Iterator[Problem]:
             yield Problem(path, no_such("fault", step.fault, faults))
         elif isinstance(step, EndFaultStep):
             if isinstance(faults[step.fault], ControllerMoveFault):
-                yield Problem(path, f"{step.fault} is a controller move: there is nothing to end")
+                yield Problem(
+                    path,
+                    f"{step.fault} is a controller move, which is over at once",
+                )
             elif step.fault not in begun:
                 yield Problem(path, f"{step.fault} has not begun: no step before begins it")
         elif faults[step.fault].at_us is not None:

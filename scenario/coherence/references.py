@@ -1,4 +1,4 @@
-"""Whether what a scenario refers to is there: brokers, racks, topics, partitions, times."""
+"""References of a scenario: its brokers, racks, topics, partitions and times must exist."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidegauge.simulation.durations import format_duration
 def selectors_are_there(
     path: Path, selectors: Iterable[Selector], scenario: Scenario
 ) -> Iterator[Problem]:
-    """There are the racks, groups and brokers that selectors name."""
+    """Check that the racks, groups and brokers of selectors exist."""
     groups = [group.name for group in scenario.workload.groups]
     racks = scenario.cluster.racks
     for place, selector in enumerate(selectors):
@@ -29,7 +29,7 @@ def selectors_are_there(
 def replicas_are_there(
     path: Path, part: OfPartition, named: Iterable[tuple[str, int]], scenario: Scenario
 ) -> Iterator[Problem]:
-    """Whether there is the partition, and the brokers that a field names are replicas of it."""
+    """Check that the partition exists, and that the brokers of a field are its replicas."""
     problems = list(partition_is_there(path, part, scenario))
     yield from problems
     for field, broker in () if problems else named:
@@ -39,27 +39,27 @@ def replicas_are_there(
 
 
 def broker_is_there(path: Path, broker: int, scenario: Scenario) -> Iterator[Problem]:
-    """There is a broker of this id."""
+    """Check that a broker has this id."""
     if broker not in scenario.broker_ids():
         yield Problem(path, scenario.cluster.no_such_broker(broker))
 
 
 def topic_is_there(path: Path, name: str, scenario: Scenario) -> Iterator[Problem]:
-    """There is a topic of this name."""
+    """Check that a topic has this name."""
     names = [topic.name for topic in scenario.topics]
     if name not in names:
         yield Problem(path, no_such("topic", name, names))
 
 
 def partition_is_there(path: Path, part: OfPartition, scenario: Scenario) -> Iterator[Problem]:
-    """There is the partition that a part names."""
+    """Check that the partition of a part exists."""
     yield from partition_number_is_there(path, part.topic, part.partition, scenario)
 
 
 def partition_number_is_there(
     path: Path, topic: str, number: int, scenario: Scenario
 ) -> Iterator[Problem]:
-    """There is the topic, and it has a partition of this number."""
+    """Check that the topic exists and has a partition of this number."""
     problems = list(topic_is_there((*path, "topic"), topic, scenario))
     yield from problems
     if problems:
@@ -70,20 +70,20 @@ def partition_number_is_there(
 
 
 def no_replica(part: OfPartition, broker: int, scenario: Scenario) -> str | None:
-    """What is wrong with a broker that should be a replica of a partition that there is."""
+    """The problem of a broker that must be a replica of an existing partition."""
     replicas = scenario.hosts_of(scenario.topic(part.topic))[part.partition]
     return None if broker in replicas else f"broker {broker} is no replica of it, only {replicas}"
 
 
 def too_late(path: Path, time_us: int, scenario: Scenario) -> Iterator[Problem]:
-    """Something begins when the run has ended."""
+    """Check that a time is within the run."""
     if time_us >= scenario.duration_us:
         end = format_duration(scenario.duration_us)
         yield Problem(path, f"{format_duration(time_us)} is too late: the run ends at {end}")
 
 
 def repeated_names(part: str, names: Iterable[str | None]) -> Iterator[Problem]:
-    """A name is there twice; what has none is not asked."""
+    """Check that names are unique; parts without a name are skipped."""
     seen = set()
     for place, name in enumerate(names):
         if name is not None and name in seen:
@@ -92,5 +92,5 @@ def repeated_names(part: str, names: Iterable[str | None]) -> Iterator[Problem]:
 
 
 def no_such(what: str, name: str, known: Iterable[str]) -> str:
-    """What is said of a name that nothing has."""
+    """The message about an unknown name."""
     return f"there is no {what} {name}; {did_you_mean(name, known)}"

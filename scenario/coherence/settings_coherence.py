@@ -1,4 +1,4 @@
-"""Whether settings fit together, and with what Kafka accepts."""
+"""Coherence of settings, with each other and with Kafka's own checks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AT_MOST = (
 
 
 def settings_that_kafka_refuses(scenario: Scenario) -> Iterator[Problem]:
-    """Settings with which a broker does not start; of brokers that are set alike, the first."""
+    """Settings with which a broker does not start; the first of brokers with equal settings."""
     found = set()
     for broker in scenario.broker_ids():
         settings = scenario.settings_of(broker)
@@ -47,7 +47,7 @@ def settings_that_kafka_refuses(scenario: Scenario) -> Iterator[Problem]:
 def problems_of_topic_settings(
     path: Path, settings: Mapping[str, Value], scenario: Scenario
 ) -> Iterator[Problem]:
-    """What is wrong with the settings of a topic."""
+    """The problems of the settings of a topic."""
     defaults = broker_defaults(scenario.release)
     known: dict[str, int | str] = {name: defaults[name] for name in TOPIC_SETTINGS}
     known |= dict.fromkeys(THROTTLED_REPLICAS, "")
@@ -57,7 +57,7 @@ def problems_of_topic_settings(
 def problems_of_producer_settings(
     path: Path, scenario: Scenario, settings: Mapping[str, Value]
 ) -> Iterator[Problem]:
-    """What is wrong with the settings of a group of producers."""
+    """The problems of the settings of a group of producers."""
     known = producer_defaults(scenario.release)
     problems = list(problems_of_settings(path, settings, "producers", known))
     yield from problems

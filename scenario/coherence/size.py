@@ -22,13 +22,13 @@ from tidegauge.scenario.text.errors import Problem
 
 
 def problems_of_cluster_size(scenario: Scenario) -> Iterator[Problem]:
-    """What is too much in a cluster and topics whose parts are right."""
+    """The exceeded limits of a cluster and topics whose parts are valid."""
     yield from _of_brokers(scenario)
     yield from _of_topics(scenario)
 
 
 def problems_of_workload_size(scenario: Scenario) -> Iterator[Problem]:
-    """What is too much in a workload whose parts are right."""
+    """The exceeded limits of a workload whose parts are valid."""
     yield from _of_clients(scenario)
     yield from _of_producers(scenario)
 
@@ -104,7 +104,7 @@ def _of_producers(scenario: Scenario) -> Iterator[Problem]:
         waiting += group.batches_per_second * min(seconds, kept_seconds)
     for count, most, what in (
         (batches, MOST_BATCHES, "send"),
-        (waiting, MOST_WAITING_BATCHES, "may keep, while nobody answers,"),
+        (waiting, MOST_WAITING_BATCHES, "may keep, while no leader responds,"),
     ):
         if count > most:
             message = f"{what} {count:,.0f} batches; {most:,} is the most"

@@ -1,7 +1,7 @@
-"""What a scenario expects of alert rules, if they are rehearsed on it (``tidegauge alerts``).
+"""The alerts that a scenario expects when rules are rehearsed on it (``tidegauge alerts``).
 
-A run takes no notice of it. Alerts have the names that rule files give them; about one that is not
-named here nothing is expected.
+A run ignores these expectations. Alerts have the names that rule files give them. An alert that is
+not named here may fire or stay silent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tidegauge.scenario.model.duration_fields import Duration, PositiveDuration
 from tidegauge.scenario.model.parts import Listed, Name, Part, without_repetition
 from tidegauge.scenario.text.errors import Problem, ProblemsError
 
-#: Instead of names: every alert that is not to fire.
+#: Instead of names: every alert that must not fire.
 ALL = "all"
 
 _SILENT_SCHEMA = {
@@ -23,34 +23,37 @@ _SILENT_SCHEMA = {
 
 
 class AlertExpectations(Part):
-    """Which alerts fire, how soon, when they are over, and which stay silent."""
+    """The alerts that fire, how soon and until when, and the alerts that stay silent."""
 
     after_us: Duration | None = Field(
         default=None,
         alias="after",
-        description="When the trouble begins: how late an alert is counts from here. Default: the "
-        "first fault or step that has an `at`.",
+        description="When the trouble begins; the delay of an alert is counted from here. "
+        "Default: the first fault or step that has an `at`.",
     )
     repaired_us: Duration | None = Field(
         default=None,
         alias="repaired",
-        description="When it is over. Default: when the last fault ends that has `at` and `for`.",
+        description="When the trouble is over. Default: the end of the last fault that has `at` "
+        "and `for`.",
     )
     fire: dict[Name, PositiveDuration] = Field(
         default_factory=dict,
-        description="Alerts that fire, each within so long after the trouble began.",
+        description="Alerts that fire, each with the longest time from the beginning of the "
+        "trouble until it fires.",
     )
     clear: dict[Name, PositiveDuration] = Field(
         default_factory=dict,
-        description="Those of them that fire no more so long after it is over, until the run ends.",
+        description="Alerts of `fire` that resolve, each with the longest time from the end of "
+        "the trouble until it is resolved; it stays resolved until the run ends.",
     )
     silent: Annotated[Literal["all"] | Listed[Name], WithJsonSchema(_SILENT_SCHEMA)] = Field(
         default=(),
-        description="Alerts that never fire; all: every one that `fire` and `may_fire` do not "
+        description="Alerts that never fire; all: every alert that `fire` and `may_fire` do not "
         "name.",
     )
     may_fire: Annotated[Listed[Name], AfterValidator(without_repetition)] = Field(
-        default=(), description="What `silent: all` leaves out."
+        default=(), description="Alerts that `silent: all` excludes."
     )
 
     @field_validator("silent", mode="before")
@@ -67,7 +70,7 @@ class AlertExpectations(Part):
     @model_validator(mode="after")
     def _does_not_contradict_itself(self) -> Self:
         problems = [
-            Problem(("clear", name), "is over at some time, so it has to be in `fire`, too")
+            Problem(("clear", name), "is resolved at some time, so it must be in `fire`, too")
             for name in self.clear
             if name not in self.fire
         ]
@@ -78,13 +81,15 @@ class AlertExpectations(Part):
                 if name in self.fire
             ]
         if self.may_fire and self.silent != ALL:
-            problems.append(Problem(("may_fire",), "says something only beside `silent: all`"))
+            problems.append(
+                Problem(("may_fire",), "has a meaning only together with `silent: all`")
+            )
         if problems:
             raise ProblemsError(problems)
         return self
 
     def named(self) -> list[str]:
-        """The alerts that it names, each once."""
+        """The alerts that the expectations name, each once."""
         silent = () if self.silent == ALL else self.silent
         return list(dict.fromkeys([*self.fire, *silent, *self.may_fire]))
 

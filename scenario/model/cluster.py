@@ -40,15 +40,15 @@ from tidegauge.simulation.durations import DURATION_SCHEMA, format_duration, par
 DEFAULT_RACK = "default"
 #: Each is a bit of an integer.
 MOST_LOG_DIRECTORIES = 32
-#: Instead of a duration, where something may not happen at all.
+#: Instead of a duration, for an event that may never happen.
 NEVER = "never"
-#: Instead of a broker, where nobody leads a partition (as kafka-topics writes it).
+#: Instead of a broker, where a partition has no leader (as kafka-topics writes it).
 NOBODY = "none"
 
 
 def _version_text(value: object) -> object:
     if isinstance(value, int | float):
-        raise ValueError(f'must be in quotes: "{value}" (YAML takes it for a number)')
+        raise ValueError(f'must be in quotes: "{value}" (YAML reads it as a number)')
     return value
 
 
@@ -83,7 +83,7 @@ ProtocolText = Annotated[
 
 
 _ID_SCHEMA = {"type": "integer", "minimum": 0}
-#: How brokers and racks can be written; their validators make one form of them.
+#: The forms of brokers and racks; their validators normalize them.
 _BROKERS_SCHEMA = {
     "anyOf": [
         {"type": "integer", "minimum": 1, "maximum": MOST_BROKERS},
@@ -99,65 +99,69 @@ _RACKS_SCHEMA = {
 
 
 class BrokerRelease(Part):
-    """What one broker of a mixed cluster runs."""
+    """The release and protocol version of one broker of a mixed cluster."""
 
     release: ReleaseText | None = Field(
         default=None, description="Release of this broker. Default: the scenario's."
     )
     protocol: ProtocolText | None = Field(
         default=None,
-        description="inter.broker.protocol.version. Default: the scenario's if it names one, "
-        "else this broker's release's own.",
+        description="inter.broker.protocol.version of this broker. Default: the scenario's if "
+        "it names one, else that of the broker's release.",
     )
 
 
 class Cluster(Part):
-    """The brokers: where they stand, what they run, how they are set."""
+    """The brokers: their racks, releases and settings."""
 
     brokers: Annotated[BrokerIds, WithJsonSchema(_BROKERS_SCHEMA)] = Field(
-        description="Ids, or how many: then the ids are 1, 2, ..."
+        description="Ids, or a number of brokers: then the ids are 1, 2, ..."
     )
     racks: Annotated[dict[Name, Listed[BrokerId]], WithJsonSchema(_RACKS_SCHEMA)] = Field(
         default_factory=dict,
         validate_default=True,
-        description="Ids by rack; or racks only, to which the brokers are dealt in turn.",
+        description="Ids by rack; or a list of racks, to which the brokers are assigned in turn.",
     )
     start_spread_us: Duration = Field(
         default=1_000_000,
         alias="start_spread",
-        description="A broker starts at a time that is drawn from 0 to this.",
+        description="The time at which a broker starts is drawn from 0 to this.",
     )
     start_us: dict[BrokerKey, Duration] = Field(
-        default_factory=dict, alias="start", description="... or at this one."
+        default_factory=dict,
+        alias="start",
+        description="Start times of single brokers, by id, instead of drawn ones.",
     )
     restart_after_exit_us: DurationOrNever = Field(
         default=5_000_000,
         alias="restart_after_exit",
-        description="A broker that exits by itself (it found its own registration in ZooKeeper, "
-        "or its log out of range in old releases) is started again by its supervisor so long "
-        "after, or never.",
+        description="How long after its exit a supervisor restarts a broker that exits by "
+        "itself (because its own registration still exists in ZooKeeper, or, in old releases, "
+        "because its log is out of range), or never.",
     )
     log_directories: int = Field(
         default=1,
         ge=1,
         le=MOST_LOG_DIRECTORIES,
-        description="How many log directories (log.dirs) each broker has. A new log is made in "
-        "the one with the fewest.",
+        description="Number of log directories (log.dirs) of each broker. A new log is created "
+        "in the directory with the fewest logs.",
     )
     write_back_us: PositiveDuration = Field(
         default=30_000_000,
         alias="write_back",
-        description="After how long the operating system has written to disk what a broker has "
-        "appended (Linux: dirty_expire_centisecs = 3000).",
+        description="Time until the operating system has written a broker's appends to disk "
+        "(Linux: dirty_expire_centisecs = 3000).",
     )
     settings: Settings = Field(
-        default_factory=dict, description="As in server.properties, for all brokers."
+        default_factory=dict, description="Settings of all brokers, as in server.properties."
     )
     broker_settings: dict[BrokerKey, Settings] = Field(
-        default_factory=dict, description="... and for single ones."
+        default_factory=dict, description="Settings of single brokers, by id."
     )
     broker_releases: dict[BrokerKey, BrokerRelease] = Field(
-        default_factory=dict, description="Brokers that do not run the scenario's release."
+        default_factory=dict,
+        description="Brokers that run another release or protocol version than the scenario's, "
+        "by id.",
     )
 
     @field_validator("brokers", mode="before")
@@ -206,7 +210,7 @@ class Cluster(Part):
                 if broker not in self.brokers:
                     unknown.append(Problem(path, self.no_such_broker(broker)))
                 elif broker in placed:
-                    unknown.append(Problem(path, f"broker {broker} has a place in a rack already"))
+                    unknown.append(Problem(path, f"broker {broker} is already in a rack"))
                 placed.add(broker)
         lost = [broker for broker in self.brokers if broker not in placed]
         if lost:
@@ -216,7 +220,7 @@ class Cluster(Part):
         return self
 
     def no_such_broker(self, broker: int) -> str:
-        """What is wrong with a broker that is not in the cluster."""
+        """The problem of a broker that is not in the cluster."""
         ids = self.brokers
         are_in_a_row = ids[-1] - ids[0] == len(ids) - 1
         known = f"{ids[0]} to {ids[-1]}" if are_in_a_row else ", ".join(map(str, ids))
@@ -230,18 +234,18 @@ class ZooKeeper(Part):
         default=2_000,
         ge=1,
         le=3_600_000,
-        description="ZooKeeper's tickTime: sessions expire on ticks.",
+        description="ZooKeeper's tickTime; sessions expire on ticks.",
     )
     servers: int = Field(
         default=3,
         ge=1,
         le=MOST_SERVERS,
-        description="How many servers it has. With one alone, clients that have lost it wait a "
-        "second before they try the same again.",
+        description="Number of servers of the ensemble. With a single server, a client that has "
+        "lost its connection waits a second before it retries the same server.",
     )
     rack: Name | None = Field(
         default=None,
-        description="Where it stands. Default: in none, so that all brokers are far away.",
+        description="Rack of the ensemble. Default: none, so every broker reaches it across racks.",
     )
 
 
@@ -250,20 +254,20 @@ def _nobody(leader: object) -> object:
 
 
 class FormerState(Part):
-    """What ZooKeeper holds of a partition as the run begins."""
+    """The state of a partition in ZooKeeper as the run begins."""
 
     leader: Annotated[BrokerId | None, BeforeValidator(_nobody)] = Field(
-        default=None, description="Id of its leader's broker; none: nobody leads it."
+        default=None, description="Broker id of the leader; none: the partition has no leader."
     )
     isr: Annotated[Listed[BrokerId], AfterValidator(without_repetition)] = Field(
-        description="Its in-sync replicas, in this order."
+        description="In-sync replicas, in this order."
     )
     elr: Annotated[Listed[BrokerId], AfterValidator(without_repetition)] = Field(
         default=(),
-        description="Eligible leader replicas of KRaft (KIP-966), who stand in for an empty ISR as "
-        "soon as a controller is elected: with ZooKeeper only the ISR says who may lead.",
+        description="Eligible leader replicas of KRaft (KIP-966). They replace an empty ISR as "
+        "soon as a controller is elected, since with ZooKeeper only members of the ISR may lead.",
     )
-    leader_epoch: int = Field(default=0, ge=0, lt=2**31, description="Its leader epoch.")
+    leader_epoch: int = Field(default=0, ge=0, lt=2**31, description="Leader epoch.")
 
     @model_validator(mode="after")
     def _is_led_by_one_in_sync(self) -> Self:
@@ -273,14 +277,14 @@ class FormerState(Part):
 
 
 class Topic(Part):
-    """A topic that the cluster has from the start on."""
+    """A topic that exists from the start."""
 
-    name: TopicName = Field(description="Its name.")
+    name: TopicName = Field(description="Name of the topic.")
     partitions: int | None = Field(
         default=None,
         ge=1,
         le=MOST_PARTITIONS,
-        description="How many. Default: as many as the assignment has.",
+        description="Number of partitions. Default: that of the assignment.",
     )
     replication_factor: int | None = Field(
         default=None,
@@ -296,10 +300,11 @@ class Topic(Part):
     )
     state: dict[PartitionKey, FormerState] | None = Field(
         default=None,
-        description="Leader and ISR of partitions as the run begins; those that are not named are "
-        "led by their preferred replica, with all replicas in sync. The cluster has been there "
-        "before: its brokers come back at once, and the session of the former controller ends "
-        "with ZooKeeper's first tick. Default: a topic that is created once all brokers are there.",
+        description="Leader and ISR of partitions as the run begins. A partition that is not "
+        "named has its preferred replica as leader, and all replicas in sync. The cluster then "
+        "existed before the run: its brokers return at once, and the session of the former "
+        "controller ends with ZooKeeper's first tick. Default: the topic is created once all "
+        "brokers are registered.",
     )
     settings: Settings = Field(default_factory=dict, description="Settings of the topic.")
 
@@ -350,7 +355,7 @@ class Topic(Part):
         return self
 
     def state_of(self, partition: int, replicas: Sequence[int]) -> FormerState | None:
-        """What ZooKeeper holds of a partition as the run begins; None if it is created later."""
+        """The state of a partition in ZooKeeper as the run begins; None if it is created later."""
         if self.state is None:
             return None
         well = FormerState(leader=replicas[0], isr=tuple(replicas))
@@ -358,11 +363,11 @@ class Topic(Part):
 
     @property
     def partition_count(self) -> int:
-        """How many partitions it has."""
+        """The number of partitions."""
         return len(self.assignment or ()) if self.partitions is None else self.partitions
 
     def effective(self, broker_settings: Mapping[str, int]) -> dict[str, int]:
-        """The settings that a topic can have, as a broker with these settings applies them."""
+        """The settings of the topic, as a broker with these settings applies them."""
         return {
             name: int(self.settings.get(name, broker_settings[name])) for name in TOPIC_SETTINGS
         }

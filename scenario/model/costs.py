@@ -1,8 +1,8 @@
 """How long things take: the network's latencies and the costs of work.
 
-All of it is a model. The network's figures are chosen to be plausible for one data centre
-with several racks or zones. The costs come from real brokers of 2.6.3 where that is said in
-a field's description, else they are plausible, too; answers in milliseconds lean on them.
+All of it is a model. The network's figures are chosen to be plausible for one data centre with
+several racks or zones. The costs come from real brokers of 2.6.3 where a field's description says
+so; the others are plausible values. Results in milliseconds depend on them.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _NAMES = ("min", "p50", "p90", "p99", "max")
 
 
 class Latency(Part):
-    """How long something takes: quantiles, between which it is linear, or one duration."""
+    """Duration of an activity: quantiles with linear interpolation, or one duration."""
 
     min_us: Duration | None = Field(
-        default=None, alias="min", description="The least; 1us or more."
+        default=None, alias="min", description="The minimum; 1us or more."
     )
     p50_us: Duration | None = Field(default=None, alias="p50", description="The median.")
     p90_us: Duration | None = Field(
@@ -41,12 +41,12 @@ class Latency(Part):
         default=None, alias="p99", description="The 99th percentile. Default: p90."
     )
     max_us: Duration | None = Field(
-        default=None, alias="max", description="The most. Default: p99."
+        default=None, alias="max", description="The maximum. Default: p99."
     )
     table_us: Listed[Duration] | None = Field(
         default=None,
         alias="table",
-        description="Instead of all of these: the values at 0/16, 1/16, ... 16/16.",
+        description="Instead of min to max: the values at 0/16, 1/16, ... 16/16 of probability.",
     )
 
     @model_validator(mode="before")
@@ -60,7 +60,7 @@ class Latency(Part):
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Quantiles, or a duration that stands for all of them."""
+        """Quantiles, or one duration for all of them."""
         reference = handler(core_schema)
         schema = handler.resolve_ref_schema(reference)
         quantiles = dict(schema)
@@ -80,11 +80,11 @@ class Latency(Part):
             raise ValueError("must have min and p50, or a table of 17 durations, or be a duration")
         points = self._points if self.table_us is None else self.table_us
         if points[0] < 1:
-            raise ValueError("must be 1us or more: nothing takes no time at all")
+            raise ValueError("must be 1us or more: no activity takes zero time")
         for lower, higher in pairwise(points):
             if lower > higher:
                 raise ValueError(
-                    f"must not go down: {format_duration(higher)} after {format_duration(lower)}"
+                    f"must not decrease: {format_duration(higher)} after {format_duration(lower)}"
                 )
         return self
 
@@ -94,7 +94,7 @@ class Latency(Part):
 
     @property
     def _points(self) -> tuple[int, ...]:
-        """The five points; one that is not given is like the one before it."""
+        """The five points; one that is not given equals the one before it."""
         points: list[int] = []
         for point in self._given:
             points.append(points[-1] if point is None else point)
@@ -143,7 +143,7 @@ class Network(Part):
     )
     between_racks: Latency = Field(
         default=_BETWEEN_RACKS,
-        description="Between racks, and to ZooKeeper where it stands in no rack.",
+        description="Between racks, and to ZooKeeper if it is in no rack.",
     )
     clients: Latency = Field(
         default=_BETWEEN_RACKS, description="Between clients and everything else."
@@ -154,8 +154,8 @@ class Network(Part):
     )
     retransmission_after_cut: Latency = Field(
         default=_latency("2s", "3s", "4500ms", "5s", "5s"),
-        description="How long TCP waits until it sends again what a cut had swallowed, once "
-        "the cut heals: 2 to 5 s on real brokers, which is TCP's back-off and not Kafka's.",
+        description="How long TCP waits until it retransmits segments that a cut dropped, once "
+        "the cut heals: 2 to 5 s on real brokers. This is TCP's backoff, not Kafka's.",
     )
 
 
@@ -164,61 +164,67 @@ class Costs(Part):
 
     request: Latency = Field(
         default=_always("200us"),
-        description="A request handler's time for a request. Measured: a fetch and its way there "
-        "and back take 0.26 ms on one machine, of which the way is 0.06 ms.",
+        description="A request handler's time for a request. Measured: a fetch and its round "
+        "trip take 0.26 ms on one machine, of which the round trip is 0.06 ms.",
     )
     request_partition: Latency = Field(
-        default=_always("5us"), description="... and for each partition in it. Plausible."
+        default=_always("5us"),
+        description="A request handler's additional time for each partition in a request. "
+        "Plausible.",
     )
     append: Latency = Field(
         default=_always("200us"),
-        description="One append to a log. Measured: a produce with acks=1 takes 0.5 ms there.",
+        description="One append to a log. Measured: a produce request with acks=1 takes 0.5 ms "
+        "on one machine.",
     )
     zookeeper_read: Latency = Field(
         default=_latency("260us", "390us", "530us", "1100us", "5ms"),
-        description="One read. Measured, the way to ZooKeeper on the same machine included.",
+        description="One read from ZooKeeper. Measured, including the round trip to ZooKeeper "
+        "on the same machine.",
     )
     zookeeper_write: Latency = Field(
         default=_latency("300us", "570us", "1200us", "2900us", "5ms"),
-        description="One write by a quorum that puts it on disk. p50 and p99 measured.",
+        description="One write to ZooKeeper, by a quorum that forces it to disk. p50 and p99 "
+        "measured.",
     )
     zookeeper_pipelined_write: Latency = Field(
         default=_always("160us"),
-        description="One more write right behind another. Measured, as a mean.",
+        description="An additional write that directly follows another. Measured, as a mean.",
     )
     controller_event: Latency = Field(
         default=_always("35ms"),
-        description="The controller's own work for any other event. Measured: what is "
-        "left of the 57 ms, 273 ms and 661 ms from a session's end to the first new state of 100, "
-        "1000 and 4000 partitions.",
+        description="The controller's own work for any other event. Measured: the remainder of "
+        "the 57 ms, 273 ms and 661 ms from a session's end to the first new state of 100, 1000 "
+        "and 4000 partitions.",
     )
     controller_partition: Latency = Field(
         default=_always("80us"),
-        description="... and for each answer of ZooKeeper in it. Measured: 118 ms, 597 ms and "
-        "1536 ms from there to the first new leader.",
+        description="The controller's additional work for each ZooKeeper response in an event. "
+        "Measured: 118 ms, 597 ms and 1536 ms from the first new state to the first new leader.",
     )
     controller_election: Latency = Field(
         default=_always("3ms"),
-        description="A broker's own work before it tries to become controller. Measured, with "
-        "ZooKeeper's: 5 ms.",
+        description="A broker's own work before it tries to become controller. Measured "
+        "together with ZooKeeper's: 5 ms.",
     )
     become_leader: Latency = Field(
         default=_always("560us"),
-        description="For each partition in a LeaderAndIsr that the broker leads from then on. "
-        "Measured: 0.56 ms (of 4000 partitions) to 1.14 ms (of 100).",
+        description="A broker's work for each partition in a LeaderAndIsr request of which it "
+        "becomes leader. Measured: 0.56 ms (of 4000 partitions) to 1.14 ms (of 100).",
     )
     become_follower: Latency = Field(
         default=_always("560us"),
-        description="... and that it follows. Taken to be like becoming leader.",
+        description="A broker's work for each partition in a LeaderAndIsr request of which it "
+        "becomes follower. Assumed to equal becoming leader.",
     )
     broker_start: Latency = Field(
         default=_always("700ms"),
-        description="A broker's start without its logs. Measured: 0.5 to 0.9 s.",
+        description="A broker's start, without loading its logs. Measured: 0.5 to 0.9 s.",
     )
     broker_ready: Latency = Field(
         default=_always("150ms"),
-        description="From there to the first request that it takes. Measured: leaders add it to "
-        "ISRs 135 ms after its registration, or more.",
+        description="From a broker's registration to the first request that it handles. "
+        "Measured: leaders add it to ISRs 135 ms after its registration, or later.",
     )
     log_load: Latency = Field(
         default=_always("460us"),
@@ -227,34 +233,37 @@ class Costs(Part):
     )
     log_recovery: Latency = Field(
         default=_always("4600us"),
-        description="... and after any other stop. Measured: 1368 ms with 100 logs, 19440 ms "
-        "with 4000.",
+        description="Loading one log after any other stop. Measured: 1368 ms with 100 logs, "
+        "19440 ms with 4000.",
     )
     log_recovery_mebibyte: Latency = Field(
         default=_always("400us"),
-        description="... and for each MiB behind the recovery point that is read again, from the "
-        "operating system's cache. Measured: 69 ms for 180 MiB.",
+        description="Reading one MiB after the recovery point again, from the page cache, after "
+        "a stop that was not clean. Measured: 69 ms for 180 MiB.",
     )
     broker_stop: Latency = Field(
         default=_always("1700ms"),
-        description="From the controller's last answer to the exit, in a clean stop up to release "
-        "3.1, which waits for threads that poll for a second. Measured: 1.5 to 2 s.",
+        description="From the controller's last response to the exit, in a clean stop up to "
+        "release 3.1, which waits for threads that poll for a second. Measured: 1.5 to 2 s.",
     )
     broker_stop_interrupting: Latency = Field(
         default=_always("700ms"),
-        description="... and from release 3.2 on, which interrupts these threads. Measured: 0.5 to "
-        "1 s with 3.9.0.",
+        description="From the controller's last response to the exit, in a clean stop from "
+        "release 3.2 on, which interrupts these threads. Measured: 0.5 to 1 s with 3.9.0.",
     )
     offsets_load: Latency = Field(
         default=_always("5ms"),
-        description="A new coordinator reads a partition of __consumer_offsets. Plausible.",
+        description="Time in which a new coordinator reads a partition of __consumer_offsets. "
+        "Plausible.",
     )
     offsets_load_mebibyte: Latency = Field(
         default=_always("10ms"),
-        description="... and for each MiB of its log, which is never compacted here. Plausible.",
+        description="Additional time for each MiB of that partition's log, which is never "
+        "compacted here. Plausible.",
     )
     controller_failover_partition: Latency = Field(
         default=_always("100us"),
-        description="A new controller's own work for each partition, beside that for ZooKeeper's "
-        "answer about it. Measured, with the reads: 105 ms for 100 partitions, 1383 ms for 4000.",
+        description="A new controller's own work for each partition, in addition to the work "
+        "for ZooKeeper's response about it. Measured, with the reads: 105 ms for 100 "
+        "partitions, 1383 ms for 4000.",
     )

@@ -1,9 +1,9 @@
-"""Faults drawn from rates, before the run: each component works, fails, is repaired, works.
+"""Faults drawn from rates before the run: each component works, fails, is repaired, works again.
 
-How long a component works is drawn from an exponential distribution, that of things that do not
-age: a table in integers up to the last sixteenth of probability, and for what lies beyond
-another draw on top, as if it were new. Each component has streams of its own, so that another
-rate, or a broker more, does not shift what the others draw.
+The working time of a component is drawn from an exponential distribution, that of components that
+do not age: a table of integers up to the last sixteenth of probability; beyond it, another draw is
+added. Each component has its own random streams, so another rate or another broker does not change
+the draws of the others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tidegauge.simulation.random_streams import (
     quantile_us,
 )
 
-#: So many faults can be drawn for one run: each has a place in every process's memory.
+#: Most faults that can be drawn for one run: each takes memory in every process.
 MOST_FAULTS = 2000
 
 #: The exponential distribution with a mean of 1, at 0/16 to 15/16 of probability: in 1/65536.
@@ -46,7 +46,7 @@ _FAULT: TypeAdapter[Fault] = TypeAdapter(Fault)
 
 
 def with_drawn_faults(scenario: Scenario) -> Scenario:
-    """The scenario with its rates realised: ordinary faults behind those that it names."""
+    """The scenario with the faults of its rates drawn: they follow those that it names."""
     if not scenario.fault_rates:
         return scenario
     drawn = [
@@ -59,27 +59,31 @@ def with_drawn_faults(scenario: Scenario) -> Scenario:
 
 
 def problems_of_rates(scenario: Scenario) -> Iterator[Problem]:
-    """Whether what the rates draw can be run; each of them is sound by itself."""
+    """The problems of the drawn faults; each rate on its own is valid."""
     names = {fault.name for fault in scenario.faults}
     drawn = 0
     for place, rate in enumerate(scenario.fault_rates):
         for fault in _faults_of(scenario, place, rate):
             drawn += 1
             if fault.name in names:
-                message = f"draws a fault {fault.name}, and another has that name: name the rate"
+                message = (
+                    f"draws a fault {fault.name}, but another fault has that name: give the rate "
+                    "a name"
+                )
                 yield Problem(("fault_rates", place), message)
                 return
             names.add(fault.name)
             if drawn > MOST_FAULTS:
                 message = (
-                    f"draws more than {MOST_FAULTS} faults, with those before: fail less often"
+                    f"draws more than {MOST_FAULTS} faults, together with the rates before: use "
+                    "a longer mtbf"
                 )
                 yield Problem(("fault_rates", place, "mtbf"), message)
                 return
 
 
 def _faults_of(scenario: Scenario, place: int, rate: FaultRate) -> Iterator[Fault]:
-    """What one rate draws, component by component."""
+    """The faults of one rate, component by component."""
     stop_us = scenario.duration_us if rate.stop_us is None else rate.stop_us
     stop_us = min(stop_us, scenario.duration_us)
     written = rate.fault.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -103,7 +107,7 @@ def _faults_of(scenario: Scenario, place: int, rate: FaultRate) -> Iterator[Faul
 def _components(
     scenario: Scenario, rate: FaultRate
 ) -> Iterator[tuple[str, dict[str, list[int | str]]]]:
-    """What fails by itself: how it is called, and what of the fault it alone is."""
+    """A component that fails on its own: its name, and its own part of the fault."""
     selectors = getattr(rate.fault, "brokers", None)
     if selectors is None:
         yield "", {}
@@ -115,7 +119,7 @@ def _components(
 
 
 def _working_times_us(seed: int, owner: int, mean_us: int) -> Iterator[int]:
-    """How long a component works, each time; a microsecond at least."""
+    """The durations for which a component works, at least a microsecond each."""
     counter = count()
     while True:
         drawn = 0
@@ -128,7 +132,7 @@ def _working_times_us(seed: int, owner: int, mean_us: int) -> Iterator[int]:
 
 
 def _repair_us(seed: int, owner: int, repair: int, lasts: Latency) -> int:
-    """How long the next repair takes."""
+    """The duration of the next repair."""
     table = new_records(Quantile, int(QUANTILES))
     column(table, "value_us")[:] = lasts.quantiles_us()
     return int(quantile_us(table, 0, draw(seed, int(REPAIR), owner, repair)))

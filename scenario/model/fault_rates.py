@@ -1,7 +1,8 @@
 """Faults that are drawn: how often components fail, and how long their repair takes.
 
-A rate is written as the fault that it draws, with its mean time between failures instead of
-a time. Before the run it becomes ordinary faults (``fault_rates.py``), which the manifest lists.
+A rate is written as the fault that it draws, with its mean time between failures instead of a start
+time. Before the run, ordinary faults are drawn from it (``fault_rates.py``). The manifest lists
+them.
 """
 
 from __future__ import annotations
@@ -19,33 +20,38 @@ from tidegauge.scenario.text.errors import Problem, ProblemsError
 
 
 class FaultRate(Part):
-    """A fault that comes again and again, at times that the seed draws."""
+    """A fault that recurs at times drawn from the seed."""
 
     fault: Fault = Field(
-        description="Not written as such: the fields of the fault stand beside the others."
+        description="Not a field in the file: the fields of the fault stand beside the others."
     )
     name: Name | None = Field(
-        default=None, description="Its faults are named after it. Default: their kind."
+        default=None,
+        description="Name of the rate; the names of its faults begin with it. Default: their kind.",
     )
     mtbf_us: PositiveDuration = Field(
         alias="mtbf",
         description="Mean time between failures: how long a component works on average, from "
-        "the start or its last repair on. Each time is drawn as if the component did not age.",
+        "the start or its last repair on. Each time is drawn from an exponential distribution, "
+        "as the component does not age.",
     )
     repair_time: Latency | None = Field(
         default=None,
-        description="How long a fault lasts: a duration, or quantiles from which each draws.",
+        description="How long a fault lasts: a duration, or quantiles from which the duration "
+        "of each fault is drawn.",
     )
     each: Literal["broker", "selector"] = Field(
         default="broker",
-        description="What a component is: each of the brokers, or all that one selector stands "
-        "for, such as a rack, so that they fail together. Links fail together always.",
+        description="The component that fails: each broker on its own, or together all targets "
+        "of one selector, such as a rack. Links always fail together.",
     )
     start_us: Duration = Field(
-        default=0, alias="start", description="From when on components can fail."
+        default=0, alias="start", description="Time from which components can fail."
     )
     stop_us: PositiveDuration | None = Field(
-        default=None, alias="stop", description="No fault begins after it. Default: the end."
+        default=None,
+        alias="stop",
+        description="Time after which no fault begins. Default: the end of the run.",
     )
 
     @model_validator(mode="before")
@@ -57,7 +63,10 @@ class FaultRate(Part):
         misplaced = [name for name in ("at", "for", "keeps", "fault") if name in data]
         if misplaced:
             raise ProblemsError(
-                [Problem((name,), "is not for a rate, which draws faults") for name in misplaced]
+                [
+                    Problem((name,), "is not a field of a rate: a rate draws its faults")
+                    for name in misplaced
+                ]
             )
         rate = {name: value for name, value in data.items() if name in own}
         return rate | {"fault": {name: data[name] for name in data if name not in own}}
@@ -65,7 +74,9 @@ class FaultRate(Part):
     @model_validator(mode="after")
     def _says_how_long_faults_last(self) -> Self:
         if isinstance(self.fault, RollingRestartFault):
-            raise ProblemsError([Problem(("kind",), "is planned, and not drawn from a rate")])
+            raise ProblemsError(
+                [Problem(("kind",), ("is a planned event and cannot be drawn from a rate"))]
+            )
         is_over_at_once = isinstance(self.fault, ControllerMoveFault)
         if is_over_at_once and self.repair_time is not None:
             raise ProblemsError([Problem(("repair_time",), "a controller move is over at once")])

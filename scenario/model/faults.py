@@ -1,4 +1,4 @@
-"""The faults of a scenario: what is hit, when, and how.
+"""The faults of a scenario: their targets, times and effects.
 
 A fault hits processes, or the links between two groups of them. Groups are written as lists of
 selectors:
@@ -54,7 +54,7 @@ CLIENT_GROUP = "client"
 
 
 class Selector(NamedTuple):
-    """What a fault hits."""
+    """The target of a fault."""
 
     #: HOST, BROKER, CONTROLLER, RACK, ZOOKEEPER, CLIENTS or CLIENT_GROUP.
     kind: str
@@ -65,7 +65,7 @@ class Selector(NamedTuple):
 
     @property
     def selects_brokers(self) -> bool:
-        """Whether it stands for brokers, and for nothing that is no broker."""
+        """Whether it selects brokers only."""
         return self.kind in {HOST, BROKER, RACK}
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ def _selector(written: object) -> Selector:
 
 
 def as_written(selector: Selector) -> int | str:
-    """What a scenario says for a selector."""
+    """The text of a selector in a scenario."""
     return selector.broker if selector.kind == HOST else str(selector)
 
 
@@ -150,91 +150,96 @@ Ends = Annotated[tuple[Some[SelectorField], Some[SelectorField]], Field(strict=F
 
 
 class FaultOfAnyKind(Part):
-    """When a fault begins and ends."""
+    """The name, begin and end of a fault."""
 
     name: Name | None = Field(
-        default=None, description="Unique among the faults; steps know it by that."
+        default=None, description="Name of the fault, unique among the faults; steps refer to it."
     )
     at_us: Duration | None = Field(
-        default=None, alias="at", description="When it begins. Default: a step begins it."
+        default=None, alias="at", description="When the fault begins. Default: a step begins it."
     )
     for_us: PositiveDuration | None = Field(
         default=None,
         alias="for",
-        description="How long it lasts. Default: until a step or the run ends.",
+        description="How long the fault lasts. Default: until a step ends it or the run ends.",
     )
 
 
 class PauseFault(FaultOfAnyKind):
-    """Brokers stop and go on as if nothing had been, and their controllers with them.
+    """Brokers and their controllers are suspended, and resume where they were.
 
     This is SIGSTOP and SIGCONT.
     """
 
     kind: Literal["pause"]
-    brokers: Some[BrokerSelector] = Field(description="Which ones.")
+    brokers: Some[BrokerSelector] = Field(description="Brokers that the fault hits.")
 
 
 class CrashFault(FaultOfAnyKind):
-    """Brokers are killed, and their controllers with them; they start again when it ends.
+    """Brokers and their controllers are killed; they start again when the fault ends.
 
-    This is SIGKILL. What a broker has written is in the page cache, and survives.
+    This is SIGKILL. Appends of a broker are in the page cache, and survive.
     """
 
     kind: Literal["crash"]
-    brokers: Some[BrokerSelector] = Field(description="Which ones.")
+    brokers: Some[BrokerSelector] = Field(description="Brokers that the fault hits.")
 
 
 class SurvivingLog(OfPartition):
-    """How much of a log survives a loss of power."""
+    """The part of a log that survives a loss of power."""
 
-    broker: BrokerId = Field(description="Id of the broker whose log it is.")
+    broker: BrokerId = Field(description="Id of the broker that has the log.")
     offset: Offset = Field(
-        description="The log end offset it keeps: what it had below survives, nothing else does."
+        description="The log end offset after the loss: records below it survive, all others "
+        "are lost."
     )
 
 
 class PowerLossFault(FaultOfAnyKind):
-    """Machines lose power; when it is back, their brokers start.
+    """Machines lose power; when power is back, their brokers start.
 
-    No connection is closed, and nobody is told. Of each log, what is younger than the cluster's
-    `write_back` may be lost, from a point on that is drawn for that log. ZooKeeper has its data
-    when it is back, and sessions have their whole time-out again; clients go on where they were.
+    No connection is closed, and no process is notified. Records of a log that are younger than the
+    cluster's `write_back` may be lost, from a point on that is drawn for that log. ZooKeeper keeps
+    its data, and sessions have their whole timeout again when it is back. Clients resume where they
+    were.
     """
 
     kind: Literal["power_loss"]
     brokers: Some[MachineSelector] = Field(
-        description="Whose machines. What else stands in a rack is named beside it: "
-        "`[rack:b, zookeeper, client:shop]`."
+        description="Machines that lose power. A rack selects only its brokers; name anything "
+        "else in it, too: `[rack:b, zookeeper, client:shop]`."
     )
     keeps: Listed[SurvivingLog] = Field(
-        default=(), description="Logs whose point is not drawn, but this one."
+        default=(), description="Logs with a given point, instead of a drawn one."
     )
 
 
 class RestartFault(FaultOfAnyKind):
-    """Brokers are stopped cleanly, and start when it ends.
+    """Brokers are stopped cleanly, and start when the fault ends.
 
-    This is SIGTERM: a controlled shutdown, then all is flushed and checkpointed. A broker that has
-    not stopped when the fault ends starts as soon as it has.
+    This is SIGTERM: a controlled shutdown, then all logs are flushed and checkpointed. A broker
+    that has not stopped when the fault ends starts as soon as it has.
     """
 
     kind: Literal["restart"]
-    brokers: Some[BrokerSelector] = Field(description="Which ones.")
+    brokers: Some[BrokerSelector] = Field(description="Brokers that the fault hits.")
 
 
 class RollingRestartFault(FaultOfAnyKind):
-    """Brokers are restarted cleanly one after the other, as operators do it.
+    """Brokers are restarted cleanly one after the other, as operators do.
 
-    Each of a batch is stopped, stays down for a while and is started; then come the next, until
-    it is done, or ends by its `for` or a step: what is down then still comes back.
+    Each broker of a batch is stopped, stays down for a while and is started; then the next batch
+    follows. The roll ends when all brokers are done, after its `for`, or by a step; brokers that
+    are down then are still started.
     """
 
     kind: Literal["rolling_restart"]
     brokers: Listed[BrokerSelector] = Field(
-        default=(), description="Which ones, in this order. Default: all, by their ids."
+        default=(), description="Brokers to restart, in this order. Default: all, by their ids."
     )
-    batch: int = Field(default=1, ge=1, description="How many at once.")
+    batch: int = Field(
+        default=1, ge=1, description="Number of brokers that are restarted together."
+    )
     stopped_for_us: PositiveDuration = Field(
         default=10_000_000,
         alias="stopped_for",
@@ -242,33 +247,37 @@ class RollingRestartFault(FaultOfAnyKind):
     )
     wait_for_full_isr: bool = Field(
         default=True,
-        description="Wait, before the next, until the brokers are registered again and no "
+        description="Wait, before the next batch, until the brokers are registered again and no "
         "partition with a replica on them is under-replicated, by ZooKeeper's state as "
         "kafka-topics --describe --under-replicated-partitions reads it.",
     )
     poll_us: PositiveDuration = Field(
-        default=5_000_000, alias="poll", description="How often that is looked at."
+        default=5_000_000,
+        alias="poll",
+        description="Interval between two looks at the condition of wait_for_isr.",
     )
     timeout_us: PositiveDuration = Field(
         default=600_000_000,
         alias="timeout",
-        description="How long a batch may take, from when it is told to stop.",
+        description="How long a batch may take, from the signal to stop.",
     )
     on_timeout: Literal["stop", "go_on"] = Field(
-        default="stop", description="What then: no more is restarted, or the next ones are."
+        default="stop",
+        description="Action after the timeout. stop: no more brokers are restarted; go_on: the "
+        "next batch is restarted.",
     )
     pause_us: Duration = Field(
-        default=0, alias="pause", description="How long to wait then before the next batch."
+        default=0, alias="pause", description="Pause before the next batch, after the wait."
     )
     leadership_back: Literal["none", "after_each_batch", "at_end"] = Field(
         default="none",
-        description="When a preferred election is asked for: of the partitions with a replica on "
-        "the batch, or at the end of all.",
+        description="When a preferred election is requested: after each batch, for the "
+        "partitions with a replica on it, or at the end, for all.",
     )
 
 
 class ControllerMoveFault(FaultOfAnyKind):
-    """/controller is deleted: the brokers elect a controller anew. It is over at once."""
+    """The znode /controller is deleted; the brokers elect a new controller. It is over at once."""
 
     kind: Literal["controller_move"]
 
@@ -284,27 +293,31 @@ class SlowDiskFault(FaultOfAnyKind):
     """Disks are slow: each append takes longer, whether its broker leads or follows."""
 
     kind: Literal["slow_disk"]
-    brokers: Some[BrokerSelector] = Field(description="Whose disks.")
+    brokers: Some[BrokerSelector] = Field(description="Brokers with slow disks.")
     delay: Latency = Field(
-        description="More for each append: a duration, or quantiles from which each append draws."
+        description="Additional time of each append: a duration, or quantiles from which it is "
+        "drawn for each append."
     )
 
 
 class LogDirectoryFailureFault(FaultOfAnyKind):
     """A log directory of brokers cannot be written to.
 
-    It goes offline with the first write that fails. When the fault is over it can be used again,
-    which a broker finds out at its next start.
+    It goes offline with the first write that fails. When the fault is over, the directory can be
+    used again, from the broker's next start on.
     """
 
     kind: Literal["log_directory_failure"]
     brokers: Some[BrokerSelector] = Field(description="Whose.")
     directory: int = Field(
-        default=1, ge=1, description="Which of the `log_directories` of the cluster, from 1 on."
+        default=1,
+        ge=1,
+        description="Number of the directory, from 1 to the `log_directories` of the cluster.",
     )
     how: Literal["failed", "full"] = Field(
         default="failed",
-        description="failed: a start cannot read it either. full: a start loads its logs.",
+        description="failed: the directory cannot be read at a start either. full: a start "
+        "loads its logs.",
     )
 
 
@@ -312,31 +325,45 @@ class SlowLinkFault(FaultOfAnyKind):
     """Messages take longer."""
 
     kind: Literal["slow_link"]
-    between: Ends = Field(description="The links from any of the first to any of the second.")
-    one_way: bool = Field(
-        default=False, description="True: but not those from the second to the first."
+    between: Ends = Field(
+        description=(
+            "Two groups; the fault hits the links between any member of the first and any of the "
+            "second."
+        )
     )
-    delay_us: PositiveDuration = Field(alias="delay", description="More for each message.")
+    one_way: bool = Field(
+        default=False,
+        description="true: only the links from the first group to the second, not those back.",
+    )
+    delay_us: PositiveDuration = Field(
+        alias="delay", description="Additional time of each message."
+    )
 
 
 class CutLinkFault(FaultOfAnyKind):
-    """Packets vanish without a word to either end."""
+    """Packets are dropped, and neither end is notified."""
 
     kind: Literal["cut_link"]
-    between: Ends = Field(description="The links from any of the first to any of the second.")
+    between: Ends = Field(
+        description=(
+            "Two groups; the fault hits the links between any member of the first and any of the "
+            "second."
+        )
+    )
     one_way: bool = Field(
-        default=False, description="True: but not those from the second to the first."
+        default=False,
+        description="true: only the links from the first group to the second, not those back.",
     )
 
 
 class ZooKeeperOutageFault(FaultOfAnyKind):
-    """ZooKeeper does not answer."""
+    """ZooKeeper does not respond."""
 
     kind: Literal["zookeeper_outage"]
     how: Literal["pause", "restart"] = Field(
         default="pause",
-        description="pause: it stops and goes on, and closes sessions whose time is over. "
-        "restart: sessions have their whole time-out again once it is back.",
+        description="pause: ZooKeeper is suspended and resumes, and expires sessions whose "
+        "timeout has passed. restart: sessions have their whole timeout again once it is back.",
     )
 
 
@@ -344,7 +371,7 @@ LinkFault = SlowLinkFault | CutLinkFault
 
 
 def fault_name(faults: Sequence[FaultOfAnyKind], place: int) -> str:
-    """What people call a fault: its name, or its kind and which of all it is."""
+    """The name of a fault in output: its own, or its kind and its number among all faults."""
     fault = faults[place]
     return fault.name or f"{getattr(fault, 'kind', '')}-{place + 1}"
 

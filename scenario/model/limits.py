@@ -1,9 +1,9 @@
-"""How large a scenario may be, and why not larger.
+"""Limits on the size of a scenario, and their reasons.
 
-A run lays out its tables for all that its scenario names, and some of them for pairs of it. What
-is far beyond any cluster is refused here with the limit, rather than by a machine that has no
-memory left. Fields check their own limits; ``coherence/size.py`` checks what
-several fields come to together. A scenario within all of them takes less than 8 GB.
+A run allocates its tables for all parts of its scenario, and some of them for pairs of parts. A
+scenario far beyond any cluster is refused here with the limit, before it exhausts the machine's
+memory. Limits of single fields are constraints of these fields; ``coherence/size.py`` checks
+combinations of fields. A scenario within all limits takes less than 8 GB.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 MOST_BROKERS = 500
 #: ... and a client is one.
 MOST_CLIENTS = 1_000
-#: Of all topics. A partition takes some 25 kB: most of it is room for what a controller's failover
-#: sends and writes down about all of them at once. Kafka's largest clusters with ZooKeeper were
-#: to have 200,000.
+#: Of all topics. A partition takes some 25 kB, mostly room for the requests and rows of a
+#: controller's failover, which cover all partitions at once. Kafka's largest clusters with
+#: ZooKeeper were to have 200,000.
 MOST_PARTITIONS = 200_000
 #: Of all partitions.
 MOST_REPLICAS = 600_000
@@ -37,7 +37,7 @@ MOST_PER_SECOND = 1_000_000
 LEAST_PER_SECOND = 1 / 3_600_000
 #: All that producers send in a run: some ten hours of work for one core.
 MOST_BATCHES = 1_000_000_000
-#: What producers may have to keep while nobody answers them.
+#: Batches that producers may have to keep while no leader responds.
 MOST_WAITING_BATCHES = 20_000_000
 #: Kafka's batches count their bytes in 32 bits (DefaultRecordBatch.LENGTH@2.6.0).
 MOST_BATCH_BYTES = 2**31 - 1

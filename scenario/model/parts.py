@@ -1,8 +1,8 @@
-"""What the parts of a scenario have in common: strictness, names, broker ids, partitions.
+"""Common elements of the parts of a scenario: strictness, names, broker ids, partitions.
 
-A part knows the names of its fields and refuses others, and it takes no value for another
-kind of value: the text "5" is no number, and 1 is not true. In the file fields have plain
-names (``at``); in the model durations carry their unit (``at_us``).
+A part refuses unknown field names, and converts no value to another type: the text "5" is no
+number, and 1 is not true. In the file fields have plain names (``at``); in the model durations
+carry their unit (``at_us``).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ MOST_DIGITS = 20
 
 #: A list in the file. (Strict, Pydantic would insist on a tuple; its items stay strict.)
 Listed = Annotated[tuple[_Item, ...], Field(strict=False)]
-#: A list that has something in it.
+#: A list with at least one item.
 Some = Annotated[tuple[_Item, ...], Field(strict=False, min_length=1)]
 
 
 class Part(BaseModel):
-    """A part of a scenario; it does not change once it is read."""
+    """A part of a scenario; immutable once read."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -58,7 +58,7 @@ def _printable(name: str) -> str:
 
 def _topic_name(name: str) -> str:
     if name in {".", ".."}:
-        raise ValueError(f"Kafka takes no topic {name!r}")
+        raise ValueError(f"Kafka refuses the topic name {name!r}")
     return name
 
 
@@ -77,11 +77,11 @@ def one_of(name: str, *kinds: str) -> BeforeValidator:
 
 
 def without_repetition(items: tuple[_Item, ...]) -> tuple[_Item, ...]:
-    """The items, unless one is there twice."""
+    """The items; an error if one appears twice."""
     seen = set()
     for item in items:
         if item in seen:
-            raise ValueError(f"{item} is there twice")
+            raise ValueError(f"{item} appears twice")
         seen.add(item)
     return items
 
@@ -93,18 +93,18 @@ BrokerKey = Annotated[BrokerId, BeforeValidator(_number_of_key)]
 PartitionKey = Annotated[int, Field(ge=0), BeforeValidator(_number_of_key)]
 BrokerIds = Annotated[Some[BrokerId], AfterValidator(without_repetition)]
 
-#: What Kafka accepts (Topic.validate@2.6.0).
+#: Names of topics that Kafka accepts (Topic.validate@2.6.0).
 TopicName = Annotated[
     str, Field(pattern=r"^[a-zA-Z0-9._-]+$", max_length=249), AfterValidator(_topic_name)
 ]
-#: Name of a rack, a group of clients, a fault; it can be told in one line.
+#: Name of a rack, a group of clients or a fault, in one line.
 Name = Annotated[str, Field(min_length=1, max_length=249), AfterValidator(_printable)]
 #: An offset in a log.
 Offset = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class OfPartition(Part):
-    """What has to do with one partition."""
+    """A part that refers to one partition."""
 
     topic: str = Field(description="Name of the topic.")
     partition: int = Field(ge=0, description="Number of the partition.")

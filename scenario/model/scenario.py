@@ -1,9 +1,9 @@
-"""A scenario as a whole, and what follows from it for each broker, topic and client.
+"""A scenario as a whole, and the values that follow from it for each broker, topic and client.
 
-The model keeps what its author wrote; its methods say what that comes to once Kafka's defaults
-are in place. :meth:`Scenario.resolved` writes all of that down, as a scenario that is equal to
-this one. Whether the parts fit together is checked in ``coherence/coherence.py``: a scenario
-that was read by ``scenario.py`` is sound.
+The model keeps the values that its author wrote; its methods return the effective values, with
+Kafka's defaults. :meth:`Scenario.resolved` is an equal scenario with all effective values written
+out. The coherence of the parts is checked in ``coherence/coherence.py``: a scenario that
+``reading.py`` has read is valid.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _CHECKS_SCHEMA = {
 
 
 class Scenario(Part):
-    """A cluster, what it has to do, and what happens to it."""
+    """A cluster, its workload, and the faults and steps of a run."""
 
     name: Name = Field(description="Name of the scenario. Default: the name of the file.")
     description: str = Field(
@@ -86,55 +86,58 @@ class Scenario(Part):
         alias="duration", description="How long the run is, in virtual time."
     )
     release: ReleaseText = Field(
-        default=DEFAULT_RELEASE, validate_default=True, description="Kafka's, of all brokers."
+        default=DEFAULT_RELEASE, validate_default=True, description="Kafka release of all brokers."
     )
     protocol: ProtocolText | None = Field(
-        default=None, description="inter.broker.protocol.version. Default: the release's own."
+        default=None,
+        description="inter.broker.protocol.version of all brokers. Default: the release's own.",
     )
     trace: Literal["transitions", "all"] = Field(
-        default="transitions", description="all: single requests and appends, too."
+        default="transitions",
+        description="transitions: changes of state; all: single requests and appends, too.",
     )
     sample_every_us: PositiveDuration = Field(
         default=1_000_000,
         alias="sample_every",
-        description="How often the ends of all replicas' logs are recorded. In a large cluster "
-        "they are most of the trace.",
+        description="Interval at which the log end offsets of all replicas are recorded. In a "
+        "large cluster these rows are most of the trace.",
     )
     checkpoint_files: bool = Field(
         default=False,
-        description="Brokers' checkpoints are also written as real files in Kafka's format into "
-        "the run's folder, and read back at a restart.",
+        description="true: brokers' checkpoints are also written as real files in Kafka's "
+        "format into the run's folder, and read at a restart.",
     )
     cluster: Cluster = Field(description="The brokers.")
     zookeeper: ZooKeeper = Field(default=ZooKeeper(), description="ZooKeeper.")
-    topics: Listed[Topic] = Field(
-        default=(), description="The topics that there are from the start on."
-    )
+    topics: Listed[Topic] = Field(default=(), description="The topics that exist from the start.")
     workload: Workload = Field(default=Workload(), description="The clients.")
-    network: Network = Field(default=Network(), description="How long messages take.")
-    costs: Costs = Field(default=Costs(), description="How long work takes.")
+    network: Network = Field(default=Network(), description="Latencies of messages.")
+    costs: Costs = Field(default=Costs(), description="Times of work.")
     faults: Listed[Fault] = Field(
-        default=(), max_length=MOST_FAULTS, description="What goes wrong."
+        default=(), max_length=MOST_FAULTS, description="Faults at given times, or begun by steps."
     )
     fault_rates: Listed[FaultRate] = Field(
         default=(),
-        description="... and how often more does: the seed draws when, and how long.",
+        description="Rates of further faults, with times and durations drawn from the seed.",
     )
     steps: Listed[Step] = Field(
-        default=(), max_length=MOST_STEPS, description="What is done, in this order."
+        default=(),
+        max_length=MOST_STEPS,
+        description="Actions of the operator and of single clients, in this order.",
     )
     liveness: bool = Field(
         default=True,
-        description="Once the run is over all faults end, and it is seen whether everything "
-        "becomes well again.",
+        description="true: after the run all faults end, and a liveness phase checks that all "
+        "ISRs become full and all logs equal.",
     )
     checks: Annotated[dict[str, Any], WithJsonSchema(_CHECKS_SCHEMA)] = Field(
         default_factory=dict,
-        description="Verdicts that are expected. Where nothing is said, true, or false if a "
-        "setting permits it.",
+        description="Expected verdicts of checks, by name. Default for each: true, or false if "
+        "a setting permits it.",
     )
     alerts: AlertExpectations | None = Field(
-        default=None, description="What is expected of alert rules that are rehearsed on it."
+        default=None,
+        description="Alerts that are expected when alert rules are rehearsed on the scenario.",
     )
 
     @field_validator("checks")
@@ -155,7 +158,7 @@ class Scenario(Part):
         return checks
 
     def __eq__(self, other: object) -> bool:
-        """Whether both come to the same, however they were written."""
+        """Whether both scenarios have the same effective values, in any form."""
         return isinstance(other, Scenario) and self.resolved() == other.resolved()
 
     __hash__ = None  # type: ignore[assignment]
@@ -194,7 +197,7 @@ class Scenario(Part):
         return next(topic for topic in self.topics if topic.name == name)
 
     def replication_factor(self, topic: Topic) -> int:
-        """How many replicas each partition of a topic has."""
+        """The number of replicas of each partition of a topic."""
         if topic.assignment is not None:
             return len(topic.assignment[0])
         default = broker_defaults(self.release)
@@ -234,8 +237,8 @@ class Scenario(Part):
     def producer_settings(self, group: ProducerGroup) -> dict[str, int]:
         """All settings of a group of producers; ``acks`` is -1 for all.
 
-        As in Kafka, a delivery time-out that nobody set is at least the request time-out; one
-        that somebody set is so, or the scenario was refused.
+        As in Kafka, the default of delivery.timeout.ms is raised to request.timeout.ms. A value
+        that is set and smaller than that was refused when the scenario was read.
         Source: KafkaProducer.configureDeliveryTimeout@2.1.0.
         """
         settings = producer_defaults(self.release)
@@ -263,7 +266,7 @@ class Scenario(Part):
     def with_offsets_topic(self) -> Scenario:
         """The same with __consumer_offsets as its last topic, if a group commits and there is none.
 
-        Kafka creates it when somebody first asks for a coordinator; here it is there before.
+        Kafka creates it at the first request for a coordinator; here it exists from the start.
 
         Source: KafkaApis.getOrCreateInternalTopic@2.6.0.
         """
@@ -271,21 +274,21 @@ class Scenario(Part):
             return self
         default = broker_defaults(self.release)
         settings = default | _read_of(self.cluster.settings, default)
-        # Whether there can be as many is seen with all settings and topics.
+        # The limits are checked with all settings and topics.
         topic = Topic.model_construct(
             name=OFFSETS_TOPIC,
             partitions=settings["offsets.topic.num.partitions"],
             replication_factor=settings["offsets.topic.replication.factor"],
         )
         copy = self.model_copy(update={"topics": (*self.topics, topic)})
-        # What was worked out of fewer topics.
+        # Drop cached values that were derived from fewer topics.
         vars(copy).pop("_hosts", None)
         return copy
 
-    # What faults hit.
+    # The targets of faults.
 
     def brokers_of(self, selectors: Iterable[Selector]) -> list[int]:
-        """The brokers that any of these selectors stands for, in ascending order."""
+        """The brokers that these selectors select, in ascending order."""
         found: set[int] = set()
         for selector in selectors:
             if selector.kind == RACK:
@@ -302,7 +305,7 @@ class Scenario(Part):
         return list(dict.fromkeys(found))
 
     def endpoints_of(self, selectors: Iterable[Selector]) -> list[LinkEnd]:
-        """The ends of links that any of these selectors stands for, each of them once."""
+        """The ends of links that these selectors select, each of them once."""
         ends = (end for selector in selectors for end in self._ends_of(selector))
         return list(dict.fromkeys(ends))
 
@@ -318,17 +321,17 @@ class Scenario(Part):
                 for client in range(group.clients):
                     yield LinkEnd(CLIENT_GROUP, group=group.name, client=client)
 
-    # What alert rules are to notice.
+    # The times for alert rules.
 
     def trouble_begins_us(self) -> int | None:
-        """When something happens first, or should by what it expects of alerts; None: never."""
+        """The time of the first fault or step, or that of its expected alerts; None: never."""
         if self.alerts is not None and self.alerts.after_us is not None:
             return self.alerts.after_us
         times = (each.at_us for each in (*self.faults, *self.steps))
         return min((at_us for at_us in times if at_us is not None), default=None)
 
     def trouble_ends_us(self) -> int | None:
-        """When the last fault ends that says so, or as it says itself; None: nobody knows."""
+        """The end of the last fault with `at` and `for`, or the time that its alerts give."""
         if self.alerts is not None and self.alerts.repaired_us is not None:
             return self.alerts.repaired_us
         ends = (
@@ -341,7 +344,7 @@ class Scenario(Part):
     # All of it.
 
     def settings_not_modelled(self) -> list[str]:
-        """The settings that the scenario has and the simulator does not read, by their paths."""
+        """The settings of the scenario that the simulator does not read, by their paths."""
         lines: list[str] = []
         for path, settings, kind, release in self.said_settings():
             defaults = broker_defaults(release) if kind == "brokers" else {}
@@ -349,7 +352,7 @@ class Scenario(Part):
         return sorted(lines)
 
     def said_settings(self) -> Iterator[tuple[Path, Mapping[str, Value], str, str]]:
-        """All settings that are said: where, which, of what kind and release."""
+        """All settings in the scenario: path, settings, kind and release."""
         yield ("cluster", "settings"), self.cluster.settings, "brokers", self.release
         for broker, settings in self.cluster.broker_settings.items():
             path = ("cluster", "broker_settings", broker)
@@ -366,7 +369,7 @@ class Scenario(Part):
                 yield ("workload", kind, place, "settings"), group.settings, kind, self.release
 
     def resolved(self) -> dict[str, Any]:
-        """The scenario with all defaults filled in: JSON that can be read as one again."""
+        """The scenario with all defaults filled in: JSON that is a valid scenario itself."""
         written = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         written["protocol"] = self._protocol(self.release, self.protocol)
         written["cluster"] |= self._resolved_cluster()
@@ -388,7 +391,7 @@ class Scenario(Part):
         return written
 
     def _resolved_cluster(self) -> dict[str, Any]:
-        """What is common to all brokers, and in which settings and releases some differ."""
+        """The settings and release common to all brokers, and the differences of single brokers."""
         cluster = self.cluster
         settings = broker_defaults(self.release) | cluster.settings
         own_settings = {}
@@ -416,7 +419,7 @@ class Scenario(Part):
 
 
 def _read_of(settings: Mapping[str, Value], known: Mapping[str, int]) -> dict[str, int]:
-    """Those of the settings that are read; their values have been found to be numbers or flags."""
+    """The settings that the simulator reads; their values are validated numbers or flags."""
     return {
         name: value for name, value in settings.items() if name in known and isinstance(value, int)
     }

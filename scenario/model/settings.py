@@ -1,15 +1,14 @@
-"""Settings under Kafka's own names: which there are, and what they may be set to.
+"""Settings under Kafka's own names: their existence and their valid values.
 
-Which settings exist, and their defaults, depend on the release. A setting that the simulator
-reads must have a value that Kafka takes. Any other is accepted, so that a cluster's own settings
-can be given as they are, and listed as not modelled, so that nobody believes that it counted; of
-a name that Kafka does not have either, the list says so. Such a name that is nearly one of Kafka's
-is refused: it is a slip. Ours are the names with underscores:
-constants of Kafka, and
+The settings and their defaults depend on the release. A setting that the simulator reads must have
+a value that Kafka accepts. Any other setting is accepted, so that a cluster's own settings can be
+used unchanged. It is listed as not modelled, since it has no effect. The list also marks names that
+Kafka does not have. An unknown name that is nearly one of Kafka's is refused as a typing error.
+Names with underscores are Tidegauge's own: constants of Kafka, and
 
 ``isr_change_notification_batching``
-    true (default): a leader gathers its ISR changes before it tells the controller, as in Kafka.
-    false: it tells each one at once.
+    true (default): a leader batches its ISR changes before it notifies the controller, as in Kafka.
+    false: it sends a notification for each change at once.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ PRODUCER_SETTINGS = (
 OFFSETS_TOPIC = "__consumer_offsets"
 
 TOPIC_SETTINGS = ("min.insync.replicas", "unclean.leader.election.enable")
-#: Of a topic: which replicas are throttled, as their leader sends or as they fetch (KIP-73).
+#: Of a topic: the throttled replicas, as their leader sends or as they fetch (KIP-73).
 THROTTLED_REPLICAS = (
     "leader.replication.throttled.replicas",
     "follower.replication.throttled.replicas",
 )
-#: Of a broker: bytes a second of these. They are kept in ZooKeeper, not in server.properties.
+#: Of a broker: bytes per second of throttled replicas. ZooKeeper holds them, not server.properties.
 THROTTLED_RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 
 # fmt: off
@@ -56,8 +55,9 @@ CONSUMER_DEFAULTS: Table = {
     ),
     "retry.backoff.ms": (Cell("0.10.2.0", 100, "ConsumerConfig.RETRY_BACKOFF_MS_CONFIG"),),
     "metadata.max.age.ms": (Cell("0.10.2.0", 300_000, "ConsumerConfig.METADATA_MAX_AGE_CONFIG"),),
-    # Kafka's default is latest. Here consumers begin with the topic, so that they read all of it.
-    # Kafka's default is true. Here only a group that says so commits, and makes __consumer_offsets.
+    # Kafka's default is latest. Here consumers begin with the first record, so that they read all
+    # of a topic. Kafka's default is true. Here only a group with true commits, and creates
+    # __consumer_offsets.
     "enable.auto.commit": (Cell("0.10.2.0", False, "Tidegauge"),),
     "auto.commit.interval.ms": (
         Cell("0.10.2.0", 5_000, "ConsumerConfig.AUTO_COMMIT_INTERVAL_MS_CONFIG@0.10.2.0"),
@@ -89,7 +89,7 @@ _CHOICES: dict[str, tuple[int | str, ...]] = {
     "auto.offset.reset": ("earliest", "latest"),
 }
 
-# Anything else that is done again and again at an interval of 0 would be done for ever.
+# A periodic action with an interval of 0 would repeat forever.
 _MAY_BE_ZERO = {
     *(
         "replica.fetch.wait.max.ms",
@@ -108,7 +108,7 @@ _LARGEST_OF_COUNTS = dict.fromkeys(
 )
 _LIKE_NO_VALUE = {type(None): "nothing", list: "a list", dict: "a mapping"}
 
-# Their defaults are known, and nothing here depends on them.
+# Their defaults are known, but they have no effect here.
 _NOT_READ = {
     *("num.network.threads", "queued.max.requests", "fetch.max.bytes"),
     *("fetch.purgatory.purge.interval.requests", "producer.purgatory.purge.interval.requests"),
@@ -120,7 +120,7 @@ _SAID_OTHERWISE = {
     "broker.id": "cluster.brokers",
     "node.id": "cluster.brokers",
 }
-# As near as a slip of the finger: the names of Kafka's settings are much alike.
+# Similar enough for a typing error; the names of Kafka's settings resemble each other.
 _NEAR = 0.85
 
 
@@ -177,10 +177,10 @@ def consumer_defaults(release: str) -> dict[str, int | str]:
 
 
 def throttled_replicas(value: str) -> list[tuple[int, int]] | None:
-    """The (partition, broker id) pairs of a topic's throttled replicas; None: all of them.
+    """The (partition, broker id) pairs of a topic's throttled replicas; None: all replicas.
 
     Raises:
-        ValueError: it is neither ``*`` nor pairs such as 0:1,0:2.
+        ValueError: the value is neither ``*`` nor pairs such as 0:1,0:2.
 
     Source: ConfigValidator ThrottledReplicaListValidator@2.6.0.
     """
@@ -200,17 +200,17 @@ def acks_number(acks: Value) -> int:
 def settings_not_modelled(
     path: Path, settings: Mapping[str, Value], kind: str, defaults: Mapping[str, int | str]
 ) -> Iterator[str]:
-    """The settings of a kind (see ``NAMES``) that change nothing, and why if that is odd."""
+    """The settings of a kind (see ``NAMES``) without effect, and the reason if it is unusual."""
     for name, value in settings.items():
         if name in NAMES[kind] and (name not in _NOT_READ or value == defaults.get(name)):
             continue
         place = f"{path_text(path)}.{name}"
         if name in _SAID_OTHERWISE and kind == "brokers":
-            yield f"{place}: a scenario says that by {_SAID_OTHERWISE[name]}"
+            yield f"{place}: in a scenario, use {_SAID_OTHERWISE[name]}"
         elif name in NAMES[kind] or is_known_to_kafka(name, kind):
             yield place
         else:
-            yield f"{place}: Kafka has none of this name for {kind}"
+            yield f"{place}: Kafka has no setting of this name for {kind}"
 
 
 def is_of_no_release(name: str, kind: str) -> bool:
@@ -219,7 +219,7 @@ def is_of_no_release(name: str, kind: str) -> bool:
 
 
 def meant_setting(name: str, kind: str) -> str | None:
-    """The setting that a name is a slip for: Kafka has none of this name, but one nearly so."""
+    """The setting that a misspelled name means: Kafka has a setting of nearly this name."""
     if not all(is_of_no_release(name, each) for each in NAMES):
         return None
     near = get_close_matches(name, [*NAMES[kind], *KAFKA_NAMES[kind]], 1, _NEAR)
@@ -229,7 +229,7 @@ def meant_setting(name: str, kind: str) -> str | None:
 def problems_of_settings(
     path: Path, settings: Mapping[str, Value], kind: str, defaults: Mapping[str, int | str]
 ) -> Iterator[Problem]:
-    """What is wrong with settings of a kind (see ``NAMES``) where these are the defaults."""
+    """The problems of settings of a kind (see ``NAMES``) with these defaults."""
     for name, value in settings.items():
         if name in defaults:
             message = _wrong_value(name, value, defaults[name])
@@ -241,7 +241,7 @@ def problems_of_settings(
 
 def _wrong_place(name: str, kind: str) -> str | None:
     if name in NAMES[kind]:
-        return f"this release does not have it yet: it came with {DEFAULTS[name][0].since}"
+        return f"this release does not have it yet: it was added in {DEFAULTS[name][0].since}"
     others = [other for other, names in NAMES.items() if name in names]
     if others and not is_known_to_kafka(name, kind):
         return f"is a setting of {' and '.join(others)}, not of {kind}"

@@ -1,4 +1,4 @@
-"""The steps of a scenario: what is done, one after the other, each when its time has come.
+"""The steps of a scenario: actions, one after the other, each when its condition is met.
 
 A step waits for the one before it, and then for a time (``at``), for a while (``after``, from
 the end of the step before, or from the start of the run), or until a condition holds
@@ -32,7 +32,7 @@ from tidegauge.scenario.model.parts import (
 )
 from tidegauge.scenario.model.settings import Settings, acks_number
 
-#: In a condition on the leader: nobody leads.
+#: In a condition on the leader: the partition has no leader.
 NO_LEADER = -1
 
 
@@ -52,42 +52,53 @@ class IsrIs(OfPartition):
 
 
 class LeaderIs(OfPartition):
-    """The leader in ZooKeeper is this broker, or is any other."""
+    """The leader in ZooKeeper is this broker, or is not this broker."""
 
     leader: int | None = Field(
-        default=None, alias="is", ge=NO_LEADER, description="Id of a broker, -1 for nobody."
+        default=None,
+        alias="is",
+        ge=NO_LEADER,
+        description="Id of the broker that leads; -1: the partition has no leader.",
     )
     former: BrokerId | None = Field(
-        default=None, alias="is_not", description="Id of a broker: somebody else, or nobody, leads."
+        default=None,
+        alias="is_not",
+        description="Id of a broker that does not lead: another broker leads, or none.",
     )
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
         if (self.leader is None) == (self.former is None):
-            raise ValueError("must say who it `is`, or who it `is_not`")
+            raise ValueError("must have either `is` or `is_not`")
         return self
 
 
 class Condition(Part):
-    """What a step waits for; one of these."""
+    """The condition that a step waits for: exactly one field."""
 
-    isr: IsrIs | None = Field(default=None, description="The ISR of a partition.")
-    leader: LeaderIs | None = Field(default=None, description="The leader of a partition.")
-    registered: BrokerIds | None = Field(default=None, description="These brokers are, or more.")
-    unregistered: BrokerIds | None = Field(default=None, description="None of these brokers is.")
+    isr: IsrIs | None = Field(default=None, description="The ISR of a partition is as given.")
+    leader: LeaderIs | None = Field(
+        default=None, description="The leader of a partition is as given."
+    )
+    registered: BrokerIds | None = Field(
+        default=None, description="At least these brokers are registered in ZooKeeper."
+    )
+    unregistered: BrokerIds | None = Field(
+        default=None, description="None of these brokers is registered in ZooKeeper."
+    )
     controller: BrokerId | None = Field(default=None, description="This broker is controller.")
     answered: Literal[True] | None = Field(
         default=None,
-        description="All answers have come that a produce step has not waited for, or the "
-        "connections are closed on which they were asked for.",
+        description="All responses have arrived that a produce step did not wait for, or the "
+        "connections of their requests are closed.",
     )
     reassigned: Literal[True] | None = Field(
-        default=None, description="No partition is being reassigned any more."
+        default=None, description="No reassignment of a partition is in progress."
     )
     quiescent: Literal[True] | None = Field(
         default=None,
-        description="Every live leader's ISR has all live replicas, no notification is left, and "
-        "ZooKeeper has not been written to for a while (1.5 s).",
+        description="Every live leader's ISR has all live replicas, no notification is pending, "
+        "and ZooKeeper has had no write for a while (1.5 s).",
     )
 
     @model_validator(mode="after")
@@ -101,17 +112,19 @@ class Condition(Part):
 
 
 class StepOfAnyKind(Part):
-    """When a step is done."""
+    """The time at which a step is taken."""
 
     at_us: Duration | None = Field(default=None, alias="at", description="At this time of the run.")
     after_us: Duration | None = Field(
         default=None,
         alias="after",
-        description="So long after the step before, or the start of the run.",
+        description="Delay after the step before, or after the start of the run.",
     )
-    when: Condition | None = Field(default=None, description="As soon as this holds.")
+    when: Condition | None = Field(default=None, description="As soon as this condition holds.")
     within_us: PositiveDuration | None = Field(
-        default=None, alias="within", description="With `when`: how long that may take."
+        default=None,
+        alias="within",
+        description="With `when`: how long the wait may take; then the run ends as a failure.",
     )
 
     @model_validator(mode="after")
@@ -126,22 +139,23 @@ class StepOfAnyKind(Part):
 class AdminStep(StepOfAnyKind):
     """A step that makes the controller move replicas or delete a topic.
 
-    Where there is none, the znodes of /admin for both are left out (``ClusterPlan.admin_znodes``).
+    In a scenario without such a step, the znodes of /admin for both are left out
+    (``ClusterPlan.admin_znodes``).
     """
 
 
 class RequestStep(OfPartition, StepOfAnyKind):
-    """What a client asks of a partition's leader."""
+    """A request of a client to a partition's leader."""
 
     to: BrokerId | None = Field(
         default=None,
-        description="The broker that is asked, such as a former leader that does not know yet. "
-        "Default: whoever leads by ZooKeeper; if nobody does, the step is over.",
+        description="Broker that gets the request, such as a former leader whose state is "
+        "stale. Default: the leader in ZooKeeper; if there is none, the step ends.",
     )
 
 
 class ProduceStep(RequestStep):
-    """Send one batch, and wait for the answer."""
+    """Send one batch, and wait for the response."""
 
     do: Literal["produce"]
     records: int = Field(default=1, ge=1, lt=2**31, description="Records in the batch.")
@@ -149,12 +163,12 @@ class ProduceStep(RequestStep):
         default=-1, description="all (-1), 0 or 1."
     )
     timeout_us: PositiveDuration = Field(
-        default=30_000_000, alias="timeout", description="How long the answer may take."
+        default=30_000_000, alias="timeout", description="Timeout of the request."
     )
     wait: bool = Field(
         default=True,
-        description="Go on when the answer is there. Else go on at once; the answer is written "
-        "down when it comes.",
+        description="true: the step ends with the response. false: it ends at once, and the "
+        "response is recorded when it arrives.",
     )
 
 
@@ -162,7 +176,7 @@ class FetchStep(RequestStep):
     """Fetch once, as a consumer does."""
 
     do: Literal["fetch"]
-    offset: Offset = Field(description="From which offset on.")
+    offset: Offset = Field(description="Offset from which the fetch reads.")
 
 
 class AskEpochStep(OfPartition, StepOfAnyKind):
@@ -170,13 +184,13 @@ class AskEpochStep(OfPartition, StepOfAnyKind):
 
     do: Literal["ask_epoch"]
     broker: BrokerId | None = Field(
-        default=None, description="Which broker. Default: whoever leads by ZooKeeper."
+        default=None, description="Broker that gets the request. Default: the leader in ZooKeeper."
     )
-    leader_epoch: int = Field(ge=-1, lt=2**31, description="Which epoch; -1: none.")
+    leader_epoch: int = Field(ge=-1, lt=2**31, description="Leader epoch of the request; -1: none.")
 
 
 class PreferredElectionStep(StepOfAnyKind):
-    """Ask the controller for a preferred election, by /admin/preferred_replica_election."""
+    """Request a preferred election from the controller, by /admin/preferred_replica_election."""
 
     do: Literal["preferred_election"]
     topic: str | None = Field(default=None, description="Name of the topic. Default: all topics.")
@@ -192,15 +206,16 @@ class PreferredElectionStep(StepOfAnyKind):
 
 
 class ConfigureStep(StepOfAnyKind):
-    """Change settings of a topic or of brokers: in ZooKeeper, and the brokers are told."""
+    """Change settings of a topic or of brokers in ZooKeeper, and notify the brokers."""
 
     do: Literal["configure"]
     topic: str | None = Field(default=None, description="Name of the topic.")
     brokers: BrokerIds | None = Field(
         default=None,
-        description="... or ids of brokers, whose throttled rates alone change while they run.",
+        description="Ids of brokers, instead of a topic. Only their throttled rates can change "
+        "while they run.",
     )
-    settings: Settings = Field(description="What changes; other settings stay.")
+    settings: Settings = Field(description="Settings to change; all others keep their values.")
 
     @field_validator("settings")
     @classmethod
@@ -212,36 +227,36 @@ class ConfigureStep(StepOfAnyKind):
     @model_validator(mode="after")
     def _is_about_a_topic_or_brokers(self) -> Self:
         if (self.topic is None) == (self.brokers is None):
-            raise ValueError("must say whose settings: a topic's, or those of brokers")
+            raise ValueError("must have either a topic or brokers")
         return self
 
 
 class CreateTopicStep(StepOfAnyKind):
-    """Create a topic that is not there: no step before has created it, or one has deleted it."""
+    """Create a topic that does not exist: not created yet, or deleted by an earlier step."""
 
     do: Literal["create_topic"]
     topic: str = Field(description="Name of the topic, one of `topics`.")
 
 
 class DeleteTopicStep(AdminStep):
-    """Delete a topic, by /admin/delete_topics; it is gone when all its brokers have deleted it."""
+    """Delete a topic, by /admin/delete_topics: it is gone once all its brokers have deleted it."""
 
     do: Literal["delete_topic"]
     topic: str = Field(description="Name of the topic.")
 
 
 class AlteredMove(OfPartition):
-    """The replicas that a partition is to have instead."""
+    """The new replicas of a partition, or the cancellation of its reassignment."""
 
     replicas: BrokerIds | None = Field(
         default=None,
-        description="Ids of brokers, the preferred leader first. Default: what is on its way is "
-        "cancelled.",
+        description="Ids of brokers, the preferred leader first. Default: the reassignment in "
+        "progress is cancelled.",
     )
 
 
 class Move(AlteredMove):
-    """The replicas that a partition is to have."""
+    """The new replicas of a partition."""
 
     replicas: BrokerIds = Field(description="Ids of brokers, the preferred leader first.")
 
@@ -249,19 +264,19 @@ class Move(AlteredMove):
 class ReassignStep(AdminStep):
     """Move replicas, by /admin/reassign_partitions.
 
-    What kafka-reassign-partitions takes as JSON can stand here as it is. As that tool does, it
-    asks for nothing as long as an earlier one has not ended: wait `when: {reassigned: true}`.
+    The JSON of kafka-reassign-partitions can be used here unchanged. Like that tool, the step
+    requests nothing while an earlier reassignment is in progress: wait `when: {reassigned: true}`.
     """
 
     do: Literal["reassign"]
-    version: Literal[1] = Field(default=1, description="Of Kafka's JSON.")
-    partitions: Listed[Move] = Field(description="Which partitions, and where to.")
+    version: Literal[1] = Field(default=1, description="Version of the format, as in Kafka's JSON.")
+    partitions: Listed[Move] = Field(description="Partitions to move, and their new replicas.")
     throttle: int | None = Field(
         default=None,
         ge=0,
         lt=2**63,
-        description="The tool's --throttle, in bytes a second: a limit for each broker that sends "
-        "or gets the replicas that move. It stays until a step verify_reassignment.",
+        description="The tool's --throttle, in bytes per second: a limit for each broker that "
+        "sends or receives moving replicas. It remains until a step verify_reassignment.",
     )
 
     @field_validator("partitions")
@@ -274,13 +289,15 @@ class ReassignStep(AdminStep):
 
 
 class AlterReassignmentsStep(AdminStep):
-    """Move replicas, or replace or cancel what is on its way, by AlterPartitionReassignments.
+    """Start, replace or cancel reassignments, by AlterPartitionReassignments.
 
-    The broker that is controller by ZooKeeper is asked; if there is none the step is over.
+    The request goes to the controller named in ZooKeeper; if there is none, the step ends.
     """
 
     do: Literal["alter_reassignments"]
-    partitions: Listed[AlteredMove] = Field(description="Which partitions, and where to.")
+    partitions: Listed[AlteredMove] = Field(
+        description="Partitions to move, and their new replicas."
+    )
 
     @field_validator("partitions")
     @classmethod
@@ -292,26 +309,26 @@ class AlterReassignmentsStep(AdminStep):
 
 
 class VerifyReassignmentStep(StepOfAnyKind):
-    """kafka-reassign-partitions --verify: if nothing is being moved, all throttles are removed."""
+    """kafka-reassign-partitions --verify: remove all throttles if nothing is in progress."""
 
     do: Literal["verify_reassignment"]
 
 
 class RestartConsumersStep(StepOfAnyKind):
-    """Kill the consumers of a group and start them anew: they read on where they have committed."""
+    """Kill and restart the consumers of a group: they resume at their committed offsets."""
 
     do: Literal["restart_consumers"]
     group: Name = Field(description="Name of the group, one that commits (enable.auto.commit).")
 
 
 class ObserveStep(StepOfAnyKind):
-    """Write down what every replica has in its log and files, and its high watermark."""
+    """Record every replica's log, checkpoint files and high watermark."""
 
     do: Literal["observe"]
 
 
 class WaitStep(StepOfAnyKind):
-    """Do nothing but wait."""
+    """Wait, without any action."""
 
     do: Literal["wait"]
 
@@ -330,7 +347,7 @@ class EndFaultStep(StepOfAnyKind):
     fault: Name = Field(description="Name of the fault.")
 
 
-#: The kinds of :class:`AdminStep`, as they are in a file.
+#: The kinds of :class:`AdminStep`, as written in a file.
 ADMIN_STEPS = frozenset(
     kind
     for step in AdminStep.__subclasses__()

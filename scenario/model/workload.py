@@ -17,11 +17,13 @@ from tidegauge.scenario.model.settings import Settings
 
 
 class ClientGroup(Part):
-    """Clients that do the same: what producers and consumers have in common."""
+    """Clients with the same task: the common fields of producers and consumers."""
 
-    name: Name = Field(description="Unique among all groups; faults hit it as client:NAME.")
+    name: Name = Field(
+        description="Name of the group, unique among all groups; faults select it as client:NAME."
+    )
     clients: int = Field(
-        default=1, ge=1, le=MOST_CLIENTS, description="How many processes share the work."
+        default=1, ge=1, le=MOST_CLIENTS, description="Number of processes that share the work."
     )
     topics: Annotated[Some[str], AfterValidator(without_repetition)] = Field(
         description="Names of topics."
@@ -29,7 +31,8 @@ class ClientGroup(Part):
     start_us: Duration = Field(
         default=2_000_000,
         alias="start",
-        description="When it begins, if the run lasts so long. By 2s a small cluster is up.",
+        description="When the group begins, if the run lasts that long. A small cluster is up "
+        "by 2s.",
     )
     settings: Settings = Field(
         default_factory=dict,
@@ -44,14 +47,14 @@ class ProducerGroup(ClientGroup):
         ge=LEAST_PER_SECOND,
         le=MOST_PER_SECOND,
         allow_inf_nan=False,
-        description="Of the whole group.",
+        description="Rate of the whole group, in batches per second.",
     )
     records_per_batch: int = Field(default=1, ge=1, lt=2**31, description="Records in a batch.")
     record_bytes: int = Field(
         default=100, ge=1, lt=2**31, description="Size of a record, in bytes."
     )
     stop_us: Duration | None = Field(
-        default=None, alias="stop", description="When it ends. Default: with the run."
+        default=None, alias="stop", description="When the group ends. Default: the end of the run."
     )
 
 
@@ -62,7 +65,8 @@ class ConsumerGroup(ClientGroup):
         default=None,
         ge=LEAST_PER_SECOND,
         allow_inf_nan=False,
-        description="How fast the whole group can process. Default: no limit.",
+        description="Rate at which the whole group can process records, per second. Default: no "
+        "limit.",
     )
 
 

@@ -1,10 +1,11 @@
-"""Changes to what a scenario file says: another value at a path, such as ``cluster.brokers=3``.
+"""Changes to a scenario file: another value at a path, such as ``cluster.brokers=3``.
 
-A path has the names of fields from the top of the file down, with dots between them. An item of a
-list is meant by its index, or by its name if it has one: ``faults.0.for``, ``faults.power.for``;
-the index behind the last one adds an item. Kafka's settings have dots in their names: below
-``settings`` all the rest is one name, as in ``cluster.settings.replica.lag.time.max.ms``. What the
-file does not say yet is added; whether it may be there is for the scenario to say.
+A path is the names of fields from the top of the file down, with dots between them. An item of a
+list is addressed by its index, or by its name if it has one: ``faults.0.for``,
+``faults.power.for``; the index after the last one adds an item. Kafka's settings have dots in their
+names: below ``settings`` the rest of the path is one name, as in
+``cluster.settings.replica.lag.time.max.ms``. A field that the file does not have is added; the
+model of the scenario decides whether it is valid.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _MOST_LEVELS = 100
 #: Fields that hold a version.
 _VERSIONS = ("release", "protocol")
 
-#: What PyYAML raises of a text that is no YAML, or of a value that is not what its tag says.
+#: The errors of PyYAML for a text that is not YAML, or for a value that does not match its tag.
 _NO_YAML = (
     yaml.YAMLError,
     ArithmeticError,
@@ -41,22 +42,22 @@ _NO_YAML = (
 
 
 class Changed(NamedTuple):
-    """What a file says after the changes."""
+    """The content of a file after the changes."""
 
     data: object
-    #: What was exchanged: the file's own lines say something else there.
+    #: The changed paths, where the file's own lines have other values.
     paths: tuple[Path, ...]
 
     def has(self, path: Path) -> bool:
-        """Whether what stands at a path comes from a change."""
+        """Whether the value at a path comes from a change."""
         return any(path[: len(changed)] == changed for changed in self.paths)
 
 
 def parse_change(text: str) -> tuple[str, object]:
-    """A path and its new value from ``PATH=VALUE``; the value is YAML, as it is in the file.
+    """A path and its new value from ``PATH=VALUE``; the value is YAML, as in the file.
 
     Raises:
-        ScenarioError: it is no such text.
+        ScenarioError: the text has another form.
     """
     path, equals, value = text.partition("=")
     if not equals or not path:
@@ -65,17 +66,17 @@ def parse_change(text: str) -> tuple[str, object]:
         loaded = yaml.safe_load(value)
     except _NO_YAML as error:
         said = getattr(error, "problem", None) or error
-        raise ScenarioError(one_line(f"{text}: the value is no YAML: {said}")) from error
-    # In a file versions stand in quotes, which a shell takes away: 2.10 is not 2.1.
+        raise ScenarioError(one_line(f"{text}: the value is not valid YAML: {said}")) from error
+    # A file has versions in quotes, which a shell removes: 2.10 is not 2.1.
     is_version = path.rpartition(".")[2] in _VERSIONS and isinstance(loaded, int | float)
     return path, value.strip() if is_version else loaded
 
 
 def split_values(text: str) -> tuple[str, ...]:
-    """The values in ``VALUE,VALUE...``, each as it stands there: YAML, as in a list of YAML.
+    """The values in ``VALUE,VALUE...``, each as written: the items of a YAML list.
 
-    So commas within quotes, lists and mappings are part of a value. A text that is no such list is
-    one value, whose own error says what is wrong with it.
+    So commas within quotes, lists and mappings are part of a value. A text that is not such a list
+    is one value, and the error of that value says what is wrong.
     """
     # After these an item of a list would end, or be left out: here a value is empty.
     if text.strip().startswith(",") or text.rstrip().endswith(","):
@@ -92,7 +93,7 @@ def split_values(text: str) -> tuple[str, ...]:
 
 
 def with_changes(data: object, changes: Mapping[str, object]) -> Changed:
-    """The content of a scenario file with other values at some paths; the content stays as it is.
+    """A copy of the content of a scenario file with other values at some paths.
 
     Raises:
         ProblemsError: a path leads nowhere.
@@ -106,7 +107,7 @@ def with_changes(data: object, changes: Mapping[str, object]) -> Changed:
 
 
 def _path_in(data: Any, text: str) -> Path:
-    """The keys and indexes that a path in words stands for."""
+    """The keys and indexes of a path in words."""
     names = text.split(".")
     if not all(names) or len(names) > _MOST_LEVELS:
         raise _no_way(text, (), "must be names of fields with dots between them")
@@ -123,7 +124,7 @@ def _path_in(data: Any, text: str) -> Path:
 
 
 def _next_item(data: Any, rest: str, way: Path, text: str) -> tuple[str | int, str]:
-    """The next key or index of a path, and what is left of the path after it."""
+    """The next key or index of a path, and the rest of the path."""
     if isinstance(data, list):
         return _item_of_list(data, rest, way, text)
     if data is not None and not isinstance(data, Mapping):
@@ -165,7 +166,7 @@ def _split(rest: str) -> tuple[str, str]:
 
 
 def _with(data: Any, path: Path, value: object) -> object:
-    """A copy with this value at the path; what is beside the path is shared."""
+    """A copy with this value at the path; everything beside the path is shared."""
     if not path:
         return value
     first, below = path[0], path[1:]

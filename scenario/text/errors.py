@@ -1,8 +1,8 @@
-"""What is wrong with a scenario, said so that its author can put it right.
+"""The problems of a scenario, in words with which its author can correct them.
 
-Every problem has a path, as one would point at it in the file (``faults[1].between[0]``), and
-says what is wrong and what is allowed. Validators find problems one by one; the author gets
-them in one :class:`ScenarioError`, one line each.
+Every problem has a path in the file (``faults[1].between[0]``). Its text says what is wrong and
+what is allowed. Validators find problems one by one; they are reported in one
+:class:`ScenarioError`, one line each.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 _MOST_PROBLEMS = 100
-#: Letters in what is said about one problem.
+#: Length of the text about one problem, in characters.
 _LONGEST = 1_000
 
 #: Keys and indexes from the top of the file.
@@ -31,7 +31,7 @@ class ScenarioError(ValueError):
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong, and where."""
+    """One problem and its path."""
 
     path: Path
     message: str
@@ -70,7 +70,7 @@ def one_line(text: str) -> str:
 
 
 def path_text(path: Path) -> str:
-    """A path as people write it; keys that are numbers or have dots stand in brackets."""
+    """A path in text form; keys that are numbers or have dots are in brackets."""
     text = ""
     for item in path:
         if not str(item).isidentifier():
@@ -81,10 +81,10 @@ def path_text(path: Path) -> str:
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """The known name that is nearest to a wrong one; all of them if none is near."""
+    """The known name that is nearest to an unknown one; all known names if none is near."""
     names = sorted(known)
     nearest = get_close_matches(str(name), names, n=1)
-    return f"did you mean {nearest[0]}?" if nearest else f"known here: {', '.join(names)}"
+    return f"did you mean {nearest[0]}?" if nearest else f"known names: {', '.join(names)}"
 
 
 def problems_in(error: ValidationError, data: object) -> list[Problem]:
@@ -97,12 +97,12 @@ def problems_in(error: ValidationError, data: object) -> list[Problem]:
             problems += [Problem((*path, *below), message) for below, message in cause.problems]
         else:
             problems.append(Problem(path, _message(details, cause)))
-    # What is given once and stands for two fields is wrong twice.
+    # A value that stands for two fields has each problem twice.
     return list(dict.fromkeys(problems))
 
 
 def _path_in(data: Any, location: Path, *, is_missing: bool) -> Path:
-    """The part of Pydantic's location that is in the data: the kind of a union is not."""
+    """The part of Pydantic's location that is in the data; the kind of a union is not in it."""
     path: list[str | int] = []
     for place, item in enumerate(location):
         if _has(data, item):
@@ -128,7 +128,7 @@ _MESSAGES = {
     "int_type": "must be a whole number",
     "float_type": "must be a number",
     "bool_type": "must be true or false",
-    "string_type": "must be text; YAML takes it for something else unless it is in quotes",
+    "string_type": "must be text; YAML reads it as another type unless it is in quotes",
 }
 
 

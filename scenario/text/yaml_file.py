@@ -1,8 +1,8 @@
-"""Reading a scenario file: YAML, and on which line of it everything stands.
+"""Reading a scenario file: its YAML, and the line of each value.
 
-PyYAML keeps the last of several equal keys without a word; here that is an error. So is what no
-scenario needs and what could take for ever to look at: a file of many megabytes, aliases that
-stand for millions of values or for themselves, numbers of hundreds of digits.
+PyYAML silently keeps the last of several equal keys; here that is an error. Content that no
+scenario needs and that could take too long to process is an error, too: a file of many megabytes,
+aliases that stand for millions of values or for themselves, numbers of hundreds of digits.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _MOST_VALUES = 5_000_000
 _MOST_LEVELS = 100
 _MOST_DIGITS = 100
 
-#: What PyYAML raises of values that are not what their tag says (``!!bool perhaps``).
+#: The errors of PyYAML for values that do not match their tag (``!!bool perhaps``).
 _NO_VALUE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _TOO_DEEP = f"has more than {_MOST_LEVELS} levels"
 
 
 class ScenarioFile(NamedTuple):
-    """The content of a file, and the nodes that know their lines."""
+    """The content of a file, and its YAML nodes with their lines."""
 
     data: object
     root: yaml.Node
 
     def line_of(self, path: Path) -> int | None:
-        """The line of what the path leads to, or of the last thing on the way that is there."""
+        """The line of the value at a path, or of the last part of the path that exists."""
         node, line = self.root, None
         for item in path:
             found = _below(node, item)
@@ -65,21 +65,21 @@ def read_scenario_file(path: pathlib.Path) -> ScenarioFile:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + 1
-        raise _unreadable(path, f"is no YAML: {error.problem}", line) from error
+        raise _unreadable(path, f"is not valid YAML: {error.problem}", line) from error
     except yaml.YAMLError as error:
-        raise _unreadable(path, f"is no YAML: {error}") from error
+        raise _unreadable(path, f"is not valid YAML: {error}") from error
     except OSError as error:
         raise _unreadable(path, f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise _unreadable(path, "is not text in UTF-8") from error
     except _NO_VALUE as error:
         raise _unreadable(
-            path, f"is no YAML: a value is not what it says it is: {error}"
+            path, f"is not valid YAML: a value does not match its tag: {error}"
         ) from error
 
 
 def _text_of(path: pathlib.Path) -> str:
-    """The text, without the mark that some editors put before it."""
+    """The text, without a byte order mark."""
     with path.open("rb") as stream:
         content = stream.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
@@ -88,7 +88,7 @@ def _text_of(path: pathlib.Path) -> str:
 
 
 def _refuse_deep_nesting(path: pathlib.Path, text: str) -> None:
-    """What makes nodes of a text calls itself for each level, and ends the process where C does."""
+    """Check the depth of a text: libyaml recurses for each level, and overflows the stack of C."""
     level = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -101,7 +101,7 @@ def _refuse_deep_nesting(path: pathlib.Path, text: str) -> None:
 
 
 def _refuse_endless_content(path: pathlib.Path, root: yaml.Node) -> None:
-    """An alias is the node that it stands for once more: few lines can be millions of values."""
+    """Check the number of values: aliases repeat nodes, so few lines can be millions of values."""
     counts: dict[int, int] = {}
     #: From the root down: the node, its parts that are still to come, values counted so far.
     way: list[tuple[yaml.Node, Iterator[yaml.Node], int]] = [(root, iter([root]), 0)]
@@ -121,7 +121,7 @@ def _refuse_endless_content(path: pathlib.Path, root: yaml.Node) -> None:
         else:
             way.append((node, parts, count))
             if any(part is above for above, _, _ in way[1:]):
-                raise _unreadable(path, "an alias stands for what it is a part of", line)
+                raise _unreadable(path, "an alias refers to a node that contains it", line)
             if len(way) > _MOST_LEVELS:
                 raise _unreadable(path, _TOO_DEEP, line)
             message = _wrong_scalar(part) if isinstance(part, yaml.ScalarNode) else None
@@ -140,7 +140,7 @@ def _wrong_scalar(node: yaml.ScalarNode) -> str | None:
     if len(node.value) > _MOST_DIGITS and node.tag.endswith((":int", ":float")):
         return f"a number has more than {_MOST_DIGITS} digits"
     if any("\ud800" <= letter <= "\udfff" for letter in node.value):
-        return "half of a surrogate pair is no letter"
+        return "half of a surrogate pair is not a character"
     return None
 
 
@@ -172,7 +172,7 @@ def _refuse_repeated_keys(path: pathlib.Path, node: yaml.Node, seen: set[int]) -
             line = key.start_mark.line + 1
             if key.value in lines:
                 first = lines[key.value]
-                raise _unreadable(path, f"{key.value} is there twice, on line {first} too", line)
+                raise _unreadable(path, f"{key.value} appears twice, on line {first} too", line)
             lines[key.value] = line
 
 

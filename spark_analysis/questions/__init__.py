@@ -1,15 +1,15 @@
-"""Questions that people ask of runs: one small module each, answered from the result tables.
+"""Questions about runs: one small module each, answered from the result tables.
 
 ======================  ===========================================================================
-``question.py``         what a question is: its name, what it asks, its documented columns, how
+``question.py``         a question: its name, text, documented columns and query
 ``all_questions.py``    all of them
-``fault_windows.py``    which time belongs to which fault
-``run_settings.py``     in which settings runs differ: the axes of a sweep
+``fault_windows.py``    the time that belongs to each fault
+``run_settings.py``     the settings in which runs differ: the axes of a sweep
 ======================  ===========================================================================
 
-All others are a question each, and say in their docstrings how the answer is to be read.
+Each other module is a question; its docstring explains the answer.
 
 **To add a question**, write its function from ``RunTables`` to a DataFrame and its columns, in a
 module of its own, and add it to ``all_questions.py``: ``tidegauge analyze --question`` and the
-report have it then.
+report then include it.
 """

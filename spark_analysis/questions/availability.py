@@ -1,6 +1,6 @@
-"""What was refused, what was offline and what is lost: a line for each run.
+"""Refused writes, offline partitions and lost records: a line for each run.
 
-A partition accepts writes of ``acks=all`` while somebody leads it in truth and its ISR is not below
+A partition accepts writes of ``acks=all`` while a broker actually leads it and its ISR is not below
 min.insync.replicas. Percentages are of all the time that all partitions existed.
 """
 
@@ -37,18 +37,23 @@ def _availability(tables: RunTables) -> DataFrame:
 
 AVAILABILITY = Question(
     "availability",
-    "How much was unavailable, and is anything lost that was acknowledged?",
+    "How much was unavailable, and is any acknowledged record lost?",
     (
         RUN,
         Column("writable_percent", "double", "%", "of partition-seconds: acks=all was accepted"),
         Column("online_percent", "double", "%", "... a leader with a session was named"),
         Column("partition_seconds_offline", "double", "s", "no leader, or one without a session"),
-        Column("partition_seconds_not_accepting", "double", "s", "nobody led in truth"),
+        Column("partition_seconds_not_accepting", "double", "s", "no broker actually led"),
         Column("partition_seconds_under_min_isr", "double", "s", "below min.insync.replicas"),
         Column("records_acknowledged", "bigint", "records", "as producers were told"),
-        Column("records_acknowledged_lost", "bigint", "records", "... and not there in the end"),
-        Column("lost_per_million", "double", "", "... of a million that were acknowledged"),
-        Column("records_acknowledged_unavailable", "bigint", "records", "... nobody leads then"),
+        Column("records_acknowledged_lost", "bigint", "records", "... and missing in the end"),
+        Column("lost_per_million", "double", "", "... per million acknowledged"),
+        Column(
+            "records_acknowledged_unavailable",
+            "bigint",
+            "records",
+            "... of partitions without a leader in the end",
+        ),
     ),
     _availability,
 )

@@ -1,9 +1,9 @@
-"""Where the time went until somebody led again: every second of a failover, accounted for.
+"""The time until a partition had a leader again: every second of a failover, accounted for.
 
-A failover is all that the controller elects in the course of one event. Its partitions wait for
-each other, so the one that waited longest tells its length; the parts are those of that partition,
-and sum to its total. A part that the run cannot tell is null: without ``trace: all`` nobody knows
-the first use, and a leader that was replaced before it took over has no takeover.
+A failover is all elections of the controller in the course of one event. Its partitions wait for
+each other, so the longest wait is its length; the parts are those of that partition, and sum to its
+total. An unknown part is null: without ``trace: all`` the first use is unknown, and a leader that
+was replaced before it took over has no takeover.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OF_SLOWEST = ("topic_partition", "begin_us", *PARTS, "total_us", "fault_name", 
 
 
 def _failover_budget(tables: RunTables) -> DataFrame:
-    # With epoch 0 a new partition gets its first leader: nobody has failed.
+    # With epoch 0 a new partition gets its first leader: this is no failover.
     elected = tables["elections"].where("is_new and leader_epoch > 0")
     slowest = f.max_by(
         f.struct(*_OF_SLOWEST), f.struct(f.expr("led_us is not null"), "total_us", "partition")
@@ -44,24 +44,34 @@ def _failover_budget(tables: RunTables) -> DataFrame:
 
 FAILOVER_BUDGET = Question(
     "failover-budget",
-    "How long did each failover take until somebody led again, and what took so long?",
+    "How long did each failover take until partitions had a leader again, and which part took "
+    "longest?",
     (
         RUN,
-        Column("begin_us", "bigint", "us", "the fault began, or ended; without one: it was told"),
+        Column(
+            "begin_us",
+            "bigint",
+            "us",
+            "the fault began, or ended; without one: the controller was notified",
+        ),
         Column("fault_name", "string", "", "the fault that led to it; null: none"),
-        Column("event", "string", "", "what the controller did; null: it had just become that"),
-        Column("partitions", "bigint", "partitions", "for which it chose another leader"),
-        Column("without_leader", "bigint", "partitions", "... of which nobody could lead"),
-        Column("total_us", "bigint", "us", "of the slowest partition: the parts behind it summed"),
-        Column("detection_us", "bigint", "us", "from the fault until the controller was told"),
+        Column("event", "string", "", "kind of the controller's event; null: its own election"),
+        Column(
+            "partitions", "bigint", "partitions", "partitions for which it chose another leader"
+        ),
+        Column("without_leader", "bigint", "partitions", "... of which no replica could lead"),
+        Column(
+            "total_us", "bigint", "us", "of the slowest partition: the sum of the following parts"
+        ),
+        Column("detection_us", "bigint", "us", "from the fault until the controller was notified"),
         Column("notice_us", "bigint", "us", "... until its event was in the queue"),
-        Column("queue_us", "bigint", "us", "... until it was taken: what went before it"),
+        Column("queue_us", "bigint", "us", "... until it was taken: the events before it"),
         Column("election_us", "bigint", "us", "... until the new leader was written"),
         Column("takeover_us", "bigint", "us", "... until it took over; null: it never did"),
         Column("first_use_us", "bigint", "us", "... until it was used; null: not recorded"),
         Column("p50_us", "bigint", "us", "total of half of the partitions"),
         Column("topic_partition", "string", "", "the slowest partition"),
-        Column("trigger_kind", "string", "", "kind of the row that told the controller"),
+        Column("trigger_kind", "string", "", "kind of the row that notified the controller"),
     ),
     _failover_budget,
 )

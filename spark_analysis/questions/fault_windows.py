@@ -1,7 +1,7 @@
-"""Which time belongs to which fault, for questions that ask fault by fault.
+"""The time that belongs to each fault, for questions about single faults.
 
-Much of what a fault does comes after its end: sessions expire, replicas catch up. So its time goes
-on until the next fault begins, or the run ends.
+Many effects of a fault follow its end: sessions expire, replicas catch up. So its time lasts until
+the next fault begins, or the run ends.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Where two runs begin to differ: the first row of each process that the other has otherwise.
+"""The beginning of the difference between two runs: the first differing row of each process.
 
 Runs of the same scenario and seed have the same canonical rows. If they do not, all that comes
-after the first row that differs may follow from it, so that one stands first. No row: all are
+after the first row that differs may follow from it, so that row is listed first. No row: all are
 equal.
 """
 
@@ -39,7 +39,7 @@ def _first_divergence(tables: RunTables) -> DataFrame:
 
 
 def _told(rows: DataFrame, places: DataFrame, names: list[str]) -> DataFrame:
-    """What both runs have at these places, in the order of the runs' rows."""
+    """The rows of both runs at these places, in the order of the runs' rows."""
     here = rows.join(f.broadcast(places), list(_PLACE))
     said = here.withColumn("said", _said()).withColumn("partition", f.col("said")["partition"])
     found = said.withColumn("values", _texts())
@@ -63,7 +63,7 @@ def _told(rows: DataFrame, places: DataFrame, names: list[str]) -> DataFrame:
 
 
 def _said() -> SparkColumn:
-    """What a row says, by the names of its kind's columns."""
+    """The values of a row, by the names of its kind's columns."""
     names = f.create_map(
         *(
             each
@@ -86,7 +86,7 @@ def _texts() -> SparkColumn:
 
 
 def _processes(tables: RunTables) -> DataFrame:
-    """How processes are called, in whichever run has most of them."""
+    """The names of processes, from the run with most of them."""
     process = "array<struct<process: bigint, name: string>>"
     listed = f.from_json(f.get_json_object("manifest", "$.processes"), process)
     each = tables.about().select(f.explode(listed).alias("_each"))
@@ -106,12 +106,12 @@ FIRST_DIVERGENCE = Question(
         ),
         Column("process", "bigint", "", "the process: first half of the row's handle"),
         Column("sequence", "bigint", "", "its number there: second half of its handle"),
-        Column("process_name", "string", "", "who that is"),
+        Column("process_name", "string", "", "name of the process"),
         Column("partition", "bigint", "", "number of the partition that it is about, if any"),
-        Column("kind", "string", "", "kind of the row; null: it is not there"),
+        Column("kind", "string", "", "kind of the row; null: the run has no such row"),
         Column("other_kind", "string", "", "... in the other run"),
-        Column("has", "string", "", "what the row says that it does not say in the other run"),
-        Column("other_has", "string", "", "... and the other way round"),
+        Column("has", "string", "", "values of the row that differ from those in the other run"),
+        Column("other_has", "string", "", "... and those of the other run"),
     ),
     _first_divergence,
 )

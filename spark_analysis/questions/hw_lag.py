@@ -1,8 +1,8 @@
-"""How far high watermarks were behind, in the course of time.
+"""The lag of high watermarks over time.
 
-What is between a leader's high watermark and the end of its log is not replicated by all of the
-ISR: consumers do not see it, and with ``acks=1`` it is lost if the leader dies now. Times are
-gathered so that an answer has about a hundred rows for each run.
+Records between a leader's high watermark and the end of its log are not replicated by all of the
+ISR: consumers do not see them, and with ``acks=1`` they are lost if the leader dies now. Times are
+grouped so that an answer has about a hundred rows for each run.
 """
 
 from __future__ import annotations
@@ -49,10 +49,8 @@ HW_LAG_OVER_TIME = Question(
         RUN,
         Column("begin_us", "bigint", "us", "samples from here on"),
         Column("end_us", "bigint", "us", "... to just before"),
-        Column(
-            "samples", "bigint", "", "leaders were looked at so often, each partition by itself"
-        ),
-        Column("p50", "bigint", "records", "half of the samples lagged no more"),
+        Column("samples", "bigint", "", "number of samples of leaders, one for each partition"),
+        Column("p50", "bigint", "records", "the median lag of the samples"),
         Column("p95", "bigint", "records", "... 95 of 100"),
         Column("p99", "bigint", "records", "... 99 of 100"),
         Column("largest", "bigint", "records", "... all"),

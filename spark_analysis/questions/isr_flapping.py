@@ -1,4 +1,4 @@
-"""Who leaves ISRs and comes back, how often, and what that goes back to.
+"""Replicas that leave ISRs and return: how often, and the likely causes.
 
 A replica leaves an ISR in three ways: its leader shrinks it, the controller removes it, or a leader
 is elected without it. If what made it leave goes back to a fault, that fault is the likely cause.
@@ -31,9 +31,8 @@ _CAUSES = """
             then concat('this broker is slow: it fell behind ', leaders, ' leaders')
         when leaders = 1
             then concat('only leader ', leader, ' saw it fall behind: one of the two is slow,',
-                        ' or the way between them')
-        else 'the controller took it out: see what became of its process'
-    end
+                        ' or the link between them') else 'the controller removed it: see the events
+        of its process' end
 """
 
 
@@ -48,7 +47,7 @@ def _isr_flapping(tables: RunTables) -> DataFrame:
 
 
 def _absences(tables: RunTables) -> DataFrame:
-    """Of each broker how often its replicas left ISRs, and for how long they were out."""
+    """For each broker, how often its replicas left ISRs, and for how long."""
     of_partition = ("run", "partition")
     ends = (
         tables["isr_intervals"].groupBy(*of_partition).agg(f.max("end_us").alias("partition_end"))
@@ -71,7 +70,7 @@ def _absences(tables: RunTables) -> DataFrame:
 
 
 def _reasons(tables: RunTables) -> DataFrame:
-    """Of each broker which fault most of its leaving goes back to, and which leader saw it."""
+    """For each broker, the fault behind most of its removals, and the leader that saw them."""
     changes = tables["isr_changes"].where("change != 'expand'")
     left = changes.select("run", "by_leader", "fault_name", f.explode("brokers").alias("broker"))
     elected = tables["elections"].where("not array_contains(isr, old_leader)")
@@ -114,17 +113,17 @@ def _reasons(tables: RunTables) -> DataFrame:
 
 ISR_FLAPPING = Question(
     "isr-flapping",
-    "Whose replicas leave ISRs and come back, and why?",
+    "Which brokers' replicas leave ISRs and return, and why?",
     (
         RUN,
         Column("broker", "bigint", "broker id", "the broker of the replicas"),
-        Column("times_left", "bigint", "", "its replicas were out of an ISR that they had been in"),
-        Column("times_back", "bigint", "", "... and came back into it"),
+        Column("times_left", "bigint", "", "times that its replicas left an ISR"),
+        Column("times_back", "bigint", "", "... and returned to it"),
         Column("shrinks", "bigint", "", "... of which leaders shrank their ISRs"),
-        Column("partitions", "bigint", "partitions", "which that happened to"),
-        Column("out_p50_us", "bigint", "us", "out for so long, half of the times"),
-        Column("out_longest_us", "bigint", "us", "... at the longest, at most until the run ends"),
-        Column("likely_cause", "string", "", "the fault, or who seems to be slow"),
+        Column("partitions", "bigint", "partitions", "partitions affected"),
+        Column("out_p50_us", "bigint", "us", "median time outside of the ISR"),
+        Column("out_longest_us", "bigint", "us", "... and the longest, at most until the run ends"),
+        Column("likely_cause", "string", "", "the fault, or the broker that seems to be slow"),
     ),
     _isr_flapping,
 )

@@ -1,4 +1,4 @@
-"""Which acknowledged records are lost, and what took them.
+"""The acknowledged records that are lost, and the causes.
 
 A record that was acknowledged with ``acks=1`` was never promised more than its leader; of
 ``acks=all`` only an unclean election or a loss of power breaks the promise. ``cause`` is the handle
@@ -47,23 +47,25 @@ def _lost_records(tables: RunTables) -> DataFrame:
 
 LOST_RECORDS = Question(
     "lost-records",
-    "Which acknowledged records are lost, and what took them?",
+    "Which acknowledged records are lost, and why?",
     (
         RUN,
-        Column("acks", "string", "", "as their producer asked for"),
+        Column("acks", "string", "", "acks of the producer"),
         Column("records", "bigint", "records", "acknowledged, and lost in this way"),
-        Column("acknowledged_so", "bigint", "records", "all that were, with these acks"),
-        Column("partitions", "bigint", "partitions", "that have lost some of them"),
-        Column("ranges", "bigint", "", "of offsets, each in one go"),
-        Column("permitted_by", "string", "", "what gave the promise up; null: nothing did"),
+        Column("acknowledged_so", "bigint", "records", "all records acknowledged with these acks"),
+        Column("partitions", "bigint", "partitions", "partitions that have lost some of them"),
+        Column("ranges", "bigint", "", "contiguous ranges of offsets"),
+        Column("permitted_by", "string", "", "the reason that permits the loss; null: none does"),
         Column("fault_name", "string", "", "the fault that it goes back to; null: none"),
-        Column("trigger_kind", "string", "", "kind of the row that told the new leader's broker"),
+        Column(
+            "trigger_kind", "string", "", "kind of the row that notified the new leader's broker"
+        ),
         Column("topic_partition", "string", "", "the largest range as an example: its partition"),
         Column("first_offset", "bigint", "", "... its first offset"),
-        Column("end_offset", "bigint", "", "... the one behind its last"),
-        Column("leader", "bigint", "broker id", "... who acknowledged it"),
-        Column("new_leader", "bigint", "broker id", "... who was the first to lead without it"),
-        Column("began_us", "bigint", "us", "... from when on"),
+        Column("end_offset", "bigint", "", "... and the offset after its last"),
+        Column("leader", "bigint", "broker id", "... the broker that acknowledged it"),
+        Column("new_leader", "bigint", "broker id", "... the first leader without it"),
+        Column("began_us", "bigint", "us", "... when it began to lead"),
         Column("cause", "string", "", "... for `tidegauge show RUN --cause`"),
     ),
     _lost_records,

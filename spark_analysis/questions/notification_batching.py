@@ -1,17 +1,17 @@
-"""What gathering ISR changes into notifications spares the controller, bounce by bounce.
+"""The effect of batching ISR changes into notifications on the controller, bounce by bounce.
 
 A leader does not tell each ISR change at once: it looks every 2.5 s, and writes all that it has
 gathered into one isr_change_notification after 5 s without a change, or 60 s after its last one
 (KAFKA-2722). Here changes and notifications are counted from the beginning of a fault until that of
 the next one; notifications belong to their first change.
 
-What is counted, and what is an estimate: ``*_without`` say what it would be if each change were a
-notification of its own. How many those are is certain. The controller's time for them is an
-estimate, and an upper one: as many times what the cheapest such event of the run took it. It can be
-far too high, since a controller reads all notifications that are there in one event, and those of a
-bounce come within milliseconds. To measure instead, run the scenario again with
-``isr_change_notification_batching: false`` and ask both runs: ``gathering`` tells them apart. With
-AlterPartition (KIP-497) there are no notifications; the events are counted.
+Counts and estimates: the columns ``*_without`` are the values if each change were a notification of
+its own. The number of those is certain. The controller's time for them is an estimate, and an upper
+one: as many times what the cheapest such event of the run took it. It can be far too high, since a
+controller reads all notifications that are there in one event, and those of a bounce come within
+milliseconds. To measure instead, run the scenario again with ``isr_change_notification_batching:
+false`` and ask both runs: ``gathering`` tells them apart. With AlterPartition (KIP-497) there are
+no notifications; the events are counted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _GATHERING = """
                      settings['isr_change_notification_max_delay_ms'], ' ms at most')
     end
 """
-#: What the controller does about changed ISRs, by the names of its events.
+#: The controller's events about changed ISRs, by name.
 _EVENTS = ("IsrChange", "AlterPartition")
 
 
@@ -110,7 +110,8 @@ def _written(tables: RunTables, bounces: DataFrame) -> DataFrame:
 
 NOTIFICATION_BATCHING = Question(
     "notification-batching",
-    "What does gathering ISR changes into notifications spare the controller, fault by fault?",
+    "How much work does batching ISR changes into notifications save the controller, fault by "
+    "fault?",
     (
         RUN,
         Column("begin_us", "bigint", "us", "from here until the next fault began"),
@@ -127,8 +128,10 @@ NOTIFICATION_BATCHING = Question(
         Column("delay_longest_us", "bigint", "us", "... the longest"),
         Column("by_quiet", "bigint", "", "written since it had been quiet (5 s)"),
         Column("by_long_enough", "bigint", "", "... since the last one was long ago (60 s)"),
-        Column("look_longest_us", "bigint", "us", "waited then for the broker's look (2.5 s)"),
-        Column("controller_events", "bigint", "", "counted: events of the controller for all this"),
+        Column("look_longest_us", "bigint", "us", "waited then for the broker's check (2.5 s)"),
+        Column(
+            "controller_events", "bigint", "", "counted: events of the controller for these changes"
+        ),
         Column("controller_us", "bigint", "us", "... and how long they kept it"),
         Column("controller_us_without", "bigint", "us", "estimate, at most: one event a change"),
     ),

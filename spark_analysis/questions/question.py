@@ -1,4 +1,4 @@
-"""What a question is: its name, what it asks, and how it is answered from result tables."""
+"""A question: its name, its text, and its answer from result tables."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tidegauge.spark_analysis.tables.run_tables import RunTables
 
 
 class Question(NamedTuple):
-    """A question that is answered by a table, what matters most in its first rows."""
+    """A question that is answered by a table, with the most important rows first."""
 
-    #: As people type it: ``isr-flapping``.
+    #: As typed on the command line: ``isr-flapping``.
     name: str
     #: In an operator's words, ending with a question mark.
     asks: str
     columns: tuple[Column, ...]
-    #: Gives rows in the order in which people read them; may raise ``QuestionError``.
+    #: Returns rows in the order of output; may raise ``QuestionError``.
     answer: Callable[[RunTables], DataFrame]
 
     def of(self, tables: RunTables) -> DataFrame:
@@ -35,7 +35,7 @@ class Question(NamedTuple):
 
 
 def worth_showing(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> list[Column]:
-    """Columns without what is null in all rows, and without the run where there is but one."""
+    """Columns that are not null in all rows, without the run if there is only one."""
     has_one_run = len({row.get("run") for row in rows}) == 1
     return [
         column
@@ -46,4 +46,4 @@ def worth_showing(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) 
 
 
 class QuestionError(ValueError):
-    """These runs cannot answer the question; the message is one line that says why."""
+    """These runs cannot answer the question; the message is the reason, in one line."""

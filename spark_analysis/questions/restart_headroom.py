@@ -1,9 +1,9 @@
-"""How near to min.insync.replicas partitions came while a fault was on, and afterwards.
+"""The headroom of partitions above min.insync.replicas during a fault, and afterwards.
 
 Headroom is the size of the ISR less min.insync.replicas. At 0 a partition still takes writes of
 ``acks=all``, but one more replica that is lost makes it refuse them: below 0. A rolling restart
-that is to be safe never lands on 0. The time of a fault goes on until the next one begins, if that
-is later than its end.
+that is to be safe never lands on 0. The time of a fault lasts until the next one begins, if that is
+later than its end.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ RESTART_HEADROOM = Question(
         Column(
             "to_us", "bigint", "us", "its end, or the beginning of the next one if that is later"
         ),
-        Column("verdict", "string", "", "in words"),
+        Column("verdict", "string", "", "the result in words"),
         Column(
             "least_headroom", "bigint", "replicas", "ISR less min.insync.replicas, at the least"
         ),
@@ -103,7 +103,7 @@ RESTART_HEADROOM = Question(
         Column("partitions_at", "bigint", "partitions", "that were at 0"),
         Column("partitions_below", "bigint", "partitions", "... below 0"),
         Column("partitions_before", "bigint", "partitions", "... at or below 0 when it began"),
-        Column("first_partition", "string", "", "who came to 0 or below it first"),
+        Column("first_partition", "string", "", "the first partition at 0 or below"),
         Column("first_us", "bigint", "us", "... and when"),
     ),
     _restart_headroom,

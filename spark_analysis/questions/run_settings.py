@@ -1,9 +1,9 @@
 """In which settings runs differ: the axes of a sweep, found in their manifests.
 
-Nobody has to say what was swept: whatever the scenarios of the runs do not have in common, apart
-from the seed, is what tells them apart. So does what the seed has drawn: a manifest lists faults
-that come of ``fault_rates`` like any others. In faults, therefore, only what differs between runs
-of the same seed counts.
+The swept settings need not be given: the differences between the scenarios of the runs, apart from
+the seed, distinguish them. So does what the seed has drawn: a manifest lists faults that come of
+``fault_rates`` like any others. In faults, therefore, only what differs between runs of the same
+seed counts.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from tidegauge.simulation.durations import parse_duration
 from tidegauge.spark_analysis.run_paths import FoundRun
 from tidegauge.traces.run_files import read_manifest
 
-#: More than these are no name that anybody could read.
+#: A name with more settings than this would be too long.
 _MOST_AXES = 6
 _FAULTS = "faults"
 #: Scenarios of different names are compared as wholes.
 _NAME = ("name",)
-#: What a scenario does not have.
+#: The text for a value that a scenario does not have.
 _NOT_SET = "not set"
-#: What differs between runs without making them runs of something else.
+#: Differences between runs that do not distinguish their settings.
 _NOT_COMPARED = frozenset({"seed", "description"})
 
 
@@ -40,13 +40,13 @@ class RunSetting(NamedTuple):
     text: str
     #: The value, if there is one axis and all its values are numbers; of durations, in seconds.
     value: float | None
-    #: What sorts settings by their values, numbers as such.
+    #: The sort key of settings by their values, with numbers in numeric order.
     order: tuple[tuple[bool, float, str], ...]
     seed: int | None
 
 
 def settings_at(runs: Iterable[FoundRun]) -> dict[str, RunSetting]:
-    """What tells these runs apart, by their names.
+    """The settings that distinguish these runs, by the names of the runs.
 
     Raises:
         RunError: a manifest cannot be read.
@@ -58,7 +58,7 @@ def settings_at(runs: Iterable[FoundRun]) -> dict[str, RunSetting]:
 
 
 def settings_of(scenarios: Mapping[str, Mapping[str, Any]]) -> dict[str, RunSetting]:
-    """What tells runs apart, by their names.
+    """The settings that distinguish runs, by the names of the runs.
 
     Args:
         scenarios: the whole scenario of each run, as manifests have it.
@@ -102,14 +102,14 @@ def _differ(path: _Path, runs: Iterable[_Leaves]) -> bool:
 
 
 def _joined(texts: Iterable[str]) -> str:
-    """What differs, in one line that can be read."""
+    """The differences in one readable line."""
     every = list(texts)
     more = len(every) - _MOST_AXES
     return ", ".join([*every[:_MOST_AXES], *([f"... {more} more"] if more > 0 else [])])
 
 
 def _leaves(value: object, path: _Path) -> Iterator[tuple[_Path, Any]]:
-    """All values that hold no others, each with its path; what is empty has none."""
+    """All values without nested ones, each with its path; an empty value has none."""
     if isinstance(value, Mapping):
         inside: Iterable[tuple[Any, Any]] = value.items()
     elif isinstance(value, list):

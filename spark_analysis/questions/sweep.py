@@ -1,4 +1,4 @@
-"""Runs compared by their settings: what each figure is, and how sure that is over seeds.
+"""Runs compared by their settings: each figure, and its confidence over seeds.
 
 Runs whose scenarios differ only in the seed belong together; a seed that was run twice counts once,
 since it gives the same run. The interval is that of the mean by Student's t (95 %): of a hundred
@@ -136,14 +136,19 @@ def _errors(tables: RunTables) -> DataFrame:
 
 SWEEP = Question(
     "sweep",
-    "What does each setting change, and how sure is that over seeds?",
+    "What does each setting change, and how certain is that over seeds?",
     (
-        Column("figure", "string", "", "what is compared"),
-        Column("setting", "string", "", "in what these runs differ from the others, but for seeds"),
-        Column("seeds", "bigint", "", "how many runs"),
+        Column("figure", "string", "", "the compared figure"),
+        Column(
+            "setting",
+            "string",
+            "",
+            "the settings in which these runs differ from the others, apart from seeds",
+        ),
+        Column("seeds", "bigint", "", "number of runs"),
         Column("mean", "double", "", "mean of them"),
-        Column("low", "double", "", "the true mean is probably (95 %) above; null: one run"),
-        Column("high", "double", "", "... and below"),
+        Column("low", "double", "", "lower bound of the true mean (95 %); null: one run"),
+        Column("high", "double", "", "... and upper bound"),
         Column("p50", "double", "", "half of the runs had no more"),
         Column("p99", "double", "", "... 99 of 100"),
         Column("smallest", "double", "", "the least of all runs"),

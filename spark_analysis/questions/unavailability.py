@@ -1,4 +1,4 @@
-"""For how long partitions were in a state that they should not be in, topic by topic.
+"""The time of partitions in unwanted states, topic by topic.
 
 An interval is one partition in one condition without a break. Percentiles are of intervals, each
 one that really occurred.
@@ -47,10 +47,15 @@ UNAVAILABILITY = Question(
         RUN,
         Column("condition", "string", "", "`offline`, `not_accepting`, `under_min_isr`, ..."),
         Column("topic", "string", "", "the topic"),
-        Column("intervals", "bigint", "", "how often one of its partitions was, without a break"),
-        Column("partitions", "bigint", "partitions", "how many ever were"),
+        Column(
+            "intervals",
+            "bigint",
+            "",
+            "number of intervals of one of its partitions in this condition",
+        ),
+        Column("partitions", "bigint", "partitions", "number of partitions that ever were"),
         Column("total_seconds", "double", "s", "all intervals: partition-seconds"),
-        Column("p50_us", "bigint", "us", "half of the intervals were no longer"),
+        Column("p50_us", "bigint", "us", "the median of the intervals"),
         Column("p95_us", "bigint", "us", "... 95 of 100"),
         Column("p99_us", "bigint", "us", "... 99 of 100"),
         Column("longest_us", "bigint", "us", "... all"),

@@ -1,11 +1,11 @@
-"""The report: all that is told of runs, in one HTML file that fetches nothing.
+"""The report about runs, in one HTML file that loads no other resource.
 
 =========================  =======================================================================
 ``report.py``              writes it: for one run, or for many and the worst of them
-``all_sections.py``        what stands in it, top to bottom
-``part.py``                what a section is made by: what it asks of Spark, and what it tells
-``one_run.py``             the run that it tells of
-``collected.py``           all that is asked of Spark, asked at once
+``all_sections.py``        its sections, top to bottom
+``part.py``                a section: its queries to Spark, and its text
+``one_run.py``           the run of the report
+``collected.py``           all queries to Spark, sent at once
 =========================  =======================================================================
 
 The sections: ``headline.py``, ``timeline.py`` with ``panels.py`` (its rows) and ``series.py`` (what
@@ -13,8 +13,8 @@ changes over time), ``partition_story.py``, ``notifications.py``, ``answers.py``
 with the pictures ``failovers.py`` and ``unavailability.py``, ``fidelity.py``, ``again.py``; of many
 runs ``many_runs.py`` with ``sweep_curves.py``.
 
-What they are made of: ``section.py`` (words, tables, charts as HTML), ``charts.py`` (how charts
-look), ``quantities.py`` (numbers with units), ``page.py`` with ``page.css`` and ``page.js``.
+Their elements: ``section.py`` (words, tables, charts as HTML), ``charts.py`` (how charts look),
+``quantities.py`` (numbers with units), ``page.py`` with ``page.css`` and ``page.js``.
 
 **To add a section**, write its two functions in a module of its own, and name it in
 ``all_sections.py``. A question needs nothing: the report answers it; if it is seen better in a

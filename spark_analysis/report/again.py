@@ -1,4 +1,4 @@
-"""How to have all of this again."""
+"""The section with the commands that repeat the run."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from tidegauge.spark_analysis.report.section import Grid, Heading, Section
 
 
 def asks(_run: OneRun) -> dict[str, DataFrame]:
-    """Nothing: it stands in the manifest and the summary."""
+    """None: the data is in the manifest and the summary."""
     return {}
 
 
 def tells(run: OneRun, _answers: Answers) -> Section:
-    """Commands, and what they should come to."""
-    trace = "not known before the end" if run.summary is None else run.summary["trace_sha256"]
+    """Commands, and their expected results."""
+    trace = (
+        "unknown before the end of the run" if run.summary is None else run.summary["trace_sha256"]
+    )
     facts = [
         ("Tidegauge", str(run.manifest["tidegauge"])),
         ("scenario, seed", f"{run.scenario['name']}, {run.manifest['seed']}"),
@@ -26,9 +28,9 @@ def tells(run: OneRun, _answers: Answers) -> Section:
     ]
     return Section(
         "again",
-        "How to have it again",
-        "The folder of the run holds all that it takes: replay runs it again and compares, to the "
-        "last row. The same scenario, seed and release of Tidegauge give the same hash.",
+        "How to repeat the run",
+        "The folder of the run is sufficient: replay runs it again and compares all rows. The "
+        "same scenario, seed and release of Tidegauge give the same hash.",
         [Grid([Heading("what"), Heading("is")], facts)],
         [run.command("replay", "RUN"), run.command("analyze", "RUN")],
     )

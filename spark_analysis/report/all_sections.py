@@ -1,4 +1,4 @@
-"""What a report about a run consists of, top to bottom."""
+"""The sections of a report about a run, top to bottom."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every question that can be asked of a run, with the first rows of its answer.
+"""Every question about a run, with the first rows of its answer.
 
 A question whose answer is seen better in a picture has one in :data:`PICTURES`.
 """
@@ -30,14 +30,14 @@ from tidegauge.spark_analysis.report.unavailability import unavailable_topics
 from tidegauge.spark_analysis.tables.result_table import Column
 from tidegauge.spark_analysis.tables.run_tables import RunTables
 
-#: So many rows of an answer are shown; the command shows all.
+#: Number of rows of an answer in the report; the command shows all.
 MOST_ROWS = 20
-_IN_GENERAL = "What each column means is folded up below the table. Times are virtual time."
+_IN_GENERAL = "The meanings of the columns are folded up below the table. Times are virtual time."
 _NUMBERS = frozenset({"bigint", "double"})
 
 
 class Picture(NamedTuple):
-    """How an answer is drawn."""
+    """The picture of an answer."""
 
     #: How to read it.
     says: str
@@ -68,7 +68,7 @@ def told(answers: Answers, names: Sequence[str], again: Callable[..., str]) -> I
     """A section for each question that was answered.
 
     Args:
-        answers: what came of :func:`asked`.
+        answers: the results of :func:`asked`.
         names: of the questions.
         again: makes a command of words, ``RUN`` among them.
     """
@@ -83,7 +83,7 @@ def _section(question: Question, rows: Sequence[Mapping[str, Any]], command: str
     says = _IN_GENERAL if picture is None else picture.says
     pieces: list[Piece] = []
     if not rows:
-        pieces.append(Words("Nothing: there is none of this in what was recorded."))
+        pieces.append(Words("No rows: the run has recorded none of this."))
     else:
         columns = worth_showing(question.columns, rows)
         chart = None if picture is None else picture.draw(rows[:MOST_ROWS])
@@ -105,7 +105,7 @@ def grid(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> Grid:
 
 
 def glossary(columns: Sequence[Column]) -> Glossary:
-    """What the columns of :func:`grid` mean."""
+    """The meanings of the columns of :func:`grid`."""
     return Glossary([(_title(each), each.meaning) for each in columns])
 
 

@@ -1,4 +1,4 @@
-"""How all charts look: fonts, axes, colours; plotly draws them from what is said here.
+"""How all charts look: fonts, axes, colours; plotly draws them by these settings.
 
 Colours are those of the style sheet (``page.css``), after Okabe and Ito: people who do not see all
 colours can tell them apart, too.
@@ -28,7 +28,7 @@ def seconds(time_us: float) -> float:
 
 
 def layout(height: int, **more: Any) -> dict[str, Any]:
-    """What all charts have in common.
+    """The layout that all charts have in common.
 
     Args:
         height: in pixels.

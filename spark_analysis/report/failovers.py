@@ -1,4 +1,4 @@
-"""Failovers as bars: how long partitions waited for another leader, and what for."""
+"""Failovers as bars: the time that partitions waited for another leader, and its parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidegauge.spark_analysis.report.section import Chart, plain
 
 #: Where the time goes, in its order: column, and what it is called.
 _STEPS = {
-    "detection_us": "until the controller is told",
+    "detection_us": "until the controller is notified",
     "notice_us": "... its event is in the queue",
     "queue_us": "... it is taken from the queue",
     "election_us": "... the new leader is written",
@@ -24,8 +24,8 @@ _BAR, _ABOVE, _BELOW = 30, 76, 56
 
 #: How to read it.
 SAYS = (
-    "A bar is one failover: the slowest of its partitions, from the fault until the new leader is "
-    "of use. Detection is mostly a ZooKeeper session that has to expire."
+    "A bar is one failover: the slowest of its partitions, from the fault until the first use "
+    "of the new leader. Detection is mostly the expiry of a ZooKeeper session."
 )
 
 
@@ -61,7 +61,9 @@ def failover_bars(found: Sequence[Mapping[str, Any]]) -> Chart:
             showgrid=False,
         ),
     )
-    return Chart("Failovers: seconds until the new leader was of use, step by step", data, whole)
+    return Chart(
+        "Failovers: seconds until the first use of the new leader, step by step", data, whole
+    )
 
 
 def _name(each: Mapping[str, Any]) -> str:

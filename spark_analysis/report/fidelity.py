@@ -1,4 +1,4 @@
-"""What the answer leans on: the parameters of the cost model, and where the simulation ends."""
+"""The basis of the results: the parameters of the cost model, and the limits of the simulation."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tidegauge.spark_analysis.report.quantities import duration_text
 from tidegauge.spark_analysis.report.section import Grid, Heading, Piece, Section, Words
 
 _LIMITS = (
-    "Simulated are the rules of replication, elections and ISRs of this release, with ZooKeeper, "
-    "and how long each step takes by the parameters below. Records are counts without content; "
-    "there is no KRaft, no compaction, no transaction and no tiered storage. The README lists all "
-    "that is simplified."
+    "The simulation has the rules of replication, elections and ISRs of this release, with "
+    "ZooKeeper; the duration of each step follows from the parameters below. Records are counts "
+    "without content; KRaft, compaction, transactions and tiered storage are not simulated. The "
+    "README lists all simplifications."
 )
 _ORIGIN = "of the scenario"
 
@@ -31,24 +31,24 @@ class _Leaned(NamedTuple):
 
 
 def asks(_run: OneRun) -> dict[str, DataFrame]:
-    """Nothing: it stands in the manifest and the summary."""
+    """None: the data is in the manifest and the summary."""
     return {}
 
 
 def tells(run: OneRun, _answers: Answers) -> Section:
-    """The parameters, those that came to most first."""
+    """The parameters, those with the largest sums first."""
     pieces: list[Piece] = [Words(_LIMITS)]
     if run.summary is None:
-        pieces.append(Words("Which parameters were used is known when the run is over.", "note"))
+        pieces.append(Words("The used parameters are known when the run is over.", "note"))
     else:
         used = [_Leaned(name, **each) for name, each in run.summary["cost_model"].items()]
         pieces.append(_grid(run, used))
     return Section(
         "fidelity",
-        "What this answer leans on",
-        "Absolute times depend on a cost model. What has a default was measured on somebody "
-        "else's brokers, or is plausible: measure it on yours before you rely on milliseconds, "
-        "and set it in the scenario.",
+        "Basis of these results",
+        "Absolute times depend on a cost model. Defaults were measured on other brokers than "
+        "yours, or are plausible values: measure them on yours before you rely on milliseconds, "
+        "and set them in the scenario.",
         pieces,
         [run.command("show", "RUN", "--controller")],
     )
@@ -75,11 +75,11 @@ def _grid(run: OneRun, used: list[_Leaned]) -> Grid:
     return Grid(
         [
             Heading("parameter", "its path in a scenario"),
-            Heading("median", "half of the time it takes no longer", is_number=True),
-            Heading("asked for", "how often", is_number=True),
-            Heading("in all", "all that it came to", is_number=True),
+            Heading("median", "the median of its draws", is_number=True),
+            Heading("asked for", "how often it was drawn", is_number=True),
+            Heading("in all", "the sum of all draws", is_number=True),
             Heading("value"),
-            Heading("what it is, and where its default comes from"),
+            Heading("its meaning, and the source of its default"),
         ],
         rows,
     )

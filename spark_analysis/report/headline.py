@@ -1,4 +1,4 @@
-"""What was run and how it went, in words that are understood at three in the morning."""
+"""The run and its result, in a few plain sentences."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tidegauge.spark_analysis.report.one_run import OneRun
 from tidegauge.spark_analysis.report.quantities import duration_text, number_text
 from tidegauge.spark_analysis.report.section import Piece, Section, Tile, Tiles, Words
 
-#: What is behind a promise that was given up, as the table of lost records names it.
+#: The reasons that permit a loss, by their names in the table of lost records.
 _EXPLAINED = {
     "unclean election": "a leader was elected from outside the ISR "
     "(unclean.leader.election.enable)",
     "loss of power": "power was lost before they were on disk (log.flush.interval.messages)",
 }
 
-#: What lasts less is seen by nobody: as a cluster begins, its first leaders take some milliseconds.
+#: Shorter times are ignored: at the start of a cluster, its first leaders take some milliseconds.
 _A_SECOND = 1
 
 
 def asks(run: OneRun) -> dict[str, DataFrame]:
-    """Figures, what was lost why, and the longest time of all."""
+    """Figures, losses with their causes, and the longest time without a leader."""
     tables = run.tables
     refused = tables["unavailable"].where("condition in ('offline', 'not_accepting')")
     lost = tables["lost"].groupBy("acks", "permitted_by")
@@ -45,11 +45,17 @@ def tells(run: OneRun, answers: Answers) -> Section:
     (figures,) = answers["figures"].to_pylist()
     pieces: list[Piece] = []
     if run.summary is None:
-        pieces.append(Words("The run has not come to its end: this is as far as it is.", "note"))
+        pieces.append(
+            Words("The run is not complete: this report covers it up to its last row.", "note")
+        )
     pieces.append(_verdict(figures, answers["lost"].to_pylist()))
     if figures["records_acknowledged_unavailable"]:
         unavailable = counted(figures["records_acknowledged_unavailable"], "acknowledged record")
-        pieces.append(Words(f"{unavailable} cannot be read: nobody leads in the end.", "bad"))
+        pieces.append(
+            Words(
+                f"{unavailable} cannot be read: their partitions have no leader in the end.", "bad"
+            )
+        )
     pieces += _checks(run)
     pieces.append(Tiles(_tiles(figures, answers["longest"].to_pylist())))
     return Section("result", "In short", what_was_run(run), pieces, [run.command("show", "RUN")])
@@ -63,8 +69,8 @@ def what_was_run(run: OneRun) -> str:
     return (
         f"Scenario {scenario['name']}: {counted(len(run.manifest['brokers']), 'broker')} of Kafka "
         f"{scenario['release']}{in_racks}, {counted(len(run.manifest['partitions']), 'partition')}"
-        f", {duration_text(run.duration_us)} of virtual time, seed {run.manifest['seed']}. Nothing "
-        "of this happened to a real cluster: it was simulated."
+        f", {duration_text(run.duration_us)} of virtual time, seed {run.manifest['seed']}. This "
+        "is a simulation, not a real cluster."
     )
 
 
@@ -81,11 +87,11 @@ def _verdict(figures: Mapping[str, Any], lost: Sequence[Mapping[str, Any]]) -> W
 
 
 def _because(lost: Mapping[str, Any]) -> str:
-    """Which records, and why they could be lost."""
+    """The lost records, and the reasons for the loss."""
     if lost["acks"] != -1:
         return f"with acks={lost['acks']}, which are acknowledged before a follower has them"
     permitted_by = lost["permitted_by"]
-    why = _EXPLAINED.get(permitted_by, "and nothing permits that: a promise of Kafka was broken")
+    why = _EXPLAINED.get(permitted_by, "and no setting permits that: a promise of Kafka was broken")
     return f"with acks=all, since {why}" if permitted_by else f"with acks=all, {why}"
 
 
@@ -105,7 +111,7 @@ def _tiles(figures: Mapping[str, Any], longest: Sequence[Mapping[str, Any]]) -> 
     unclean = figures["unclean_elections"]
     tiles = [
         seconds("offline", "offline"),
-        seconds("not_accepting", "without a leader that takes writes"),
+        seconds("not_accepting", "without a leader that accepts writes"),
         seconds("under_min_isr", "under min ISR"),
         Tile(f"{figures['isr_shrinks']:,}", "ISRs shrunk by leaders"),
         Tile(f"{figures['isr_removals']:,}", "... replicas removed by the controller"),

@@ -1,4 +1,4 @@
-"""Several runs: how they compare, and which was the worst."""
+"""Several runs: their comparison, and the worst of them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def asks(tables: RunTables) -> dict[str, DataFrame]:
 
 
 def tells(tables: RunTables, answers: Answers) -> Iterator[Section]:
-    """All of them in short, the worst of them, and what settings change."""
+    """A summary of all runs, the worst of them, and the effects of settings."""
     yield _in_short(tables, answers)
     sweep = answers["sweep"].to_pylist()
     if len({row["setting"] for row in sweep}) > 1 or any(row["seeds"] > 1 for row in sweep):
@@ -113,7 +113,9 @@ def _grid(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Grid:
     return Grid(
         [
             Heading("run"),
-            Heading("setting", "in what its scenario differs from the others, but for the seed"),
+            Heading(
+                "setting", "the differences of its scenario from the others, apart from the seed"
+            ),
             Heading("seed", is_number=True),
             *(Heading(title, name, is_number=True) for name, title in _FIGURES.items()),
         ],

@@ -1,4 +1,4 @@
-"""Notifications of ISR changes: how many changes each took along, and how long they waited."""
+"""Notifications of ISR changes: the number of changes in each, and how long they waited."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def tells(run: OneRun, answers: Answers) -> Section:
     return Section(
         "notifications",
         "Notifications of ISR changes",
-        "A point is a notification that a broker wrote to ZooKeeper: how long its first change "
-        "had waited for it, and of how many partitions it tells. Brokers look every 2.5 s, and "
-        "write once the rule lets them. The controller then reads the state of every partition.",
+        "A point is a notification that a broker wrote to ZooKeeper: the time that its first "
+        "change had waited, and the number of partitions in it. Brokers check every 2.5 s, and "
+        "write once a rule permits it. The controller then reads the state of every partition.",
         [Words(_in_short(found)), _chart(found)] if found else [Words("None in this run.")],
         [run.command("analyze", "RUN", "--table", "notifications")],
     )

@@ -1,4 +1,4 @@
-"""A run that a report tells of: its tables, and what its manifest and summary say."""
+"""The run of a report: its tables, its manifest and its summary."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tidegauge.spark_analysis.run_paths import FoundRun, from_here
 from tidegauge.spark_analysis.tables.run_tables import RunTables
 from tidegauge.traces.run_files import read_manifest, read_summary
 
-#: A line in a chart has at most about so many points, whatever the length of the run.
+#: The most points of a line in a chart, for any length of the run.
 _POINTS = 1200
-#: ... and bars are so many.
+#: The number of bars in a chart.
 _BARS = 160
-#: So many runs are named one by one.
+#: The most runs that are named one by one.
 _NAMED = 4
 
 
@@ -40,7 +40,7 @@ class OneRun:
         self.run = run
         self.tables = tables.of(run)
         self.manifest = read_manifest(run.folder)
-        #: None: the run is still going, or was ended early.
+        #: None: the run is not complete, or was interrupted.
         self.summary = read_summary(run.folder)
         self.scenario: dict[str, Any] = self.manifest["scenario"]
         #: How long it has been; of one that has not come to its end, until its last row.

@@ -1,4 +1,4 @@
-"""The page around the sections: one file that fetches nothing, and opens wherever it is."""
+"""The page around the sections: one file that loads no other resource, and opens anywhere."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tidegauge.spark_analysis.report.section import Section
 
 _HERE = Path(__file__).parent
 
-# That nothing is fetched is not a promise: the browser is told to refuse it.
+# The browser enforces that no resource is loaded.
 _NOTHING_FROM_ELSEWHERE = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 )
 
-#: What anchors, which are in small letters, have of Kafka's abbreviations.
+#: Kafka's abbreviations in anchors, which are in small letters.
 _ACRONYMS = {"isr": "ISR", "hw": "HW"}
 
 
@@ -23,7 +23,7 @@ def page(title: str, sections: Sequence[Section]) -> str:
     """The whole page, as HTML.
 
     Args:
-        title: what it is a report of.
+        title: the subject of the report.
         sections: in the order in which they are read.
     """
     from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]  # noqa: PLC0415
@@ -43,7 +43,7 @@ def page(title: str, sections: Sequence[Section]) -> str:
 </head>
 <body>
 <header><h1>{escape(title)}</h1><button type="button">Light or dark</button></header>
-<noscript><p class="bad">Charts need JavaScript; all else is there without.</p></noscript>
+<noscript><p class="bad">Charts need JavaScript; the rest of the page does not.</p></noscript>
 <nav aria-label="Sections"><ul>{contents}</ul></nav>
 <main>{"".join(each.html() for each in sections)}</main>
 <script>{(_HERE / "page.js").read_text()}</script>
@@ -53,7 +53,7 @@ def page(title: str, sections: Sequence[Section]) -> str:
 
 
 def _short(section: Section) -> str:
-    """What a section is called where there is little room."""
+    """The short title of a section."""
     words = (_ACRONYMS.get(word, word) for word in section.anchor.split("-"))
     label = " ".join(words)
     return label[0].upper() + label[1:]

@@ -1,4 +1,4 @@
-"""The rows of the timeline, top to bottom: what is drawn in each, and from which tables."""
+"""The rows of the timeline, top to bottom: the series of each, and their tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Panel(NamedTuple):
     """A row of the timeline."""
 
     title: str
-    #: What its numbers count.
+    #: The unit of its numbers.
     unit: str
     marks: tuple[Mark, ...]
 
@@ -46,12 +46,12 @@ PANELS = (
         (Mark("under_replicated", "UnderReplicatedPartitions, all brokers", WARNING, "line"),),
     ),
     Panel(
-        "Not well",
+        "Unhealthy",
         "partitions",
         (
             Mark("under_min_isr", "under min ISR", WARNING, "level"),
-            Mark("not_accepting", "not accepting: nobody leads in truth", WORSE, "level"),
-            Mark("offline", "offline: no leader that ZooKeeper knows", BAD, "level"),
+            Mark("not_accepting", "not accepting: no broker actually leads", WORSE, "level"),
+            Mark("offline", "offline: no leader with a session in ZooKeeper", BAD, "level"),
         ),
     ),
     Panel(
@@ -86,7 +86,7 @@ PANELS = (
         (Mark("queued", "until an event was taken", WARNING, "bar"),),
     ),
     Panel(
-        "Most that was left in the controller's queue",
+        "Most events left in the controller's queue",
         "events",
         (Mark("queue", "events", GOOD, "bar"),),
     ),

@@ -1,4 +1,4 @@
-"""What a section is made by: what it asks of Spark, and what it tells of the answers."""
+"""A part of the report: its queries to Spark, and the section made of their results."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tidegauge.spark_analysis.report.section import Section
 
 
 class ReportPart(NamedTuple):
-    """A section of a report about one run, before anything was asked."""
+    """A section of a report about one run, before its queries."""
 
-    #: What it needs, by names of its own. All parts ask at once.
+    #: Its queries, by names of its own. All parts send them at once.
     asks: Callable[[OneRun], dict[str, DataFrame]]
     #: The section.
     tells: Callable[[OneRun, Answers], Section]

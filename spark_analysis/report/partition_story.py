@@ -1,4 +1,4 @@
-"""The partition that it was worst for: its leaders, its ISR and its losses, replica by replica."""
+"""The worst affected partition: its leaders, its ISR and its losses, replica by replica."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def tells(run: OneRun, answers: Answers) -> Section:
         return Section(
             "partition",
             "A partition's story",
-            "The partition that suffers most would have its story told here.",
-            [Words("Every partition accepted writes all the time, and lost nothing.", "good")],
+            "This section has the story of the worst affected partition.",
+            [Words("Every partition accepted writes all the time, and lost no record.", "good")],
         )
     _, name = run.worst_partition
     rows = {table: answers[f"story {table}"].to_pylist() for table in _TABLES}
@@ -80,9 +80,10 @@ def tells(run: OneRun, answers: Answers) -> Section:
         pieces.append(Words(f"... and {counted(len(events) - _EVENTS, 'event')} more.", "note"))
     return Section(
         "partition",
-        f"The story of {name}, which suffered most",
-        "Of all partitions it has lost most acknowledged records, or else refused writes for "
-        "longest. A broker has a wide bar while it is in the ISR, and a line in it while it leads.",
+        f"The story of {name}, the worst affected partition",
+        "This partition has lost the most acknowledged records, or else refused writes for "
+        "longest. A broker has a wide bar while it is in the ISR, and a line in it while it "
+        "leads.",
         pieces,
         [
             run.command("picture", "RUN", "--partition", name),
@@ -185,7 +186,7 @@ def _markers(rows: dict[str, list[dict[str, Any]]]) -> Iterator[dict[str, Any]]:
     ]
     for name, found, symbol, colour in (
         ("log cut", cut, "triangle-down", WARNING),
-        ("leads without what was acknowledged", lost, "x", BAD),
+        ("leads without acknowledged records", lost, "x", BAD),
     ):
         if found:
             yield {
@@ -206,7 +207,7 @@ def _markers(rows: dict[str, list[dict[str, Any]]]) -> Iterator[dict[str, Any]]:
 
 
 def _events(rows: dict[str, list[dict[str, Any]]]) -> Iterator[tuple[int, str, str, str]]:
-    """What happened, in words: when, what, how, because of which fault."""
+    """The events in words: time, event, details, fault."""
     for each in rows["isr_changes"]:
         how = f"ISR {_list(each['isr'])}: {_change(each)}"
         if each["lag_ms"] is not None and each["change"] == "shrink":
@@ -235,13 +236,13 @@ def _events(rows: dict[str, list[dict[str, Any]]]) -> Iterator[tuple[int, str, s
 
 
 def _change(each: dict[str, Any]) -> str:
-    """Who joined an ISR, or left it."""
+    """The brokers that joined an ISR, or left it."""
     brokers = f"broker {_list(each['brokers'])}"
     if each["change"] == "expand":
         return f"joined by {brokers}"
-    # The last replica stays in it, for nobody else may be elected.
+    # The last replica remains in the ISR, as no other may be elected.
     if set(each["brokers"]) <= set(each["isr"]):
-        return f"{brokers} is gone, and stays in it as the last"
+        return f"{brokers} is gone, and remains in it as the last member"
     return f"without {brokers}"
 
 

@@ -1,4 +1,4 @@
-"""Numbers as people read them: with their units, and not more digits than they mean."""
+"""Numbers for readers: with their units, and only significant digits."""
 
 from __future__ import annotations
 

@@ -19,19 +19,19 @@ from tidegauge.spark_analysis.tables.run_tables import RunTables
 
 REPORT = "report.html"
 
-#: Questions about several runs, which one run has no answer to.
+#: Questions about several runs, without an answer for a single run.
 _OF_SEVERAL = frozenset({"sweep", "first-divergence"})
 
 
 def write_report(
     tables: RunTables, folder: Path, begins: Callable[[str], None] = lambda _: None
 ) -> Path:
-    """Write ``report.html``; it is there as a whole, or as it was.
+    """Write ``report.html`` atomically: a failure leaves an existing file unchanged.
 
     Args:
-        tables: of the runs that it tells of.
-        folder: where it comes.
-        begins: is told what is done next.
+        tables: those of the runs of the report.
+        folder: the folder of the report.
+        begins: called with the name of each next action.
 
     Returns:
         The file.
@@ -49,7 +49,7 @@ def write_report(
 
 
 def about_runs(tables: RunTables) -> list[Section]:
-    """How runs compare; then all that is told of the worst of them."""
+    """The comparison of runs; then all sections about the worst of them."""
     answers = collected(many_runs.asks(tables))
     (worst, *_) = answers["worst runs"].to_pylist()
     (run,) = (each for each in tables.runs if each.name == worst["run"])
@@ -59,7 +59,7 @@ def about_runs(tables: RunTables) -> list[Section]:
 
 
 def about_run(run: OneRun) -> list[Section]:
-    """All that is told of one run."""
+    """All sections about one run."""
     parts = (*FIRST, *LAST)
     names = [name for name in QUESTIONS if name not in _OF_SEVERAL]
     needed = {name: rows for part in parts for name, rows in part.asks(run).items()}

@@ -1,4 +1,4 @@
-"""What a report consists of: sections, and in them words, tables, tiles and charts, as HTML.
+"""The elements of a report: sections with text, tables, tiles and charts, as HTML.
 
 All that comes from a run (names of topics, of faults, of scenarios) is escaped here, and nowhere
 else: pieces take plain text.
@@ -16,7 +16,7 @@ class Piece(Protocol):
     """A part of a section."""
 
     def html(self) -> str:
-        """It, as it stands in the page."""
+        """The HTML of the piece."""
         ...
 
 
@@ -36,9 +36,9 @@ class Tile(NamedTuple):
     """One figure that matters."""
 
     figure: str
-    #: What it is of.
+    #: The meaning of the figure.
     of: str
-    #: Whether it is one that somebody should worry about.
+    #: Whether the figure is a problem.
     is_bad: bool = False
 
 
@@ -58,10 +58,10 @@ class Tiles(NamedTuple):
 
 
 class Heading(NamedTuple):
-    """How a column of a table is called."""
+    """The heading of a column of a table."""
 
     title: str
-    #: More about it, for those who point at it.
+    #: A longer text, shown on hover.
     meaning: str = ""
     #: Numbers stand to the right.
     is_number: bool = False
@@ -102,7 +102,7 @@ def _side(heading: Heading) -> str:
 
 
 class Glossary(NamedTuple):
-    """What words mean; folded up, for those who want to know."""
+    """The meanings of words; folded up."""
 
     meanings: Sequence[tuple[str, str]]
 
@@ -111,7 +111,7 @@ class Glossary(NamedTuple):
         items = "".join(
             f"<dt>{escape(word)}</dt><dd>{escape(meaning)}</dd>" for word, meaning in self.meanings
         )
-        return f"<details><summary>What the columns mean</summary><dl>{items}</dl></details>"
+        return f"<details><summary>Meanings of the columns</summary><dl>{items}</dl></details>"
 
 
 class Chart(NamedTuple):
@@ -142,7 +142,7 @@ def plain(text: str) -> str:
 
 
 def json_in_html(content: object) -> str:
-    """JSON that cannot end the element that it stands in."""
+    """JSON that cannot end its surrounding element."""
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -153,10 +153,10 @@ class Section(NamedTuple):
     #: Its address within the page.
     anchor: str
     title: str
-    #: What one sees, and how to read it.
+    #: An explanation of the content.
     says: str
     pieces: Sequence[Piece]
-    #: What shows the same on a terminal, or makes it again.
+    #: Commands that show the same on a terminal, or make it again.
     commands: Sequence[str] = ()
 
     def html(self) -> str:

@@ -1,4 +1,4 @@
-"""What changes over time, as a few numbers for each bucket of time, so that charts stay small.
+"""Series over time, as a few numbers for each bucket of time, so that charts stay small.
 
 All of a kind has the columns ``series``, ``at_us`` (where its bucket begins) and ``value``. Buckets
 in which nothing happened have no row.
@@ -14,14 +14,14 @@ from pyspark.sql.window import Window
 
 
 def levels(intervals: DataFrame, bucket_us: int, run_us: int) -> DataFrame:
-    """How many intervals are open at once: the most within each bucket.
+    """The number of intervals open at once: the maximum within each bucket.
 
     ``value`` is the most at any time within the bucket, and ``then`` how many are open when it
     ends, until the next row.
 
     Args:
         intervals: ``series``, ``begin_us``, ``end_us``.
-        bucket_us: how long a bucket is.
+        bucket_us: the length of a bucket.
         run_us: when the run ends; what is open then is not closed by that.
     """
     opened = intervals.selectExpr("series", "begin_us time_us", "1 change")
@@ -36,7 +36,7 @@ def levels(intervals: DataFrame, bucket_us: int, run_us: int) -> DataFrame:
         changes.withColumn("open", f.sum("d").over(so_far))
         .groupBy("series", _bucket(bucket_us))
         .agg(
-            # What was open before the first change of a bucket was open in it, too.
+            # Intervals open before the first change of a bucket were open in it, too.
             f.max(f.expr("greatest(open, open - d)")).alias("value"),
             f.max_by("open", "time_us").alias("then"),
         )
@@ -44,21 +44,21 @@ def levels(intervals: DataFrame, bucket_us: int, run_us: int) -> DataFrame:
 
 
 def counts(happened: DataFrame, bucket_us: int) -> DataFrame:
-    """How many things happened in each bucket.
+    """The number of events in each bucket.
 
     Args:
         happened: ``series``, ``time_us``.
-        bucket_us: how long a bucket is.
+        bucket_us: the length of a bucket.
     """
     return happened.groupBy("series", _bucket(bucket_us)).agg(f.count("*").alias("value"))
 
 
 def measured(rows: DataFrame, bucket_us: int, **values: Column) -> DataFrame:
-    """Aggregates of what was measured in each bucket, each a series of its name.
+    """Aggregates of the measurements in each bucket, each a series of its name.
 
     Args:
         rows: with ``time_us``.
-        bucket_us: how long a bucket is.
+        bucket_us: the length of a bucket.
         values: an aggregate for each series.
     """
     together = rows.groupBy(_bucket(bucket_us)).agg(

@@ -1,4 +1,4 @@
-"""What each setting changes: a small chart for each figure, with how sure the means are."""
+"""The effect of each setting: a small chart for each figure, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Answer = Sequence[Mapping[str, Any]]
 _COLUMNS = 3
 #: In pixels: a chart, a setting's line where settings are names, and the room around charts.
 _CURVE, _LINE, _BETWEEN, _ABOVE, _BELOW = 190, 24, 84, 70, 56
-#: So many settings have a line each, where they are names.
+#: The most settings with a line each, where they are names.
 _SETTINGS = 40
 
 #: How to read it.
 SAYS = (
-    "A line is the mean over seeds, its band where the true mean probably lies (95 %), dots the "
-    "P99 of runs. Where bands overlap, more seeds may tell settings apart."
+    "A line is the mean over seeds, its band the confidence interval of the mean (95 %), dots "
+    "the P99 of runs. Where bands overlap, more seeds may distinguish the settings."
 )
 
 
@@ -86,7 +86,7 @@ class _Charts:
             **self.layout,
         )
         whole["legend"]["y"] = 1 + 26 / self.height
-        return Chart("What each setting changes, figure by figure", self.data, whole)
+        return Chart("The effect of each setting, figure by figure", self.data, whole)
 
     def _place(self, place: int, name: str, row: Mapping[str, Any]) -> None:
         """The axes and the title of a chart."""
@@ -207,7 +207,7 @@ class _Charts:
 
 
 def _known(row: Mapping[str, Any], side: str) -> float:
-    """The border of an interval; of a single run there is none, and its figure stands for it."""
+    """The border of an interval; for a single run, its figure."""
     value = row["mean"] if row[side] is None else row[side]
     return float(value)
 

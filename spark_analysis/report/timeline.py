@@ -1,4 +1,4 @@
-"""The run over time: faults above, and below them, on the same axis, all that they led to."""
+"""The run over time: faults above, and their consequences below, on the same axis."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Rows(NamedTuple):
 
 
 def asks(run: OneRun) -> dict[str, DataFrame]:
-    """What it needs."""
+    """The queries of the timeline."""
     return {
         "series": all_series(run),
         "faults": run.tables["faults"].orderBy("begin_us", "fault"),
@@ -66,9 +66,9 @@ def tells(run: OneRun, answers: Answers) -> Section:
     chart = _Timeline(run, faults, found).chart()
     return Section(
         "timeline",
-        "What happened when",
-        "Time is virtual time since the run began. Shaded are the times at which faults were on; "
-        "every row below them has the same axis. Drag to look closer, double-click to go back.",
+        "Timeline",
+        "Time is virtual time since the run began. Times of active faults are shaded; all rows "
+        "have the same axis. Drag to zoom in, double-click to zoom out.",
         [chart],
         [
             run.command("picture", "RUN"),
@@ -116,7 +116,7 @@ class _Timeline:
         return {"dtick": 1} if panel.unit != "seconds" and sum(found) <= _FEW else {}
 
     def _marks(self, panel: Panel) -> list[Mark]:
-        """What there is to be drawn in it: series that are not 0 all the time."""
+        """The series to draw: those that are not 0 all the time."""
         return [
             mark
             for mark in panel.marks
@@ -149,7 +149,7 @@ class _Timeline:
             shapes=[fault_band(each) for each in self.faults],
             **self.layout,
         )
-        return Chart("Timeline of the run: faults, and what they led to", self.data, whole)
+        return Chart("Timeline of the run: faults, and their consequences", self.data, whole)
 
     def _domain(self, row: Rows) -> list[float]:
         """Where a row stands, as plotly has it: from below, in parts of the whole."""
@@ -270,7 +270,7 @@ class _Timeline:
 
 
 def fault_lanes(faults: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Faults by the line that they stand in: their own, or that of their kind if they are many."""
+    """Faults by their line: their own, or that of their kind if there are many."""
     lanes: dict[str, list[dict[str, Any]]] = {}
     for each in faults:
         lanes.setdefault(each["fault_name"], []).append(each)
@@ -314,7 +314,7 @@ def _steps(
     value = np.concatenate([[0.0], value, value[-1:]])
     within = at_us <= end_us
     at_us, value = at_us[within], value[within]
-    # What is said twice of a moment holds as it was said last; what says nothing new is left out.
+    # The last of several points at a moment counts; points without a change are left out.
     is_last = np.append(np.diff(at_us) > 0, True)
     at_us, value = at_us[is_last], value[is_last]
     is_news = np.concatenate([[True], np.diff(value) != 0])

@@ -1,4 +1,4 @@
-"""Which topics refused writes, or were offline, as bars."""
+"""Topics that refused writes, or were offline, as bars."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _BAR, _ABOVE, _BELOW = 56, 40, 56
 
 #: How to read it.
 SAYS = (
-    "Partition-seconds: one partition for one second. Offline: ZooKeeper names no leader, or one "
-    "whose session is over. Not accepting: nobody leads in truth, which producers see first. "
-    "Under min ISR: acks=all is refused. At min ISR: it would be, with one replica less."
+    "Partition-seconds: one partition for one second. Offline: ZooKeeper names no leader, or "
+    "one whose session is over. Not accepting: no broker actually leads, which producers see "
+    "first. Under min ISR: acks=all is refused. At min ISR: it would be refused with one "
+    "replica less."
 )
 
 

@@ -1,29 +1,29 @@
-"""Result tables: what runs come to, in columns with units, made by Spark alone.
+"""Result tables of runs, in columns with units, made by Spark alone.
 
 ========================  =========================================================================
-``result_table.py``       what a table is: its name, its documented columns, how it is made
+``result_table.py``       a table: its name, its documented columns, its query
 ``all_tables.py``         all of them, and the page ``TABLES.md`` that documents them
 ``written_tables.py``     tables as Parquet, run by run; and how they are read back
-``run_rows.py``           the rows that tables are made of
-``topology.py``           who the numbers in rows stand for
+``run_rows.py``           the source rows of tables
+``topology.py``           the objects behind the numbers in rows
 ``replica_lists.py``      ISRs and assignments, which rows hold as one integer
 ``intervals.py``          changes made to intervals, intervals laid over each other
-``causes.py``             what rows go back to: what triggered them, which fault
-``partition_states.py``   what every partition was at every time; the intervals of
-``isr_intervals.py``      ISRs, their members and leaders, and of what was
+``causes.py``             the origins of rows: their triggers and faults
+``partition_states.py``   the state of every partition over time; the intervals of
+``isr_intervals.py``      ISRs, their members and leaders, and of times
 ``unavailable.py``        offline, not accepting, under or at min ISR
 ``isr_changes.py``        shrinks, expands and removals, one by one
-``elections.py``          elections, and where the time went until somebody led again
-``notifications.py``      what was gathered into them, and why it took how long
-``controller.py``         events of the controller, and how long its queue held them up
-``gauges.py``             what brokers' own gauges said
+``elections.py``          elections, and the parts of the time until a new leader
+``notifications.py``      changes in notifications, and their delays
+``controller.py``         events of the controller, and their time in its queue
+``gauges.py``             values of brokers' own gauges
 ``logs.py``               truncations, and the lag of high watermarks
-``acknowledged.py``       acknowledged ranges, and which of them are lost and why
-``faults.py``             when which fault was on
+``acknowledged.py``       acknowledged ranges, the lost ones, and the causes
+``faults.py``             times of active faults
 ``run_figures.py``        the figures of the summary, from these tables
 ========================  =========================================================================
 
 **To add a table**, write its function from :class:`run_rows.RunRows` to a DataFrame and its
-columns, add it to ``all_tables.py``, and write ``TABLES.md`` anew. Join with small tables and use
-window functions over the whole order of rows; no row is touched in Python.
+columns, add it to ``all_tables.py``, and generate ``TABLES.md`` again. Join with small tables and
+use window functions over the whole order of rows; Python handles no single row.
 """

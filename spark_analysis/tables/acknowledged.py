@@ -1,12 +1,12 @@
-"""What producers were promised, and which of it was not there in the end.
+"""Acknowledged records, and those that are missing in the end.
 
 A record is (partition, leader epoch, offset). It is lost if the log of the leader that ZooKeeper
-names does not hold it when the trace ends, after the liveness phase if there is one. Of a partition
-that nobody leads then nothing is lost yet: its records are unavailable. Records of a topic that was
-deleted do not count any more.
+names does not hold it when the trace ends, after the liveness phase if there is one. Records of a
+partition without a leader are not lost yet, but unavailable. Records of a topic that was deleted do
+not count any more.
 
-Each range is told apart into pieces that are held, lost or unavailable; no piece is told twice.
-What a lost piece goes back to is the first leader behind it that began without its last record.
+Each range is divided into disjoint pieces that are held, lost or unavailable. The origin of a lost
+piece is the first later leader that began without its last record.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NEVER_US = (1 << 63) - 1
 
 
 def acknowledged(rows: RunRows) -> DataFrame:
-    """The pieces of all acknowledged ranges, with what became of each: ``fate``."""
+    """The pieces of all acknowledged ranges, with the ``fate`` of each."""
     promised = rows.to_the_last("acknowledged", *_RANGE).join(
         _counts_from(rows), list(_KEYS), "left"
     )
@@ -97,7 +97,7 @@ def _counts_from(rows: RunRows) -> DataFrame:
 
 
 def _last_leaders(rows: RunRows) -> DataFrame:
-    """Whom ZooKeeper names in the end as the leader of each partition that has a session."""
+    """The leader with a session that ZooKeeper names in the end, for each partition."""
     written = [rows.to_the_last(kind, "znode", "leader") for kind in ("znode_created", "znode_set")]
     gone = rows.to_the_last("znode_deleted", "znode")
     changes = written[0].unionByName(written[1]).withColumn("exists", f.lit(col=True))
@@ -212,32 +212,37 @@ _PIECE = (
     RUN,
     *PARTITION,
     *MOMENT,
-    Column("leader", "bigint", "broker id", "the leader that has acknowledged it"),
+    Column("leader", "bigint", "broker id", "the leader that acknowledged the records"),
     Column("leader_epoch", "bigint", "", "the epoch of these records"),
-    Column("acks", "bigint", "", "as the producer asked for: -1 is all"),
+    Column("acks", "bigint", "", "acks of the producer: -1 is all"),
     Column("first_offset", "bigint", "", "the first of the offsets"),
-    Column("end_offset", "bigint", "", "the offset behind the last one"),
+    Column("end_offset", "bigint", "", "the offset after the last one"),
     Column("records", "bigint", "records", "end_offset - first_offset"),
 )
 
 ACKNOWLEDGED = ResultTable(
     "acknowledged",
-    "offsets of one epoch that a leader acknowledged, and what became of them; told at"
-    " `time_us`, at the latest when its term ends",
-    (*_PIECE, Column("fate", "string", "", "`held`, `lost` or `unavailable` as the trace ends")),
+    "offsets of one epoch that a leader acknowledged, and their fate; recorded at `time_us`, at "
+    "the latest when its term ends",
+    (
+        *_PIECE,
+        Column("fate", "string", "", "`held`, `lost` or `unavailable` at the end of the trace"),
+    ),
     lambda rows: _named(rows, rows.shared(acknowledged)),
 )
 
 LOST = ResultTable(
     "lost",
-    "acknowledged offsets that are lost, and what that goes back to",
+    "acknowledged offsets that are lost, and the origin of the loss",
     (
         *_PIECE,
-        Column("permitted_by", "string", "", "what gave the promise up; null: nothing did"),
-        Column("new_leader", "bigint", "broker id", "who was the first to lead without the last"),
+        Column("permitted_by", "string", "", "the reason that permits the loss; null: none does"),
+        Column("new_leader", "bigint", "broker id", "the first leader without the last record"),
         Column("began_us", "bigint", "us", "when it began to lead"),
         Column("began_process", "bigint", "", "first half of the handle of that row"),
-        Column("began_sequence", "bigint", "", "second half: `show --cause` tells all behind it"),
+        Column(
+            "began_sequence", "bigint", "", "second half: `show --cause` prints the whole chain"
+        ),
         Column("trigger_kind", "string", "", "the row of another process that led to it"),
         *FAULT,
     ),

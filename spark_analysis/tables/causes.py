@@ -1,4 +1,4 @@
-"""Rows beside what they go back to: what triggered them, and which fault."""
+"""Rows with their origins: the trigger, and the fault."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidegauge.spark_analysis.tables.run_rows import RunRows
 def with_causes(
     rows: RunRows, found: DataFrame, process: str = "process", sequence: str = "sequence"
 ) -> DataFrame:
-    """Rows, each with what it goes back to, or what the row goes back to that two columns name.
+    """Rows, each with its origin, or with the origin of the row that two columns name.
 
     Args:
         rows: the runs.

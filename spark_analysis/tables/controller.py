@@ -1,4 +1,4 @@
-"""What the controller did, event by event: it handles one at a time, and the others wait."""
+"""The events of the controller: it handles one at a time, and the others wait."""
 
 from __future__ import annotations
 
@@ -38,14 +38,19 @@ CONTROLLER_EVENTS = ResultTable(
         RUN,
         *MOMENT,
         Column("event", "string", "", "its kind, by the name of Kafka's ControllerState"),
-        Column("queue_length", "bigint", "events", "how many were still in the queue"),
+        Column("queue_length", "bigint", "events", "number of events still in the queue"),
         Column(
             "queued_us",
             "bigint",
             "us",
-            "how long it had waited there: EventQueueTimeMs; null: its own election",
+            "its time in the queue: EventQueueTimeMs; null: the controller's own election",
         ),
-        Column("processing_us", "bigint", "us", "how long it kept the controller; null: cut short"),
+        Column(
+            "processing_us",
+            "bigint",
+            "us",
+            "how long the controller worked on it; null: interrupted",
+        ),
     ),
     _controller_events,
 )

@@ -1,4 +1,4 @@
-"""Elections, and where the time went until somebody led again.
+"""Elections, and the parts of the time until a partition had a leader again.
 
 The budget of an election is a chain of moments, each not before the one before it:
 
@@ -6,14 +6,13 @@ The budget of an election is a chain of moments, each not before the one before 
 moment         what it is
 =============  ==================================================================================
 ``begin_us``   the fault that led to it began, or ended; without one the same as the next
-``told_us``    the row of another process that told the controller: ZooKeeper expired a session,
+``told_us``    the row of another process that notified the controller: ZooKeeper expired a session,
                a broker asked to shut down
-``queued_us``  the event that led to the election came into the controller's queue
-``taken_us``   the controller took it from there
-``time_us``    the controller had written the new leader
-``led_us``     the new leader took over; null if it never did
-``used_us``    it appended its first records, or answered its first fetch: only a run that records
-               single requests (trace level ``all``) can say
+``queued_us``  the event that led to the election came into the controller's queue ``taken_us``
+the controller took it from there ``time_us``    the controller had written the new leader
+``led_us``     the new leader took over; null if it never did ``used_us``    it appended its first
+records, or sent its first fetch response: only a run that records
+               single requests (trace level ``all``) has it
 =============  ==================================================================================
 
 The parts are the differences, so they sum to the whole by themselves; the whole ends with the
@@ -116,7 +115,7 @@ def _takeovers(rows: RunRows) -> DataFrame:
 
 
 def _first_uses(rows: RunRows) -> DataFrame:
-    """When each term's leader appended first, or answered a fetch without an error."""
+    """The time of each term's first append, or of its first fetch response without an error."""
     appended = rows.of_kind("appended", "partition", "leads", "epoch").where("leads = 1")
     appended = appended.withColumnRenamed("epoch", "leader_epoch").drop("leads")
     led = rows.of_kind("became_leader", "partition", "leader_epoch")
@@ -151,31 +150,36 @@ def _with_ids(rows: RunRows, elected: DataFrame) -> DataFrame:
 
 ELECTIONS = ResultTable(
     "elections",
-    "one leader that the controller chose for one partition, and what the time until then went to",
+    "one leader that the controller chose for one partition, and the parts of the time until then",
     (
         RUN,
         *PARTITION,
         *MOMENT,
-        Column("leader", "bigint", "broker id", "the leader that was chosen; null: nobody"),
-        Column("old_leader", "bigint", "broker id", "who had led; null: nobody"),
+        Column("leader", "bigint", "broker id", "the chosen leader; null: none"),
+        Column("old_leader", "bigint", "broker id", "the leader before; null: none"),
         Column("leader_epoch", "bigint", "", "the new leader epoch"),
         Column("isr", "array<bigint>", "broker id", "the ISR that was written with it"),
-        Column("is_new", "boolean", "", "it is another leader: only these are counted"),
+        Column(
+            "is_new",
+            "boolean",
+            "",
+            "it differs from the leader before: only these elections are counted",
+        ),
         Column("unclean", "boolean", "", "the leader was not in the ISR"),
-        Column("trigger_kind", "string", "", "kind of the row that told the controller"),
+        Column("trigger_kind", "string", "", "kind of the row that notified the controller"),
         Column("begin_us", "bigint", "us", "fault_us; without a fault: told_us"),
-        Column("told_us", "bigint", "us", "another process told the controller"),
+        Column("told_us", "bigint", "us", "another process notified the controller"),
         Column("queued_us", "bigint", "us", "its event came into the controller's queue"),
         Column("taken_us", "bigint", "us", "the controller took it from its queue"),
         Column("led_us", "bigint", "us", "the new leader took over; null: never"),
         Column("used_us", "bigint", "us", "first append or fetch; null: never, or not recorded"),
-        Column("detection_us", "bigint", "us", "from the fault until the controller was told"),
+        Column("detection_us", "bigint", "us", "from the fault until the controller was notified"),
         Column("notice_us", "bigint", "us", "... until its event was in the queue"),
-        Column("queue_us", "bigint", "us", "... until it was taken: what went before it"),
+        Column("queue_us", "bigint", "us", "... until it was taken: the events before it"),
         Column("election_us", "bigint", "us", "... until the new leader was written"),
         Column("takeover_us", "bigint", "us", "... until it took over"),
-        Column("first_use_us", "bigint", "us", "... until it was of use to anybody"),
-        Column("total_us", "bigint", "us", "all of these that are known, together"),
+        Column("first_use_us", "bigint", "us", "... until its first use"),
+        Column("total_us", "bigint", "us", "sum of the known parts"),
         *FAULT,
     ),
     _elections,

@@ -1,4 +1,4 @@
-"""When each fault was on, in whichever processes it hit."""
+"""The active times of each fault, in all processes that it hit."""
 
 from __future__ import annotations
 
@@ -41,15 +41,19 @@ def _faults(rows: RunRows) -> DataFrame:
 
 FAULTS = ResultTable(
     "faults",
-    "one time that a fault of the scenario was on",
+    "one active time of a fault of the scenario",
     (
         RUN,
         *INTERVAL,
-        Column("fault", "bigint", "", "its place in the scenario; behind them those of a roll"),
+        Column(
+            "fault", "bigint", "", "its place in the scenario; after these the restarts of rolls"
+        ),
         Column("fault_name", "string", "", "its name"),
-        Column("fault_kind", "string", "", "its kind, as scenarios have it"),
-        Column("fault_text", "string", "", "what it hits, in words"),
-        Column("ended", "boolean", "", "it was over before the run was: else end_us is its end"),
+        Column("fault_kind", "string", "", "its kind, as in scenarios"),
+        Column("fault_text", "string", "", "its targets, in words"),
+        Column(
+            "ended", "boolean", "", "it ended before the run; else end_us is the end of the run"
+        ),
         Column("processes", "array<bigint>", "", "the processes that it hit"),
     ),
     _faults,

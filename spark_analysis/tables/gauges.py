@@ -1,4 +1,4 @@
-"""What brokers' own gauges said: the numbers that a dashboard would have shown."""
+"""The values of brokers' own gauges, as a dashboard would show them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GAUGES = {
         "... and lack one in the ISR",
     ),
     "under_min_isr": ("UnderMinIsrPartitionCount", "partitions", "... below min.insync.replicas"),
-    "at_min_isr": ("AtMinIsrPartitionCount", "partitions", "... just at it"),
+    "at_min_isr": ("AtMinIsrPartitionCount", "partitions", "... exactly at min.insync.replicas"),
     "reassigning": ("ReassigningPartitions", "partitions", "... that are being moved"),
 }
 
@@ -30,7 +30,7 @@ def _broker_samples(rows: RunRows) -> DataFrame:
 
 BROKER_SAMPLES = ResultTable(
     "broker_samples",
-    "what the gauges of a broker said each time they were sampled, while it ran",
+    "the values of a broker's gauges at one sample, while it ran",
     (
         RUN,
         Column("time_us", "bigint", "us", "when they were sampled (sample_every of the scenario)"),

@@ -25,7 +25,7 @@ def from_the_beginning(rows: DataFrame) -> DataFrame:
 
 
 def tiled(changes: DataFrame, runs: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Each change of what ``keys`` name, as the interval until the next one.
+    """Each change of an object of ``keys``, as the interval until the next one.
 
     Args:
         changes: with the columns of the order of rows, which do not stay.
@@ -56,7 +56,7 @@ def overlaid(one: DataFrame, other: DataFrame, keys: Sequence[str]) -> DataFrame
 
 
 def merged(intervals: DataFrame, keys: Sequence[str], same: Sequence[str]) -> DataFrame:
-    """Intervals that follow each other and say the same as one; only ``keys`` and ``same`` stay.
+    """Consecutive intervals with equal values merged into one; only ``keys`` and ``same`` remain.
 
     Args:
         intervals: of one key no two overlap.

@@ -1,4 +1,4 @@
-"""Every change of an ISR: by its leader, who shrinks and expands it, or by the controller."""
+"""Every change of an ISR: by its leader, which shrinks and expands it, or by the controller."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tidegauge.spark_analysis.tables.result_table import (
 )
 from tidegauge.spark_analysis.tables.run_rows import RunRows
 
-#: What changes are called, and what their rows have besides ``partition``, ``isr``.
+#: The names of changes, and the columns of their rows besides ``partition``, ``isr``.
 _CHANGES = {
     "shrink": ("isr_shrunk", ("leader_epoch", "old_isr", "lag_ms")),
     "expand": ("isr_expanded", ("leader_epoch", "old_isr")),
@@ -64,7 +64,7 @@ ISR_CHANGES = ResultTable(
         Column("by_leader", "bigint", "broker id", "the leader that made it; null: the controller"),
         Column("leader_epoch", "bigint", "", "the leader epoch in which it was made"),
         Column("isr", "array<bigint>", "broker id", "the ISR since then"),
-        Column("brokers", "array<bigint>", "broker id", "who has left it, or joined it"),
+        Column("brokers", "array<bigint>", "broker id", "the brokers that left or joined it"),
         Column("lag_ms", "bigint", "ms", "shrink: the longest that one of them had not caught up"),
         *FAULT,
     ),

@@ -1,4 +1,4 @@
-"""Who was in sync, for how long: of partitions as a whole, and of each replica; who led."""
+"""Intervals of ISRs, of their members, and of leaders."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ def _leader_intervals(rows: RunRows) -> DataFrame:
 
 ISR_INTERVALS = ResultTable(
     "isr_intervals",
-    "for how long ZooKeeper held one ISR of a partition",
+    "one interval in which ZooKeeper held one ISR of a partition",
     (
         RUN,
         *PARTITION,
         *INTERVAL,
         Column("isr", "array<bigint>", "broker id", "the ISR, in its order"),
-        Column("in_sync", "bigint", "replicas", "how many it holds"),
+        Column("in_sync", "bigint", "replicas", "number of its members"),
     ),
     _isr_intervals,
 )
 
 ISR_MEMBERS = ResultTable(
     "isr_members",
-    "for how long one replica was in the ISR without a break",
+    "one interval in which one replica was in the ISR without a break",
     (
         RUN,
         *PARTITION,
@@ -62,12 +62,12 @@ ISR_MEMBERS = ResultTable(
 
 LEADER_INTERVALS = ResultTable(
     "leader_intervals",
-    "for how long ZooKeeper named one leader in one epoch",
+    "one interval in which ZooKeeper named one leader in one epoch",
     (
         RUN,
         *PARTITION,
         *INTERVAL,
-        Column("leader", "bigint", "broker id", "the leader; null: nobody"),
+        Column("leader", "bigint", "broker id", "the leader; null: none"),
         Column("leader_epoch", "bigint", "", "its leader epoch"),
     ),
     _leader_intervals,

@@ -1,4 +1,4 @@
-"""What became of logs: records that were cut off or lost, and how far high watermarks lagged."""
+"""Changes of logs: truncated and lost records, and the lag of high watermarks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _hw_lag(rows: RunRows) -> DataFrame:
 
 TRUNCATIONS = ResultTable(
     "truncations",
-    "one time that a replica's log was cut",
+    "one truncation of a replica's log",
     (
         RUN,
         *PARTITION,
@@ -52,9 +52,9 @@ TRUNCATIONS = ResultTable(
         Column(
             "reason", "string", "", "`follower`: it follows its leader; `power`: power was lost"
         ),
-        Column("end_offset", "bigint", "", "where the log ends since then"),
-        Column("old_end_offset", "bigint", "", "where it had ended"),
-        Column("records", "bigint", "records", "how many are gone from this log"),
+        Column("end_offset", "bigint", "", "the log end offset after it"),
+        Column("old_end_offset", "bigint", "", "the log end offset before it"),
+        Column("records", "bigint", "records", "number of records removed from this log"),
         Column("leader_epoch", "bigint", "", "the epoch that it follows in; null for `power`"),
         Column("high_watermark", "bigint", "", "its own high watermark then; null for `power`"),
         *FAULT,
@@ -64,12 +64,12 @@ TRUNCATIONS = ResultTable(
 
 HW_LAG = ResultTable(
     "hw_lag",
-    "how far the high watermark of a leader was behind its log's end, each time it was sampled",
+    "the lag of a leader's high watermark behind its log's end, at one sample",
     (
         RUN,
         *PARTITION,
         Column("time_us", "bigint", "us", "when it was sampled (sample_every of the scenario)"),
-        Column("leader", "bigint", "broker id", "the broker that takes itself for the leader"),
+        Column("leader", "bigint", "broker id", "the broker that acts as leader"),
         Column("log_end_offset", "bigint", "", "its log end offset"),
         Column("high_watermark", "bigint", "", "its high watermark"),
         Column("lag", "bigint", "records", "log_end_offset - high_watermark"),

@@ -1,4 +1,4 @@
-"""Notifications of ISR changes: what they gathered, which rule held them back, what they cost.
+"""Notifications of ISR changes: their changes, the rule that delayed them, and their cost.
 
 A leader gathers the partitions whose ISRs it has changed. Every 2.5 s it looks, and writes them
 all into one notification if the last change is more than 5 s ago, or its last notification more
@@ -55,7 +55,7 @@ def _batches(rows: RunRows) -> DataFrame:
     sent = rows.of_kind(
         "notification_sent", "partition_count", "quiet_ms", "since_propagation_ms"
     ).withColumn("ends_batch", f.lit(1))
-    # What a broker has gathered is gone with its process.
+    # Pending changes of a broker are lost with its process.
     stopped = rows.of_kind("broker_stopped").withColumn("ends_batch", f.lit(1))
     changes = [rows.of_kind(kind) for kind in ("isr_shrunk", "isr_expanded")]
     both = changes[0].unionByName(changes[1]).withColumn("change_us", f.col("time_us"))
@@ -100,7 +100,7 @@ def _written(rows: RunRows) -> DataFrame:
 
 
 def _read(rows: RunRows) -> DataFrame:
-    """The first reading of each notification, and what the controller's event came to."""
+    """The first reading of each notification, and the costs of the controller's event."""
     event = rows.of_kind("controller_event", "queued_us").withColumn("begins", f.lit(1))
     read = rows.of_kind("notification_read", "notification", "partition_count")
     done = rows.of_kind("controller_event_done", "processing_us")
@@ -142,22 +142,24 @@ NOTIFICATIONS = ResultTable(
         Column(
             "notification", "bigint", "", "ZooKeeper's number for its znode; null: never written"
         ),
-        Column("partition_count", "bigint", "partitions", "batch size: whose ISRs it tells of"),
-        Column("changes", "bigint", "", "changes of ISRs that were gathered into it"),
+        Column(
+            "partition_count", "bigint", "partitions", "batch size: partitions with changed ISRs"
+        ),
+        Column("changes", "bigint", "", "changes of ISRs that are batched in it"),
         Column("first_change_us", "bigint", "us", "when the first of them was made"),
         Column("last_change_us", "bigint", "us", "when the last one was, to the millisecond"),
         Column("rule", "string", "", "`quiet` (5 s without a change) or `long enough` (60 s)"),
-        Column("rule_us", "bigint", "us", "from the first change until that rule let it go"),
-        Column("look_us", "bigint", "us", "... until the broker looked, which it does every 2.5 s"),
+        Column("rule_us", "bigint", "us", "from the first change until that rule permitted it"),
+        Column(
+            "look_us", "bigint", "us", "... until the broker checked, which it does every 2.5 s"
+        ),
         Column("delay_us", "bigint", "us", "both together"),
         Column("read_us", "bigint", "us", "when a controller had read it; null: never"),
         Column("to_read_us", "bigint", "us", "from its sending until then"),
         Column("states_read", "bigint", "partitions", "states that the controller read for it"),
         Column("read_together", "bigint", "", "notifications that it read in the same event"),
         Column("controller_queued_us", "bigint", "us", "how long that event waited in the queue"),
-        Column(
-            "controller_processing_us", "bigint", "us", "how long the controller was busy with it"
-        ),
+        Column("controller_processing_us", "bigint", "us", "how long the controller worked on it"),
     ),
     _notifications,
 )

@@ -1,8 +1,8 @@
-"""What every partition was at every time: by ZooKeeper's state of it, and in truth.
+"""The state of every partition over time: in ZooKeeper, and in its processes.
 
-The states of a partition tile the time that it exists, without gaps and overlaps. From them come
-intervals of ISRs, of leaders and of what was unavailable, and so do all figures in
-partition-seconds: what they mean is defined in ``traces/checks/figures.py``.
+The states of a partition tile the time that it exists, without gaps and overlaps. The intervals of
+ISRs, of leaders and of unavailability are derived from them, and so are all figures in
+partition-seconds, whose meanings are defined in ``traces/checks/figures.py``.
 """
 
 from __future__ import annotations
@@ -27,15 +27,19 @@ _COLUMNS = (
     RUN,
     *PARTITION,
     *INTERVAL,
-    Column("leader", "bigint", "broker id", "whom ZooKeeper names as leader; null: nobody"),
-    Column("leader_epoch", "bigint", "", "the leader epoch that ZooKeeper has"),
+    Column("leader", "bigint", "broker id", "the leader in ZooKeeper; null: none"),
+    Column("leader_epoch", "bigint", "", "the leader epoch in ZooKeeper"),
     Column("isr", "array<bigint>", "broker id", "the ISR in ZooKeeper, in its order"),
-    Column("in_sync", "bigint", "replicas", "how many the ISR holds"),
-    Column("min_insync_replicas", "bigint", "replicas", "min.insync.replicas as effective"),
-    Column("offline", "boolean", "", "no leader is named, or one without a session"),
-    Column("accepting", "boolean", "", "in truth: the leader of this epoch runs, and leads"),
-    Column("under_min_isr", "boolean", "", "a leader is named, and in_sync is below the minimum"),
-    Column("at_min_isr", "boolean", "", "a leader is named, and in_sync is just the minimum"),
+    Column("in_sync", "bigint", "replicas", "number of members of the ISR"),
+    Column("min_insync_replicas", "bigint", "replicas", "the effective min.insync.replicas"),
+    Column("offline", "boolean", "", "ZooKeeper names no leader, or one without a session"),
+    Column("accepting", "boolean", "", "the leader of this epoch runs, and actually leads"),
+    Column(
+        "under_min_isr", "boolean", "", "ZooKeeper names a leader, and in_sync is below the minimum"
+    ),
+    Column(
+        "at_min_isr", "boolean", "", "ZooKeeper names a leader, and in_sync is exactly the minimum"
+    ),
 )
 
 _KEYS = ("run", "partition")
@@ -60,7 +64,7 @@ def partition_states(rows: RunRows) -> DataFrame:
 
 
 def _znodes(rows: RunRows) -> DataFrame:
-    """What the state znode of each partition holds, while there is one; ``leader``: an index."""
+    """The content of the state znode of each partition, while it exists; ``leader``: an index."""
     written = ("znode", "leader", "leader_epoch", "isr")
     created, changed = (rows.of_kind(kind, *written) for kind in ("znode_created", "znode_set"))
     deleted = rows.of_kind("znode_deleted", "znode")
@@ -85,7 +89,7 @@ def _znodes(rows: RunRows) -> DataFrame:
 
 
 def _needs(rows: RunRows) -> DataFrame:
-    """What min.insync.replicas is effective for each partition: it can be altered in a run."""
+    """The effective min.insync.replicas of each partition: it can be altered in a run."""
     partitions = rows.topology.partitions.select(
         *_KEYS, "topic_number", "min_insync_replicas", "most_insync_replicas"
     )
@@ -124,7 +128,7 @@ def _with_registrations(rows: RunRows, states: DataFrame) -> DataFrame:
 
 
 def _terms(rows: RunRows) -> DataFrame:
-    """Who really leads each partition (an index, null for nobody), and in which epoch."""
+    """The actual leader of each partition (an index, null for none), and its epoch."""
     led = rows.of_kind("became_leader", "partition", "leader_epoch").withColumnsRenamed(
         {"leader_epoch": "led_epoch"}
     )
@@ -136,7 +140,7 @@ def _terms(rows: RunRows) -> DataFrame:
         changes = changes.unionByName(leaves, allowMissingColumns=True)
     before = Window.partitionBy(*_KEYS).orderBy(*ORDER).rowsBetween(Window.unboundedPreceding, -1)
     last_leader = f.last("led_by", ignorenulls=True).over(before)
-    # Whoever else follows or dies ends nobody's term.
+    # Another broker that follows or dies ends no term.
     own = changes.withColumn("_last", last_leader).where("led_by is not null or process = _last")
     nobody = from_the_beginning(rows.topology.partitions.select(*_KEYS))
     return tiled(
@@ -145,7 +149,7 @@ def _terms(rows: RunRows) -> DataFrame:
 
 
 def _with_pauses(rows: RunRows, terms: DataFrame) -> DataFrame:
-    """Terms cut where their leader is paused or goes on: who is paused leads nothing."""
+    """Terms cut where their leader is paused or resumes: a paused broker leads no partition."""
     leaders = pauses(rows).withColumnRenamed("broker", "led_by")
     led = overlaid(terms.where("led_by is not null"), leaders, ("run", "led_by"))
     led = led.withColumn("led_epoch", f.when(~f.col("paused"), f.col("led_epoch")))
@@ -194,7 +198,7 @@ def pauses(rows: RunRows) -> DataFrame:
 
 PARTITION_STATES = ResultTable(
     "partition_states",
-    "what a partition was for some time: its states tile the time that it exists",
+    "one state of a partition; its states cover the time of its existence without gaps",
     _COLUMNS,
     lambda rows: rows.topology.with_names(rows.shared(partition_states)),
 )

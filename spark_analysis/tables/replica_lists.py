@@ -17,7 +17,7 @@ def list_size(replicas: Column) -> Column:
 
 
 def list_members(replicas: Column, by_slot: Column) -> Column:
-    """What an array says of the slots of the list, in the order of the list."""
+    """The values of an array for the slots of the list, in the order of the list."""
     places = f.array(*(f.lit(_BITS * place) for place in range(SLOTS)))
     members = f.transform(
         places,
@@ -27,7 +27,7 @@ def list_members(replicas: Column, by_slot: Column) -> Column:
 
 
 def in_slot(slot: Column, by_slot: Column) -> Column:
-    """What an array says of a slot; null for nobody's slot."""
+    """The value of an array for a slot; null for an unused slot."""
     return f.when(slot >= 0, f.get(by_slot, slot.cast("int")))
 
 

@@ -1,4 +1,4 @@
-"""What a result table is: its name, its documented columns, and how it is made from rows."""
+"""A result table: its name, its documented columns, and its query over rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Column(NamedTuple):
     name: str
     #: Spark's short name of the type: ``bigint``, ``string``, ``array<bigint>``, ...
     type: str
-    #: ``us`` and ``ms`` of virtual time, ``records``, ``broker id``, ...; empty for what has none.
+    #: ``us`` and ``ms`` of virtual time, ``records``, ``broker id``, ...; empty without a unit.
     unit: str
     meaning: str
 
@@ -26,7 +26,7 @@ class ResultTable(NamedTuple):
     """A table that is made of the rows of one or many runs."""
 
     name: str
-    #: One line: what a row of it stands for.
+    #: One line: the meaning of a row.
     meaning: str
     columns: tuple[Column, ...]
     build: Callable[[RunRows], DataFrame]
@@ -40,30 +40,30 @@ class ResultTable(NamedTuple):
         return self.build(rows).select(*(f.col(name).cast(kind) for name, kind, *_ in self.columns))
 
 
-#: What every table begins with.
+#: The first columns of every table.
 RUN = Column("run", "string", "", "name of the run: that of its folder")
 
-#: What tables about partitions have.
+#: The columns of tables about partitions.
 PARTITION = (
     Column("partition", "bigint", "", "number of the partition within the cluster"),
     Column("topic", "string", "", "its topic"),
     Column("topic_partition", "string", "", "topic and number within it, as `orders-7`"),
 )
 
-#: What tables of intervals have; the end does not belong to the interval.
+#: The columns of tables of intervals; the end does not belong to the interval.
 INTERVAL = (
     Column("begin_us", "bigint", "us", "when the interval begins"),
     Column("end_us", "bigint", "us", "when it ends: at the latest with the run"),
 )
 
-#: What tables of single moments have; with ``run`` it names one row of the trace.
+#: The columns of tables of single moments; with ``run`` it names one row of the trace.
 MOMENT = (
     Column("time_us", "bigint", "us", "when the row was written"),
     Column("process", "bigint", "", "the process that wrote it: first half of its handle"),
     Column("sequence", "bigint", "", "its number there: second half of its handle"),
 )
 
-#: What tables have of which rows the causes were followed.
+#: The columns of tables with followed causes.
 FAULT = (
     Column("fault", "bigint", "", "place in the scenario of the fault that led to it; null: none"),
     Column("fault_name", "string", "", "name of that fault"),

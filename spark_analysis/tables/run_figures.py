@@ -1,6 +1,6 @@
 """The figures of a run, counted from its tables: they are those of ``summary.json``.
 
-What each means is defined in ``traces/summary_figures.py``.
+Their meanings are defined in ``traces/summary_figures.py``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rows of one or many runs, as tables ask for them, and what tables share.
+"""The rows of one or many runs for tables, and sources that tables share.
 
 Tables do not know where rows come from: they are given a function that asks for them. It takes
 Spark a third of a second to begin to read anything, and tables look at some eighty kinds: so all
@@ -52,7 +52,7 @@ def _canonical(rows: RunRows) -> DataFrame:
 
 
 class RunRows:
-    """The rows of some runs, and who their numbers stand for."""
+    """The rows of some runs, and the objects behind their numbers."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class RunRows:
         return self.read(kind=tuple(CANONICAL), columns=wanted, within_run=False)
 
     def shared(self, build: Callable[[RunRows], DataFrame]) -> DataFrame:
-        """What several tables are made of: it is computed once, and kept until :meth:`release`."""
+        """A source of several tables: computed once, and kept until :meth:`release`."""
         if build not in self._shared:
             self._shared[build] = build(self).persist()
         return self._shared[build]
@@ -122,7 +122,7 @@ def rows_of_runs(spark: SparkSession, runs: Paths) -> RunRows:
     """The rows of the runs in these folders, or in those that patterns match.
 
     Raises:
-        RunError: a folder is no run, or a pattern matches none.
+        RunError: a folder is not that of a run, or a pattern matches none.
         ScenarioError: this Tidegauge cannot read the scenario of a manifest.
     """
     found = runs_at(runs)

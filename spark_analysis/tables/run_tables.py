@@ -1,4 +1,4 @@
-"""What questions and reports are asked of: the result tables of some runs, made when needed."""
+"""The result tables of some runs for questions and reports, made when needed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidegauge.spark_analysis.tables.run_rows import RunRows, rows_of_runs
 from tidegauge.spark_analysis.tables.written_tables import made_of, read_table, write_tables
 from tidegauge.traces.run_files import trace_files
 
-#: Traces that are longer, some ten million rows, are worth that Java takes pains over its code.
+#: For traces longer than this, some ten million rows, Java's optimizing compiler pays off.
 _LARGE_BYTES = 50_000_000
 
 
@@ -24,15 +24,15 @@ class RunTables:
     """The result tables of some runs, in a folder."""
 
     def __init__(self, spark: SparkSession, runs: Paths, folder: Path) -> None:
-        """Find the runs; nothing is made yet.
+        """Find the runs; no table is made yet.
 
         Args:
             spark: the session.
             runs: folders of runs, or patterns of such folders.
-            folder: where the tables are, or come; executors have to see it, too.
+            folder: the folder of the tables; executors must see it, too.
 
         Raises:
-            RunError: a folder is no run, or a pattern matches none.
+            RunError: a folder is not that of a run, or a pattern matches none.
         """
         self.spark = spark
         self.folder = folder
@@ -42,11 +42,11 @@ class RunTables:
         self._disk_is_shared = not is_cluster(spark)
 
     def make(self, names: Iterable[str], begins: Callable[[str], None] = lambda _: None) -> None:
-        """See to it that these tables are there: together they are made quicker than one by one.
+        """Make the missing ones of these tables, which is faster together than one by one.
 
         Args:
-            names: which ones.
-            begins: is told the name of each that is not there, as its making begins.
+            names: the names of the tables.
+            begins: called with the name of each missing table as its making begins.
 
         Raises:
             KeyError, RunError, ScenarioError, OSError: as :func:`write_tables`.
@@ -63,7 +63,7 @@ class RunTables:
         return one
 
     def __getitem__(self, name: str) -> DataFrame:
-        """A table of these runs, with the columns that ``TABLES.md`` says; made if it is not there.
+        """A table of these runs, with the columns in ``TABLES.md``; made if it is missing.
 
         Raises:
             KeyError, RunError, ScenarioError, OSError: as :meth:`make`.
@@ -78,7 +78,7 @@ class RunTables:
         return runs_themselves(self.spark, self.runs)
 
     def rows(self) -> RunRows:
-        """The rows of the traces themselves, for what no table tells.
+        """The rows of the traces themselves, for questions that no table answers.
 
         Raises:
             RunError, ScenarioError: as :func:`rows_of_runs`.
@@ -92,12 +92,12 @@ def tables_of(runs: Paths, folder: Path, cores: int | None = None) -> Iterator[R
 
     Args:
         runs: folders of runs, or patterns of such folders.
-        folder: where tables are, or come.
+        folder: the folder of the tables.
         cores: how many of this machine Spark uses; None: all.
 
     Raises:
-        JavaError: there is no Java that Spark could run on.
-        RunError: a folder is no run, or a pattern matches none.
+        JavaError: no suitable Java for Spark was found. RunError: a folder is not that of a run, or
+        a pattern matches none.
     """
     found = runs_at(runs)
     trace_bytes = sum(file.stat().st_size for run in found for file in trace_files(run.folder))

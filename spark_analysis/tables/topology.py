@@ -1,4 +1,4 @@
-"""Who the numbers in rows stand for: brokers, partitions and faults, as small tables.
+"""The objects behind the numbers in rows: brokers, partitions and faults, as small tables.
 
 They come from the manifests of the runs. All of them are small enough for every executor to have
 a copy, so joins with them move no rows.
@@ -101,7 +101,7 @@ class RunTopologies:
         return rows.join(names, ["run", "partition"])
 
     def with_broker_id(self, rows: DataFrame, index: str, name: str) -> DataFrame:
-        """Rows with the id of the broker whose index is in a column; null for nobody."""
+        """Rows with the id of the broker whose index is in a column; null for no broker."""
         ids = self.brokers.select("run", f.col("broker").alias(index), f.col("broker_id"))
         named = ids.withColumnRenamed("broker_id", "_broker_id")
         joined = rows.join(named, ["run", index], "left")

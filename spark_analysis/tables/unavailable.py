@@ -1,4 +1,4 @@
-"""When partitions were not all that they should be: each condition, for how long."""
+"""The unwanted conditions of partitions, each with its duration."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _unavailable(rows: RunRows) -> DataFrame:
 
 UNAVAILABLE = ResultTable(
     "unavailable",
-    "for how long a partition was, without a break, in a condition that it should not be in",
+    "one interval in which a partition was, without a break, in an unwanted condition",
     (
         RUN,
         *PARTITION,

@@ -29,12 +29,12 @@ from tidegauge.spark_analysis.tables.result_table import ResultTable
 from tidegauge.spark_analysis.tables.run_rows import rows_of_runs
 from tidegauge.traces.run_files import read_summary, trace_files
 
-#: How the folder of a run begins; what follows is its name, as an address on the web has it.
+#: The beginning of the folder of a run; its URL-encoded name follows.
 _RUN = "run="
 _MADE_OF = "made_of.json"
 _ASCII = 127
 
-#: What tables are made of, in names and values: equal for tables that would be equal.
+#: The inputs of tables, as names and values: equal inputs make equal tables.
 MadeOf = dict[str, str]
 
 _ARROW = {
@@ -47,7 +47,7 @@ _ARROW = {
 
 
 def made_of(runs: Sequence[FoundRun]) -> dict[FoundRun, MadeOf]:
-    """What the tables of each run are made of, as its trace is now.
+    """The inputs of the tables of each run, as of its current trace.
 
     Raises:
         RunError: a summary cannot be read.
@@ -70,20 +70,20 @@ def write_tables(
     names: Iterable[str],
     begins: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """See to it that these tables of runs are there, as their traces are now.
+    """Make the missing tables of runs, as of their current traces.
 
-    What is missing is made together. It comes into place by renaming when all of it is made, so
+    Missing tables are made together. They are put in place by renaming when all are complete, so
     that a reader never sees half of a table.
 
     Args:
         spark: the session.
         made_of: the runs, as :func:`made_of` found them.
-        folder: where tables come; executors have to see it, too.
-        names: which tables.
-        begins: is told the name of each table that is not there, as its making begins.
+        folder: the folder of the tables; executors must see it, too.
+        names: the names of the tables.
+        begins: called with the name of each missing table as its making begins.
 
     Raises:
-        KeyError: there is no such table.
+        KeyError: the table does not exist.
         RunError: a run cannot be read.
         ScenarioError: this Tidegauge cannot read the scenario of a manifest.
         OSError: the tables cannot be written.
@@ -115,8 +115,7 @@ def read_table(
     """A table of these runs, or of all that were written to a folder.
 
     Raises:
-        KeyError: there is no such table.
-        AnalysisException: no run was written there.
+        KeyError: the table does not exist. AnalysisException: no run was written there.
     """
     schema = ", ".join(f"`{column.name}` {column.type}" for column in TABLES[name].columns)
     files = spark.read.schema(schema).option("basePath", str(folder))

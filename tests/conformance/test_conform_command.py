@@ -173,15 +173,15 @@ def test_a_file_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
 
 def test_a_folder_without_schedules_is_one_line(tmp_path: Path) -> None:
     written({"name": "an index"}, tmp_path / "index.json")
-    assert refusal(conform(tmp_path)) == f"{tmp_path}: no recorded schedule is in it"
+    assert refusal(conform(tmp_path)) == f"{tmp_path}: has no recorded schedule"
 
 
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
         ("{not json", "is not JSON: "),
-        ('{"name": "an index"}', "is no recorded schedule: it has no steps"),
-        ("[1, 2]", "is no recorded schedule: it has no steps"),
+        ('{"name": "an index"}', "is not a recorded schedule: it has no steps"),
+        ("[1, 2]", "is not a recorded schedule: it has no steps"),
         ('{"brokers": [1], "steps": [{"step": {"op": "pref"}}]}', "release: Field required"),
         ('{"release": "2.6", "brokers": [], "steps": []}', "brokers: "),
         ('{"release": "2.6", "brokers": [1], "steps": []}', "steps: "),

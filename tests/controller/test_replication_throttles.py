@@ -178,7 +178,7 @@ def test_a_broker_that_was_down_catches_up_at_the_throttled_rate(tmp_path: Path)
         ({"topic": "t0", "settings": {"leader.replication.throttled.replicas": "0-1"}}, "0-1"),
         ({"brokers": [9], "settings": rates(1)}, "there is no broker 9"),
         ({"brokers": [1], "settings": {"num.io.threads": 2}}, "is not changed here"),
-        ({"settings": rates(1)}, "must say whose settings"),
+        ({"settings": rates(1)}, "must have either a topic or brokers"),
         ({"topic": "t0", "settings": rates(1)}, "is a setting of brokers, not of topics"),
     ],
 )

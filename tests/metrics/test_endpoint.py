@@ -66,7 +66,7 @@ def test_before_the_first_snapshot_there_is_nothing_to_scrape() -> None:
     with Endpoint(PLAN, port=0) as endpoint:
         for target in targets_of(PLAN):
             answer, body = asked(endpoint, metrics_path(PLAN, target))
-            assert (answer.status, body) == (503, "nothing has happened yet\n")
+            assert (answer.status, body) == (503, "the run has not begun\n")
         assert asked(endpoint, "/")[0].status == 200
         assert asked(endpoint, "/-/healthy")[0].status == 200
 

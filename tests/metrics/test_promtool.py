@@ -166,8 +166,8 @@ def test_without_promtool_it_is_told_how_to_get_it(
 @pytest.mark.parametrize(
     ("says", "problem"),
     [
-        ("hello", "does not say that it is promtool"),
-        ("promtool, version 2.41.0 (branch: HEAD)", "2.42 is the first that will do"),
+        ("hello", "does not print the version of promtool"),
+        ("promtool, version 2.41.0 (branch: HEAD)", "2.42 or later is required"),
     ],
 )
 def test_another_program_or_an_old_one_is_refused(says: str, problem: str, tmp_path: Path) -> None:
@@ -183,5 +183,7 @@ def test_a_later_promtool_is_taken(tmp_path: Path) -> None:
 def test_an_answer_that_is_not_understood_is_no_silence(tmp_path: Path) -> None:
     """If its output changed one day, all alerts would seem to be silent."""
     promtool = Promtool(program(tmp_path, "SUCCESS\nall is well"), "9.0.0")
-    with pytest.raises(PromtoolError, match=r"promtool 9\.0\.0 evaluates no rules: all is well"):
+    with pytest.raises(
+        PromtoolError, match=r"promtool 9\.0\.0 did not evaluate the rules: all is well"
+    ):
         check_rules(promtool, [rule_file(tmp_path)], tmp_path / "test")

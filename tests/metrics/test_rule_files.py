@@ -65,7 +65,7 @@ def test_of_kubernetes_objects_it_gets_the_groups_of_all_prometheus_rules(tmp_pa
         ("", "has neither `groups` of rules nor a PrometheusRule object"),
         ("groups: {}", "has neither `groups` of rules nor a PrometheusRule object"),
         ("duration: 1m", "has neither `groups` of rules nor a PrometheusRule object"),
-        ("groups:\n  - [", "is no YAML: line 2: "),
+        ("groups:\n  - [", "is not valid YAML: line 2: "),
         ("groups: [{rules: []}]", "group 1 has no name"),
         ("groups: [{name: g, rules: {}}, {name: h, rules: 5}]", "group h: `rules` must be a list"),
         ("groups: [{name: g, rules: [5]}]", "group g, rule 1: must be a mapping"),
@@ -90,7 +90,7 @@ def test_a_file_that_is_not_there_or_no_text_is_refused_too(tmp_path: Path) -> N
     with pytest.raises(RuleFileError, match="No such file"):
         read_rule_file(tmp_path / "none.yml")
     (tmp_path / "image.yml").write_bytes(b"\x89PNG\xff")
-    with pytest.raises(RuleFileError, match="no text in UTF-8"):
+    with pytest.raises(RuleFileError, match="not text in UTF-8"):
         read_rule_file(tmp_path / "image.yml")
 
 

@@ -114,7 +114,7 @@ def test_brokers_that_were_down_are_down_and_it_is_told_why(out: Path) -> None:
     assert data["cluster"]["settings"]["zookeeper.session.timeout.ms"] == 18_000
     assert "brokers: 6 (down: 102, 103); racks: use1-az1, default, use1-az4" in result.output
     assert "topics: 5; partitions: 80, 4 without a leader, 49 under-replicated" in result.output
-    assert "broker 102 is down: it has 32 replicas, leads nothing" in result.output
+    assert "broker 102 is down: it has 32 replicas, leads no partition" in result.output
     assert "writes with acks=all are refused: audit_log" in result.output
     alone = [
         (topic["name"], number)
@@ -122,9 +122,9 @@ def test_brokers_that_were_down_are_down_and_it_is_told_why(out: Path) -> None:
         for number, state in topic["state"].items()
         if state["leader"] != "none" and len(state["isr"]) == 1
     ]
-    assert f"fewer in sync than min.insync.replicas: {len(alone)};" in result.output
+    assert f"fewer replicas in sync than min.insync.replicas: {len(alone)};" in result.output
     assert f"Next: tidegauge validate {out}" in result.output
-    assert "(--up 103 if it is not)" in " ".join(out.read_text().replace("#", "").split())
+    assert "(use --up 103 if it is up)" in " ".join(out.read_text().replace("#", "").split())
 
 
 def test_who_knows_better_says_who_is_up_and_down(out: Path) -> None:
@@ -149,7 +149,7 @@ def test_partitions_that_are_not_in_a_dump_are_assumed_and_marked(out: Path) -> 
     (topic,) = [topic for topic in data_in(out)["topics"] if topic["name"] == "users.compacted"]
     assert {3, 4}.isdisjoint(topic["state"])
     assert not {102, 103} & {*topic["assignment"][3], *topic["assignment"][4]}
-    assert "users.compacted: not in the dump: 3 to 4; assumed to be well" in in_words(result)
+    assert "users.compacted: not in the dump: 3 to 4; assumed to be healthy" in in_words(result)
     marked = [line for line in out.read_text().splitlines() if line.endswith("# not in the dump")]
     assert len(marked) == 73 - len(UNDER_REPLICATED.read_text().splitlines())
 
@@ -158,10 +158,10 @@ def test_of_kraft_the_assignment_carries_over_and_the_control_plane_does_not(out
     result = run(KRAFT, "-o", out)
     data = data_in(out)
     assert data["release"] == "3.9.2"
-    assert "the control plane that is simulated is ZooKeeper's" in in_words(result)
+    assert "the simulated control plane uses ZooKeeper" in in_words(result)
     (topic,) = [topic for topic in data["topics"] if topic["name"] == "clickstream-raw"]
     assert topic["state"][18] == {"leader": "none", "isr": [], "elr": [104, 105]}
-    assert "eligible leader replicas (Elr), if there are any, stand in for it" in in_words(result)
+    assert "replaced by the eligible leader replicas (Elr), if there are any" in in_words(result)
 
 
 def test_the_release_follows_from_the_protocol_unless_it_is_chosen(
@@ -248,12 +248,12 @@ def test_without_rates_each_topic_but_kafkas_own_gets_some_work(small: Path, out
     [
         ("", " has no rows below a header"),
         ("order,1,1,all\n", "2: there is no topic order; did you mean orders?"),
-        ("orders,1,1,all\norders,1,1,all\n", "3: orders is there twice"),
+        ("orders,1,1,all\norders,1,1,all\n", "3: orders appears twice"),
         ("orders,many,1,all\n", "2: messages_per_second must be a number"),
         ("orders,1,0,all\n", "2: bytes_per_second must be more than 0"),
         ("orders,1,1,most\n", "2: acks must be all, 0 or 1"),
         ("orders,1\n", "2: has 2 columns, and the header has 4"),
-        ('orders,"1,1,all\n', "2: is no CSV"),
+        ('orders,"1,1,all\n', "2: is not valid CSV"),
         ("orders,1e12,1e12,all\n", "2: would need"),
     ],
 )
@@ -282,7 +282,7 @@ def test_a_reassignment_becomes_a_step(small: Path, tmp_path: Path, out: Path) -
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('{"version": 1,\n "partitions": [}', "2: is no JSON"),
+        ('{"version": 1,\n "partitions": [}', "2: is not valid JSON"),
         ("[]", " must be a JSON object"),
         ('{"version": 1}', " partitions: is missing"),
         (
@@ -293,7 +293,7 @@ def test_a_reassignment_becomes_a_step(small: Path, tmp_path: Path, out: Path) -
             '{"partitions": [{"topic": "order", "partition": 0, "replicas": [1]}]}',
             " partitions[0].topic: there is no topic order; did you mean orders?",
         ),
-        ('{"partitions": [], "\\ud800": 1}', " has a name with half of a letter in it"),
+        ('{"partitions": [], "\\ud800": 1}', " has a name with half of a surrogate pair in it"),
         (
             '{"partitions": [{"topic": "orders", "partition": 3, "replicas": [1]}]}',
             " partitions[0].partition: the last partition of orders is 2",
@@ -375,7 +375,7 @@ def test_where_nothing_can_be_written_nothing_is(small: Path, tmp_path: Path) ->
         (["--duration", "0.5"], "--duration 500ms: must be 1s or more"),
         (["--duration", "900ms"], "--duration 900ms: must be 1s or more"),
         (["--release", "4.1"], "--release 4.1: no release '4.1' (from 4.0 on Kafka has no Zoo"),
-        (["--up", "9"], "describe.txt: --up 9: only has brokers 1, 2, 3"),
+        (["--up", "9"], "describe.txt: --up 9: the dump has brokers 1, 2, 3 only"),
         (["--up", "1", "--down", "1"], "describe.txt: --up 1 and --down 1 exclude each other"),
         (["--properties", "missing"], "missing: cannot be read: No such file or directory"),
         (["--name", ""], "--name '': must have"),
@@ -470,7 +470,7 @@ def test_another_file_in_the_place_of_properties_is_noticed(
         app, ["import", str(small), "--properties", str(rates), "-o", str(out)]
     )
     assert result.exit_code == 2
-    assert result.stderr == f"tidegauge: {rates}: has no setting of a broker\n"
+    assert result.stderr == f"tidegauge: {rates}: has no settings of a broker\n"
     assert not out.exists()
 
 
@@ -547,4 +547,4 @@ def test_a_slip_in_server_properties_is_refused_and_what_is_kraft_s_is_warned_of
     file.write_text("broker.id=1\nbroker.session.timeout.ms=9000\n")
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0
-    assert "broker.session.timeout.ms: is KRaft's and is left out" in result.stderr
+    assert "broker.session.timeout.ms: is a setting of KRaft and is ignored" in result.stderr

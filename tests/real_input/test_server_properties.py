@@ -97,7 +97,7 @@ def test_of_two_values_the_last_counts_and_it_is_said(tmp_path: Path) -> None:
     read = properties_of(tmp_path, "a=1\nb=2\na=3\n")
     assert values_of(read) == {"a": "3", "b": "2"}
     (notice,) = read.notices
-    assert notice.text == "server.properties: a is there twice: line 3 counts, not line 1"
+    assert notice.text == "server.properties: a appears twice: line 3 counts, not line 1"
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_of_two_values_the_last_counts_and_it_is_said(tmp_path: Path) -> None:
     [
         ("# nothing\n", "has no property"),
         ("a=1\nb=\\u00g1\n", ":2: \\u needs four hexadecimal digits"),
-        ("\0b\0r\0o\0k\0e\0r", "has bytes that are 0: it must be text"),
-        (f"{'a' * 300}=1", ":1: a name has more than 249 letters"),
+        ("\0b\0r\0o\0k\0e\0r", "has zero bytes: it must be text"),
+        (f"{'a' * 300}=1", ":1: a name has more than 249 characters"),
     ],
 )
 def test_what_java_refuses_is_refused(tmp_path: Path, text: str, expected: str) -> None:
@@ -128,7 +128,7 @@ def test_what_all_files_say_is_the_clusters_and_what_differs_a_brokers_own(tmp_p
     }
     assert read.racks == {"a": [1], "default": [2, 3]}
     assert "no file is of brokers 3" in told(read)
-    assert "in which rack these brokers stand: 2, 3" in told(read)
+    assert "no file has broker.rack for these brokers: 2, 3" in told(read)
 
 
 def test_values_are_numbers_and_flags_where_that_loses_nothing(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_secrets_and_hosts_do_not_get_into_a_scenario(tmp_path: Path) -> None:
         "listener.name.sasl.scram.sasl.jaas.config=hunter2\nssl.keystore.type=JKS\n",
     )
     assert read.common == {"ssl.keystore.type": "JKS"}
-    assert "could tell secrets: listener.name.sasl.scram.sasl.jaas.config, ssl.key" in told(read)
+    assert "could contain secrets: listener.name.sasl.scram.sasl.jaas.config, ssl.key" in told(read)
     assert "hunter2" not in told(read)
 
 
@@ -203,7 +203,7 @@ def test_a_file_that_names_no_broker_is_about_all_of_them(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
-        ("broker.id=1", "broker.id=1", "is of broker 1, as"),
+        ("broker.id=1", "broker.id=1", "is of broker 1, which"),
         ("broker.id=1", "num.io.threads=1", "names no broker (broker.id or node.id)"),
         ("broker.id=1", "broker.id=one", "1.properties:1: broker.id must be a broker's id"),
         ("broker.id=1", "node.id=2\nbroker.id=3", "1.properties:2: node.id is 2, and broker.id is"),

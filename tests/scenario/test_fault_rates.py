@@ -154,8 +154,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"mtbf": "1s", "repair_time": "1s"}, r"fault_rates\[0\].mtbf: draws more than 2000 faults"),
     ({"mtbf": "0s"}, r"fault_rates\[0\].mtbf: must be longer than 0"),
     ({"repair_time": None}, r"fault_rates\[0\].repair_time: is missing"),
-    ({"at": "5s"}, r"fault_rates\[0\].at: is not for a rate"),
-    ({"kind": "rolling_restart"}, r"fault_rates\[0\].kind: is planned, and not drawn"),
+    ({"at": "5s"}, r"fault_rates\[0\].at: is not a field of a rate"),
+    ({"kind": "rolling_restart"}, r"fault_rates\[0\].kind: is a planned event and cannot be drawn"),
     ({"kind": "crush"}, r"fault_rates\[0\].kind: must be one of"),
     ({"start": "2h"}, r"fault_rates\[0\].start: .* too late"),
     ({"stop": "1m", "start": "2m"}, r"fault_rates\[0\].stop: must be after the start"),
@@ -170,5 +170,5 @@ def test_what_is_wrong_with_a_rate_is_said(change: dict[str, Any], said: str) ->
 
 def test_what_is_drawn_has_names_of_its_own() -> None:
     named = {"kind": "crash", "name": "crash-1-1", "at": "1s", "brokers": [2]}
-    with pytest.raises(ScenarioError, match="another has that name"):
+    with pytest.raises(ScenarioError, match="another fault has that name"):
         drawn(CRASHES, faults=[named])

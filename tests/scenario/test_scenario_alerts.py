@@ -50,10 +50,10 @@ def test_what_is_expected_can_be_written_down_and_read_again() -> None:
         ({"fire": {"A": 90}}, "alerts.fire.A: must be a duration"),
         ({"fire": {"A": "9h"}}, "alerts.fire.A: is due by 541m, and the run ends at 10m"),
         ({"silent": "none"}, "alerts.silent: must be all, or a list of alerts, not 'none'"),
-        ({"silent": ["A", "A"]}, "alerts.silent: A is there twice"),
+        ({"silent": ["A", "A"]}, "alerts.silent: A appears twice"),
         ({"fire": {"A": "1m"}, "silent": ["A"]}, "alerts.silent[0]: A is in `fire`, too"),
-        ({"clear": {"A": "1m"}}, "alerts.clear.A: is over at some time"),
-        ({"may_fire": ["A"]}, "alerts.may_fire: says something only beside `silent: all`"),
+        ({"clear": {"A": "1m"}}, "alerts.clear.A: is resolved at some time"),
+        ({"may_fire": ["A"]}, "alerts.may_fire: has a meaning only together with `silent: all`"),
         ({"after": "1h"}, "alerts.after: 1h is too late"),
     ],
 )

@@ -293,7 +293,7 @@ _NO_CONDITION = (
     "must be one condition: isr, leader, registered, unregistered, controller, answered, "
     "reassigned or quiescent"
 )
-_NOT_ONE_LEADER = "must say who it `is`, or who it `is_not`"
+_NOT_ONE_LEADER = "must have either `is` or `is_not`"
 
 #: (what is replaced, what by, where that is wrong, what is said about it).
 WRONG = [
@@ -308,14 +308,14 @@ WRONG = [
     (', brokers: [1, "broker:2"]', "", "9: faults[0].brokers", "is missing"),
     ('[1, "broker:2"]', "[9]", "9: faults[0].brokers[0]", "there is no broker 9, only 1 to 4"),
     ('"broker:2"', '"controller:2"', "9: faults[0].brokers[1]", f"{_NO_BROKERS}controller:2"),
-    ('"rack:a"', '"rack:z"', "14: faults[2].brokers[0]", "there is no rack z; known here: a, b"),
+    ('"rack:a"', '"rack:z"', "14: faults[2].brokers[0]", "there is no rack z; known names: a, b"),
     ('["rack:b"]', "[1, zookeeper]", "16: faults[3].brokers[1]", f"{_NO_BROKERS}zookeeper"),
     ("name: roll, at: 90s", "name: roll", "16: faults[3]",
      "never begins: it needs `at`, or a name and a step begin_fault"),
     ("_move, name: move", "_move, name: move, for: 5s", "17: faults[4].for",
      "a controller move is over at once, so it has no `for`"),
     ("_move, name: move", "_move, name: move, brokers: [1]", "17: faults[4].brokers",
-     "unknown name; known here: at, for, kind, name"),
+     "unknown name; known names: at, for, kind, name"),
     # Logs that are kept.
     ("orders, partition: 0, broker", "order, partition: 0, broker", "15: faults[2].keeps[0].topic",
      "there is no topic order; did you mean orders?"),
@@ -324,17 +324,17 @@ WRONG = [
     ("broker: 3, offset", "broker: 7, offset", "15: faults[2].keeps[0].broker",
      "there is no broker 7, only 1 to 4"),
     ("broker: 3, offset", "broker: 2, offset", "15: faults[2].keeps[0].broker",
-     "broker 2 does not lose power here, only [1, 3, 4]"),
+     "broker 2 does not lose power in this fault, only [1, 3, 4]"),
     ("broker: 3, offset", "broker: 4, offset", "15: faults[2].keeps[0].broker",
      "broker 4 is no replica of it, only [1, 2, 3]"),
     (_KEPT, f"{_KEPT}, {_KEPT}", "15: faults[2].keeps[1].broker",
-     "the log of this partition on this broker is there twice"),
+     "the log of this partition on this broker is named twice"),
     ("offset: 17", "offset: -1", "15: faults[2].keeps[0].offset",
      "must be greater than or equal to 0, not -1"),
     (", offset: 17", "", "15: faults[2].keeps[0].offset", "is missing"),
     # Steps.
     ("fault: kill", "fault: move", "21: steps[2].fault",
-     "move is a controller move: there is nothing to end"),
+     "move is a controller move, which is over at once"),
     ("to: 1}", "to: 5}", "19: steps[0].to", "there is no broker 5, only 1 to 4"),
     ("to: 2}", "to: 0}", "20: steps[1].to", "there is no broker 0, only 1 to 4"),
     ("partition: 1, broker", "partition: 9, broker", "25: steps[6].partition",
@@ -376,7 +376,7 @@ WRONG = [
      "late was created by an earlier step"),
     ("create_topic, topic: late", "create_topic", "27: steps[8].topic", "is missing"),
     ("do: observe", "do: observe, broker: 1", "30: steps[11].broker",
-     "unknown name; known here: after, at, do, when, within"),
+     "unknown name; known names: after, at, do, when, within"),
     ("wait: false", "wait: 5s", "29: steps[10].wait", 'must be true or false, not "5s"'),
     ("0, is_not: 3", "0, is_not: 4", "30: steps[11].when.leader.is_not",
      "broker 4 is no replica of it, only [3, 2]"),

@@ -107,9 +107,9 @@ def test_they_stay_in_the_manifest(night_cluster: Scenario) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("flux.capacitor", "Kafka has none of this name for brokers"),
-        ("inter.broker.protocol.version", "a scenario says that by protocol"),
-        ("broker.rack", "a scenario says that by cluster.racks"),
+        ("flux.capacitor", "Kafka has no setting of this name for brokers"),
+        ("inter.broker.protocol.version", "in a scenario, use protocol"),
+        ("broker.rack", "in a scenario, use cluster.racks"),
     ],
 )
 def test_a_name_that_is_odd_is_listed_with_what_is_odd(name: str, said: str) -> None:
@@ -141,7 +141,7 @@ def test_a_setting_of_brokers_is_no_slip_where_topics_have_one_nearly_so() -> No
     """Of a topic it is retention.ms, of a broker log.retention.ms: Kafka has both names."""
     odd = scenario(topic={"settings": {"log.retention.ms": 1}})
     assert odd.settings_not_modelled() == [
-        "topics[0].settings.log.retention.ms: Kafka has none of this name for topics"
+        "topics[0].settings.log.retention.ms: Kafka has no setting of this name for topics"
     ]
 
 
@@ -155,7 +155,7 @@ WELL_SET = {
 @pytest.mark.parametrize(
     ("parts", "warning"),
     [
-        ({}, "no producers: nothing is written"),
+        ({}, "no producers: no records are written"),
         (
             WELL_SET | {"topic": {"replication_factor": 2, "settings": {"min.insync.replicas": 3}}},
             "above the replication factor: partitions with 2 replicas, so acks=all is never",
@@ -166,19 +166,19 @@ WELL_SET = {
                 "release": "3.9",
                 "topic": {"replication_factor": 1, "settings": {"min.insync.replicas": 2}},
             },
-            "partitions with 1 replica, so this release takes it for 1 (KAFKA-15583)",
+            "partitions with 1 replica, so this release treats it as 1 (KAFKA-15583)",
         ),
         (
             WELL_SET | {"cluster": {"settings": {"process.roles": "broker"}}},
-            "cluster.settings.process.roles: is of a broker of KRaft",
+            "cluster.settings.process.roles: is a setting of KRaft brokers",
         ),
         (
             WELL_SET | {"cluster": {"broker_settings": {1: {"broker.session.timeout.ms": 9000}}}},
-            "is KRaft's and is left out: sessions with ZooKeeper last zookeeper.session.timeout.ms",
+            "the timeout of ZooKeeper sessions is zookeeper.session.timeout.ms",
         ),
         (
             WELL_SET | {"cluster": {"settings": {"flux.capacitor": 1}}},
-            "cluster.settings.flux.capacitor: Kafka has none of this name for brokers",
+            "cluster.settings.flux.capacitor: Kafka has no setting of this name for brokers",
         ),
     ],
 )
@@ -205,11 +205,12 @@ def test_a_name_of_kafka_that_looks_like_a_simulated_one_is_no_slip(name: str) -
 def test_a_setting_counts_as_modelled_exactly_if_something_reads_it(kind: str) -> None:
     """Each of them is named where tables are laid out, or a scenario is resolved; some together."""
     declared = {ROOT / "replication" / "release_defaults.py"}
-    declared |= set((ROOT / "simulation").glob("scenario_settings*.py"))
+    declared |= {ROOT / "scenario" / "model" / "settings.py"}
+    declared |= {ROOT / "scenario" / "coherence" / "settings_coherence.py"}
     text = "".join(
         file.read_text()
-        for room in ("simulation", "actors", "controller")
-        for file in (ROOT / room).glob("*.py")
+        for room in ("scenario", "engine/layout")
+        for file in (ROOT / room).rglob("*.py")
         if file not in declared
     )
     read = {name for name in NAMES[kind] if re.search(rf'"{re.escape(name)}"', text)}

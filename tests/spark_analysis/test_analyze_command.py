@@ -106,7 +106,7 @@ def test_all_questions_are_listed_without_a_run() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("nowhere",), "nowhere: there is no such folder"),
+        (("nowhere",), "nowhere: no such folder"),
         (("nowhere/*",), "nowhere/*: matches no folder of a run"),
         (("nowhere", "--table", "electoins"), "no such table; did you mean elections?"),
         (("nowhere", "--question", "isr-flaping"), "no such question; did you mean isr-flapping?"),

@@ -233,7 +233,7 @@ def test_the_folder_of_a_sweep_means_all_of_its_runs(tmp_path: Path) -> None:
 
 
 def test_what_is_no_run_is_told_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=rf"^{tmp_path}/none: there is no such folder$"):
+    with pytest.raises(RunError, match=rf"^{tmp_path}/none: no such folder$"):
         runs_at(tmp_path / "none")
     with pytest.raises(RunError, match=rf"^{tmp_path}: not the folder of a run: it has no"):
         runs_at(tmp_path)

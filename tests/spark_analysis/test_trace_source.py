@@ -135,7 +135,7 @@ def test_what_there_is_not_is_told_before_spark_begins(
         events(spark, story.path, "isr_shrink")
     with pytest.raises(RequestError, match=r"have no column 'lag_us': did you mean 'lag_ms'\?$"):
         events(spark, story.path, "isr_shrunk", ["lag_us"])
-    with pytest.raises(RunError, match=r"there is no such folder$"):
+    with pytest.raises(RunError, match=r"no such folder$"):
         events(spark, story.path / "none")
 
 

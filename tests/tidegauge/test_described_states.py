@@ -148,7 +148,7 @@ def test_what_is_resolved_begins_alike() -> None:
         ({"state": {0: {"isr": [], "elr": [4]}}}, r"state\[0\]\.elr: broker 4 has no replica"),
         ({"state": STORY["state"] | {1: {"leader": 4, "isr": [4]}}}, "broker 4 has no replica"),
         ({"state": STORY["state"] | {2: {"leader": 1, "isr": [2]}}}, "broker 1 is not in the ISR"),
-        ({"state": STORY["state"] | {2: {"leader": 2, "isr": [2, 2]}}}, "2 is there twice"),
+        ({"state": STORY["state"] | {2: {"leader": 2, "isr": [2, 2]}}}, "2 appears twice"),
         ({"state": STORY["state"] | {2: {"leader": 2}}}, "isr"),
     ],
     ids=["partition", "elr", "replica", "leader", "twice", "no-isr"],

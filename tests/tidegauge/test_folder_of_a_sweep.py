@@ -78,5 +78,5 @@ def test_another_sweep_json_is_one_line(tmp_path: Path) -> None:
     result = invoke("show", tmp_path)
     assert result.exit_code == 2, result.output
     assert result.stderr == (
-        f"tidegauge: {tmp_path / SWEEP}: is not what a sweep of Tidegauge writes\n"
+        f"tidegauge: {tmp_path / SWEEP}: is not the table of a sweep of Tidegauge\n"
     )

@@ -100,7 +100,7 @@ def test_settings_that_made_no_difference_are_listed(tiny: Path, tmp_path: Path)
     own = RunFolder(tmp_path / "own")
     assert own.summary is not None
     listed = [
-        "cluster.settings.flux.capacitor: Kafka has none of this name for brokers",
+        "cluster.settings.flux.capacitor: Kafka has no setting of this name for brokers",
         "cluster.settings.log.retention.hours",
     ]
     assert own.summary["settings_not_modelled"] == listed
@@ -163,7 +163,7 @@ def test_the_last_of_several_changes_of_one_field_counts_and_an_option_before_it
     ("change", "complaint"),
     [
         ("duration", "--set duration: must be PATH=VALUE"),
-        ("duration=[", "--set duration=[: the value is no YAML"),
+        ("duration=[", "--set duration=[: the value is not valid YAML"),
         ("duration=soon", "tiny.yaml: duration: must be a duration"),
         ("cluster.settings.replica.lag.time.max.ms=soon", "replica.lag.time.max.ms"),
         ("topics.order.partitions=2", "topics: has no item order"),

@@ -1,8 +1,8 @@
-"""What a run shows against what was recorded, field by field.
+"""Comparison of a run with a recording, field by field.
 
-A field is a value with a path, such as ``partitions.t-0.zk.leader``. What was equal in all
-repeats must be equal here; what varied must be one of the values that were seen; a time must
-lie in the span that was seen, widened, since the machine that recorded was shared.
+A field is a value with a path, such as ``partitions.t-0.zk.leader``. A value that was equal in all
+repeats must be equal here. A value that varied must be one of the recorded values. A time must be
+within the recorded span, widened, since the recording machine was shared.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ EXACT, VARIED, TIME = "exact", "varied", "time"
 #: The rest of a schedule, from a step on that the simulator could not play.
 NOT_PLAYED = "not played"
 KINDS = (EXACT, VARIED, TIME, NOT_PLAYED)
-#: How fields differ: as their kind says, but a time before its span, or after it.
+#: The ways in which fields differ: by their kind, or, for a time, before or after its span.
 FASTER, SLOWER = "faster", "slower"
-#: Exact or varied, but what it was before or becomes next (``neighbouring_steps.py``).
+#: Exact or varied, but equal to the value before or after (``neighbouring_steps.py``).
 SHIFTED = "shifted"
 WAYS = (EXACT, VARIED, SHIFTED, FASTER, SLOWER, NOT_PLAYED)
 
-#: How the path of a partition's writes begins.
+#: The beginning of the path of a partition's writes.
 WRITES = "state_writes."
 
 #: How far a time may lie outside its span: 20 % below, 3 s above.
 _BELOW, _ABOVE_MS = 0.8, 3000.0
 
-#: Fields that are not compared: what the operating system or a log file says, what a harness
-#: did itself, and what is true of every file of a format.
+#: Fields that are not compared: values of the operating system or a log file, actions of the
+#: harness itself, and values that every file of a format has.
 _NOT_COMPARED = {
     *("magic", "exit", "size", "attempts", "failed_starts", "flaps"),
     *("ok", "quiesce", "quiesce_timeout", "t_registered_ms"),
@@ -49,7 +49,7 @@ _NOT_COMPARED = {
 
 @dataclass(frozen=True)
 class Field:
-    """One field of one step: what was recorded, what the run shows."""
+    """One field of one step: its recorded value, and its value in the run."""
 
     step: int
     path: str
@@ -62,7 +62,7 @@ class Field:
 
     @property
     def ways(self) -> set[str]:
-        """How a field that is not equal differs: some of WAYS."""
+        """The ways in which an unequal field differs: some of WAYS."""
         if self.kind == TIME:
             return {FASTER if self.simulated < self.recorded[0] else SLOWER}
         return {self.kind, SHIFTED} if self.shifted else {self.kind}
@@ -86,12 +86,12 @@ class Field:
 
 
 def not_played(step: int, path: str, reason: str) -> Field:
-    """What stands for the rest of a schedule.
+    """The field that stands for the rest of a schedule.
 
     Args:
         step: number of the first step that was not played.
         path: the name of that step, or ``scenario`` if nothing was played at all.
-        reason: why.
+        reason: the cause.
     """
     return Field(step, path, NOT_PLAYED, None, reason, equal=False)
 
@@ -124,7 +124,7 @@ def compare(
 def _compare_values(number: int, recorded: Merged, shown: Tree) -> Iterator[Field]:
     for parts, value in _leaves(recorded.exact):
         path = ".".join(parts)
-        # A tree that is empty because all that it has varies says nothing by itself.
+        # A tree that is empty because all of its values vary is not compared by itself.
         is_left = value == {} and any(name.startswith(f"{path}.") for name in recorded.varies)
         if _is_compared(parts) and not is_left:
             simulated = value_at(shown, path)
@@ -137,7 +137,7 @@ def _compare_values(number: int, recorded: Merged, shown: Tree) -> Iterator[Fiel
 
 
 def _known(path: str, value: Any) -> Any:
-    """A value as a broker that starts takes it: a log without a recovery point has 0."""
+    """A value as a starting broker reads it: a log without a recovery point has 0."""
     return 0 if value is None and path.endswith(".recovery_point") else value
 
 
@@ -169,7 +169,7 @@ def _surplus_writes(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Fi
 def _compare_writes(
     number: int, name: str, writes: StateWrites, outcome: StepOutcome
 ) -> Iterator[Field]:
-    """The writes of a partition's state, and when they came."""
+    """The writes of a partition's state, and their times."""
     played = outcome.state_writes.get(name, [])
     columns = [each.columns for each in played]
     path = f"{WRITES}{name}"
@@ -194,7 +194,7 @@ def _time(number: int, path: str, span: Span, simulated_ms: float) -> Field:
 
 
 def _told(value: Any) -> str:
-    """A value as the file has it."""
+    """A value in the form of the file."""
     return value if value == ABSENT else json.dumps(value)
 
 

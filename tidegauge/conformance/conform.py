@@ -1,11 +1,11 @@
-"""Holding one recorded schedule against the simulator.
+"""Comparison of one recorded schedule with the simulator.
 
 Real Kafka's repeats differ where threads race, and so do the simulator's seeds. A schedule is
-played with one seed after the other until nothing is unexplained; else the best of these runs
-counts, as a whole: fields of several runs are never put together.
+played with one seed after the other until no difference is unexplained; else the best of these runs
+counts, as a whole: fields of several runs are never combined.
 
-A schedule that cannot be played to its end is compared as far as it was; the rest is one
-difference of its own kind, which the table explains like any other, or not.
+A schedule that cannot be played to its end is compared as far as it was; the rest is one difference
+of its own kind, which the table may explain like any other.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.reading import ScenarioError
 from tidegauge.traces.run_folder import RunFolder
 
-#: What stands for the first step where nothing could be played.
+#: The name of the first step where no step could be played.
 NOTHING_PLAYED = "scenario"
 
 
 @dataclass(frozen=True)
 class FieldDifference:
-    """A field that is not equal, and what explains it."""
+    """An unequal field, and the row that explains it."""
 
     step: RecordedStep
     field: Field
-    #: None: nothing does.
+    #: None: no row explains it.
     row: KnownDifference | None
 
 
 @dataclass
 class Conformance:
-    """What a run of a schedule shows against the recording."""
+    """The comparison of a run of a schedule with the recording."""
 
     schedule: RecordedSchedule
     seed: int
     #: None: the schedule cannot be run at all.
     run: RunFolder | None = None
-    #: How many fields were compared, by kind.
+    #: Number of compared fields, by kind.
     compared: Counter[str] = field(default_factory=Counter)
     differences: list[FieldDifference] = field(default_factory=list)
-    #: What came of the steps that were played, by their numbers.
+    #: The outcomes of the played steps, by their numbers.
     outcomes: dict[int, StepOutcome] = field(default_factory=dict)
-    #: Settings of the recording that the simulator does not know.
+    #: Settings of the recording that the simulator does not have.
     not_modelled: list[str] = field(default_factory=list)
 
     @property
@@ -68,12 +68,12 @@ class Conformance:
 
     @property
     def unexplained(self) -> list[FieldDifference]:
-        """The differences that nothing explains."""
+        """The differences that no row explains."""
         return [each for each in self.differences if each.row is None]
 
     @property
     def not_played(self) -> FieldDifference | None:
-        """What stands for the steps that were not played; None if all were."""
+        """The field for the steps that were not played; None if all were."""
         found = (each for each in self.differences if each.field.kind == NOT_PLAYED)
         return next(found, None)
 
@@ -97,7 +97,7 @@ class Conformance:
 
 
 class FieldCounts(NamedTuple):
-    """How many fields of a kind there are in some schedules."""
+    """The number of fields of a kind in some schedules."""
 
     compared: int
     explained: int
@@ -117,16 +117,16 @@ def figures(results: Iterable[Conformance], kind: str) -> FieldCounts:
 def conform(
     schedule: RecordedSchedule, folder: Path, table: KnownDifferences, *, seeds: int
 ) -> Conformance:
-    """Play a schedule with one seed after the other; what the best run shows.
+    """Play a schedule with one seed after the other; the result of the best run.
 
     Args:
-        schedule: what was recorded.
-        folder: where the best run is left, in a folder named after its seed.
-        table: what explains differences.
-        seeds: with how many seeds it is played at most, from 1 on.
+        schedule: the recording.
+        folder: the best run is stored here, in a folder named after its seed.
+        table: the known differences.
+        seeds: the most seeds to play, from 1 on.
 
     Raises:
-        FileExistsError: a run is there already.
+        FileExistsError: the folder already has a run.
     """
     best = _conform_once(schedule, folder, table, 1)
     for seed in range(2, seeds + 1):
@@ -153,7 +153,7 @@ def _conform_once(
 
 
 def _fields(result: Conformance, folder: Path) -> Iterator[tuple[RecordedStep, Field]]:
-    """Play the schedule; all fields of its steps, and what stands for those not played."""
+    """Play the schedule; all fields of its steps, and the field for those not played."""
     schedule = result.schedule
     try:
         translation = translate(schedule, seed=result.seed)
@@ -188,6 +188,6 @@ def _fields_of_run(
 
 
 def idle_rows(table: KnownDifferences, results: Iterable[Conformance]) -> list[KnownDifference]:
-    """The rows of a table that explain nothing in these."""
+    """The rows of a table that explain no difference in these results."""
     at_work = {each.row for result in results for each in result.explained}
     return [row for row in table.rows if row not in at_work]

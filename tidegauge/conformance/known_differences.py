@@ -1,7 +1,7 @@
-"""The table of differences whose cause is known: read, and asked what it explains.
+"""The table of differences whose cause is known, and the differences that it explains.
 
-``known_differences.md`` says how a row is read and how one is added. The table that counts is
-the one with the columns of :data:`COLUMNS`; what else stands in the file is for people.
+``known_differences.md`` says how a row is read and how one is added. The table that counts is the
+one with the columns of :data:`COLUMNS`; the rest of the file is documentation.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Releases:
         """Read ``0.11.0-2.2.0``, ``2.4`` (all its patches) or ``all``.
 
         Raises:
-            ValueError: it names no release, or the last before the first.
+            ValueError: the text names no release, or the last before the first.
         """
         first, _, last = text.partition("-")
         releases = cls(min(_patches(first.strip())), max(_patches((last or first).strip())))
@@ -53,28 +53,28 @@ def _patches(line: str) -> list[Release]:
     """The releases of a line such as 2.4; of a release such as 2.4.1 itself."""
     found = [each for each in all_releases() if line == _ALL or f"{each}.".startswith(f"{line}.")]
     if not found:
-        raise ValueError(f"{line!r} is no release of Kafka that is known")
+        raise ValueError(f"{line!r} is not a known release of Kafka")
     return found
 
 
 @dataclass(frozen=True)
 class KnownDifference:
-    """One row: which differences it explains, and how."""
+    """One row: the differences that it explains, and the explanation."""
 
-    #: Where it stands.
+    #: Its line in the file.
     line: int
     schedules: tuple[str, ...]
     releases: tuple[Releases, ...]
     fields: tuple[str, ...]
-    #: Of WAYS; a time by how much at most, in microseconds.
+    #: Of WAYS; for a time the largest difference, in microseconds.
     ways: tuple[tuple[str, int], ...]
-    #: The steps in which it explains; none: in all.
+    #: The steps to which it applies; none: all.
     operations: tuple[str, ...]
     cause: str
     consequence: str
 
     def explains(self, schedule: RecordedSchedule, step: RecordedStep, field: Field) -> bool:
-        """Whether this difference is one of those that the row is about."""
+        """Whether the row explains this difference."""
         return (
             self._is_within(field)
             and (not self.operations or step.op in self.operations)
@@ -90,7 +90,7 @@ class KnownDifference:
         )
 
     def _is_about(self, text: str) -> bool:
-        """Whether the row is about a release; one that is not known is among ``all`` alone."""
+        """Whether the row applies to a release; ``all`` alone includes an unknown one."""
         known = all_releases()
         try:
             release = Release.parse(text)
@@ -108,7 +108,7 @@ class KnownDifferences:
     def explanation(
         self, schedule: RecordedSchedule, step: RecordedStep, field: Field
     ) -> KnownDifference | None:
-        """The first row that explains a difference; None if none does."""
+        """The first row that explains a difference; None if no row does."""
         found = (row for row in self.rows if row.explains(schedule, step, field))
         return next(found, None)
 
@@ -117,7 +117,7 @@ def known_differences(file: Path = SHIPPED) -> KnownDifferences:
     """Read a table.
 
     Raises:
-        TableError: it cannot be read, or a row of it makes no sense.
+        TableError: the table cannot be read, or a row of it is not valid.
     """
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -129,7 +129,7 @@ def known_differences(file: Path = SHIPPED) -> KnownDifferences:
         raise TableError(
             f"{file}: {len(heads)} tables have the columns {', '.join(COLUMNS)}; one must"
         )
-    # Below the head is a line of dashes; the table ends with the first line that is no row.
+    # Below the head is a line of dashes; the table ends with the first line that is not a row.
     first = heads[0] + 2
     last = next((index for index in range(first, len(lines)) if not cells[index]), len(lines))
     rows: list[KnownDifference] = []
@@ -175,7 +175,7 @@ def _way(text: str) -> tuple[str, int]:
     if way not in WAYS:
         raise ValueError(f"kind: {way!r} is none of {', '.join(WAYS)}")
     if (way in (FASTER, SLOWER)) != bool(most):
-        raise ValueError(f"kind: {text!r}: a time, and only a time, is faster or slower by so much")
+        raise ValueError(f"kind: {text!r}: only a time is faster or slower by a duration")
     return way, parse_duration(most) if most else 0
 
 

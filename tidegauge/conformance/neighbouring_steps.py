@@ -1,9 +1,9 @@
-"""What the simulator shows a step later, or earlier, than it was recorded.
+"""Values that the simulator shows a step later, or earlier, than recorded.
 
-A recording looks at its cluster now and then. Where it looked while something was going on, a
-millisecond decides whether a change is seen after this step or after the next. A field that
-differs is *shifted* if the simulator shows what it was recorded to be before, or to become next;
-writes of a partition's state, if two steps together have the writes that were recorded of them.
+A recording observes its cluster at some moments. If it observes during a change, a millisecond
+decides whether the change is seen after this step or after the next. A field that differs is
+*shifted* if the simulator shows its recorded value of a step before or after. Writes of a
+partition's state are shifted if two steps together have the writes that were recorded of them.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from tidegauge.conformance.comparison import EXACT, VARIED, WRITES, Field, value
 from tidegauge.conformance.played_schedule import StepOutcome
 from tidegauge.conformance.recorded_schedule import ABSENT, RecordedStep
 
-#: How many looks at the cluster before or behind a step count.
+#: Number of observations before or after a step that count.
 _LOOKS = 3
 
-#: A step as it was recorded, and as it was played.
+#: A step: recorded, and played.
 Played = tuple[RecordedStep, StepOutcome]
 
 
 def with_shift(field: Field, steps: Sequence[Played], place: int) -> Field:
-    """The field of the step at a place, told whether it is shifted."""
+    """The field of the step at a place, marked if it is shifted."""
     if field.equal or field.kind not in (EXACT, VARIED):
         return field
     if field.path.startswith(WRITES):
@@ -38,7 +38,7 @@ def with_shift(field: Field, steps: Sequence[Played], place: int) -> Field:
 
 
 def _nearest_other(field: Field, steps: Sequence[Played]) -> list[Any]:
-    """What the field was recorded to be in the first of these steps in which it is another."""
+    """The recorded value of the field in the first of these steps with another value."""
     here = field.recorded if field.kind == VARIED else [field.recorded]
     looks = (step for step, _ in steps if step.observed is not None)
     for step in islice(looks, _LOOKS):
@@ -49,7 +49,7 @@ def _nearest_other(field: Field, steps: Sequence[Played]) -> list[Any]:
 
 
 def _recorded_values(step: RecordedStep, path: str) -> list[Any]:
-    """What a step's repeats have at a path: nothing, one value, or one of each."""
+    """The values of a step's repeats at a path: none, one for all, or one for each."""
     if step.observed is None:
         return []
     exact = value_at(step.observed.exact, path)

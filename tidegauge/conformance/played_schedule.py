@@ -1,4 +1,4 @@
-"""What a run of a translated schedule shows, step by step, in the shape of a recording."""
+"""The observations of a translated schedule's run, step by step, in the form of a recording."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tidegauge.simulation.row_kinds import (
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 _NAMES_OF_ERRORS = {code: name for name, code in errors.CODES.items()}
-#: What clients of the recorded releases called it.
+#: Names of errors in clients of the recorded releases.
 _NAMES_OF_ERRORS[errors.CODES["NOT_LEADER_OR_FOLLOWER"]] = "NOT_LEADER_FOR_PARTITION"
 
 _UNSEEN = {
@@ -42,7 +42,7 @@ _UP, _PAUSED, _DOWN = "up", "paused", "down"
 
 @dataclass
 class StateWrite:
-    """A write of a partition's state: the columns of a recording, and when."""
+    """A write of a partition's state: the columns of a recording, and the time."""
 
     columns: list[Any]
     time_us: int
@@ -50,10 +50,10 @@ class StateWrite:
 
 @dataclass
 class StepOutcome:
-    """What came of one recorded step in the run."""
+    """The outcome of one recorded step in the run."""
 
     begin_us: int = 0
-    #: None: it did not come to its end.
+    #: None: the step did not finish.
     end_us: int | None = None
     observed: Tree = field(default_factory=dict)
     result: Tree = field(default_factory=dict)
@@ -64,14 +64,14 @@ class StepOutcome:
 
 
 def outcomes_of(translation: Translation, run: RunFolder) -> tuple[list[StepOutcome], str | None]:
-    """What came of each step; and what went wrong, if the run did not get to the end."""
+    """The outcome of each step, and the failure if the run did not finish."""
     reader = _Reader(translation, run)
     for row in run.all_rows():
         reader.take(row)
     return reader.outcomes, reader.stuck
 
 
-#: Why there is no answer, as the harness says it.
+#: The reason for a missing response, in the harness's words.
 _CAUSES = {"NETWORK_EXCEPTION": "ConnectionError", "REQUEST_TIMED_OUT": "TimeoutError"}
 
 
@@ -108,11 +108,11 @@ class _Reader:
             for index, step in enumerate(self.steps)
             if step.observation is not None
         }
-        #: Since when the next answer is waited for.
+        #: When the wait for the next response began.
         self._asked_us = 0
         self._up: dict[int, bool] = dict.fromkeys(self.brokers, False)
         self._paused: dict[int, set[int]] = defaultdict(set)
-        #: Faults that keep ZooKeeper from answering the harness, too.
+        #: Faults during which ZooKeeper does not respond to the harness either.
         self._outages: set[int] = set()
         self._epochs: dict[tuple[int, int], int] = {}
         #: Batches that were appended: partition, epoch, first offset -> records, tag.
@@ -121,7 +121,7 @@ class _Reader:
         self._observed_us: dict[int, int] = {}
 
     def take(self, row: TraceRow) -> None:
-        """Let one row tell what it has to tell."""
+        """Take over the information of one row."""
         if row.kind in _ZNODES:
             self._take_znode(row)
         elif row.kind == "step_taken":
@@ -197,7 +197,7 @@ class _Reader:
         elif step.recorded.op == "fetch":
             outcome.result["fetch"] = answer
         else:
-            # The answer to what was sent is collected later.
+            # The response to this request is collected later.
             later = self.steps.index(step) + 1
             for other in range(later, len(self.steps)):
                 if self.steps[other].recorded.op == "collect":
@@ -254,7 +254,7 @@ class _Reader:
         self.outcomes[self.now].state_writes[name].append(StateWrite(columns, row["time_us"]))
 
     def _observe_cluster(self) -> Tree:
-        """What ZooKeeper and the operating system say; what brokers say comes in other rows."""
+        """Take over rows of ZooKeeper and the operating system; brokers have other rows."""
         nodes = {node.path: node for node in self.tree.znodes.values()}
         controller = nodes.get("/controller")
         epoch = nodes.get("/controller_epoch")
@@ -344,7 +344,7 @@ class _Reader:
         self._add_values(index, name, broker, row)
 
     def _take_late_high_watermark(self, row: TraceRow) -> None:
-        """A locked replica has let the harness wait, but not for too long."""
+        """A locked replica delayed the harness, within its limit."""
         index = self._observations.get(row["step"])
         if index is None or row["time_us"] - self._observed_us[row["step"]] > _PATIENCE_US:
             return

@@ -1,18 +1,18 @@
-"""What work takes on the clusters that were recorded.
+"""The costs of work on the recorded clusters.
 
-They were young: every virtual machine had just started and was still interpreting its code,
-and several clusters shared two cores. The figures are those of releases 2.4 to 2.6 in the
-middle of what was recorded, first requests left out, which take up to half a second. The
-cost model's own defaults are those of one cluster alone on its machine.
+The clusters were new: every virtual machine had just started and was still interpreting its code,
+and several clusters shared two cores. The figures are medians of the recordings of releases 2.4 to
+2.6, without first requests, which take up to half a second. The cost model's own defaults are those
+of one cluster alone on its machine.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-#: What the harness takes to look the leader up and to connect to it.
+#: The time in which the harness looks up the leader and connects to it.
 CONNECTING = "10ms"
-#: What the harness takes to read all files and to ask all brokers: at least, and by replica.
+#: The time in which the harness reads all files and queries all brokers: a minimum, and by replica.
 OBSERVING_MS, OBSERVING_REPLICA_MS = 5.0, 3.0
 
 _HOSTING = {"min": "2ms", "p50": "20ms", "p90": "150ms", "p99": "600ms"}
@@ -23,7 +23,7 @@ COSTS: dict[str, Any] = {
     "controller_event": {"min": "7ms", "p50": "40ms", "p90": "80ms", "p99": "130ms"},
     # From a session's end to the next /controller: 3 to 110 ms.
     "controller_election": {"min": "2ms", "p50": "9ms", "p90": "40ms", "p99": "110ms"},
-    # A produce with acks=1 to a broker that has answered some already: 2 to 5 ms.
+    # A produce request with acks=1 to a broker that has handled some already: 2 to 5 ms.
     "request": "2ms",
     "append": "1ms",
     # From a registration to the first ISR update that takes the broker back: 0.1 to 3 s.

@@ -1,11 +1,11 @@
 """The file of a schedule that was played on a real cluster, once or several times.
 
-A schedule is a list of steps (kill a broker, produce, cut a link, ...), and after each what
-was observed: znodes, logs, checkpoints. Of several repeats, ``exact`` holds what was equal in
-all of them and ``varies`` the values of each.
+A schedule is a list of steps (kill a broker, produce, cut a link, ...), each with the observations
+after it: znodes, logs, checkpoints. For several repeats, ``exact`` holds the values that were equal
+in all of them and ``varies`` the values of each.
 
-A file needs little: ``release``, ``brokers`` and ``steps``, and of a step only ``step``, that is
-``op`` and its arguments. What it does not have is not compared::
+Required are only ``release``, ``brokers`` and ``steps``, and for a step only ``step``, that is
+``op`` and its arguments. Missing values are not compared::
 
     {
       "release": "2.6.3", "brokers": [1, 2, 3],
@@ -29,28 +29,28 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 #: A tree of observed values by name.
 Tree = dict[str, Any]
 
-#: Steps after which nobody waits until all is quiet.
+#: Steps without a wait for quiescence after them.
 _CHANGES_NOTHING = {
     *("collect", "epochs", "fetch", "send_async", "sleep"),
     *("values", "wait", "wait_reg", "wait_unreg"),
 }
 
-#: What a repeat did not show where others had a value.
+#: The value of a repeat that lacks a field which others have.
 ABSENT = "ABSENT"
 
 
 class RecordingError(ValueError):
-    """A file that is no recorded schedule; the message is one line."""
+    """A file that is not a recorded schedule; the message is one line."""
 
 
 def _span(value: object) -> object:
-    """The times of a span; a time that was seen once is both ends."""
+    """The times of a span; a time that was recorded once is both ends."""
     return value if isinstance(value, list) else [value, value]
 
 
 def _has_operation(step: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(step.get("op"), str):
-        raise ValueError("has no op, the name of what was done")
+        raise ValueError("has no op, the name of the action")
     return step
 
 
@@ -58,18 +58,18 @@ Span = Annotated[tuple[float, float], BeforeValidator(_span)]
 
 
 def middle(span: Span) -> float:
-    """The middle of what was seen."""
+    """The middle of the recorded times."""
     return (span[0] + span[1]) / 2
 
 
 class RecordedPart(BaseModel):
-    """A part of the file; what is not read here may stand in it."""
+    """A part of the file; it may have other fields, which are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
 
 class Merged(RecordedPart):
-    """What several repeats showed."""
+    """The observations of several repeats."""
 
     exact: Tree = {}
     #: By path, with dots: one value for each repeat.
@@ -89,27 +89,27 @@ class StateWrites(RecordedPart):
 
 
 class RecordedStep(RecordedPart):
-    """A step and what came of it."""
+    """A step and its observations."""
 
     number: int = Field(alias="i")
     #: ``op`` and its arguments.
     step: Annotated[dict[str, Any], AfterValidator(_has_operation)]
     result: Merged = Merged()
-    #: None: nothing was observed after it.
+    #: None: there was no observation after it.
     observed: Merged | None = Field(default=None, alias="obs")
     state_writes: dict[str, StateWrites] = {}
 
     @property
     def op(self) -> str:
-        """What was done."""
+        """The action of the step."""
         return str(self.step["op"])
 
     @property
     def quiet_ms(self) -> float | None:
-        """How long it took until all was quiet, in the middle of what was seen; None: no wait.
+        """The time until quiescence, in the middle of the recorded times; None: no wait.
 
-        Where nothing is said about it, what changes something was waited for, unless the step
-        says ``"q": false``.
+        Without a recorded time, steps that change the cluster have a wait, unless the step has
+        ``"q": false``.
         """
         if "result" not in self.model_fields_set:
             waits = self.op not in _CHANGES_NOTHING and self.step.get("q", True)
@@ -141,7 +141,7 @@ def load_schedule(path: Path) -> RecordedSchedule:
     """Read a file.
 
     Raises:
-        RecordingError: it cannot be read, or is no recorded schedule.
+        RecordingError: the file cannot be read, or is not a recorded schedule.
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -150,7 +150,7 @@ def load_schedule(path: Path) -> RecordedSchedule:
     except ValueError as error:
         raise RecordingError(f"{path}: is not JSON: {error}") from error
     if not isinstance(data, dict) or "steps" not in data:
-        raise RecordingError(f"{path}: is no recorded schedule: it has no steps")
+        raise RecordingError(f"{path}: is not a recorded schedule: it has no steps")
     try:
         return RecordedSchedule.model_validate(_completed(data, path.stem))
     except ValidationError as error:
@@ -160,7 +160,7 @@ def load_schedule(path: Path) -> RecordedSchedule:
 
 
 def _completed(data: Tree, name: str) -> Tree:
-    """A file's content with what need not be said: its name, numbers of steps, who began."""
+    """A file's content with defaults: its name, the numbers of steps, the first broker."""
     steps, brokers = data["steps"], data.get("brokers")
     if isinstance(steps, list):
         steps = [
@@ -175,7 +175,7 @@ def recorded_files(paths: list[Path]) -> list[Path]:
     """The files of schedules among these files, and in these folders.
 
     Raises:
-        RecordingError: there is none, or one of the paths does not exist.
+        RecordingError: no schedule is found, or one of the paths does not exist.
     """
     files: list[Path] = []
     for path in paths:
@@ -186,12 +186,12 @@ def recorded_files(paths: list[Path]) -> list[Path]:
         else:
             raise RecordingError(f"{path}: no such file or folder")
     if not files:
-        raise RecordingError(f"{paths[0]}: no recorded schedule is in it")
+        raise RecordingError(f"{paths[0]}: has no recorded schedule")
     return files
 
 
 def _has_steps(path: Path) -> bool:
-    """Whether a file of a folder is a schedule; others (an index, costs) lie beside them."""
+    """Whether a file of a folder is a schedule; the folder may have others (an index, costs)."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:

@@ -1,9 +1,9 @@
-"""A recorded schedule becomes a scenario that anybody can run.
+"""Translation of a recorded schedule into a scenario that can be run.
 
-The same release, protocol, settings, assignment and first controller; the same steps in the
-same order, each when the one before is over, and after it the same quiet time. What the
-recording shows of the outcome is not read here, only what the machine that recorded took: how
-long until all was quiet, until a broker's virtual machine was up, and how often it was started.
+The same release, protocol, settings, assignment and first controller; the same steps in the same
+order, each when the one before is over, and after it the same quiet time. The recorded outcome is
+not read here, only the times of the recording machine: until quiescence, until a broker's virtual
+machine was up, and the number of its starts.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from tidegauge.conformance.recorded_schedule import (
 from tidegauge.scenario.model.settings import NAMES
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 
-#: What a harness looks at lies still for so long before it believes that all is quiet.
+#: Time without a change after which a harness assumes quiescence.
 STILL_MS = 1500
-#: How long a harness waits for a condition, for quiescence, and for an answer.
+#: The timeouts of a harness for a condition, for quiescence, and for a response.
 _WITHIN = "90s"
 _PRODUCE_TIMEOUT_MS = 5000
-#: What passes from the start of the cluster to the first step, by seed: it was not recorded.
+#: The time from the start of the cluster to the first step, by seed: it was not recorded.
 _BEFORE_FIRST_STEP = ("4500ms", "3s", "8s", "1500ms", "6s", "3500ms", "12s", "5s", "2s", "20s")
-#: When an observation, which takes its time, sees most of what it sees.
+#: The moment within an observation at which most values are read.
 _SEEN_AFTER = 0.3
 #: A start of the simulator's brokers, with small logs.
 _START_MS = 750
-#: How long the harness takes to find out that a start has failed, and to try again.
+#: The time in which the harness detects that a start has failed, and retries.
 _RESTART_AFTER_EXIT = "5s"
 
 _ZOOKEEPER = "zk"
@@ -47,28 +47,28 @@ _ENDS_DOWN = {"kill": "crash", "term": "restart", "restart": "crash"}
 
 @dataclass
 class PlayedStep:
-    """Which steps of the scenario a recorded step became."""
+    """The steps of the scenario for a recorded step."""
 
     recorded: RecordedStep
     #: The first of them, and one behind the last.
     first: int = 0
     end: int = 0
-    #: Those that ask something, with what they ask about: (partition, epoch or None).
+    #: The steps with requests, and their subjects: (partition, epoch or None).
     requests: list[tuple[int, str, int | None]] = field(default_factory=list)
-    #: The one that observes; None if nothing was observed.
+    #: The step that observes; None if there was no observation.
     observation: int | None = None
 
 
 @dataclass
 class Translation:
-    """A scenario, and where each recorded step is in it."""
+    """A scenario, and the place of each recorded step in it."""
 
     schedule: RecordedSchedule
     scenario: Scenario
     steps: list[PlayedStep]
-    #: Settings of the recording that the simulator does not know.
+    #: Settings of the recording that the simulator does not have.
     not_modelled: list[str]
-    #: The first step that the simulator does not know: nothing is played from it on.
+    #: The first unknown step: from it on no step is played.
     not_played: RecordedStep | None = None
 
 
@@ -76,8 +76,8 @@ def translate(schedule: RecordedSchedule, *, seed: int = 1) -> Translation:
     """Make the scenario of a schedule, up to the first step that the simulator does not know.
 
     Raises:
-        RecordingError: a step lacks something, or the first one cannot be played.
-        ScenarioError: what it says makes no scenario.
+        RecordingError: a step lacks something, or the first one cannot be played. ScenarioError:
+        the schedule is not a valid scenario.
     """
     writer = _Writer(schedule, seed)
     writer.write_all()
@@ -86,7 +86,7 @@ def translate(schedule: RecordedSchedule, *, seed: int = 1) -> Translation:
         "name": schedule.name,
         "description": schedule.about,
         "duration": f"{writer.duration_ms:.0f}ms",
-        # What real brokers did ends here.
+        # The recorded behaviour ends here.
         "liveness": False,
         "seed": seed,
         "release": schedule.release,
@@ -115,7 +115,7 @@ def translate(schedule: RecordedSchedule, *, seed: int = 1) -> Translation:
 
 
 def _settings(recorded: dict[str, Any]) -> tuple[dict[str, int], list[str]]:
-    """The settings that the simulator knows, and the names of the others."""
+    """The settings that the simulator has, and the names of the others."""
     known = {name: _value(value) for name, value in recorded.items() if name in NAMES["brokers"]}
     return known, sorted(recorded.keys() - known.keys())
 
@@ -149,7 +149,7 @@ class _Writer:
         self.played: list[PlayedStep] = []
         self.not_played: RecordedStep | None = None
         self.duration_ms = 60_000.0
-        #: Faults that keep a broker, or ZooKeeper, down or still, by whom.
+        #: Faults that stop or pause a broker or ZooKeeper, by process.
         self._down: dict[Any, list[str]] = {}
         self._paused: dict[Any, str] = {}
         self._cuts: dict[tuple[Any, Any], str] = {}
@@ -187,12 +187,12 @@ class _Writer:
             raise RecordingError(f"{self.schedule.name}: the simulator knows none of its steps")
 
     def start(self, broker: int) -> str:
-        """When a broker starts that is not the first: all at once, but one is faster."""
+        """The start of a broker that is not the first: all start at once, but one is faster."""
         spread_ms = (10, 100)[self.seed % 2]
         return f"{500 + (self.seed * 7 + broker * 13) % 20 * spread_ms}ms"
 
     def _observing(self, share: float) -> str:
-        """How long it takes to look at all that there is."""
+        """The duration of an observation of the whole cluster."""
         replicas = sum(
             len(brokers) for topic in self.topics for brokers in topic["assignment"].values()
         )
@@ -219,7 +219,7 @@ class _Writer:
             self._add("wait", after=f"{quiet_ms + STILL_MS:.0f}ms")
             self._quiet()
             if not quiet_ms:
-                # It was not recorded how long it took: it has to stay quiet, as for a harness.
+                # The time was not recorded: the cluster must stay quiet, as for a harness.
                 self._add("wait", after=f"{STILL_MS}ms")
                 self._quiet()
             self.duration_ms += 2 * (quiet_ms + STILL_MS) + 15_000
@@ -229,7 +229,7 @@ class _Writer:
         played.end = len(self.steps)
 
     def _quiet(self) -> None:
-        """Whoever runs is registered, nobody else is, and nothing moves."""
+        """Wait until exactly the running brokers are registered, and no partition is moving."""
         gone = sorted(self._gone())
         if gone:
             self._when(unregistered=gone)
@@ -244,7 +244,7 @@ class _Writer:
         still = {each for each in self._paused if each != _ZOOKEEPER}
         return still | {each for each in self._down if each != _ZOOKEEPER}
 
-    # What a step of the scenario is made of.
+    # The parts of a step of the scenario.
 
     def _add(self, do: str, after: str = "0s", **arguments: Any) -> int:
         self.steps.append({"do": do, "after": after} | arguments)
@@ -305,7 +305,7 @@ class _Writer:
         played.requests.append((number, step["tp"], None))
 
     def _write_collect(self, _: PlayedStep) -> None:
-        """The answer is written down when it comes; here it is only waited for."""
+        """The response is recorded when it arrives; this step only waits for it."""
         self._when(answered=True)
 
     def _write_kill(self, played: PlayedStep) -> None:
@@ -324,7 +324,7 @@ class _Writer:
     def _take_as_long_as_recorded(self, recorded: RecordedStep) -> None:
         """How long a virtual machine takes to come up is the machine's, not Kafka's.
 
-        What the simulator's brokers take by themselves is left out.
+        The time of the simulator's own brokers is subtracted.
         """
         span = recorded.result.ranges_ms.get("t_registered_ms")
         if span is not None:
@@ -358,7 +358,7 @@ class _Writer:
         return max(0.0, first_ms - _START_MS)
 
     def restart_after_exit(self) -> str:
-        """How long it took from a start that failed to the next."""
+        """The time from a failed start to the next."""
         for recorded in self.schedule.steps:
             attempts = recorded.result.exact.get("attempts", 1)
             if recorded.op == "restart" and attempts > 1:
@@ -382,7 +382,7 @@ class _Writer:
             self._add("end_fault", fault=self._paused.pop(broker))
 
     def _write_flap(self, played: PlayedStep) -> None:
-        """Pause, one record to each partition, and on again, until the time is over."""
+        """Pause, send one record to each partition and resume, until the time is over."""
         step = played.recorded.step
         for turn in range(round(step["s"] / (step["down"] + step["up"]))):
             self._pause(step["b"], f"flap-{turn}-of-{step['b']}")
@@ -421,7 +421,7 @@ class _Writer:
         self._add("delete_topic", topic=played.recorded.step["topic"])
 
     def _write_reassign(self, played: PlayedStep) -> None:
-        """Ask for it, and wait until the znode is gone, or as long as was waited in vain.
+        """Request it, and wait until the znode is gone, or for the recorded time in vain.
 
         While a replica that is added is on a broker that is down, the move stays pending.
         """
@@ -476,6 +476,6 @@ class _Writer:
         played.requests.append((number, name, None))
 
     def _write_values(self, played: PlayedStep) -> None:
-        """What the logs hold is part of an observation."""
+        """The content of the logs is part of an observation."""
         if played.recorded.observed is None:
             played.observation = self._add("observe")

@@ -1,20 +1,20 @@
-"""What tools print about a real cluster, and the scenario that it becomes.
+"""Import of a real cluster: from the output of its tools to a scenario.
 
 =========================  ==============================================================
-``input_file.py``          the lines of any input file, and what is wrong with it
-``describe_dump.py``       what kafka-topics --describe printed
-``described_cluster.py``   the brokers of such a dump, who of them is down, what it lacks
+``input_file.py``          the lines of any input file, and errors about it
+``describe_dump.py``       the output of kafka-topics --describe
+``described_cluster.py``   the brokers of such a dump, those down, missing parts
 ``server_properties.py``   a broker's server.properties, read as Java reads it
-``cluster_settings.py``    several of those: what brokers have in common, racks, protocol
-``setting_values.py``      what of such settings a scenario takes
-``release_hints.py``       which release of Kafka all that comes from
+``cluster_settings.py``    several of those: common settings, racks, protocol
+``setting_values.py``      the settings that a scenario takes
+``release_hints.py``       the release of Kafka of the files
 ``reassignment_plan.py``   the JSON of kafka-reassign-partitions
 ``topic_rates.py``         a table of messages and bytes a second, and the producers it needs
 ``imported_scenario.py``   all of it together, checked as any scenario is
-``scenario_text.py``       the YAML that people read and change
-``notices.py``             what people are told about all that was left out or assumed
+``scenario_text.py``       the YAML of the scenario
+``notices.py``             notices of omissions and assumptions
 =========================  ==============================================================
 
-Nothing is assumed silently: what the files do not say stands in a notice, on the terminal and
-at the top of the scenario.
+No assumption is silent: each value that the files do not have is reported in a notice, on the
+terminal and at the top of the scenario.
 """

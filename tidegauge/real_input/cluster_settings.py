@@ -1,8 +1,8 @@
 """The settings of a cluster from the ``server.properties`` of some of its brokers.
 
-What all files say alike is the cluster's, what differs is a broker's own, and a broker of which
-there is no file gets what the others have in common. One file that names no broker is a template
-for all.
+Settings that all files have in common are the cluster's; settings that differ belong to a broker. A
+broker without a file gets the common settings. A single file that names no broker is a template for
+all.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tidegauge.real_input.setting_values import broker_settings
 from tidegauge.scenario.model.cluster import DEFAULT_RACK, MOST_LOG_DIRECTORIES
 from tidegauge.scenario.model.settings import Value
 
-#: As operators and config providers have them: ${STRIMZI_RACK_ID}.
+#: Placeholders of operators and config providers: ${STRIMZI_RACK_ID}.
 _PLACEHOLDER = re.compile(r"\$\{.*\}|\$\w+")
 _PROTOCOL = "inter.broker.protocol.version"
 
-#: As settings of brokers are written; what has none of them is some other file.
+#: Beginnings of names of broker settings; a file without any of them is another kind of file.
 _SETTING = re.compile(r"[\w-]+(\.[\w-]+)+")
 
 
@@ -40,7 +40,7 @@ class BrokerFiles:
         return [self.template] if self.template else list(self.by_broker.values())
 
     def protocols(self) -> dict[int | None, Property]:
-        """inter.broker.protocol.version, where it is said, by broker; None: of all."""
+        """inter.broker.protocol.version by broker, where it is set; None: of all brokers."""
         files: dict[int | None, ServerProperties] = dict(self.by_broker.items())
         if self.template:
             files[None] = self.template
@@ -51,7 +51,7 @@ class BrokerFiles:
         }
 
     def are_of_kraft(self) -> bool:
-        """Whether they are of brokers without ZooKeeper."""
+        """Whether the files are of brokers without ZooKeeper."""
         return any(
             file.text("process.roles") or file.text("controller.quorum.voters")
             for file in self.all()
@@ -60,7 +60,7 @@ class BrokerFiles:
 
 @dataclass
 class ClusterSettings:
-    """What a scenario says about a cluster's settings."""
+    """The settings of a cluster in a scenario."""
 
     common: dict[str, Value] = field(default_factory=dict)
     #: By broker, only of those that differ.
@@ -72,30 +72,30 @@ class ClusterSettings:
 
 
 def broker_files(files: Sequence[ServerProperties]) -> BrokerFiles:
-    """Whose files they are.
+    """The broker of each file.
 
     Raises:
-        InputError: two are of the same broker, or one of several does not say whose it is.
+        InputError: two files are of the same broker, or one of several names no broker.
     """
     found = BrokerFiles(notices=[notice for file in files for notice in file.notices])
     for file in files:
         if file.text("process.roles") == "controller":
-            text = f"{file.file.name}: left out: it is of a controller that is no broker"
+            text = f"{file.file.name}: left out: it is of a controller that is not a broker"
             found.notices.append(Notice("brokers", text))
             continue
         broker = file.broker_id()
         if broker is None:
             if not any(_SETTING.fullmatch(name) for name in file.properties):
-                raise input_error(file.file, None, "has no setting of a broker")
+                raise input_error(file.file, None, "has no settings of a broker")
             if len(files) > 1:
-                message = "names no broker (broker.id or node.id), so nobody knows whose it is"
+                message = "names no broker (broker.id or node.id), so its broker is unknown"
                 raise input_error(file.file, None, message)
             found.template = file
-            text = f"{file.file.name} names no broker, so all brokers are set as it says"
+            text = f"{file.file.name} names no broker, so its settings apply to all brokers"
             found.notices.append(Notice("brokers", text))
         elif broker in found.by_broker:
             first = found.by_broker[broker].file
-            raise input_error(file.file, None, f"is of broker {broker}, as {first} is")
+            raise input_error(file.file, None, f"is of broker {broker}, which {first} is also of")
         else:
             found.by_broker[broker] = file
     return found
@@ -105,7 +105,7 @@ def cluster_settings(files: BrokerFiles, brokers: Collection[int], release: str)
     """The settings of a cluster of this release with these brokers.
 
     Raises:
-        InputError: a setting has a value that Kafka would not take.
+        InputError: a setting has a value that Kafka would refuse.
     """
     settings = ClusterSettings()
     taken = {}
@@ -149,7 +149,7 @@ def _place_in_racks(
         rack_of = dict.fromkeys(brokers, _rack(settings, files.template))
     known = {broker: rack for broker, rack in rack_of.items() if rack}
     if not known:
-        text = "no file says broker.rack: all brokers stand in one rack"
+        text = "no file has broker.rack: all brokers are in one rack"
         settings.notices.append(Notice("brokers", text))
         return
     for broker in sorted(brokers):
@@ -157,8 +157,8 @@ def _place_in_racks(
     unknown = [broker for broker in sorted(brokers) if broker not in known]
     if unknown:
         text = (
-            f"no file says in which rack these brokers stand: {named(unknown)}; they are in a "
-            f"rack of their own, {DEFAULT_RACK!r}: change `racks` if you know better"
+            f"no file has broker.rack for these brokers: {named(unknown)}; they are in a separate "
+            f"rack, {DEFAULT_RACK!r}: change `racks` to correct that"
         )
         settings.notices.append(Notice("brokers", text))
 
@@ -203,5 +203,6 @@ def _not_said(files: BrokerFiles, brokers: Collection[int]) -> Iterator[str]:
         others = [broker for broker in sorted(brokers) if broker not in files.by_broker]
         if others:
             yield (
-                f"no file is of brokers {named(others)}: they are set as the files have in common"
+                f"no file is of brokers {named(others)}: they have the settings that all files "
+                "have in common"
             )

@@ -1,15 +1,15 @@
-"""What ``kafka-topics.sh --describe`` printed, by the tool of any release from 0.10 to 4.x.
+"""The output of ``kafka-topics.sh --describe``, by the tool of any release from 0.10 to 4.x.
 
-A topic has a line of its own, unless only some of its partitions were asked for
+A topic has a line of its own, unless only some of its partitions were requested
 (--under-replicated-partitions, --unavailable-partitions), and a line for each partition::
 
     Topic: orders   PartitionCount: 6   ReplicationFactor: 2   Configs: retention.ms=1000
         Topic: orders   Partition: 0   Leader: 101   Replicas: 101,102   Isr: 101,102
 
-Both are columns, a name with a colon and a value; which ones there are, and whether a blank
-follows the colon, depends on the release. Whatever else the tool logged to the same terminal is
-skipped with a notice. A line with columns that cannot be read is an error: a partition that
-was dropped for it would be missed too late.
+Both lines consist of columns, a name with a colon and a value. The columns, and whether a blank
+follows the colon, depend on the release. Other output of the tool on the same terminal is skipped
+with a notice. A line with columns that cannot be read is an error: otherwise a partition would be
+dropped silently.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tidegauge.real_input.notices import Notice, named
 from tidegauge.scenario.model.limits import MOST_PARTITIONS
 
 _COLUMN = re.compile(r"(?:^|(?<=\s))((?:Adding |Removing )?[A-Z][A-Za-z]*):")
-#: The columns that nothing but the description of a topic has.
+#: The columns that only the description of a topic has.
 _TELLING = {
     *("Topic", "PartitionCount", "ReplicationFactor", "Partition", "Leader", "Replicas", "Isr"),
 }
@@ -31,7 +31,7 @@ _READ = _TELLING | {
     *("TopicId", "Configs", "Elr", "LastKnownElr", "Adding Replicas", "Removing Replicas"),
     "MarkedForDeletion",
 }
-#: What comes from a logger, the Java virtual machine or a stack trace, whatever it says.
+#: Output of a logger, the Java virtual machine or a stack trace, with any text.
 _LOGGED = re.compile(
     r"\s*(\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\[?(TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b"
     r"|SLF4J|log4j|OpenJDK|Java HotSpot|Picked up |Error\b|Exception\b|Caused by:|at [\w.$/]+\("
@@ -50,15 +50,15 @@ class DescribedPartition:
     """A partition's line."""
 
     number: int
-    #: Id of the broker, None where nobody leads.
+    #: Id of the broker; None: the partition has no leader.
     leader: int | None
     #: Ids of brokers, the preferred leader first; those that a reassignment adds or removes, too.
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
-    #: The replicas of which a reassignment under way makes the partition get rid.
+    #: The replicas that a reassignment in progress removes.
     removing: tuple[int, ...] = ()
     is_reassigning: bool = False
-    #: KRaft's eligible leader replicas (KIP-966): outside the ISR, and yet they may lead.
+    #: KRaft's eligible leader replicas (KIP-966): they may lead although they are outside the ISR.
     eligible: tuple[int, ...] = ()
     line: int = field(default=0, compare=False)
 
@@ -69,7 +69,7 @@ class DescribedTopic:
 
     name: str
     line: int
-    #: None where the topic has no line of its own.
+    #: None: the topic has no line of its own.
     partition_count: int | None = None
     #: Values as they are printed.
     settings: dict[str, str] = field(default_factory=dict)
@@ -79,14 +79,14 @@ class DescribedTopic:
 
 @dataclass
 class DescribeDump:
-    """All that a dump says."""
+    """The content of a dump."""
 
     file: Path
     topics: dict[str, DescribedTopic] = field(default_factory=dict)
     #: Names of all columns of any line.
     columns: set[str] = field(default_factory=set)
-    #: Whether brokers answered with Elr, filled or empty, as KRaft's alone do. N/A tells nothing:
-    #: that is what tools from 3.7 on print where nobody did.
+    #: Whether brokers returned Elr, filled or empty, as only KRaft's do. N/A is no sign: tools from
+    #: 3.7 on print it where no broker returned one.
     has_eligible_replicas: bool = False
     notices: list[Notice] = field(default_factory=list)
 
@@ -99,7 +99,7 @@ def read_describe_dump(file: Path) -> DescribeDump:
     """The topics and partitions that a file describes.
 
     Raises:
-        InputError: it cannot be read, a line of it makes no sense or contradicts another, or it
+        InputError: the file cannot be read, a line of it is not valid or contradicts another, or it
             describes no partition.
     """
     dump = DescribeDump(file)
@@ -117,7 +117,9 @@ def read_describe_dump(file: Path) -> DescribeDump:
     _refuse_what_is_incomplete(dump)
     _leave_out_deleted_topics(dump)
     if skipped:
-        dump.notices.append(Notice("input", f"skipped, no part of a description: {named(skipped)}"))
+        dump.notices.append(
+            Notice("input", f"skipped, not part of a description: {named(skipped)}")
+        )
     others = sorted(dump.columns - _READ)
     if others:
         dump.notices.append(Notice("input", f"columns that are not read: {named(others)}"))
@@ -144,7 +146,7 @@ def _add_line(dump: DescribeDump, number: int, columns: list[tuple[str, str]]) -
     dump.has_eligible_replicas |= values.get("Elr", "N/A") != "N/A"
     name = values.get("Topic", "")
     if not _TOPIC_NAME.fullmatch(name):
-        raise dump.error(number, f"cannot be read: {name!r} is no name of a topic")
+        raise dump.error(number, f"cannot be read: {name!r} is not the name of a topic")
     line = _Line(dump, number, values)
     if "Partition" in values:
         topic = dump.topics.setdefault(name, DescribedTopic(name, number))
@@ -188,7 +190,7 @@ def _say_twice(dump: DescribeDump, name: str, first: int, second: int) -> None:
 
 @dataclass
 class _Line:
-    """A line with columns, and what it says."""
+    """A line with columns, and its values."""
 
     dump: DescribeDump
     number: int
@@ -218,7 +220,7 @@ class _Line:
         replicas = self._ids("Replicas", required=True)
         if not replicas:
             raise self._error("Replicas", "at least one broker id")
-        # Tools differ in whether those that come and go are among the replicas.
+        # Tools differ in whether added and removed replicas are among the replicas.
         if removing and set(replicas) <= set(removing):
             raise self.dump.error(self.number, "Removing Replicas has all of the replicas")
         everybody = tuple(dict.fromkeys((*replicas, *adding, *removing)))
@@ -236,7 +238,7 @@ class _Line:
         return partition
 
     def is_marked_for_deletion(self) -> bool:
-        """Whether the topic is about to be deleted; tools say so on either kind of line."""
+        """Whether the topic is marked for deletion; tools print it on either kind of line."""
         return self.values.get("MarkedForDeletion", "").lower() == "true"
 
     def _refuse_strangers(self, partition: DescribedPartition) -> None:
@@ -253,7 +255,7 @@ class _Line:
 
     def _leader(self) -> int | None:
         text = self.values.get("Leader", "")
-        # -2 is what ZooKeeper has of a partition that is being deleted.
+        # -2 is the leader in ZooKeeper of a partition that is being deleted.
         if text in {"none", "-1", "-2"}:
             return None
         if not _is_id(text):
@@ -306,7 +308,7 @@ def _is_id(text: str) -> bool:
 
 def _refuse_what_is_incomplete(dump: DescribeDump) -> None:
     if not dump.topics:
-        raise dump.error(None, "describes no topic: is it what kafka-topics --describe printed?")
+        raise dump.error(None, "describes no topic: is it the output of kafka-topics --describe?")
     for topic in dump.topics.values():
         if not topic.partitions:
             message = f"{topic.name} has no partition in the dump, only this line"

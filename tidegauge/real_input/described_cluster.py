@@ -1,8 +1,9 @@
-"""The cluster that a dump describes: its brokers, who of them is down, partitions it leaves out.
+"""The cluster of a dump: its brokers, those that are down, and the partitions that are missing.
 
-A dump of the partitions that are not well (--under-replicated-partitions) does not say where
-the others are, yet a topic has no gaps. What is missing is dealt in turn to the brokers that are
-up: what the dump leaves out is well, so none of its replicas can be on a broker that is down.
+A dump of unhealthy partitions (--under-replicated-partitions) does not have the replicas of the
+others, yet a topic has no gaps. Missing partitions are assigned in turn to the brokers that are up:
+partitions that the dump leaves out are healthy, so none of their replicas can be on a broker that
+is down.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tidegauge.scenario.text.counted import counted
 
 @dataclass
 class DescribedCluster:
-    """Brokers and topics as a scenario can begin with them."""
+    """Brokers and topics in the form in which a scenario can begin."""
 
     #: Ids of all brokers, in ascending order.
     brokers: tuple[int, ...]
@@ -46,13 +47,13 @@ def described_cluster(
     """The cluster of a dump.
 
     Args:
-        dump: What was printed.
+        dump: The parsed output.
         others: Ids of brokers that are known from elsewhere; they may have no replica.
-        up: Ids of brokers that are up, whatever the dump looks like.
-        down: ... that are down.
+        up: Ids of brokers that are up, whatever the dump suggests.
+        down: Ids of brokers that are down, whatever the dump suggests.
 
     Raises:
-        InputError: ``up`` or ``down`` names a broker that there is not, or both name the same.
+        InputError: ``up`` or ``down`` names an unknown broker, or both name the same.
     """
     topics = list(dump.topics.values())
     hosts = {
@@ -66,7 +67,7 @@ def described_cluster(
         for broker in ids:
             if broker not in cluster.brokers:
                 known = named(cluster.brokers)
-                raise dump.error(None, f"{option} {broker}: only has brokers {known}")
+                raise dump.error(None, f"{option} {broker}: the dump has brokers {known} only")
     for broker in set(up) & set(down):
         raise dump.error(None, f"--up {broker} and --down {broker} exclude each other")
     _see_who_is_down(cluster, hosts, set(up), set(down))
@@ -78,30 +79,30 @@ def described_cluster(
 def _see_who_is_down(
     cluster: DescribedCluster, hosts: set[int], up: set[int], down: set[int]
 ) -> None:
-    """Down is who has replicas, but leads nothing and is in no ISR that a leader looks after."""
+    """Find the brokers that are down: they have replicas, lead none, and are in no led ISR."""
     silent = set(hosts)
     for _, partition in cluster.partitions():
         if partition.leader is not None:
             silent -= {partition.leader, *partition.isr}
     cluster.down = tuple(sorted((silent - up) | down))
     replicas = Counter(broker for _, each in cluster.partitions() for broker in each.replicas)
-    texts = [f"broker {broker} is down, as --down says" for broker in sorted(down)]
-    texts += [f"broker {broker} looks as if it were down; --up says no" for broker in up & silent]
+    texts = [f"broker {broker} is down, by --down" for broker in sorted(down)]
+    texts += [f"broker {broker} seems to be down, but is up by --up" for broker in up & silent]
     texts += [
-        f"broker {broker} is down: it has {counted(replicas[broker], 'replica')}, leads nothing "
-        f"and is in no ISR that has a leader (--up {broker} if it is not)"
+        f"broker {broker} is down: it has {counted(replicas[broker], 'replica')}, leads no "
+        f"partition and is in no ISR that has a leader (use --up {broker} if it is up)"
         for broker in sorted(silent - up - down)
     ]
     if not cluster.up():
         texts.append(
-            "no broker is up: a dump of only the partitions that have no leader does not show the "
-            "others; import one of all partitions, or say --up ID"
+            "no broker is up: a dump of only the partitions that have no leader does not show "
+            "the others; import a dump of all partitions, or use --up ID"
         )
     cluster.notices += [Notice("brokers", text) for text in texts]
 
 
 def _mend_isrs(cluster: DescribedCluster) -> None:
-    """Old tools read a leader and its ISR one after the other: both need not be of one moment."""
+    """Add leaders that are missing in their ISR: old tools read the two at different moments."""
     empty = []
     for topic in cluster.topics:
         for number, partition in topic.partitions.items():
@@ -109,14 +110,14 @@ def _mend_isrs(cluster: DescribedCluster) -> None:
             leader = partition.leader
             if leader is not None and leader not in partition.isr:
                 topic.partitions[number] = replace(partition, isr=(leader, *partition.isr))
-                text = f"{name}: its leader {leader} is not in the ISR that is printed: added"
+                text = f"{name}: its leader {leader} is not in the printed ISR: added"
                 cluster.notices.append(Notice("partitions", text))
             elif not partition.isr:
                 empty.append(name)
     if empty:
         text = (
-            "the ISR is empty, and the eligible leader replicas (Elr), if there are any, stand in "
-            f"for it, since with ZooKeeper only the ISR says who may lead: {named(empty)}"
+            "the ISR is empty and is replaced by the eligible leader replicas (Elr), if there "
+            f"are any, since with ZooKeeper only members of the ISR may lead: {named(empty)}"
         )
         cluster.notices.append(Notice("partitions", text))
 
@@ -144,15 +145,15 @@ def _assume_missing_partitions(cluster: DescribedCluster) -> None:
     ]
     if silent:
         text = (
-            "the dump has partitions alone, no topics: their settings are not known, and they may "
-            f"have more partitions than are here: {named(silent)}"
+            "the dump has lines of partitions only, not of topics: settings are unknown, and these "
+            f"topics may have more partitions: {named(silent)}"
         )
         cluster.notices.append(Notice("partitions", text))
 
 
 def _tell_what_is_assumed(cluster: DescribedCluster, topic: str, size: int, up: int) -> None:
     missing = cluster.assumed[topic]
-    what = "well, and dealt in turn to the brokers that are up" if up else "without a leader"
+    what = "healthy, and assigned in turn to the brokers that are up" if up else "without a leader"
     fewer = (
         f"; with {counted(up, 'replica')}, not {size}, since no more brokers are up"
         if 0 < up < size

@@ -1,4 +1,4 @@
-"""A scenario from what tools say about a real cluster."""
+"""A scenario from the output of tools about a real cluster."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from tidegauge.real_input.topic_rates import default_producers, read_topic_rates
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.scenario.text.counted import counted
 
-#: A move that was under way is taken up by the first controller: it is asked for before that.
+#: The first controller resumes a reassignment in progress: it is requested before that.
 _GOES_ON_AT = "500ms"
 
 
 @dataclass(frozen=True)
 class ImportRequest:
-    """The files that are imported, and what their reader knows better."""
+    """The imported files, and the corrections by options."""
 
     dump: Path
     name: str
@@ -45,7 +45,7 @@ class ImportRequest:
     release: str | None = None
     duration: str = "5m"
     reassign_at: str = "60s"
-    #: Ids of brokers that are up, or down, whatever the dump looks like.
+    #: Ids of brokers that are up, or down, whatever the dump suggests.
     up: Sequence[int] = ()
     down: Sequence[int] = ()
 
@@ -57,7 +57,7 @@ class ImportRequest:
 
 @dataclass
 class ImportedScenario:
-    """What came of an import."""
+    """The result of an import."""
 
     #: The scenario as a mapping, its fields in the order in which people read them.
     data: dict[str, Any]
@@ -69,11 +69,11 @@ class ImportedScenario:
 
 
 def import_scenario(request: ImportRequest) -> ImportedScenario:
-    """The scenario that begins as the cluster was when the dump was made.
+    """The scenario that begins in the state of the cluster when the dump was made.
 
     Raises:
-        InputError: a file cannot be read or contradicts itself or another, or what they say
-            cannot be simulated.
+        InputError: a file cannot be read or contradicts itself or another, or the cluster cannot be
+            simulated.
     """
     dump = read_describe_dump(request.dump)
     files = broker_files([read_server_properties(file) for file in request.properties])
@@ -138,20 +138,20 @@ def _topic(
     if settings:
         said["settings"] = settings
     said["assignment"] = {each.number: list(each.replicas) for each in partitions}
-    # Also of a topic that is all well: without a state it would be created after the start.
+    # Also for a healthy topic: without a state it would be created after the start.
     said["state"] = {each.number: _state(each) for each in partitions if not _is_well(each)}
     return said
 
 
 def _is_well(partition: DescribedPartition) -> bool:
-    """Whether its preferred leader leads it, and all replicas are in the ISR."""
+    """Whether the preferred replica leads the partition, and all replicas are in the ISR."""
     return partition.leader == partition.replicas[0] and partition.isr == partition.replicas
 
 
 def _state(partition: DescribedPartition) -> dict[str, Any]:
     leader = "none" if partition.leader is None else partition.leader
     state = {"leader": leader, "isr": list(partition.isr)}
-    # Where there is an ISR, ZooKeeper's control plane asks for nobody else.
+    # Where there is an ISR, ZooKeeper's control plane uses no other replicas.
     needs_eligible = partition.eligible and not partition.isr
     return state | {"elr": list(partition.eligible)} if needs_eligible else state
 
@@ -177,7 +177,7 @@ def _producers(request: ImportRequest, imported: ImportedScenario) -> list[dict[
 def _faults(cluster: DescribedCluster) -> list[dict[str, Any]]:
     if not cluster.down:
         return []
-    # No `for`: nobody knows when they come back.
+    # No `for`: the time of their return is unknown.
     return [{"name": "down", "kind": "crash", "at": "0s", "brokers": list(cluster.down)}]
 
 
@@ -196,7 +196,7 @@ def _steps(request: ImportRequest, imported: ImportedScenario) -> list[dict[str,
         steps.append({"at": _GOES_ON_AT, "do": "reassign", "partitions": under_way})
         text = (
             f"partitions that are being reassigned: {len(under_way)}; they begin with all "
-            f"replicas, old and new, and the reassignment goes on at {_GOES_ON_AT}"
+            f"replicas, old and new, and the reassignment resumes at {_GOES_ON_AT}"
         )
         imported.notices.append(Notice("steps", text))
     if request.reassignment:
@@ -208,7 +208,7 @@ def _steps(request: ImportRequest, imported: ImportedScenario) -> list[dict[str,
 
 
 def _check(request: ImportRequest, imported: ImportedScenario) -> None:
-    """Read the scenario as a run does, and tell what of it a run would not heed."""
+    """Read the scenario as a run does, and report the settings that have no effect."""
     try:
         scenario = scenario_from_mapping(imported.data, file_text(request.dump))
     except ScenarioError as error:
@@ -222,7 +222,7 @@ def _tell_of_settings(imported: ImportedScenario, scenario: Scenario) -> None:
     plain = 0
     for line in scenario.settings_not_modelled():
         if ": " in line:
-            imported.notices.append(Notice("settings", f"makes no difference: {line}"))
+            imported.notices.append(Notice("settings", f"has no effect: {line}"))
         else:
             plain += 1
     if plain:
@@ -233,7 +233,7 @@ def _tell_of_settings(imported: ImportedScenario, scenario: Scenario) -> None:
 
 
 def _tell_of_refused_writes(imported: ImportedScenario, scenario: Scenario) -> None:
-    """Where ISRs are below min.insync.replicas nobody can write, though there may be a leader."""
+    """Report ISRs below min.insync.replicas: writes are refused, although there may be a leader."""
     settings = scenario.settings_of(scenario.broker_ids()[0])
     never, not_now = [], 0
     for topic, described in zip(scenario.topics, imported.cluster.topics, strict=False):
@@ -245,13 +245,13 @@ def _tell_of_refused_writes(imported: ImportedScenario, scenario: Scenario) -> N
             not_now += sum(len(each.isr) < least for each in led)
     if never:
         text = (
-            "min.insync.replicas is more than there are replicas, so writes with acks=all are "
+            "min.insync.replicas is more than the number of replicas, so writes with acks=all are "
             f"refused: {named(never)}"
         )
         imported.notices.append(Notice("workload", text))
     if not_now:
         text = (
-            f"partitions with a leader, but fewer in sync than min.insync.replicas: {not_now}; "
-            "writes with acks=all are refused there until more are"
+            "partitions with a leader, but fewer replicas in sync than min.insync.replicas: "
+            f"{not_now}; writes with acks=all are refused there until more replicas are in sync"
         )
         imported.notices.append(Notice("workload", text))

@@ -1,4 +1,4 @@
-"""Input files as tools, editors and shells leave them: their lines, and what is wrong with them."""
+"""Input files as tools, editors and shells leave them: their lines, and their problems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidegauge.scenario.text.errors import one_line
 STANDARD_INPUT = Path("-")
 
 _MOST_BYTES = 64 * 2**20
-# Only what ends a line in an editor, so that line numbers are those that people see there.
+# Only line ends of editors, so that line numbers are those of an editor.
 _LINE_END = re.compile(r"\r*\n|\r")
 
 
@@ -22,13 +22,13 @@ class InputError(ValueError):
 
 
 def input_error(file: Path, line: int | None, message: str) -> InputError:
-    """The error to raise: the file, the line if there is one, what is wrong."""
+    """The error to raise: the file, the line if known, the problem."""
     place = file_text(file) if line is None else f"{file_text(file)}:{line}"
     return InputError(one_line(f"{place}: {message}"))
 
 
 def file_text(file: Path) -> str:
-    """What a file is called."""
+    """The name of a file in messages."""
     return "standard input" if file == STANDARD_INPUT else str(file)
 
 
@@ -49,10 +49,10 @@ def read_bytes(file: Path) -> bytes:
 
 
 def read_text(file: Path) -> str:
-    """The text of a file in UTF-8, or in UTF-16 as PowerShell writes what a tool prints.
+    """The text of a file in UTF-8, or in UTF-16 as PowerShell writes the output of a tool.
 
-    A byte that is no text becomes a replacement character: most often it is in a line that is
-    skipped anyway, and in any other that line cannot be read.
+    A byte that is not text becomes a replacement character: most often it is in a skipped line; any
+    other line with it cannot be read.
     """
     content = read_bytes(file)
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -61,5 +61,5 @@ def read_text(file: Path) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, without what ends them."""
+    """The lines of a text, without line ends."""
     return _LINE_END.split(text)

@@ -1,4 +1,4 @@
-"""What people are told about an import: what was left out, what was assumed, and why."""
+"""Notices of an import: omissions, assumptions, and the reasons."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 from tidegauge.scenario.text.errors import one_line
 
-#: What a notice may be about, in the order in which people read them.
+#: The subjects of notices, in the order of output.
 SUBJECTS = ("input", "brokers", "partitions", "settings", "release", "workload", "steps")
 
-#: Of a list in a sentence; more than that nobody reads.
+#: Most items of a list in a sentence.
 _MOST_NAMED = 8
 
 
 class Notice(NamedTuple):
-    """One thing that people should know."""
+    """One notice to the user."""
 
     #: One of ``SUBJECTS``.
     subject: str
@@ -23,13 +23,13 @@ class Notice(NamedTuple):
 
 
 def in_order(notices: Iterable[Notice]) -> list[Notice]:
-    """Each notice once, by subject, each of them fit for a line on any terminal."""
+    """Each notice once, by subject, each in one printable line."""
     tidy = dict.fromkeys(Notice(notice.subject, one_line(notice.text)) for notice in notices)
     return sorted(tidy, key=lambda notice: SUBJECTS.index(notice.subject))
 
 
 def named(items: Iterable[object]) -> str:
-    """Items of a sentence: the first few, and how many there are more."""
+    """Items of a sentence: the first few, and the number of further ones."""
     texts = [str(item) for item in items]
     if len(texts) <= _MOST_NAMED:
         return ", ".join(texts)
@@ -37,7 +37,7 @@ def named(items: Iterable[object]) -> str:
 
 
 def number_ranges(numbers: Iterable[int]) -> str:
-    """Numbers in ascending order, those in a row as one: 0, 4 to 9."""
+    """Numbers in ascending order, consecutive ones as a range: 0, 4 to 9."""
     ranges: list[tuple[int, int]] = []
     for number in sorted(numbers):
         if ranges and ranges[-1][1] == number - 1:

@@ -1,4 +1,4 @@
-"""Which files ``--properties`` means: a file, a folder of such files, or a pattern."""
+"""The files of ``--properties``: a file, a folder of such files, or a pattern."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def properties_files(given: Sequence[Path]) -> list[Path]:
     """The files that are given, each once; those of a folder or pattern in the order of names.
 
     A folder such as Kafka's own ``config`` has other files, too: if any of its files names a broker
-    (broker.id or node.id), only those that do are meant.
+    (broker.id or node.id), only those files are used.
 
     Raises:
         InputError: a folder has no such file, a pattern matches none, or a file cannot be read.

@@ -1,4 +1,4 @@
-"""The JSON that ``kafka-reassign-partitions --execute`` takes, as a step of a scenario."""
+"""The JSON of ``kafka-reassign-partitions --execute``, as a step of a scenario."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tidegauge.scenario.coherence.references import no_such
 from tidegauge.scenario.model.steps import Move, ReassignStep
 from tidegauge.scenario.text.errors import one_line, path_text, problems_in
 
-#: What the tool reads and the simulator does not: where on a broker's disks a replica goes.
+#: The field that the tool reads and the simulator does not: the log directory of a replica.
 _LOG_DIRECTORIES = "log_dirs"
 
 
 class ReassignmentPlan(NamedTuple):
-    """Which partitions move, each as {topic, partition, replicas}."""
+    """The partitions to move, each as {topic, partition, replicas}."""
 
     moves: list[dict[str, Any]]
     notices: list[Notice]
@@ -29,15 +29,15 @@ class ReassignmentPlan(NamedTuple):
 def read_reassignment_plan(
     file: Path, partition_counts: Mapping[str, int], brokers: Collection[int]
 ) -> ReassignmentPlan:
-    """The moves in a file, all of partitions and to brokers that there are.
+    """The moves in a file, all of known partitions and to known brokers.
 
     Raises:
-        InputError: it is no such JSON, or names what there is not; with the place in the JSON.
+        InputError: it is not such JSON, or names an unknown object; with the place in the JSON.
     """
     data = _json(file)
     notices = []
     if _without_log_directories(data):
-        text = f"{file.name}: log_dirs are not read: a broker puts a new replica where it likes"
+        text = f"{file.name}: log_dirs are ignored: a broker chooses the directory of a new replica"
         notices.append(Notice("steps", text))
     try:
         step = ReassignStep.model_validate({**data, "do": "reassign", "at": "0s"})
@@ -46,7 +46,7 @@ def read_reassignment_plan(
         where = f"{path_text(problem.path)}: " if problem.path else ""
         raise input_error(file, None, f"{where}{problem.message}") from error
     except UnicodeEncodeError as error:
-        raise input_error(file, None, "has a name with half of a letter in it") from error
+        raise input_error(file, None, "has a name with half of a surrogate pair in it") from error
     moves = []
     for place, move in enumerate(step.partitions):
         for message in _strangers(move, partition_counts, brokers):
@@ -60,10 +60,10 @@ def _json(file: Path) -> dict[str, Any]:
     try:
         data = json.loads(read_text(file))
     except json.JSONDecodeError as error:
-        raise input_error(file, error.lineno, f"is no JSON: {error.msg}") from error
+        raise input_error(file, error.lineno, f"is not valid JSON: {error.msg}") from error
     except (RecursionError, ValueError) as error:
         message = "is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise InputError(one_line(f"{file}: is no JSON: {message}")) from error
+        raise InputError(one_line(f"{file}: is not valid JSON: {message}")) from error
     if not isinstance(data, dict):
         message = 'must be a JSON object such as {"version": 1, "partitions": [...]}'
         raise input_error(file, None, message)
@@ -71,7 +71,7 @@ def _json(file: Path) -> dict[str, Any]:
 
 
 def _without_log_directories(data: dict[str, Any]) -> bool:
-    """Take away where replicas go on a broker, and say whether that was said anywhere."""
+    """Remove the log directories of replicas, and return whether any was given."""
     moves = data.get("partitions")
     found = False
     for move in moves if isinstance(moves, list) else ():

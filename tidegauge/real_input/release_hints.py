@@ -1,8 +1,8 @@
-"""Which release of Kafka a cluster runs, as far as its files tell.
+"""The release of Kafka of a cluster, as far as its files show it.
 
-A dump does not say it: the tool that printed it may be of another release than the brokers. The
-settings may, by inter.broker.protocol.version. KRaft has columns and settings of its own; its
-brokers are simulated as the newest release that can have ZooKeeper.
+A dump does not contain the release: the tool that printed it may be of another release than the
+brokers. The settings may show it, by inter.broker.protocol.version. KRaft has columns and settings
+of its own; its brokers are simulated as the newest release that can have ZooKeeper.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from tidegauge.replication.releases import DEFAULT_RELEASE
 
 @dataclass
 class ChosenRelease:
-    """What a scenario says about releases."""
+    """The release and protocol versions of a scenario."""
 
     release: str
-    #: inter.broker.protocol.version of all brokers, if it is said.
+    #: inter.broker.protocol.version of all brokers, if it is set.
     protocol: str | None = None
     #: ... by broker, where they differ, as in the middle of an upgrade.
     protocols: dict[int, str] = field(default_factory=dict)
@@ -35,10 +35,10 @@ class ChosenRelease:
 
 
 def choose_release(wanted: str | None, files: BrokerFiles, dump: DescribeDump) -> ChosenRelease:
-    """The release of the brokers: the one that is wanted, or what the files hint at.
+    """The release of the brokers: the requested one, or the one that the files suggest.
 
     Raises:
-        InputError: there is no such release, or a broker speaks a protocol that it does not know.
+        InputError: the release is unknown, or does not support the protocol of a broker.
     """
     newest = str(all_releases()[-1])
     is_kraft = files.are_of_kraft() or dump.has_eligible_replicas
@@ -46,8 +46,8 @@ def choose_release(wanted: str | None, files: BrokerFiles, dump: DescribeDump) -
     chosen = ChosenRelease(_parsed(wanted or DEFAULT_RELEASE))
     if is_kraft:
         text = (
-            "the cluster has no ZooKeeper (KRaft); the control plane that is simulated is "
-            "ZooKeeper's: elections and failover take the time that they take there"
+            "the cluster has no ZooKeeper (KRaft), but the simulated control plane uses "
+            "ZooKeeper: elections and failover take the time that they take with ZooKeeper"
         )
         chosen.notices.append(Notice("release", text))
     if not wanted:
@@ -78,7 +78,7 @@ def _protocols(files: BrokerFiles) -> dict[int | None, ProtocolVersion]:
 def _hinted(
     said: dict[int | None, ProtocolVersion], dump: DescribeDump, newest: str, *, is_kraft: bool
 ) -> tuple[str, str]:
-    """A release, and why it is this one."""
+    """A release, and the reason for choosing it."""
     if is_kraft:
         return newest, "the newest that can have ZooKeeper"
     if said:
@@ -88,12 +88,12 @@ def _hinted(
             reason = f"the last of the line of inter.broker.protocol.version {protocol}"
             return str(Release.parse(line)), reason
         oldest = str(all_releases()[0])
-        return oldest, f"the oldest there is; inter.broker.protocol.version is {protocol}"
+        return oldest, f"the oldest supported release; inter.broker.protocol.version is {protocol}"
     if "TopicId" in dump.columns:
         return newest, "the dump has TopicId, so brokers are of 2.8 or newer"
     if "Elr" in dump.columns:
         return newest, "the dump has Elr, so the tool is of 3.7 or newer"
-    return _parsed(DEFAULT_RELEASE), "the default, since no file says inter.broker.protocol.version"
+    return _parsed(DEFAULT_RELEASE), "the default, since no file has inter.broker.protocol.version"
 
 
 def _set_protocols(

@@ -1,7 +1,7 @@
-"""An imported scenario as YAML that people read and change.
+"""An imported scenario as YAML that is easy to read and to change.
 
-What fits in a line stands in one, so that a topic of thirty partitions is thirty lines that can
-be compared with the dump. At the top it says what the scenario was made from, and all notices.
+A value that fits in a line is written in one, so that a topic of thirty partitions is thirty lines
+that can be compared with the dump. The head names the source files, and has all notices.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from tidegauge.simulation.durations import format_duration, parse_duration
 
 _WIDTH = 100
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,99}", re.ASCII)
-#: What stands above a part, if it has a place of its own.
+#: The comment above a part, if the part has its own place.
 _ABOUT = {
     "cluster": "",
-    "topics": "state: who leads, and the ISR, as the run begins. Partitions that it does not name "
-    "are led by the first of their replicas, and all of these are in sync.",
+    "topics": (
+        "state: leader and ISR as the run begins. A partition that it does not name is led by "
+        "the first of its replicas, and all of them are in sync."
+    ),
     "workload": "",
-    "steps": "What is done. Beside `do`, `throttle: 10000000` is the tool's --throttle.",
-    "faults": "What goes wrong. A broker that is down stays so: add `for: 10m` to have it return.",
+    "steps": "Actions of the operator. Beside `do`, `throttle: 10000000` is the tool's --throttle.",
+    "faults": "Faults. A broker that is down remains down: add `for: 10m` to have it return.",
 }
 _TEXT_TAG = "tag:yaml.org,2002:str"
 
@@ -49,23 +51,23 @@ def _introduction(imported: ImportedScenario) -> Iterator[str]:
     yield from _comment(f"Made by `tidegauge import` from {files}.")
     if imported.notices:
         yield "#"
-        yield "# What to know about it:"
+        yield "# Notices:"
     for notice in imported.notices:
         yield from _comment(f"- {notice.subject}: {notice.text}", "  ")
 
 
 def _about(name: str) -> list[str]:
-    """What stands above a part of the scenario."""
+    """The comment above a part of the scenario."""
     return ["", *_comment(_ABOUT[name])] if name in _ABOUT else []
 
 
 def _faults_to_try(imported: ImportedScenario) -> Iterator[str]:
-    """Faults that only have to lose their number sign, so that people see how one is written."""
+    """Example faults, commented out."""
     if imported.cluster.down:
-        yield "# To try more, take the # away:"
+        yield "# To add a fault, remove the # before it:"
     else:
         yield ""
-        yield "# What goes wrong: nothing yet. Take the # away from `faults` and what is to happen."
+        yield "# Faults: none yet. Remove the # before `faults` and before the faults to add."
         yield "#faults:"
     broker = (imported.cluster.up() or imported.cluster.brokers)[0]
     begin = format_duration(parse_duration(imported.data["duration"]) // 2)
@@ -78,7 +80,7 @@ def _faults_to_try(imported: ImportedScenario) -> Iterator[str]:
 
 
 class _Remarks:
-    """What stands behind lines, by the path of what a line is about."""
+    """Comments at the ends of lines, by the path of a line's value."""
 
     def __init__(self, imported: ImportedScenario) -> None:
         places = {topic["name"]: place for place, topic in enumerate(imported.data["topics"])}
@@ -87,7 +89,7 @@ class _Remarks:
             for topic, numbers in imported.cluster.assumed.items()
             for number in numbers
         }
-        #: What such a path leads through, and what therefore cannot be one line.
+        #: The parents of such paths, which therefore cannot be one line.
         self.above = {path[:-1] for path in self._texts}
 
     def behind(self, path: Path) -> str:
@@ -107,7 +109,7 @@ def _comment(text: str, indent: str = "") -> list[str]:
 
 
 def _lines(part: Mapping[Any, Any], path: Path, remarks: _Remarks) -> Iterator[str]:
-    """The lines of a mapping in block style, without what its own place is indented by."""
+    """The lines of a mapping in block style, without the indentation of its own place."""
     for key, value in part.items():
         below = (*path, key)
         head = f"{_scalar(key)}:"
@@ -135,7 +137,7 @@ def _item(item: Any, path: Path, remarks: _Remarks) -> Iterator[str]:
 
 
 def _stays_in_line(value: Any, path: Path, remarks: _Remarks) -> bool:
-    """Whether it may stand in one line, if that is long enough."""
+    """Whether it may be written in one line, if it fits."""
     if not isinstance(value, dict | list) or not value:
         return True
     # Of parts that are mappings by kind, such as topics, each has lines of its own.
@@ -160,7 +162,7 @@ def _scalar(value: Any) -> str:
 
 @cache
 def _text(text: str) -> str:
-    """A text, in quotes where YAML would take it for anything else."""
+    """A text, in quotes where YAML would read it as another type."""
     resolver = yaml.resolver.Resolver()
     if _PLAIN.fullmatch(text):
         tag = resolver.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]

@@ -1,8 +1,8 @@
 r"""A broker's ``server.properties``, read as Java reads such a file.
 
-A line is a name and a value, with ``=``, ``:`` or a blank between them; one that ends with an
-odd number of backslashes goes on in the next; ``#`` and ``!`` begin comments; ``\t``, ``\n``,
-``\u0041`` stand for letters. Of a name that is there twice, the last value counts.
+A line is a name and a value, with ``=``, ``:`` or a blank between them; one that ends with an odd
+number of backslashes continues in the next; ``#`` and ``!`` begin comments; ``\t``, ``\n``,
+``\u0041`` stand for characters. If a name appears twice, the last value counts.
 """
 
 from __future__ import annotations
@@ -17,43 +17,43 @@ from tidegauge.real_input.input_file import InputError, input_error, lines_of, r
 from tidegauge.real_input.notices import Notice
 
 _BLANKS = " \t\f"
-# A name ends where the first separator is that no backslash takes the meaning from.
+# A name ends at the first separator that is not escaped by a backslash.
 _ENTRY = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.|$)", re.DOTALL)
 _LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-#: In YAML a longer key would need a form that nobody reads.
+#: A longer key would need YAML's explicit key form.
 _LONGEST_NAME = 249
-#: The mark of UTF-8, as it looks where every byte is a letter.
+#: The byte order mark of UTF-8, read as Latin-1.
 _MARK = "\xef\xbb\xbf"
 _ID_NAMES = ("node.id", "broker.id")
 _MOST_ID = 2**31 - 1
 
 
 class Property(NamedTuple):
-    """A value, and where it stands."""
+    """A value, its file and its line."""
 
     text: str
     file: Path
     line: int
 
     def error(self, message: str) -> InputError:
-        """The error to raise about it."""
+        """The error to raise about the value."""
         return input_error(self.file, self.line, message)
 
 
 @dataclass
 class ServerProperties:
-    """What one file says."""
+    """The content of one file."""
 
     file: Path
     properties: dict[str, Property] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
 
     def broker_id(self) -> int | None:
-        """node.id or broker.id; None if it says neither, or -1: then ZooKeeper deals out the ids.
+        """node.id or broker.id; None if the file has neither, or -1: ZooKeeper assigns the id.
 
         Raises:
-            InputError: it is no id, or the two differ.
+            InputError: the value is not an id, or the two differ.
         """
         ids: dict[int, Property] = {}
         for name in _ID_NAMES:
@@ -70,7 +70,7 @@ class ServerProperties:
         return next(iter(ids), None)
 
     def text(self, name: str) -> str | None:
-        """The value of a property, without blanks around it; None if there is none."""
+        """The value of a property, without surrounding blanks; None if it is missing."""
         found = self.properties.get(name)
         return found.text.strip() if found and found.text.strip() else None
 
@@ -79,22 +79,22 @@ def read_server_properties(file: Path) -> ServerProperties:
     """The properties in a file.
 
     Raises:
-        InputError: it cannot be read, has no property, or one that Java refuses.
+        InputError: the file cannot be read, has no property, or one that Java refuses.
     """
     read = ServerProperties(file)
-    # What Java takes such a file for, so that any byte is a letter.
+    # The encoding of Java for such files, in which any byte is a character.
     text = read_bytes(file).decode("latin-1").removeprefix(_MARK)
     if "\0" in text:
-        raise input_error(file, None, "has bytes that are 0: it must be text, and not in UTF-16")
+        raise input_error(file, None, "has zero bytes: it must be text, and not in UTF-16")
     for line, content in _logical_lines(text):
         match = _ENTRY.fullmatch(content)
         assert match is not None
         name, value = (_unescaped(file, line, part) for part in match.groups())
         if len(name) > _LONGEST_NAME:
-            raise input_error(file, line, f"a name has more than {_LONGEST_NAME} letters")
+            raise input_error(file, line, f"a name has more than {_LONGEST_NAME} characters")
         before = read.properties.get(name)
         if before is not None and before.text != value:
-            text = f"{file.name}: {name} is there twice: line {line} counts, not line {before.line}"
+            text = f"{file.name}: {name} appears twice: line {line} counts, not line {before.line}"
             read.notices.append(Notice("settings", text))
         read.properties[name] = Property(value, file, line)
     if not read.properties:
@@ -103,7 +103,7 @@ def read_server_properties(file: Path) -> ServerProperties:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines that say something, joined with those in which they go on, each with its number."""
+    """Lines with content, joined with their continuation lines, each with its number."""
     begin, joined = 0, ""
     for number, natural in enumerate(lines_of(text), start=1):
         line = natural.lstrip(_BLANKS)
@@ -129,5 +129,5 @@ def _unescaped(file: Path, line: int, text: str) -> str:
         ),
         text,
     )
-    # Two escapes can be the halves of one letter.
+    # Two escapes can be the halves of one character.
     return letters.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,8 +1,8 @@
-"""What of a real cluster's settings a scenario takes, and as which values.
+"""The settings of a real cluster that a scenario takes, and their values.
 
-A scenario takes nearly all of them, also those that change nothing in it. Left out, and said so,
-are: what would tell secrets, which nobody expects in a file that is passed round; what has
-another place in a scenario; what the release does not have.
+A scenario takes nearly all of them, also those without effect. Left out, with a notice, are:
+settings that could contain secrets, which must not be in a file that is shared; settings with
+another place in a scenario; settings that the release does not have.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tidegauge.scenario.model.settings import (
     problems_of_settings,
 )
 
-# As ConfigDef.Type.PASSWORD has it, and what plug-ins call theirs.
+# Names of ConfigDef.Type.PASSWORD settings, and those of plug-ins.
 _SECRET = re.compile(
     r"password|secret|credential|jaas|license|certificate\.chain$|truststore\.certificates$"
     r"|\.key$|token$|passphrase|user\.info$|connection\.string$",
@@ -30,12 +30,12 @@ _SECRET = re.compile(
 )
 #: A user in an address, most often with a password.
 _USER_IN_ADDRESS = re.compile(r"://[^/\s]*@")
-#: Where clients find a broker. Here they know.
+#: Addresses of brokers for clients, which are not needed here.
 _ADDRESSES = {
     *("listeners", "advertised.listeners", "host.name", "port", "controller.quorum.voters"),
     *("advertised.host.name", "advertised.port", "controller.quorum.bootstrap.servers"),
 }
-#: What a scenario says elsewhere, and the import with it.
+#: Settings with another place in a scenario, which the import fills in.
 _SAID_ELSEWHERE = {
     *("broker.id", "node.id", "broker.rack", "log.dir", "log.dirs"),
     "inter.broker.protocol.version",
@@ -46,7 +46,7 @@ _LARGEST = 2**63 - 1
 
 
 class TakenSettings(NamedTuple):
-    """The settings that a scenario takes, and what is to be said of the others."""
+    """The settings that a scenario takes, and notices about the others."""
 
     values: dict[str, Value]
     notices: list[Notice]
@@ -56,8 +56,8 @@ def broker_settings(properties: Mapping[str, Property], release: str) -> TakenSe
     """The settings of brokers of this release.
 
     Raises:
-        InputError: a setting that the simulator reads has a value that Kafka would not take, or a
-            name is a slip for one of Kafka's.
+        InputError: a setting that the simulator reads has a value that Kafka would refuse, or a
+            name is a misspelling of one of Kafka's.
     """
     return _taken(properties, "brokers", dict(broker_defaults(release)))
 
@@ -98,18 +98,18 @@ def _taken(
 
 def _why_left_out(name: str, value: str) -> str | None:
     if _SECRET.search(name) or _USER_IN_ADDRESS.search(value):
-        return "they could tell secrets"
+        return "they could contain secrets"
     return "a scenario has no hosts" if name in _ADDRESSES else None
 
 
 def _value(name: str, text: str) -> Value:
-    """A flag or a number where the text is one and would be written so, else the text."""
+    """A flag or a number where the text is the usual form of one, else the text."""
     text = text.strip()
     if text.lower() in {"true", "false"}:
         return text.lower() == "true"
     if _INTEGER.fullmatch(text) and abs(int(text)) <= _LARGEST:
         return int(text)
-    # 2.10 is a release, and no 2.1.
+    # 2.10 is a release, not the number 2.1.
     if not name.endswith("version") and _DECIMAL.fullmatch(text) and repr(float(text)) == text:
         return float(text)
     return text

@@ -1,12 +1,12 @@
-"""How much goes into each topic: a table of messages and bytes a second, or a default.
+"""The rates of topics: a table of messages and bytes per second, or a default.
 
-The table is a CSV file with a header, as one gets from a broker's MessagesInPerSec and
+The table is a CSV file with a header, with values such as a broker's MessagesInPerSec and
 BytesInPerSec::
 
     topic,messages_per_second,bytes_per_second,acks
     orders,1200,480000,all
 
-``acks`` may be left out. A producer's batch is as large as makes some ten batches a second, but
+``acks`` may be left out. The size of a producer's batch gives some ten batches per second, but is
 never larger than Kafka's batch.size.
 """
 
@@ -27,11 +27,11 @@ from tidegauge.scenario.text.errors import did_you_mean
 #: batch.size of Kafka's producer, in bytes.
 _BATCH_BYTES = 16_384
 _BATCHES_PER_SECOND = 10
-# Few and large ones: while nobody takes them, each is sent again ten times a second.
+# Few and large batches: while no leader accepts them, each is retried ten times a second.
 _DEFAULT_BATCHES_PER_SECOND = 2
 _DEFAULT_RECORDS = 50
 _DEFAULT_RECORD_BYTES = 200
-#: With more topics than this one group writes to all.
+#: With more topics than this, one group writes to all.
 _MOST_GROUPS = 200
 
 _NUMBERS = ("messages_per_second", "bytes_per_second")
@@ -42,25 +42,28 @@ _LARGEST = 1e12
 
 
 class Producers(NamedTuple):
-    """Groups of producers as a scenario has them, and how they came about."""
+    """Groups of producers of a scenario, and notices about their rates."""
 
     groups: list[dict[str, Any]]
     notices: list[Notice]
 
 
 def default_producers(topics: Sequence[str]) -> Producers:
-    """Producers that write to all topics alike, other than Kafka's own."""
+    """Producers that write to all topics at the same rate, except Kafka's own."""
     names = [topic for topic in topics if not _is_internal(topic)]
     rate = (
         f"{_DEFAULT_BATCHES_PER_SECOND} batches a second of {_DEFAULT_RECORDS} records of "
         f"{_DEFAULT_RECORD_BYTES} bytes with acks=all"
     )
-    text = f"no --rates: to each topic a producer sends {rate}"
+    text = f"no --rates: a producer sends to each topic {rate}"
     if len(names) < len(topics):
-        text += "; to Kafka's own topics (__...) nobody does"
+        text += "; Kafka's own topics (__...) have no producer"
     notices = [Notice("workload", text)]
     if len(names) > _MOST_GROUPS:
-        text = f"{len(names)} topics are too many for a producer each: one sends to all of them"
+        text = (
+            f"{len(names)} topics are too many for one producer each: a single one sends to all "
+            "of them"
+        )
         notices.append(Notice("workload", text))
         together = _group("everything", names, _DEFAULT_BATCHES_PER_SECOND * len(names))
         return Producers([together], notices)
@@ -90,10 +93,10 @@ def _group(
 
 
 def read_topic_rates(file: Path, topics: Collection[str]) -> Producers:
-    """The producers that write to these topics what a CSV file says.
+    """The producers that write to these topics at the rates of a CSV file.
 
     Raises:
-        InputError: it has no such table, a value in it is no rate, or there is no such topic.
+        InputError: the file has no such table, a value in it is not a rate, or a topic is unknown.
     """
     table = _Table(file)
     groups: dict[str, dict[str, Any]] = {}
@@ -103,7 +106,7 @@ def read_topic_rates(file: Path, topics: Collection[str]) -> Producers:
         if topic not in topics:
             raise input_error(file, line, no_such("topic", topic, topics))
         if topic in groups or topic in silent:
-            raise input_error(file, line, f"{topic} is there twice")
+            raise input_error(file, line, f"{topic} appears twice")
         messages, size = (table.rate(line, name, row[name]) for name in _NUMBERS)
         if messages == 0:
             silent.append(topic)
@@ -114,20 +117,20 @@ def read_topic_rates(file: Path, topics: Collection[str]) -> Producers:
     notices = [Notice("workload", _how_batches_came_about(file))]
     others = [name for name in topics if name not in groups]
     if others:
-        text = f"nobody sends to these topics, by {file.name}: {named(others)}"
+        text = f"these topics have no producer, by {file.name}: {named(others)}"
         notices.append(Notice("workload", text))
     return Producers(list(groups.values()), notices)
 
 
 def _how_batches_came_about(file: Path) -> str:
     return (
-        f"rates are those of {file.name}; batches, which it does not tell, are as large as makes "
-        f"{_BATCHES_PER_SECOND} a second, but have {_BATCH_BYTES} bytes (batch.size) at most"
+        f"rates are those of {file.name}; the size of batches, which it does not have, gives "
+        f"{_BATCHES_PER_SECOND} batches a second, and is at most {_BATCH_BYTES} bytes (batch.size)"
     )
 
 
 class _Table:
-    """The rows of a CSV file, and what they mean."""
+    """The rows of a CSV file, and their meanings."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -153,7 +156,7 @@ class _Table:
         return read
 
     def rate(self, line: int, column: str, text: str) -> float:
-        """A rate, a second."""
+        """A rate per second."""
         try:
             rate = float(text)
         except ValueError:
@@ -166,7 +169,7 @@ class _Table:
     def group(
         self, line: int, topic: str, messages: float, size: float, acks: str
     ) -> dict[str, Any]:
-        """The producers that send so many messages and bytes a second to a topic."""
+        """The producers that send this many messages and bytes per second to a topic."""
         if acks not in _ACKS:
             raise input_error(self.file, line, f"acks must be all, 0 or 1, not {acks!r}")
         record_bytes = max(1, round(size / messages))
@@ -188,7 +191,7 @@ class _Table:
         try:
             return [cell.strip() for cell in next(csv.reader([text], strict=True))]
         except csv.Error as error:
-            raise input_error(self.file, line, f"is no CSV: {error}") from error
+            raise input_error(self.file, line, f"is not valid CSV: {error}") from error
 
     def _header(self, line: int, cells: list[str]) -> list[str]:
         for name in cells:
@@ -197,6 +200,6 @@ class _Table:
                 raise input_error(self.file, line, message)
         missing = [name for name in _REQUIRED if name not in cells]
         if missing or len(set(cells)) < len(cells):
-            message = f"the header must be {','.join(_REQUIRED)}, and ,acks if you like"
+            message = f"the header must be {','.join(_REQUIRED)}, optionally with ,acks"
             raise input_error(self.file, line, message)
         return cells

@@ -1,15 +1,15 @@
-"""Alert rules, tried on incidents before they are needed: Prometheus's own engine is the judge.
+"""Alert rules, tested on incidents: Prometheus's own engine evaluates them.
 
-What a run showed to whoever scraped it becomes the input of promtool's unit tests for rules. There
-the rules of a file are evaluated as by Prometheus itself, so that ``for`` and ``keep_firing_for``
-are its own, in virtual time.
+The scraped series of a run become the input of promtool's unit tests for rules. There the rules of
+a file are evaluated as by Prometheus itself, so that ``for`` and ``keep_firing_for`` are its own,
+in virtual time.
 
 ==========================  ========================================================================
-``rule_files.py``           the rules that are tried, as their files have them
-``expressions.py``          which metrics an expression needs, and which of them nobody serves
-``recording.py``            what was scraped, as series; as promtool's tests write them
-``promtool.py``             having promtool evaluate rules over series; when each alert fired
-``verdicts.py``             that, beside what an incident expects
+``rule_files.py``           the tested rules, as written in their files
+``expressions.py``          metrics that an expression needs, and those that are not served
+``recording.py``            scraped samples as series, in the form of promtool's tests
+``promtool.py``             evaluation of rules over series by promtool; when each alert fired
+``verdicts.py``             comparison with the expectations of an incident
 ==========================  ========================================================================
 
 ``incidents.py`` runs each incident in virtual time, scrapes it and collects the verdicts.

@@ -8,32 +8,32 @@ from typing import NamedTuple
 from tidegauge.rehearsal.expressions import needs_of
 from tidegauge.rehearsal.rule_files import RuleFile
 
-#: What Prometheus's rule engine itself keeps.
+#: Metrics that Prometheus's rule engine itself keeps.
 _OF_THE_ENGINE = {"ALERTS", "ALERTS_FOR_STATE"}
 
 
 class Alert(NamedTuple):
-    """An alert: the rules of one name, as ``ALERTS`` does not tell them apart either."""
+    """An alert: all rules of one name, as ``ALERTS`` does not distinguish them either."""
 
     name: str
-    #: The files and groups in which its rules are, each as ``FILE: GROUP``.
+    #: The files and groups of its rules, each as ``FILE: GROUP``.
     places: Sequence[str]
-    #: Metrics without which it has nothing to say, and that nobody serves.
+    #: Metrics that it needs for any result, and that are not served.
     missing: Sequence[str]
-    #: ... or it reads no metric at all, so that it fires always or never.
+    #: True: it reads no metric at all, so it fires always or never.
     reads_nothing: bool
 
     @property
     def is_simulated(self) -> bool:
-        """Whether what it fires on, or does not, says something of it."""
+        """Whether the simulation can test the alert."""
         return not self.missing and not self.reads_nothing
 
 
 class Alerts(NamedTuple):
-    """All alerts, and what has to be written down for them."""
+    """All alerts, and the metrics that must be recorded for them."""
 
     alerts: Sequence[Alert]
-    #: The metrics that any rule reads, of those that are served.
+    #: The served metrics that any rule reads.
     metrics: frozenset[str]
 
 
@@ -62,7 +62,7 @@ def alerts_of(files: Sequence[RuleFile], served: Collection[str]) -> Alerts:
 
 
 def _recorded(files: Sequence[RuleFile], served: Collection[str]) -> set[str]:
-    """The metrics that recording rules make of those that are served, and of each other."""
+    """The metrics that recording rules derive from served metrics, and from each other."""
     waiting = [rule for file in files for rule in file.rules if not rule.is_alert]
     recorded: set[str] = set()
     while True:

@@ -1,8 +1,8 @@
-"""Which metrics a PromQL expression needs, and which of them nobody serves.
+"""Metrics that a PromQL expression needs, and those that are not served.
 
-An alert such as ``absent(container_last_seen)`` would fire for ever where nothing simulates
-containers, and one about the heap of a JVM never would; neither says anything of the rule. So an
-expression is read as far as needed for that: names of metrics, ``or`` between alternatives, of
+An alert such as ``absent(container_last_seen)`` would fire forever, since containers are not
+simulated, and one about the heap of a JVM would never fire; neither result tests the rule. So an
+expression is parsed as far as needed for that: names of metrics, ``or`` between alternatives, of
 which one is enough, and ``unless``, whose right side may be missing.
 """
 
@@ -20,10 +20,10 @@ _TOKEN = re.compile(
       | (?P<sign>=~|!~|!=|.)""",
     re.VERBOSE | re.DOTALL,
 )
-#: Their labels stand in parentheses behind them.
+#: Keywords with labels in parentheses after them.
 _GROUPING = {"by", "without", "on", "ignoring", "group_left", "group_right"}
 _SET_OPERATORS = {"and", "or", "unless"}
-#: Aggregations need no parenthesis right behind them, as functions do.
+#: Aggregations do not need a parenthesis directly after them; functions do.
 _WORDS = {
     *_SET_OPERATORS,
     *("bool", "offset", "atan2", "inf", "nan"),
@@ -33,16 +33,16 @@ _WORDS = {
 
 
 class Needs(NamedTuple):
-    """What an expression reads."""
+    """The metrics that an expression reads."""
 
-    #: Names of metrics that somebody serves.
+    #: Names of metrics that are served.
     served: frozenset[str]
-    #: ... without which it has no result, and that nobody does.
+    #: Names of metrics that it needs for any result, and that are not served.
     missing: frozenset[str]
 
 
 def needs_of(expression: str, served: Collection[str]) -> Needs:
-    """What an expression reads, where these metrics are served."""
+    """The metrics that an expression reads, where these metrics are served."""
     reader = _Reader(expression, served)
     missing = reader.read()
     return Needs(frozenset(reader.found), missing)
@@ -62,7 +62,7 @@ class _Reader:
         self.found: set[str] = set()
 
     def read(self) -> frozenset[str]:
-        """What is missing up to the end, or to the parenthesis that closes this part."""
+        """The missing metrics up to the end, or to the parenthesis that closes this part."""
         alternatives: list[set[str]] = [set()]
         is_subtracted = False
         while (token := self._next()) is not None and token[1] != ")":
@@ -79,7 +79,7 @@ class _Reader:
         return frozenset().union(*alternatives)
 
     def _operand(self, kind: str, text: str) -> frozenset[str]:
-        """What is missing of what begins with this token."""
+        """The missing metrics of the term that begins with this token."""
         word = text.lower()
         if text == "(":
             return self.read()
@@ -106,7 +106,7 @@ class _Reader:
                 pass
 
     def _selector(self, name: str | None) -> frozenset[str]:
-        """What is missing of one selector: its name is before its braces, or within them."""
+        """The missing metric of one selector: its name is before its braces, or within them."""
         matches = ("=", name) if name is not None else None
         if name is None or self._peek() == "{":
             inside = self._braces()
@@ -129,7 +129,7 @@ class _Reader:
 
 
 def _name_within(inside: list[tuple[str, str]]) -> tuple[str, str] | None:
-    """How braces tell the name: ``__name__=~"kafka_.*"``, or in quotes and alone."""
+    """The name of a metric within braces: ``__name__=~"kafka_.*"``, or in quotes and alone."""
     for place, (kind, text) in enumerate(inside):
         if text == "__name__" and len(inside) > place + 2:
             return inside[place + 1][1], inside[place + 2][1][1:-1]

@@ -1,9 +1,10 @@
-"""Having promtool evaluate rules over series, and reading back when each alert fired.
+"""Evaluation of rules over series by promtool, and the times at which each alert fired.
 
-promtool's unit tests for rules run Prometheus's own rule engine over series that a file gives, and
-compare what expressions come to with what is expected. Here nothing is known beforehand, so each
-test expects what cannot be: promtool then prints what it got. Asked is ``ALERTS``, the series in
-which the engine itself keeps what is pending and what fires, at every time of evaluation.
+promtool's unit tests for rules run Prometheus's own rule engine over the series of a file, and
+compare the results of expressions with expected ones. Here no result is known beforehand, so each
+test expects an impossible value: promtool then prints the actual result. The expression is
+``ALERTS``, the series in which the engine itself keeps pending and firing alerts, at every time of
+evaluation.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ TEST_FILE = "test.yml"
 OUTPUT_FILE = "promtool.txt"
 
 _QUESTION = "count by (alertname, alertstate) (ALERTS)"
-#: What no answer is.
+#: An impossible result.
 _IMPOSSIBLE = "tidegauge_expects_nothing"
 _HOW_TO_GET_IT = (
-    "it comes with Prometheus (Debian and Ubuntu: the package prometheus), and --promtool PATH "
-    "says where it is"
+    "promtool is part of Prometheus (Debian and Ubuntu: the package prometheus); use --promtool "
+    "PATH for its location"
 )
 _VERSION = re.compile(r"promtool, version ([0-9]+\.[0-9]+[^\s+]*)")
-#: keep_firing_for, and ``1x3`` for a value that is there four times.
+#: First release with keep_firing_for, and ``1x3`` for four equal values.
 _FIRST_FIT = (2, 42)
 
 _ASKED = re.compile(r'^\s*expr: ".*", time: (?P<time>[0-9a-z]+),\s*$')
@@ -49,49 +50,49 @@ _LONGEST_COMPLAINT = 300
 
 
 class PromtoolError(Exception):
-    """promtool is not there, refuses a rule, or says what is not understood; one line."""
+    """promtool does not exist, refuses a rule, or prints unknown output; one line."""
 
 
 class Promtool(NamedTuple):
-    """The program."""
+    """The program: its path and version."""
 
     path: str
     version: str
 
 
 class Intervals(NamedTuple):
-    """How often targets are scraped, and rules evaluated."""
+    """The intervals of scrapes and of evaluations of rules."""
 
     scrape_us: int
     evaluation_us: int
 
 
 class Spell(NamedTuple):
-    """A time for which an alert was pending, or fired: from one evaluation on, up to another."""
+    """A time for which an alert was pending or fired: from one evaluation to another."""
 
     begin_us: int
-    #: The first evaluation that found it so no more; None: it was so to the end.
+    #: The first evaluation without it; None: it lasted to the end.
     end_us: int | None
-    #: How many there were at most at once, each with labels of its own.
+    #: The most alerts at the same time, each with its own labels.
     most: int
 
 
 class Course(NamedTuple):
-    """What became of an alert."""
+    """The times of an alert."""
 
     pending: Sequence[Spell] = ()
     firing: Sequence[Spell] = ()
 
 
 def find_promtool(path: str | None) -> Promtool:
-    """The program at a path, or where the shell would find it.
+    """The program at a path, or on the PATH.
 
     Raises:
-        PromtoolError: it is not there, is another program, or is too old.
+        PromtoolError: it does not exist, is another program, or is too old.
     """
     found = shutil.which(path or "promtool")
     if found is None:
-        where = f"{path}: is no program" if path else "promtool is not on the PATH"
+        where = f"{path}: is not a program" if path else "promtool is not on the PATH"
         raise PromtoolError(f"{where}: {_HOW_TO_GET_IT}")
     try:
         answer = subprocess.run(  # noqa: S603 - what the user has named
@@ -101,19 +102,19 @@ def find_promtool(path: str | None) -> Promtool:
         raise PromtoolError(f"{found}: cannot be run: {error}") from error
     match = _VERSION.search(answer.stdout + answer.stderr)
     if match is None:
-        raise PromtoolError(f"{found}: does not say that it is promtool, and which version")
+        raise PromtoolError(f"{found}: does not print the version of promtool")
     version = match[1]
     major, minor = version.split(".")[:2]
     if (int(major), int(re.sub(r"\D.*", "", minor) or 0)) < _FIRST_FIT:
-        raise PromtoolError(f"{found}: is promtool {version}; 2.42 is the first that will do")
+        raise PromtoolError(f"{found}: is promtool {version}; 2.42 or later is required")
     return Promtool(found, version)
 
 
 def check_rules(promtool: Promtool, files: Sequence[RuleFile], folder: Path) -> None:
-    """Have promtool load the rules, and evaluate them once over nothing.
+    """Check with promtool that the rules can be loaded, by one evaluation without series.
 
     Raises:
-        PromtoolError: it refuses them.
+        PromtoolError: promtool refuses the rules.
     """
     evaluate(promtool, files, [], 0, Intervals(15_000_000, 15_000_000), folder)
 
@@ -126,18 +127,18 @@ def evaluate(
     intervals: Intervals,
     folder: Path,
 ) -> dict[str, Course]:
-    """What became of each alert that was pending or fired, by its name.
+    """The times of each alert that was pending or fired, by its name.
 
     Args:
-        promtool: who evaluates.
+        promtool: the program that evaluates.
         files: all rules.
-        series: what they are about, one value for each scrape from the time 0 on.
-        end_us: of the last evaluation.
-        intervals: between scrapes, and between evaluations.
-        folder: where the test goes, and what promtool says of it; it is made.
+        series: the input, one value for each scrape from the time 0 on.
+        end_us: time of the last evaluation.
+        intervals: those between scrapes, and between evaluations.
+        folder: the folder of the test and of promtool's output; it is created.
 
     Raises:
-        PromtoolError: it refuses the rules, or its answer is not understood.
+        PromtoolError: promtool refuses the rules, or its output is unknown.
     """
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"rules-{number + 1}.yml" for number in range(len(files))]
@@ -153,13 +154,13 @@ def evaluate(
     return _courses(found, times_us)
 
 
-# What promtool is asked.
+# The input of promtool.
 
 
 def _test_lines(
     rules: Sequence[str], series: Iterable[Series], times_us: range, intervals: Intervals
 ) -> Iterator[str]:
-    """The test as YAML; texts in it are written as JSON, which YAML takes, too."""
+    """The test as YAML; its texts are written as JSON, which is valid YAML."""
     yield f"rule_files: {json.dumps(rules)}"
     yield f"evaluation_interval: {_prometheus_duration(intervals.evaluation_us)}"
     yield "tests:"
@@ -176,7 +177,7 @@ def _test_lines(
 
 
 def _prometheus_duration(duration_us: int) -> str:
-    """Milliseconds are the finest that Prometheus knows."""
+    """A duration in milliseconds, the finest unit of Prometheus."""
     return f"{duration_us // 1_000}ms"
 
 
@@ -199,11 +200,11 @@ def _run(promtool: Promtool, folder: Path) -> str:
     return output
 
 
-# What promtool answers.
+# The output of promtool.
 
 
 def _answers(output: str) -> Iterator[tuple[int, dict[tuple[str, str], int]]]:
-    """By time: how many alerts of each name are in each state."""
+    """By time: the number of alerts of each name in each state."""
     time_us: int | None = None
     for line in output.splitlines():
         if asked := _ASKED.match(line):
@@ -224,7 +225,7 @@ def _labels(sample: re.Match[str]) -> list[tuple[str, str]]:
 
 
 def _complaint(promtool: Promtool, output: str, files: dict[str, RuleFile]) -> str:
-    """What promtool said instead of answers, with the names of the user's own files."""
+    """Promtool's error output, with the names of the user's own files."""
     lines = [line.strip() for line in output.splitlines()]
     said = " ".join(
         line
@@ -235,7 +236,9 @@ def _complaint(promtool: Promtool, output: str, files: dict[str, RuleFile]) -> s
         said = said.replace(name, str(file.path))
     if len(said) > _LONGEST_COMPLAINT:
         said = f"{said[:_LONGEST_COMPLAINT]}..."
-    return f"promtool {promtool.version} evaluates no rules: {said or 'it says nothing'}"
+    return (
+        f"promtool {promtool.version} did not evaluate the rules: {said or 'it printed no reason'}"
+    )
 
 
 def _courses(
@@ -253,7 +256,7 @@ def _courses(
 
 
 def _spells(counts: Iterable[tuple[int, int]]) -> tuple[Spell, ...]:
-    """The spells in which a count is not 0, of times and counts."""
+    """The spans of time in which a count is not 0."""
     spells: list[Spell] = []
     is_on = False
     for time_us, count in counts:

@@ -1,4 +1,4 @@
-"""What was scraped of a run, as series, and as promtool's unit tests write such a series."""
+"""The scraped samples of a run as series, in the form of promtool's unit tests."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Series(NamedTuple):
 
 
 class Recording:
-    """What came of one scrape after the other."""
+    """The samples of successive scrapes."""
 
     def __init__(self) -> None:
-        #: The first one finds nothing: it is at the time 0, when the cluster is started.
+        #: The first scrape has no samples: it is at the time 0, when the cluster is started.
         self.scrapes = 1
         self._values: dict[str, list[float | None]] = {}
 
     def take(self, found: Iterable[Scraped]) -> None:
-        """Keep what the next scrape has found."""
+        """Keep the samples of the next scrape."""
         for scraped in found:
             for labels, value in zip(scraped.labels, scraped.values, strict=True):
                 selector = f"{scraped.family.name}{{{labels}}}"
@@ -46,8 +46,8 @@ class Recording:
 def values_text(values: Iterable[float | None]) -> str:
     """The values of a series as promtool reads them.
 
-    A series that is not found by a scrape is stale from then on: Prometheus marks it so when a
-    target does not answer, or does not have it any more.
+    A series that is missing in a scrape is stale from then on: Prometheus marks it so when a target
+    does not respond, or no longer has it.
     """
     parts: list[str] = []
     for value, run in groupby(values):

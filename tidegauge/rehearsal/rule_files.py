@@ -1,7 +1,7 @@
 """Files of alert rules: Prometheus's own, or Kubernetes's PrometheusRule objects around the same.
 
-Here they are only read as far as it takes to tell rules apart and to say which metrics they need;
-whether an expression is one is Prometheus's to say.
+They are parsed here only as far as needed to distinguish rules and to find the metrics that they
+need; Prometheus decides whether an expression is valid.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class RuleFile(NamedTuple):
     """A file, and the rules in it."""
 
     path: Path
-    #: What Prometheus is given: the file as it is, or the groups of the objects in it.
+    #: The input of Prometheus: the file itself, or the groups of the objects in it.
     text: str
     rules: tuple[Rule, ...]
 
@@ -43,17 +43,15 @@ def read_rule_file(path: Path) -> RuleFile:
     """The rules in a file.
 
     Raises:
-        RuleFileError: it cannot be read, or a rule in it is none.
+        RuleFileError: the file cannot be read, or a rule in it is not valid.
     """
     text = _read(path)
     try:
         documents = [each for each in yaml.safe_load_all(text) if each is not None]
     except yaml.YAMLError as error:
-        raise RuleFileError(f"{path}: is no YAML: {_in_one_line(error)}") from error
+        raise RuleFileError(f"{path}: is not valid YAML: {_in_one_line(error)}") from error
     except RecursionError as error:
-        raise RuleFileError(
-            f"{path}: is no YAML that people write: it is nested too deep"
-        ) from error
+        raise RuleFileError(f"{path}: is nested too deep") from error
     objects = list(_rule_objects(documents))
     if objects:
         groups = [group for each in objects for group in _groups_of(path, each.get("spec"))]
@@ -72,7 +70,7 @@ def _read(path: Path) -> str:
             raise RuleFileError(f"{path}: is too large for a file of rules")
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise RuleFileError(f"{path}: is no text in UTF-8") from error
+        raise RuleFileError(f"{path}: is not text in UTF-8") from error
     except OSError as error:
         raise RuleFileError(f"{path}: {error.strerror}") from error
 
@@ -115,7 +113,7 @@ def _rules_of(path: Path, group: dict[str, Any]) -> Iterator[Rule]:
         if len(names) != 1:
             raise RuleFileError(f"{which}: must have either `alert` or `record`")
         kind, name = names[0]
-        # Prometheus takes a number for an expression, too.
+        # Prometheus accepts a number as an expression, too.
         expression = rule.get("expr")
         if not isinstance(name, str) or not isinstance(expression, str | int | float):
             wrong = kind if not isinstance(name, str) else "expr"

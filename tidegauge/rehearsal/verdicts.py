@@ -1,4 +1,4 @@
-"""What became of alerts in an incident, beside what the incident expects of them."""
+"""The verdicts on alerts in an incident: their times, compared with its expectations."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from tidegauge.scenario.model.alerts import AlertExpectations
 
 
 class Verdict(StrEnum):
-    """What to think of an alert in an incident."""
+    """The verdict on an alert in an incident."""
 
-    #: It fired, and was over, as it should.
+    #: It fired, and was resolved, as expected.
     FIRED = "fired in time"
-    #: It should not fire, and did not.
+    #: It was expected to stay silent, and did.
     SILENT = "stayed silent"
-    #: Nothing is expected of it here.
+    #: The incident has no expectation of it.
     NOT_JUDGED = "not judged"
-    #: Nobody serves what it reads.
+    #: The metrics that it reads are not served.
     NOT_SIMULATED = "not simulated"
-    # What an incident does not want:
+    # Verdicts that differ from the expectation:
     MISSED = "never fired"
     LATE = "late"
-    #: It fired before there was anything to fire for.
+    #: It fired before the trouble began.
     TOO_EARLY = "too early"
-    #: It should not fire, and did.
+    #: It was expected to stay silent, but fired.
     MISFIRE = "misfire"
     NOT_CLEARED = "fired too long"
 
     @property
     def is_failure(self) -> bool:
-        """Whether an expectation of the incident did not come true."""
+        """Whether an expectation of the incident was not met."""
         return self in _FAILURES
 
 
@@ -47,11 +47,11 @@ _FAILURES = {
 
 
 class Incident(NamedTuple):
-    """What an incident says of alerts, and when things happen in it."""
+    """The expectations of an incident, and the times of its trouble."""
 
     name: str
     duration_us: int
-    #: When the trouble begins, and when it is over; None: never, or nobody knows.
+    #: When the trouble begins, and when it is over; None: never, or unknown.
     begins_us: int | None
     ends_us: int | None
     expected: AlertExpectations
@@ -62,7 +62,7 @@ class Judged(NamedTuple):
 
     alert: str
     verdict: Verdict
-    #: What it was to do, in words; empty if nothing.
+    #: The expectation in words; empty if there is none.
     expected: str
     firing: Sequence[Spell]
     pending: Sequence[Spell]
@@ -77,7 +77,7 @@ class Judged(NamedTuple):
 def judge(
     incident: Incident, alerts: Iterable[Alert], courses: Mapping[str, Course]
 ) -> list[Judged]:
-    """What to think of each alert, after what became of those that were pending or fired."""
+    """The verdict on each alert, from the times of those that were pending or fired."""
     return [_judged(incident, alert, courses.get(alert.name, Course())) for alert in alerts]
 
 

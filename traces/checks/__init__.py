@@ -1,20 +1,20 @@
 """Checks: what Kafka's replication promises, judged from the rows of a run.
 
 Rows come in one stream, in their total order (``engine/row_stream.py``), and go through
-``judgement.py``: it keeps the history of each partition (``histories.py``, ``lineage.py``) and asks
-each check about the rows that can break it. The code is the kernel's kind of code, so a row
+``judgement.py``: it keeps the history of each partition (``histories.py``, ``lineage.py``) and
+calls each check for the rows that can break it. The code is compiled like the kernel, so a row
 costs less than a microsecond.
 
-A check is broken in a partition, by an event. Where a setting has given up the promise (unclean
-election, records that a loss of power took since they were not flushed), or a release has
-(KAFKA-14704), the break is *permitted*: it is reported, and what permits it. The verdict is false
-if a check was broken anywhere, true if it was not, and "unknown" if that cannot be said.
+A check is broken in a partition, by an event. Where a setting (unclean election, records that were
+not flushed before a loss of power) or a release (KAFKA-14704) gives up the promise, the break is
+*permitted*: it is reported together with the setting or release that permits it. The verdict is
+false if a check was broken anywhere, true if it was not, and "unknown" if that cannot be decided.
 
-**To add a check**: a file of its own here that says what must hold, where that comes from, and
-notes with ``breaches.note_breach`` what breaks it, with paragraphs *Permitted*, *Example* and
-*Source* in its docstring, from which ``docs/checks.md`` is made; its number in ``numbers.py``; a
-call where ``judgement.py`` sees the row; its name in :data:`CHECKS`; and a scenario in which it is
-broken, in ``tests/tidegauge/test_checks.py``.
+**To add a check**: a file of its own here that says what must hold and cites the source, notes each
+breach with ``breaches.note_breach``, and has paragraphs *Permitted*, *Example* and *Source* in its
+docstring, from which ``docs/checks.md`` is made; its number in ``numbers.py``; a call where
+``judgement.py`` sees the row; its name in :data:`CHECKS`; and a scenario in which it is broken, in
+``tests/tidegauge/test_checks.py``.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tidegauge.traces.checks import numbers
 
 
 class Check(NamedTuple):
-    """One check, for people."""
+    """Name and meaning of one check."""
 
     name: str
-    #: What must hold.
+    #: The condition that must hold.
     promise: str
 
 
@@ -59,7 +59,7 @@ CHECKS: dict[int, Check] = {
         "consumer_went_backwards", "no consumer is sent back to before what it has read"
     ),
 }
-#: What the liveness phase finds out (``engine/liveness.py``).
+#: The check of the liveness phase (``engine/liveness.py``).
 LIVENESS = Check("liveness", "once all faults are over every ISR is full and all logs are equal")
 
 #: The names that a scenario can use.

@@ -70,7 +70,7 @@ def analyzed(*words: str | Path) -> ReportPage:
 
 def test_it_is_one_file_with_a_section_for_each_question(page: ReportPage) -> None:
     assert all(address.startswith("#") for address in page.addresses)
-    assert page.headings[:3] == ["Tidegauge: lost", "In short", "What happened when"]
+    assert page.headings[:3] == ["Tidegauge: lost", "In short", "Timeline"]
     asked = [each.asks for each in QUESTIONS.values() if each.asks in page.headings]
     assert len(asked) == len(QUESTIONS) - 2  # sweep and first-divergence need several runs
     assert len(page.charts) >= 3
@@ -123,7 +123,7 @@ def test_moments_are_seconds_on_axes_of_numbers(page: ReportPage) -> None:
 
 def test_the_timeline_shows_that_its_one_partition_had_no_leader(page: ReportPage) -> None:
     traces = {trace.get("name", ""): trace for trace in page.charts[0]["data"]}
-    refused = traces["not accepting: nobody leads in truth"]
+    refused = traces["not accepting: no broker actually leads"]
     assert max(refused["y"]) == 1
     assert refused["x"] == sorted(refused["x"])
     (began,) = (
@@ -133,7 +133,7 @@ def test_the_timeline_shows_that_its_one_partition_had_no_leader(page: ReportPag
 
 
 def test_the_story_is_of_the_partition_that_lost_most(page: ReportPage, lost: RunFolder) -> None:
-    assert "The story of story-0, which suffered most" in page.headings
+    assert "The story of story-0, the worst affected partition" in page.headings
     assert lost.summary is not None
     lost_records = lost.summary["records_lost_by_partition"]["story-0"]
     assert f"{lost_records:,} records lost" in page.cells or "1 record lost" in page.cells
@@ -186,7 +186,7 @@ def test_of_several_runs_it_compares_settings_and_tells_of_the_worst(
     held = power_is_lost(tmp_path / "held", acks="all")
     found = analyzed(held.path, lost.path, "--out", tmp_path / "analysis")
     assert found.headings[0] == "Tidegauge: 2 runs"
-    assert "What does each setting change, and how sure is that over seeds?" in found.headings
+    assert "What does each setting change, and how certain is that over seeds?" in found.headings
     assert "The worst run: lost" in found.headings
     assert found.cells.index("lost") < found.cells.index("held")
     assert any("acks=1" in cell for cell in found.cells)
@@ -201,4 +201,4 @@ def test_a_run_that_is_still_going_is_told_of_as_far_as_it_is(
     shutil.copytree(lost.path, going, ignore=shutil.ignore_patterns(SUMMARY, "tables"))
     found = analyzed(going)
     assert any(p.startswith("The run has not come to its end") for p in found.paragraphs)
-    assert "The story of story-0, which suffered most" in found.headings
+    assert "The story of story-0, the worst affected partition" in found.headings
