@@ -18,8 +18,12 @@ from tidegauge.controller.partitions.channels import (
     take_control_response,
 )
 from tidegauge.controller.state.control_plane import ControlPlane
-from tidegauge.controller.state.event_types import ALTER_PARTITION as ALTER
-from tidegauge.controller.state.event_types import (
+from tidegauge.controller.state.zookeeper_requests import new_request
+from tidegauge.controller.zookeeper_responses import take_answer
+from tidegauge.replication import errors
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.controller_events import ALTER_PARTITION as ALTER
+from tidegauge.simulation.controller_events import (
     AUTO_REBALANCE,
     BROKER_CHANGE,
     ELECT,
@@ -36,10 +40,6 @@ from tidegauge.controller.state.event_types import (
     TOPIC_CHANGE,
     TOPIC_DELETION_ASKED_FOR,
 )
-from tidegauge.controller.state.zookeeper_requests import new_request
-from tidegauge.controller.zookeeper_responses import take_answer
-from tidegauge.replication import errors
-from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import free_event, take_first
 from tidegauge.simulation.faults import CRASH, POWER_LOSS, dies, lives, refuse_connection
 from tidegauge.simulation.kernel import NONE, Event, Kernel

@@ -62,8 +62,10 @@ from tidegauge.controller.events.topic_deletions import (
 )
 from tidegauge.controller.state.assignments import note_isr_change
 from tidegauge.controller.state.control_plane import Controller, ControlPlane
-from tidegauge.controller.state.event_types import ALTER_PARTITION as ALTER
-from tidegauge.controller.state.event_types import (
+from tidegauge.replication import errors
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.controller_events import ALTER_PARTITION as ALTER
+from tidegauge.simulation.controller_events import (
     BROKER_CHANGE,
     ELECT,
     ELECT_UNCLEANLY,
@@ -80,8 +82,6 @@ from tidegauge.controller.state.event_types import (
     TOPIC_DELETION_ASKED_FOR,
     TOPIC_DELETION_RESUMED,
 )
-from tidegauge.replication import errors
-from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.costs import (
     CONTROLLER_ELECTION,
     CONTROLLER_EVENT_COST,

@@ -13,16 +13,16 @@ from tidegauge.controller.events.topic_deletions import note_listed_deletions
 from tidegauge.controller.partitions.partition_changes import take_state_answer
 from tidegauge.controller.state.assignments import know_assignment
 from tidegauge.controller.state.control_plane import ControlPlane, broker_at, partition_at
-from tidegauge.controller.state.event_types import ALTER_PARTITION as ALTER
-from tidegauge.controller.state.event_types import (
+from tidegauge.controller.state.zookeeper_requests import issue_next
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.controller_events import ALTER_PARTITION as ALTER
+from tidegauge.simulation.controller_events import (
     ELECT,
     ISR_CHANGE,
     LOG_DIR_CHANGE,
     PREFERRED_ELECTION,
     REASSIGNMENTS,
 )
-from tidegauge.controller.state.zookeeper_requests import issue_next
-from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_SET

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tidegauge.compiled.rules import code
+from tidegauge.compiled.codes import code
 
 UNKNOWN_SERVER_ERROR = code(-1)
 NONE = code(0)

@@ -6,7 +6,7 @@ looks at the kind. A timer is an event of a process to itself.
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import code
+from tidegauge.compiled.codes import code
 
 # Any process: faults.
 FAULT_BEGIN = code(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import code
+from tidegauge.compiled.codes import code
 
 OK = code(0)
 NO_NODE = code(-101)

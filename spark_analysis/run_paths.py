@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 
 from tidegauge.simulation.durations import parse_duration
+from tidegauge.simulation.enumerations import ENUMERATIONS, Enumerations
 from tidegauge.spark_analysis.frame_index import TraceBytes, frames_of_file
 from tidegauge.traces.run_files import (
     MANIFEST,
@@ -21,6 +22,7 @@ from tidegauge.traces.run_files import (
     runs_of_sweep,
     trace_files,
 )
+from tidegauge.traces.trace_file import enumerations_of, read_header
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,18 @@ class FoundRun:
             ) from error
         has_summary = read_summary(self.folder) is not None
         return end_of_run_us(planned_us, lambda: last_time_us(self.folder), has_summary=has_summary)
+
+    def enumerations(self) -> Enumerations:
+        """The names of numbers in its rows, from the header of a trace file.
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        for file in trace_files(self.folder):
+            header = read_header(file)
+            if header is not None:
+                return enumerations_of(header, file)
+        return ENUMERATIONS
 
 
 #: One path or several: folders of runs, and patterns of such folders; or runs that were found.

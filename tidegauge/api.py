@@ -163,7 +163,7 @@ class Result:
 
     @cached_property
     def _names(self) -> Names:
-        return Names(self._run.manifest)
+        return Names.of(self._run)
 
     def events(
         self,

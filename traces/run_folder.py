@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.simulation.durations import parse_duration
+from tidegauge.simulation.enumerations import ENUMERATIONS, Enumerations
 from tidegauge.traces.run_files import (
     TRACE,
     end_of_run_us,
@@ -110,7 +111,7 @@ class RunFolder:
         """
         traces = tuple(read_trace(file) for file in trace_files(self.path))
         for trace in traces[1:]:
-            if trace.kinds != traces[0].kinds:
+            if (trace.kinds, trace.enumerations) != (traces[0].kinds, traces[0].enumerations):
                 raise TraceError(f"{trace.path}: has another schema than {traces[0].path}")
         return traces
 
@@ -146,6 +147,15 @@ class RunFolder:
     def kinds(self) -> dict[str, TraceKind]:
         """The kinds of rows in the trace's schema, by name."""
         return dict(self.traces[0].kinds) if self.traces else {}
+
+    @property
+    def enumerations(self) -> Enumerations:
+        """The names of numbers in rows, as the release that wrote the trace has them.
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        return self.traces[0].enumerations if self.traces else ENUMERATIONS
 
     def table(self, kind: str) -> Table:
         """All rows of a kind in their total order, as columns; empty if there is no such kind.

@@ -2,8 +2,9 @@
 
 A file is a header and then frames, each a msgpack map with string keys only. The header says
 what the file is (``format``, ``schema_version``, ``tidegauge``), the columns that every row
-has (``row_columns``), and all kinds of rows with their number, name, columns and whether they
-are canonical (``kinds``). So a file explains itself, also once the schema has changed.
+has (``row_columns``), all kinds of rows with their number, name, columns and whether they are
+canonical (``kinds``), and the names of numbers in them (``enumerations``). So a file explains
+itself, also once the schema has changed.
 
 A frame holds up to :data:`FRAME_ROWS` rows of one kind:
 
@@ -48,6 +49,7 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
+from tidegauge.simulation.enumerations import ENUMERATIONS, Enumerations
 from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION, VERSION
 
 if TYPE_CHECKING:  # readers do without the kernel: its import takes a second
@@ -211,6 +213,11 @@ def _header() -> dict[str, Any]:
             }
             for kind in ROW_KINDS.values()
         ],
+        # msgpack readers take strings for keys only.
+        "enumerations": {
+            column: {str(int(number)): name for number, name in names.items()}
+            for column, names in ENUMERATIONS.items()
+        },
     }
 
 
@@ -295,6 +302,15 @@ class Trace:
     def torn(self) -> bool:
         """Whether the file ends within a frame: its writer died, or is still at work."""
         return self.torn_at is not None
+
+    @cached_property
+    def enumerations(self) -> Enumerations:
+        """The names of numbers in its rows.
+
+        Raises:
+            TraceError: the header is damaged.
+        """
+        return enumerations_of(self.header, self.path)
 
     @cached_property
     def _frames_of_kinds(self) -> Mapping[str, list[Frame]]:
@@ -383,6 +399,40 @@ def kinds_of(header: Any, path: Path) -> dict[str, TraceKind]:
     except (KeyError, TypeError) as error:
         raise TraceError(f"{path}: the header is damaged: its kinds cannot be read") from error
     return {kind.name: kind for kind in kinds}
+
+
+def enumerations_of(header: Mapping[str, Any], path: Path) -> Enumerations:
+    """The names of numbers that a header declares, by column and number.
+
+    A header of an earlier release has none, or not all: its numbers are those of this release.
+
+    Raises:
+        TraceError: the header is damaged.
+    """
+    try:
+        declared = {
+            column: {int(number): name for number, name in names.items()}
+            for column, names in header.get("enumerations", {}).items()
+        }
+    except (AttributeError, ValueError) as error:
+        message = f"{path}: the header is damaged: its enumerations cannot be read"
+        raise TraceError(message) from error
+    return {**ENUMERATIONS, **declared}
+
+
+def read_header(path: Path) -> Mapping[str, Any] | None:
+    """The header of a trace file; None for a file that is still empty.
+
+    Raises:
+        TraceError: it is no trace, or its schema is newer than this Tidegauge's.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        header: Any
+        _, header, _ = next(_objects_in(file, path), (0, None, 0))
+    if header is not None:
+        kinds_of(header, path)
+    return cast("Mapping[str, Any] | None", header)
 
 
 def newer_schema(path: Path, schema_version: int, writer: object) -> str:

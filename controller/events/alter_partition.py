@@ -17,12 +17,15 @@ from tidegauge.controller.partitions.leader_and_isr import (
     equals_but_for_version,
 )
 from tidegauge.controller.partitions.partition_changes import live_replicas, read_state, write_state
-from tidegauge.controller.partitions.request_batch import send_requests, touch
+from tidegauge.controller.partitions.request_batch import (
+    add_update_metadata_request,
+    send_requests_to_brokers,
+)
 from tidegauge.controller.state.assignments import note_isr_change
 from tidegauge.controller.state.control_plane import ControlPlane, broker_at, partition_at, state_at
-from tidegauge.controller.state.event_types import REASSIGNMENT_ISR_CHANGE
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.controller_events import REASSIGNMENT_ISR_CHANGE
 from tidegauge.simulation.events import add_item, free_event, new_answer
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import ALTER_PARTITION_RESPONSE, ZK_SET
@@ -197,7 +200,7 @@ def _tell_all(
     while cursor != NONE:
         item = kernel.items[cursor]
         cursor = item.next
-        touch(topology, plane, controller, item.partition)
+        add_update_metadata_request(topology, plane, controller, item.partition)
         altered = new_row(kernel, controller_process(topology, controller), ISR_ALTERED)
         altered.values[0] = item.partition
         altered.values[1] = broker_of(topology, item.partition, item.leader)
@@ -206,7 +209,7 @@ def _tell_all(
         altered.values[4] = item.version
         altered.values[5] = item.error
         write_canonical(kernel, altered)
-    send_requests(kernel, topology, plane, controller)
+    send_requests_to_brokers(kernel, topology, plane, controller)
 
 
 @inner_rule

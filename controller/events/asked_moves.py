@@ -15,12 +15,12 @@ from tidegauge.controller.state.control_plane import (
     is_deleted,
     partition_at,
 )
-from tidegauge.controller.state.event_types import (
+from tidegauge.controller.state.zookeeper_requests import issue, new_request
+from tidegauge.replication.replica_list import EMPTY, contains, first, rest, without
+from tidegauge.simulation.controller_events import (
     REASSIGNMENT_ALTERED,
     REASSIGNMENT_ASKED_FOR,
 )
-from tidegauge.controller.state.zookeeper_requests import issue, new_request
-from tidegauge.replication.replica_list import EMPTY, contains, first, rest, without
 from tidegauge.simulation.events import add_item, append_event, new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import ZK_DELETE, ZK_SET, ZK_WATCH

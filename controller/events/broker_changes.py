@@ -22,7 +22,11 @@ from tidegauge.controller.partitions.replica_states import (
     bring_replica_online,
     take_replicas_offline,
 )
-from tidegauge.controller.partitions.request_batch import send_metadata, send_requests, tell_replica
+from tidegauge.controller.partitions.request_batch import (
+    add_leader_and_isr_request,
+    send_requests_to_brokers,
+    send_update_metadata_request,
+)
 from tidegauge.controller.state.assignments import is_assigned, want_move
 from tidegauge.controller.state.control_plane import (
     ControlPlane,
@@ -31,10 +35,10 @@ from tidegauge.controller.state.control_plane import (
     replica_at,
     state_at,
 )
-from tidegauge.controller.state.event_types import REASSIGNMENT_RESUMED, TOPIC_DELETION_RESUMED
 from tidegauge.controller.state.zookeeper_requests import issue_read
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, append, first, rest, without
+from tidegauge.simulation.controller_events import REASSIGNMENT_RESUMED, TOPIC_DELETION_RESUMED
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.kinds import ZK_CHILDREN
 from tidegauge.simulation.row_kinds import BROKER_FAILED, BROKER_REGISTERED
@@ -199,7 +203,7 @@ def _start_up(
     if not _any(topology, plane, controller, change):
         return
     if step == _STARTED:
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
         return
     sizes = topology.sizes[0]
     for broker in range(sizes.brokers):
@@ -209,11 +213,11 @@ def _start_up(
             forget_offline_replicas(topology, plane, controller, broker)
             known.broker_epoch = known.listed_epoch
     # New brokers learn of everything with it: they read all that was ever told.
-    send_metadata(kernel, topology, plane, controller)
+    send_update_metadata_request(kernel, topology, plane, controller)
     for partition in range(sizes.partitions):
         if partition_at(topology, plane, controller, partition).known:
             _tell_new_replicas(kernel, topology, plane, controller, partition, change)
-    send_requests(kernel, topology, plane, controller)
+    send_requests_to_brokers(kernel, topology, plane, controller)
     bring_online(kernel, topology, plane, controller, NONE)
 
 
@@ -237,7 +241,7 @@ def _tell_new_replicas(
             was_new = replica_at(topology, plane, controller, row).state == NEW_REPLICA
             bring_replica_online(topology, plane, controller, row)
             if partition_at(topology, plane, controller, partition).has_state and not was_new:
-                tell_replica(kernel, topology, plane, controller, partition, broker)
+                add_leader_and_isr_request(kernel, topology, plane, controller, partition, broker)
 
 
 @inner_rule
@@ -268,16 +272,16 @@ def _fail(
         state.dead_hashed = _are_hashed(topology, plane, controller, change)
         bring_online(kernel, topology, plane, controller, NONE)
     elif step == _FAILED:
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
     elif step < _FIRST_BROKER + _rounds(topology, plane, controller) * brokers:
         turn, broker = divmod(step - _FIRST_BROKER, brokers)
         if broker_at(topology, plane, controller, broker).change == change:
             _take_turn(kernel, topology, plane, controller, broker, turn)
     else:
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
         if not state.leaders_lost:
             # An election has told everybody already who is gone.
-            send_metadata(kernel, topology, plane, controller)
+            send_update_metadata_request(kernel, topology, plane, controller)
 
 
 @inner_rule

@@ -14,7 +14,10 @@ from tidegauge.controller.partitions.elections import CONTROLLED_SHUTDOWN
 from tidegauge.controller.partitions.partition_changes import elect_selected, remove_from_isr
 from tidegauge.controller.partitions.replica_state_machine import OFFLINE_REPLICA
 from tidegauge.controller.partitions.replica_states import enter_replica_state
-from tidegauge.controller.partitions.request_batch import send_requests, stop_replica
+from tidegauge.controller.partitions.request_batch import (
+    add_stop_replica_request,
+    send_requests_to_brokers,
+)
 from tidegauge.controller.state.control_plane import (
     ControlPlane,
     broker_at,
@@ -59,10 +62,10 @@ def advance_broker_shutdown(
         _select_led(topology, plane, controller, broker)
         elect_selected(kernel, topology, plane, controller, CONTROLLED_SHUTDOWN)
     elif phase == _STOP:
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
         _stop_followed(kernel, topology, plane, controller, broker)
     else:
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
         remaining = _count_led(topology, plane, controller, broker)
         written = new_row(kernel, controller_process(topology, controller), BROKER_SHUTS_DOWN)
         written.values[0] = broker
@@ -139,15 +142,17 @@ def _stop_followed(
     """Let the broker fetch no more of what it followed in, and take it out of the ISRs."""
     for partition in range(topology.sizes[0].partitions):
         if partition_at(topology, plane, controller, partition).is_followed:
-            stop_replica(kernel, topology, plane, controller, partition, broker, _FALSE)
-    send_requests(kernel, topology, plane, controller)
+            add_stop_replica_request(kernel, topology, plane, controller, partition, broker, _FALSE)
+    send_requests_to_brokers(kernel, topology, plane, controller)
     for partition in range(topology.sizes[0].partitions):
         known = partition_at(topology, plane, controller, partition)
         if known.is_followed:
             known.is_followed = False
             row = row_of(topology, partition, broker)
             if enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA):
-                stop_replica(kernel, topology, plane, controller, partition, broker, _FALSE)
+                add_stop_replica_request(
+                    kernel, topology, plane, controller, partition, broker, _FALSE
+                )
                 remove_from_isr(kernel, topology, plane, controller, partition, broker)
 
 

@@ -28,7 +28,11 @@ from tidegauge.controller.partitions.replica_state_machine import (
     REPLICA_DELETION_INELIGIBLE,
 )
 from tidegauge.controller.partitions.replica_states import ALL_REPLICAS, take_replicas_offline
-from tidegauge.controller.partitions.request_batch import lead_anew, send_metadata, send_requests
+from tidegauge.controller.partitions.request_batch import (
+    add_leader_and_isr_request_for_replicas,
+    send_requests_to_brokers,
+    send_update_metadata_request,
+)
 from tidegauge.controller.state.assignments import take_up_reassignments
 from tidegauge.controller.state.control_plane import (
     ControlPlane,
@@ -39,10 +43,10 @@ from tidegauge.controller.state.control_plane import (
     state_at,
     topic_at,
 )
-from tidegauge.controller.state.event_types import PREFERRED_ELECTION, REASSIGNMENT_ASKED_FOR
 from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains
+from tidegauge.simulation.controller_events import PREFERRED_ELECTION, REASSIGNMENT_ASKED_FOR
 from tidegauge.simulation.costs import CONTROLLER_FAILOVER_PARTITION, cost_us
 from tidegauge.simulation.events import add_item, free_all
 from tidegauge.simulation.kernel import NONE, Kernel
@@ -160,20 +164,20 @@ def _advance_failover(
         _read_everything(kernel, topology, plane, controller)
     elif phase == _TELL:
         # Who is alive first: brokers follow only a leader that they know as alive.
-        send_metadata(kernel, topology, plane, controller)
+        send_update_metadata_request(kernel, topology, plane, controller)
         _start_replicas(topology, plane, controller)
         state.tells_all = True
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
     elif phase < _FIRST_BROKER + brokers:
         if plane.rules[controller].failover_removes_dead_replicas:
             broker = phase - _FIRST_BROKER
             take_replicas_offline(kernel, topology, plane, controller, broker, ALL_REPLICAS)
     elif phase == _FIRST_BROKER + brokers:
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
         _start_partitions(topology, plane, controller)
         bring_online(kernel, topology, plane, controller, NONE)
     else:
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
         rebalance_later(kernel, topology, plane, controller, _TRUE)
         state.event = NONE
         state.phase = 0
@@ -254,7 +258,7 @@ def _start_replicas(topology: Topology, plane: ControlPlane, controller: int) ->
             elif is_deleted(topology, plane, controller, partition):
                 topic_at(topology, plane, controller, facts.topic).ineligible = True
         if known.has_state:
-            lead_anew(topology, plane, controller, partition)
+            add_leader_and_isr_request_for_replicas(topology, plane, controller, partition)
 
 
 @inner_rule

@@ -28,7 +28,11 @@ from tidegauge.controller.partitions.replica_states import (
     enter_replica_state,
     set_aside,
 )
-from tidegauge.controller.partitions.request_batch import send_metadata, send_requests, tell_replica
+from tidegauge.controller.partitions.request_batch import (
+    add_leader_and_isr_request,
+    send_requests_to_brokers,
+    send_update_metadata_request,
+)
 from tidegauge.controller.state.assignments import is_assigned
 from tidegauge.controller.state.control_plane import (
     ControlPlane,
@@ -100,7 +104,7 @@ def advance_log_dir_change(
             if known.log_dir_failed:
                 known.log_dir_failed = False
                 _tell_all_replicas(kernel, topology, plane, controller, broker)
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
         issue_for_log_dir_events(kernel, topology, plane, controller, ZK_DELETE)
     else:
         state.event = NONE
@@ -153,7 +157,7 @@ def _tell_all_replicas(
             continue
         is_online = bring_replica_online(topology, plane, controller, row)
         if is_online and partition_at(topology, plane, controller, partition).has_state:
-            tell_replica(kernel, topology, plane, controller, partition, broker)
+            add_leader_and_isr_request(kernel, topology, plane, controller, partition, broker)
 
 
 @inner_rule
@@ -210,14 +214,14 @@ def advance_offline_replicas(
         state.leaders_lost = _take_partitions_offline(topology, plane, controller)
         bring_online(kernel, topology, plane, controller, NONE)
     elif phase == _ELECTED:
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
     elif phase == _REMOVE:
         for row in range(len(topology.slots)):
             _take_offline(kernel, topology, plane, controller, row)
     else:
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
         if not state.leaders_lost:
-            send_metadata(kernel, topology, plane, controller)
+            send_update_metadata_request(kernel, topology, plane, controller)
         state.event = NONE
 
 

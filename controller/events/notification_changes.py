@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partitions.partition_changes import read_state
-from tidegauge.controller.partitions.request_batch import send_requests, touch
+from tidegauge.controller.partitions.request_batch import (
+    add_update_metadata_request,
+    send_requests_to_brokers,
+)
 from tidegauge.controller.state.control_plane import ControlPlane, partition_at
 from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.simulation.kernel import NONE, Event, Kernel
@@ -51,7 +54,7 @@ def advance_isr_change(
     elif phase == _READ_STATES:
         _read_states(kernel, topology, plane, controller)
     elif phase == _TELL:
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
         issue_for_notifications(kernel, topology, plane, controller, ZK_DELETE)
     else:
         state.event = NONE
@@ -66,7 +69,7 @@ def note_notification(
     while cursor != NONE:
         item = kernel.items[cursor]
         cursor = item.next
-        touch(topology, plane, controller, item.partition)
+        add_update_metadata_request(topology, plane, controller, item.partition)
     cursor = kernel.events[plane.controllers[controller].listing].first_item
     while cursor != NONE:
         listed = kernel.items[cursor]

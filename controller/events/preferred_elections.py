@@ -15,7 +15,7 @@ from __future__ import annotations
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partitions.elections import PREFERRED, needs_preferred_election
 from tidegauge.controller.partitions.partition_changes import elect_selected, live_replicas
-from tidegauge.controller.partitions.request_batch import send_requests
+from tidegauge.controller.partitions.request_batch import send_requests_to_brokers
 from tidegauge.controller.state.assignments import is_anything_reassigned
 from tidegauge.controller.state.control_plane import ControlPlane, partition_at, state_at
 from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
@@ -58,7 +58,7 @@ def advance_preferred_election(
     elif phase == _ELECT:
         elect_selected(kernel, topology, plane, controller, PREFERRED)
     elif phase == _TELL:
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
         request = new_request(kernel, topology, plane, controller, ZK_DELETE, znode)
         issue(kernel, plane, controller, request)
     elif phase == _DELETE:
@@ -133,7 +133,7 @@ def advance_auto_rebalance(
             _select_if_imbalanced(topology, plane, controller, broker)
         elect_selected(kernel, topology, plane, controller, PREFERRED)
     else:
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
         rebalance_later(kernel, topology, plane, controller, _FALSE)
         state.event = NONE
 

@@ -56,10 +56,10 @@ from tidegauge.controller.partitions.replica_state_machine import (
 )
 from tidegauge.controller.partitions.replica_states import bring_replica_online, enter_replica_state
 from tidegauge.controller.partitions.request_batch import (
-    send_requests,
-    stop_replica,
-    tell_replica,
-    touch,
+    add_leader_and_isr_request,
+    add_stop_replica_request,
+    add_update_metadata_request,
+    send_requests_to_brokers,
 )
 from tidegauge.controller.state.assignments import full_replica_set
 from tidegauge.controller.state.control_plane import (
@@ -70,15 +70,15 @@ from tidegauge.controller.state.control_plane import (
     replica_at,
     state_at,
 )
-from tidegauge.controller.state.event_types import (
+from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
+from tidegauge.replication.replica_list import EMPTY, contains, first, rest, single, without
+from tidegauge.simulation.controller_events import (
     PREFERRED_ELECTION,
     REASSIGNMENT_ALTERED,
     REASSIGNMENT_ASKED_FOR,
     REASSIGNMENT_ISR_CHANGE,
     TOPIC_DELETION_RESUMED,
 )
-from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
-from tidegauge.replication.replica_list import EMPTY, contains, first, rest, single, without
 from tidegauge.simulation.events import add_item
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.kinds import ZK_EXISTS, ZK_GET, ZK_SET
@@ -224,7 +224,7 @@ def _bring_in(
             state.phase = _STOP_UNNEEDED
     elif phase == _DELETE_UNNEEDED:
         if state.leaving != EMPTY:
-            send_requests(kernel, topology, plane, controller)
+            send_requests_to_brokers(kernel, topology, plane, controller)
             state.removing = NONE
             _delete_logs(kernel, topology, plane, controller)
     elif phase == _KNOW_ASSIGNMENT:
@@ -237,7 +237,7 @@ def _bring_in(
         else:
             decide_on(kernel, topology, plane, controller, state.moving, RAISE_EPOCH)
     else:
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
         _start_new_replicas(kernel, topology, plane, controller, known.adding)
         state.phase = CHOOSE
 
@@ -319,9 +319,9 @@ def _start_new_replicas(
         broker = broker_of(topology, partition, slot)
         if enter_replica_state(topology, plane, controller, row, NEW_REPLICA):
             if broker_at(topology, plane, controller, broker).alive:
-                tell_replica(kernel, topology, plane, controller, partition, broker)
-            touch(topology, plane, controller, partition)
-            send_requests(kernel, topology, plane, controller)
+                add_leader_and_isr_request(kernel, topology, plane, controller, partition, broker)
+            add_update_metadata_request(topology, plane, controller, partition)
+            send_requests_to_brokers(kernel, topology, plane, controller)
 
 
 @inner_rule
@@ -333,14 +333,14 @@ def _take_out(
     if phase == _MOVE_LEADER:
         _move_leader(kernel, topology, plane, controller)
     elif phase == _TAKE_OFFLINE:
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
         state.offline = state.leaving
     elif phase == _NEXT_OFFLINE:
         if state.offline != EMPTY:
             _take_one_offline(kernel, topology, plane, controller)
             state.phase = _NEXT_OFFLINE
     elif phase == _DELETE:
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
         state.removing = NONE
         _delete_logs(kernel, topology, plane, controller)
     elif phase == _NOTE_END:
@@ -389,8 +389,8 @@ def _bring_added_online(
         is_online = bring_replica_online(topology, plane, controller, row)
         broker = broker_of(topology, partition, slot)
         if is_online and not was_new and broker_at(topology, plane, controller, broker).alive:
-            tell_replica(kernel, topology, plane, controller, partition, broker)
-    send_requests(kernel, topology, plane, controller)
+            add_leader_and_isr_request(kernel, topology, plane, controller, partition, broker)
+    send_requests_to_brokers(kernel, topology, plane, controller)
 
 
 @inner_rule
@@ -414,7 +414,7 @@ def _take_one_offline(
     row = topology.partitions[partition].first_slot + slot
     if enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA):
         if broker_at(topology, plane, controller, broker).alive:
-            stop_replica(kernel, topology, plane, controller, partition, broker, _FALSE)
+            add_stop_replica_request(kernel, topology, plane, controller, partition, broker, _FALSE)
         remove_from_isr(kernel, topology, plane, controller, partition, broker)
 
 
@@ -433,10 +433,10 @@ def _delete_logs(kernel: Kernel, topology: Topology, plane: ControlPlane, contro
         broker = broker_of(topology, partition, slot)
         is_started = enter_replica_state(topology, plane, controller, row, REPLICA_DELETION_STARTED)
         if is_started and broker_at(topology, plane, controller, broker).alive:
-            stop_replica(kernel, topology, plane, controller, partition, broker, _TRUE)
+            add_stop_replica_request(kernel, topology, plane, controller, partition, broker, _TRUE)
         enter_replica_state(topology, plane, controller, row, REPLICA_DELETION_SUCCESSFUL)
         enter_replica_state(topology, plane, controller, row, NON_EXISTENT_REPLICA)
-    send_requests(kernel, topology, plane, controller)
+    send_requests_to_brokers(kernel, topology, plane, controller)
 
 
 @inner_rule
@@ -446,8 +446,8 @@ def _tell_end(kernel: Kernel, topology: Topology, plane: ControlPlane, controlle
     known = partition_at(topology, plane, controller, partition)
     known.reassigned = False
     resume_deletion(topology, plane, controller, topology.partitions[partition].topic)
-    touch(topology, plane, controller, partition)
-    send_requests(kernel, topology, plane, controller)
+    add_update_metadata_request(topology, plane, controller, partition)
+    send_requests_to_brokers(kernel, topology, plane, controller)
     written = new_row(kernel, controller_process(topology, controller), REASSIGNMENT_DONE)
     written.values[0] = partition
     written.values[1] = known.replicas

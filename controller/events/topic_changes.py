@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partitions.partition_changes import bring_online
 from tidegauge.controller.partitions.replica_states import bring_replica_online
-from tidegauge.controller.partitions.request_batch import send_requests
+from tidegauge.controller.partitions.request_batch import send_requests_to_brokers
 from tidegauge.controller.state.control_plane import ControlPlane, partition_at
 from tidegauge.controller.state.zookeeper_requests import issue_read
 from tidegauge.replication.replica_list import contains
@@ -33,7 +33,7 @@ def advance_topic_change(
         _start_new_replicas(topology, plane, controller)
         bring_online(kernel, topology, plane, controller, NONE)
     else:
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
         state.event = NONE
 
 
@@ -62,5 +62,5 @@ def advance_unclean_election(
     if phase == 0:
         bring_online(kernel, topology, plane, controller, state.topic)
     else:
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
         state.event = NONE

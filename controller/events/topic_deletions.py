@@ -38,7 +38,11 @@ from tidegauge.controller.partitions.replica_state_machine import (
     REPLICA_DELETION_SUCCESSFUL,
 )
 from tidegauge.controller.partitions.replica_states import enter_replica_state, set_aside
-from tidegauge.controller.partitions.request_batch import send_requests, stop_replica, touch
+from tidegauge.controller.partitions.request_batch import (
+    add_stop_replica_request,
+    add_update_metadata_request,
+    send_requests_to_brokers,
+)
 from tidegauge.controller.state.control_plane import (
     Controller,
     ControlPlane,
@@ -47,10 +51,10 @@ from tidegauge.controller.state.control_plane import (
     replica_at,
     topic_at,
 )
-from tidegauge.controller.state.event_types import PREFERRED_ELECTION, TOPIC_DELETION_ASKED_FOR
 from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import contains
+from tidegauge.simulation.controller_events import PREFERRED_ELECTION, TOPIC_DELETION_ASKED_FOR
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_DELETE
 from tidegauge.simulation.row_kinds import TOPIC_DELETED, TOPIC_DELETION_BEGUN
@@ -268,7 +272,7 @@ def _retry(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: 
             if is_set_aside and _is_here(topology, plane, controller, row, broker):
                 _stop(kernel, topology, plane, controller, row)
         return
-    send_requests(kernel, topology, plane, controller)
+    send_requests_to_brokers(kernel, topology, plane, controller)
     state.removing = NONE
     state.deleting_broker = 0
     known = topic_at(topology, plane, controller, state.deleting)
@@ -293,7 +297,7 @@ def _stop(
     if not enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA):
         return
     if broker_at(topology, plane, controller, broker).alive:
-        stop_replica(kernel, topology, plane, controller, partition, broker, _FALSE)
+        add_stop_replica_request(kernel, topology, plane, controller, partition, broker, _FALSE)
     if partition_at(topology, plane, controller, partition).has_state:
         remove_from_isr(kernel, topology, plane, controller, partition, broker)
 
@@ -315,8 +319,8 @@ def _begin(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: 
         of_topic = partition_at(topology, plane, controller, partition)
         if topology.partitions[partition].topic == topic and of_topic.known:
             of_topic.state = NON_EXISTENT_PARTITION
-            touch(topology, plane, controller, partition)
-    send_requests(kernel, topology, plane, controller)
+            add_update_metadata_request(topology, plane, controller, partition)
+    send_requests_to_brokers(kernel, topology, plane, controller)
     for row in range(len(topology.slots)):
         is_dead = not _is_online(topology, plane, controller, row)
         if is_dead and _is_of_topic(topology, plane, controller, row):
@@ -329,7 +333,7 @@ def _take_offline(kernel: Kernel, topology: Topology, plane: ControlPlane, contr
     state = plane.controllers[controller]
     broker = state.deleting_broker
     if broker == topology.sizes[0].brokers:
-        send_requests(kernel, topology, plane, controller)
+        send_requests_to_brokers(kernel, topology, plane, controller)
         state.removing = NONE
         return
     state.deleting_broker += 1
@@ -351,8 +355,10 @@ def _delete_logs(kernel: Kernel, topology: Topology, plane: ControlPlane, contro
         if is_online and _is_of_topic(topology, plane, controller, row):
             partition = topology.slots[row].partition
             if enter_replica_state(topology, plane, controller, row, REPLICA_DELETION_STARTED):
-                stop_replica(kernel, topology, plane, controller, partition, broker, _TRUE)
-    send_requests(kernel, topology, plane, controller)
+                add_stop_replica_request(
+                    kernel, topology, plane, controller, partition, broker, _TRUE
+                )
+    send_requests_to_brokers(kernel, topology, plane, controller)
 
 
 @inner_rule

@@ -33,7 +33,7 @@ from tidegauge.controller.partitions.partition_state_machine import (
     ONLINE_PARTITION,
     may_enter,
 )
-from tidegauge.controller.partitions.request_batch import lead_anew
+from tidegauge.controller.partitions.request_batch import add_leader_and_isr_request_for_replicas
 from tidegauge.controller.state.control_plane import (
     ControlPlane,
     broker_at,
@@ -216,7 +216,7 @@ def _decide(
             plane.rules[controller], proposal, replica, known.unclean_enabled
         )
         # It is told to its replicas also if there was nothing to be changed.
-        lead_anew(topology, plane, controller, partition)
+        add_leader_and_isr_request_for_replicas(topology, plane, controller, partition)
     elif known.has_state:
         changes = _elect(topology, plane, controller, partition)
     else:
@@ -370,7 +370,7 @@ def _confirm(
     known.is_new = not known.has_state
     known.has_state = True
     known.controller_epoch = plane.controllers[controller].controller_epoch
-    lead_anew(topology, plane, controller, answer.partition)
+    add_leader_and_isr_request_for_replicas(topology, plane, controller, answer.partition)
     if plane.controllers[controller].removing == NONE:
         if plane.controllers[controller].strategy == RAISE_EPOCH:
             _write_raised_epoch(kernel, topology, plane, controller, answer.partition)

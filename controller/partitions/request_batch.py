@@ -33,8 +33,13 @@ from tidegauge.simulation.topology import Topology, broker_of, controller_proces
 
 
 @inner_rule
-def touch(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> None:
-    """Brokers have to be told of a partition, for their metadata."""
+def add_update_metadata_request(
+    topology: Topology, plane: ControlPlane, controller: int, partition: int
+) -> None:
+    """Put a partition into the next UpdateMetadata.
+
+    Source: ControllerBrokerRequestBatch.addUpdateMetadataRequestForBrokers@2.4.0.
+    """
     known = partition_at(topology, plane, controller, partition)
     if known.touched:
         return
@@ -49,19 +54,23 @@ def touch(topology: Topology, plane: ControlPlane, controller: int, partition: i
 
 
 @inner_rule
-def lead_anew(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> None:
-    """All live replicas of a partition have to be told of its leader and ISR.
+def add_leader_and_isr_request_for_replicas(
+    topology: Topology, plane: ControlPlane, controller: int, partition: int
+) -> None:
+    """Put a partition into the LeaderAndIsr of all its live replicas.
 
-    Nobody is, if its topic is to be deleted.
+    Not if its topic is to be deleted.
+
+    Source: ControllerBrokerRequestBatch.addLeaderAndIsrRequestForBrokers@2.4.0.
     """
     if is_deleted(topology, plane, controller, partition):
         return
-    touch(topology, plane, controller, partition)
+    add_update_metadata_request(topology, plane, controller, partition)
     partition_at(topology, plane, controller, partition).led_anew = True
 
 
 @inner_rule
-def tell_replica(
+def add_leader_and_isr_request(
     kernel: Kernel,
     topology: Topology,
     plane: ControlPlane,
@@ -69,12 +78,15 @@ def tell_replica(
     partition: int,
     broker: int,
 ) -> None:
-    """Put a partition into the LeaderAndIsr that is being made for a broker."""
+    """Put a partition into the LeaderAndIsr that is being made for a broker.
+
+    Source: ControllerBrokerRequestBatch.addLeaderAndIsrRequestForBrokers@2.4.0.
+    """
     known = broker_at(topology, plane, controller, broker)
     if known.building == NONE:
         request = _new_control_request(kernel, topology, plane, controller, broker, LEADER_AND_ISR)
         known.building = request.index
-    touch(topology, plane, controller, partition)
+    add_update_metadata_request(topology, plane, controller, partition)
     item = add_item(kernel, kernel.events[known.building], partition)
     state = state_at(topology, plane, controller, partition)
     item.leader = state.leader
@@ -91,7 +103,7 @@ def tell_replica(
 
 
 @inner_rule
-def stop_replica(
+def add_stop_replica_request(
     kernel: Kernel,
     topology: Topology,
     plane: ControlPlane,
@@ -134,15 +146,20 @@ def _new_control_request(
 
 
 @inner_rule
-def send_requests(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
-    """Tell brokers of all partitions that were touched; forget that they were."""
+def send_requests_to_brokers(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
+    """Send what was gathered: LeaderAndIsr, then UpdateMetadata, then StopReplica.
+
+    Source: ControllerBrokerRequestBatch.sendRequestsToBrokers@2.4.0.
+    """
     partition = plane.controllers[controller].first_touched
     anything_touched = partition != NONE
     while partition != NONE:
         known = partition_at(topology, plane, controller, partition)
         if known.led_anew:
             known.led_anew = False
-            _tell_replicas(kernel, topology, plane, controller, partition)
+            _add_to_live_replicas(kernel, topology, plane, controller, partition)
             known.is_new = False
         partition = known.next_touched
     for broker in range(topology.sizes[0].brokers):
@@ -151,7 +168,7 @@ def send_requests(kernel: Kernel, topology: Topology, plane: ControlPlane, contr
             queue_request(kernel, topology, plane, controller, broker, told.building)
             told.building = NONE
     if anything_touched:
-        send_metadata(kernel, topology, plane, controller)
+        send_update_metadata_request(kernel, topology, plane, controller)
     for broker in range(topology.sizes[0].brokers):
         stopped = broker_at(topology, plane, controller, broker)
         if stopped.stopping != NONE:
@@ -160,7 +177,7 @@ def send_requests(kernel: Kernel, topology: Topology, plane: ControlPlane, contr
 
 
 @inner_rule
-def _tell_replicas(
+def _add_to_live_replicas(
     kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
 ) -> None:
     facts = topology.partitions[partition]
@@ -173,11 +190,13 @@ def _tell_replicas(
         is_told = broker != removing and not (elects and known.shutting_down)
         is_replica = is_assigned(topology, plane, controller, partition, slot)
         if known.alive and is_told and is_replica:
-            tell_replica(kernel, topology, plane, controller, partition, broker)
+            add_leader_and_isr_request(kernel, topology, plane, controller, partition, broker)
 
 
 @inner_rule
-def send_metadata(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def send_update_metadata_request(
+    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
+) -> None:
     """Tell every live broker of the partitions that were touched, and of who is alive.
 
     Source: KafkaController.sendUpdateMetadataRequest@2.4.0.

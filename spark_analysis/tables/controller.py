@@ -6,7 +6,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
-from tidegauge.controller.state import event_types
 from tidegauge.spark_analysis.tables.result_table import MOMENT, RUN, Column, ResultTable
 from tidegauge.spark_analysis.tables.run_rows import ORDER, RunRows
 
@@ -27,8 +26,7 @@ def _controller_events(rows: RunRows) -> DataFrame:
         .withColumn("time_us", f.expr("if(is_first, time_us - processing_us, time_us)"))
         .withColumn("processing_us", f.expr("if(is_first, processing_us, following_us)"))
     )
-    names = f.create_map(*(f.lit(each) for pair in event_types.NAMES.items() for each in pair))
-    return events.withColumn("event", names[f.col("event_kind")])
+    return events.withColumn("event", rows.named("event_kind"))
 
 
 CONTROLLER_EVENTS = ResultTable(

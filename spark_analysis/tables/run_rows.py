@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from tidegauge.simulation.enumerations import Enumerations
 from tidegauge.spark_analysis.cause_source import found_causes
 from tidegauge.spark_analysis.events import events
 from tidegauge.spark_analysis.requests import CANONICAL, VALUES
@@ -61,6 +62,7 @@ class RunRows:
         causes: Callable[[], DataFrame],
         manifests: Mapping[str, Mapping[str, Any]],
         ends_us: Mapping[str, int],
+        enumerations: Mapping[str, Enumerations],
     ) -> None:
         """Take the rows of runs.
 
@@ -71,12 +73,14 @@ class RunRows:
                 :func:`tidegauge.spark_analysis.cause_source.found_causes` does.
             manifests: what each run's ``manifest.json`` holds, by the name of the run.
             ends_us: where each run ends, by its name, too.
+            enumerations: the names of numbers in the rows of each run, by its name.
 
         Raises:
             ScenarioError: this Tidegauge cannot read the scenario of a manifest.
         """
         self.runs = tuple(manifests)
         self.topology = RunTopologies(spark, manifests, ends_us)
+        self._enumerations = enumerations
         self.read = rows
         self.causes = causes
         self._shared: dict[Callable[[RunRows], DataFrame], DataFrame] = {}
@@ -93,6 +97,18 @@ class RunRows:
         """``run``, ``kind``, the order and these columns of all canonical rows, to the last."""
         wanted = ("run", "kind", *ORDER, *columns)
         return self.read(kind=tuple(CANONICAL), columns=wanted, within_run=False)
+
+    def named(self, column: str) -> Column:
+        """The names of the numbers in a column, as the release that wrote each run has them."""
+        runs_of: dict[tuple[tuple[int, str], ...], list[str]] = {}
+        for run, names in self._enumerations.items():
+            runs_of.setdefault(tuple(names[column].items()), []).append(run)
+        found = f.lit(None).cast("string")
+        for pairs, runs in runs_of.items():
+            name_of = f.create_map(*(f.lit(each) for pair in pairs for each in pair))
+            is_theirs = f.lit(col=True) if len(runs_of) == 1 else f.col("run").isin(runs)
+            found = f.when(is_theirs, name_of[f.col(column)]).otherwise(found)
+        return found
 
     def shared(self, build: Callable[[RunRows], DataFrame]) -> DataFrame:
         """A source of several tables: computed once, and kept until :meth:`release`."""
@@ -129,4 +145,5 @@ def rows_of_runs(spark: SparkSession, runs: Paths) -> RunRows:
     manifests = {run.name: read_manifest(run.folder) for run in found}
     ends_us = {run.name: run.end_us() for run in found}
     rows, causes = partial(events, spark, found), partial(found_causes, spark, found)
-    return RunRows(spark, rows, causes, manifests, ends_us)
+    enumerations = {run.name: run.enumerations() for run in found}
+    return RunRows(spark, rows, causes, manifests, ends_us, enumerations)

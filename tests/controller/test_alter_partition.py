@@ -15,7 +15,6 @@ from life_stories import all_writes, batches, begins, ends, fault, once_in_sync,
 from replication_stories import leader_and_isr
 from scenario_runs import rows_of, run_of
 from tidegauge.controller.partitions.leader_and_isr import alter_partition_error
-from tidegauge.controller.state.event_types import ALTER_PARTITION, ISR_CHANGE
 from tidegauge.replication.errors import (
     FENCED_LEADER_EPOCH,
     INELIGIBLE_REPLICA,
@@ -27,6 +26,7 @@ from tidegauge.replication.errors import (
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.reading import Scenario
+from tidegauge.simulation.controller_events import ALTER_PARTITION, ISR_CHANGE
 from tidegauge.simulation.kinds import UPDATE_METADATA
 from tidegauge.traces.run_folder import RunFolder
 

@@ -27,8 +27,8 @@ from life_stories import (
 )
 from partition_fates import NO_LEADER
 from scenario_runs import rows_of, run_of
-from tidegauge.controller.state.event_types import ELECT
 from tidegauge.replication import errors
+from tidegauge.simulation.controller_events import ELECT
 from tidegauge.simulation.kinds import DISCONNECTED
 from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import cluster, settings

@@ -7,14 +7,13 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from tidegauge.controller.state import event_types
-from tidegauge.simulation import kinds, random_streams
+from tidegauge.simulation import controller_events, kinds, random_streams
 
 #: Other names of kinds that have their own.
 _LIMITS = ("FIRST_REQUEST", "LAST_REQUEST", "LAST_FAULT_KIND")
 
 
-@pytest.mark.parametrize("module", [kinds, event_types, random_streams])
+@pytest.mark.parametrize("module", [kinds, controller_events, random_streams])
 def test_each_number_names_one_thing(module: ModuleType) -> None:
     """Kinds of events, of a controller's events, streams of random draws."""
     named: dict[int, list[str]] = {}

@@ -64,7 +64,15 @@ def bent(
         return found
 
     causes = partial(found_causes, spark, run.path)
-    return RunRows(spark, rows, causes, {run.path.name: run.manifest}, {run.path.name: run.end_us})
+    name = run.path.name
+    return RunRows(
+        spark,
+        rows,
+        causes,
+        {name: run.manifest},
+        {name: run.end_us},
+        {name: run.enumerations},
+    )
 
 
 def _by_place(kind: str, column: str) -> Column:

@@ -53,7 +53,7 @@ def picture(
 
     try:
         folder = opened_run(run, "picture")
-        names = Names(folder.manifest)
+        names = Names.of(folder)
         out = console()
         axis = axis_of(folder, out, parse_span(begin, end))
         number = None if partition is None else partition_number(partition, names)

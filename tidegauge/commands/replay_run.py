@@ -166,7 +166,7 @@ def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
         )
     hashes = [(run.summary or {}).get("trace_sha256") for run in (recorded, replayed)]
     if difference is not None:
-        _show_difference(console(), difference, Names(recorded.manifest), Names(replayed.manifest))
+        _show_difference(console(), difference, Names.of(recorded), Names.of(replayed))
     if is_unfinished:
         typer.echo("equal up to its last row" if difference is None else "not equal")
         return difference is None

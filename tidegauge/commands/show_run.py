@@ -125,7 +125,7 @@ def show_run(
 
     try:
         folder = opened_run(run, "show")
-        names = Names(folder.manifest)
+        names = Names.of(folder)
         print_notes(folder)
         at_us = None if at is None else moment_of(folder, at)
         options = StoryOptions(parse_span(begin, end), details, handles)

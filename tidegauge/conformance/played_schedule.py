@@ -79,7 +79,7 @@ class _Reader:
     """Follows a run, row by row."""
 
     def __init__(self, translation: Translation, run: RunFolder) -> None:
-        self.names = Names(run.manifest)
+        self.names = Names.of(run)
         self.tree = ZnodeTree(run.manifest)
         self.steps = translation.steps
         self._faults = [fault["kind"] for fault in run.manifest["faults"]]

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidegauge.controller.state import event_types
 from tidegauge.history.moments import FAULTS
 from tidegauge.history.partition_history import last_states
 from tidegauge.history.row_selection import Mask, processes_with_role, selected
@@ -54,13 +53,10 @@ class QueueEvent(NamedTuple):
     """One event that a controller took from its queue."""
 
     row: TraceRow
+    #: Kafka's name for this kind of event.
+    name: str
     #: Its processing time; None if the run does not have it, or if it was never done.
     processing_us: int | None
-
-    @property
-    def name(self) -> str:
-        """Kafka's name for this kind of event."""
-        return event_name(self.row["event_kind"])
 
 
 class Durations(NamedTuple):
@@ -82,11 +78,6 @@ class Knowledge(NamedTuple):
     alive: list[int]
     #: Partitions without a live leader, with the reason.
     leaderless: dict[int, str]
-
-
-def event_name(kind: int) -> str:
-    """Kafka's name for this kind of event."""
-    return event_types.NAMES.get(kind, f"event {kind}")
 
 
 def controller_rows(run: RunFolder, *, details: bool = False) -> list[TraceRow]:
@@ -180,11 +171,13 @@ def queue_events(run: RunFolder) -> list[QueueEvent]:
     events: list[QueueEvent] = []
     #: Of each process, the place of the event that it is at.
     current: dict[int, int] = {}
+    event_names = run.enumerations["event_kind"]
     for row in run.all_rows(wanted=lambda kind: kind.name in names):
         process = row["process"]
         if row.kind == EVENT:
             current[process] = len(events)
-            events.append(QueueEvent(row, None))
+            kind = row["event_kind"]
+            events.append(QueueEvent(row, event_names.get(kind, f"event {kind}"), None))
             continue
         place = current.pop(process, None)
         if place is not None and events[place].row["event_kind"] == row["event_kind"]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tidegauge.history.cause_chain import handle_of
-from tidegauge.history.story import SPOKEN, Names, told
+from tidegauge.history.story import Names, spoken, told
 from tidegauge.history.znode_paths import ZnodeSort
 from tidegauge.simulation.durations import time_text
 from tidegauge.traces.run_folder import TraceRow
@@ -81,6 +81,8 @@ class TraceEvent:
 
     def __getitem__(self, column: str) -> Any:
         value = self.row[column]
+        if column in self.names.enumerations:
+            return self.names.enumerated(column, value)
         return _READ[column](self, value) if column in _READ else value
 
     def __str__(self) -> str:
@@ -125,10 +127,6 @@ def _flag(_event: TraceEvent, value: int) -> bool:
     return bool(value)
 
 
-def _in_words(column: str) -> Callable[[TraceEvent, int], str]:
-    return lambda event, value: SPOKEN[column](event.names, event.row, value)
-
-
 #: The functions that read columns, by name; others are times, by their unit, or plain numbers.
 _READ: dict[str, Callable[[TraceEvent, int], Any]] = {
     "partition": _partition,
@@ -139,12 +137,6 @@ _READ: dict[str, Callable[[TraceEvent, int], Any]] = {
     **dict.fromkeys(("from_process", "to_process"), _process),
     **dict.fromkeys(("clean", "is_new_leader", "leads"), _flag),
     **dict.fromkeys(("unclean", "unclean_enabled", "waited"), _flag),
-    **{
-        name: _in_words(name)
-        for names in (
-            ("checkpoint", "error", "event_kind", "fault", "message_kind", "moment"),
-            ("progress", "reason", "request_kind", "stop", "znode"),
-        )
-        for name in names
-    },
+    "fault": lambda event, _value: spoken(event.row, "fault", event.names),
+    "znode": lambda event, _value: spoken(event.row, "znode", event.names),
 }

@@ -19,8 +19,6 @@ from tidegauge.history.fault_spans import FaultSpan, fault_spans
 from tidegauge.history.row_selection import Mask
 from tidegauge.history.story import Names
 from tidegauge.history.znode_paths import ZnodeSort
-from tidegauge.replication import errors
-from tidegauge.simulation import kinds
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.trace_file import Table
 
@@ -203,7 +201,8 @@ def _area(history: ClusterHistory, name: str, begin_us: int, until_us: int) -> A
 
 
 def _work(run: RunFolder, period: _Period) -> WorkDone:
-    znodes = Names(run.manifest).znodes
+    names = Names.of(run)
+    znodes = names.znodes
     states = sum(
         znodes.known(znode).sort is ZnodeSort.STATE for znode in period.column("znode_set", "znode")
     )
@@ -211,9 +210,9 @@ def _work(run: RunFolder, period: _Period) -> WorkDone:
     notified = period.column("notification_sent", "partition_count")
     queued = period.column("controller_event", "queued_us")
     refused = Counter(
-        errors.NAMES.get(error, str(error))
+        names.enumerated("error", error)
         for kind, error in period.pairs("request_refused", "request_kind", "error")
-        if kind == int(kinds.PRODUCE)
+        if names.enumerated("request_kind", kind) == "PRODUCE"
     )
     return WorkDone(
         leaders_elected=len(unclean),
@@ -236,4 +235,6 @@ def _work(run: RunFolder, period: _Period) -> WorkDone:
 def _update_metadata_requests(run: RunFolder, period: _Period) -> int | None:
     if run.manifest["trace"] != "all":
         return None
-    return period.column("message", "message_kind").count(int(kinds.UPDATE_METADATA))
+    names = run.enumerations["message_kind"]
+    kinds = period.column("message", "message_kind")
+    return sum(names.get(kind) == "UPDATE_METADATA" for kind in kinds)

@@ -13,9 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from tidegauge.history.story import SPOKEN, Names, because, told
+from tidegauge.history.story import Names, because, spoken, told
 from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation import kinds
 from tidegauge.simulation.durations import time_text
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
@@ -150,7 +149,7 @@ def _isr_changes(moment: Moment, names: Names) -> str:
         "isr_update_failed": "refused",
     }
     counts = Counter(row.kind for row in moment)
-    errors = {_spoken(row, "error", names) for row in moment if row.kind == "isr_update_failed"}
+    errors = {spoken(row, "error", names) for row in moment if row.kind == "isr_update_failed"}
     refusals = f" ({', '.join(sorted(errors))})" if errors else ""
     changes = [f"{counts[kind]} {words[kind]}" for kind in ISR_CHANGES if counts[kind]]
     return f"ISR changes: {', '.join(changes)}{refusals}"
@@ -158,15 +157,15 @@ def _isr_changes(moment: Moment, names: Names) -> str:
 
 def _refusals(moment: Moment, names: Names) -> str:
     def sort(row: TraceRow) -> str:
-        request = kinds.NAMES.get(row["request_kind"], f"request {row['request_kind']}")
-        return f"{request} {_spoken(row, 'error', names)}"
+        request = names.enumerated("request_kind", row["request_kind"])
+        return f"{request} {spoken(row, 'error', names)}"
 
     return f"refuses {counted(len(moment), 'request')} ({_counted(moment, sort)})"
 
 
 def _elections(moment: Moment, names: Names) -> str:
     def sort(row: TraceRow) -> str:
-        old, new = (_spoken(row, column, names) for column in ("old_leader", "leader"))
+        old, new = (spoken(row, column, names) for column in ("old_leader", "leader"))
         return f"{new} before {old}" if row["old_leader"] >= 0 else f"{new}"
 
     unclean = sum(row["unclean"] for row in moment)
@@ -175,7 +174,7 @@ def _elections(moment: Moment, names: Names) -> str:
 
 
 def _removals(moment: Moment, names: Names) -> str:
-    gone = _counted(moment, lambda row: _spoken(row, "replica", names))
+    gone = _counted(moment, lambda row: spoken(row, "replica", names))
     loses = "loses" if len(moment) == 1 else "lose"
     return f"{counted(len(moment), 'ISR')} {loses} a dead replica ({gone})"
 
@@ -196,10 +195,6 @@ def _counted(moment: Moment, sort: Callable[[TraceRow], str]) -> str:
     named = [f"{count} {what}" for what, count in counts[:NAMED]]
     left = sum(count for _, count in counts[NAMED:])
     return ", ".join([*named, f"{left} others"] if left else named)
-
-
-def _spoken(row: TraceRow, column: str, names: Names) -> str:
-    return SPOKEN[column](names, row, row[column])
 
 
 #: The words for the rows of a family; other families have the first row and a count.

@@ -11,23 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from string import Formatter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
-from tidegauge.controller.state import event_types
 from tidegauge.history.znode_paths import ZnodePaths
-from tidegauge.replication import errors, replica_list
+from tidegauge.replication import replica_list
 from tidegauge.scenario.text.counted import counted, plural
-from tidegauge.simulation import kinds, zookeeper_errors
 from tidegauge.simulation.durations import time_text
-from tidegauge.simulation.row_kinds import (
-    CHECKPOINTS,
-    FORMER_WRITER,
-    MOMENTS,
-    REASONS,
-    ROLL_STATES,
-    STOPS,
-    UNSEEN,
-)
+from tidegauge.simulation.enumerations import ENUMERATIONS, Enumerations
+from tidegauge.simulation.row_kinds import FORMER_WRITER, UNSEEN
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 # fmt: off
@@ -212,8 +203,16 @@ WORDS: dict[str, str] = {
 class Names:
     """The names in a run's manifest for the numbers in rows."""
 
-    def __init__(self, manifest: Mapping[str, Any]) -> None:
-        """Read the names in a manifest (``traces/run_folder.py`` describes it)."""
+    def __init__(
+        self, manifest: Mapping[str, Any], enumerations: Enumerations = ENUMERATIONS
+    ) -> None:
+        """Read the names in a manifest (``traces/run_folder.py`` describes it).
+
+        Args:
+            manifest: the run's.
+            enumerations: the names in the headers of its trace files; by default this release's.
+        """
+        self.enumerations = enumerations
         self._processes = {
             process["process"]: str(process["name"]) for process in manifest["processes"]
         }
@@ -229,6 +228,19 @@ class Names:
         self._broker_of_process = {
             process: brokers[name] for process, name in self._processes.items() if name in brokers
         }
+
+    @classmethod
+    def of(cls, run: RunFolder) -> Self:
+        """The names of a run.
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        return cls(run.manifest, run.enumerations)
+
+    def enumerated(self, column: str, number: int) -> str:
+        """The name of a number in a column of an enumeration; the number if it has none."""
+        return self.enumerations[column].get(number, str(number))
 
     def process(self, number: int) -> str:
         """Name of a process."""
@@ -353,18 +365,10 @@ SPOKEN: dict[str, Callable[[Names, TraceRow, int], str]] = {
     **dict.fromkeys(("broker", "leader", "old_leader", "replica"), _broker),
     **dict.fromkeys(("isr", "old_isr", "replicas", "adding", "removing"), _brokers),
     **dict.fromkeys(("from_process", "to_process"), _process),
-    **dict.fromkeys(("request_kind", "message_kind"), _one_of(kinds.NAMES)),
     "writer": _writer,
     "znode": _znode,
     "fault": lambda names, _row, fault: names.fault_text(fault),
-    "error": _one_of(zookeeper_errors.NAMES | errors.NAMES),
     "acks": _one_of({-1: "all"}),
-    "reason": _one_of(REASONS),
-    "moment": _one_of(MOMENTS),
-    "event_kind": _one_of(event_types.NAMES),
-    "stop": _one_of(STOPS),
-    "checkpoint": _one_of(CHECKPOINTS),
-    "progress": _one_of(ROLL_STATES),
     "directory": lambda _names, _row, directory: (
         str(directory + 1) if directory >= 0 else "unknown"
     ),
@@ -390,11 +394,11 @@ def told(row: TraceRow, names: Names) -> str:
     sentence = WORDS.get(row.kind)
     if sentence is None:  # a kind that this release does not know
         return f"{row.kind} {row.columns}"
-    spoken = {
-        name: _Spoken(_spoken(row, name, names), row.columns.get(name))
+    words = {
+        name: _Spoken(spoken(row, name, names), row.columns.get(name))
         for name in columns_in(sentence)
     }
-    return sentence.format_map(spoken)
+    return sentence.format_map(words)
 
 
 class _Spoken(NamedTuple):
@@ -410,10 +414,13 @@ class _Spoken(NamedTuple):
         return f"? {plural(noun)}" if self.value is None else counted(self.value, noun)
 
 
-def _spoken(row: TraceRow, column: str, names: Names) -> str:
+def spoken(row: TraceRow, column: str, names: Names) -> str:
+    """A column of a row in words; "?" for a column that the row's schema does not have."""
     value = row.columns.get(column)
     if value is None:  # an older schema
         return "?"
+    if column in names.enumerations:
+        return names.enumerated(column, value)
     if column in SPOKEN:
         return SPOKEN[column](names, row, value)
     if column.endswith("_us"):

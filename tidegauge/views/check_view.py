@@ -33,7 +33,7 @@ def show_verdicts(out: Console, run: RunFolder) -> list[str]:
 
     assert run.summary is not None
     checks: dict[str, dict[str, Any]] = run.summary["checks"]
-    names = Names(run.manifest)
+    names = Names.of(run)
     width = max(len(name) for name in checks)
     for name, found in checks.items():
         style = "" if found["as_expected"] else "bold red"

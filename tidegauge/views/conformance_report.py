@@ -141,7 +141,7 @@ class ConformanceReport:
 
         commands = [again.command]
         if result.run is not None:
-            run, names = result.run, Names(result.run.manifest)
+            run, names = result.run, Names.of(result.run)
             span = _span(result)
             options = StoryOptions(span, details=False, handles=False)
             affected = _partitions(result.parting, names)

@@ -1,8 +1,8 @@
-"""What a controller can be processing. The phases of each are in the file that does it."""
+"""The types of a controller's events; the steps of each are in ``controller/events``."""
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import code
+from tidegauge.compiled.codes import code
 
 ELECT = code(0)
 BROKER_CHANGE = code(1)

@@ -1,0 +1,81 @@
+"""Numbers in rows mean what the release says that wrote them: the header of a trace names them.
+
+So a trace of a release that numbered a controller's events, requests or errors otherwise is read
+as it was meant.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgpack  # type: ignore[import-untyped]  # it comes without types
+import pytest
+
+from tidegauge.history.controller_history import queue_events
+from tidegauge.history.story import Names, told
+from tidegauge.simulation.controller_events import BROKER_CHANGE
+from tidegauge.simulation.enumerations import ENUMERATIONS
+from tidegauge.traces.run_folder import RunFolder
+from tidegauge.traces.trace_file import TraceError
+from written_rows import WrittenRows
+
+CONTROLLER = 3
+
+
+def recorded(folder: Path) -> Path:
+    """A run in which a controller takes one event from its queue."""
+    rows = WrittenRows()
+    kind = int(BROKER_CHANGE)
+    rows.write("controller_event", 1_000_000, CONTROLLER, event_kind=kind, queued_us=5)
+    return rows.run(folder)
+
+
+def with_header(folder: Path, **changes: Any) -> RunFolder:
+    """The same run, with another header of its trace file."""
+    (file,) = (folder / "trace").glob("*.msgpack")
+    content = file.read_bytes()
+    unpacker = msgpack.Unpacker()
+    unpacker.feed(content)
+    header = unpacker.unpack() | changes
+    frames = content[unpacker.tell() :]
+    file.write_bytes(
+        msgpack.packb({name: part for name, part in header.items() if part is not None}) + frames
+    )
+    return RunFolder(folder)
+
+
+def words(run: RunFolder) -> str:
+    (row,) = run.rows("controller_event")
+    return told(row, Names.of(run))
+
+
+def test_the_header_names_the_numbers_of_this_release(tmp_path: Path) -> None:
+    run = RunFolder(recorded(tmp_path / "run"))
+    assert run.traces[0].header["enumerations"].keys() == ENUMERATIONS.keys()
+    assert run.enumerations == ENUMERATIONS
+    assert "takes event BrokerChange from its queue" in words(run)
+
+
+def test_a_number_of_another_release_has_the_name_that_its_header_gives(tmp_path: Path) -> None:
+    number = str(int(BROKER_CHANGE))
+    theirs = {"event_kind": {number: "RegisterBroker"}}
+    run = with_header(recorded(tmp_path / "run"), enumerations=theirs)
+    assert "takes event RegisterBroker from its queue" in words(run)
+    (event,) = queue_events(run)
+    assert event.name == "RegisterBroker"
+    # An enumeration that the other release did not have keeps this release's names.
+    assert run.enumerations["error"] == ENUMERATIONS["error"]
+
+
+def test_a_trace_of_an_earlier_release_has_no_names_and_is_read_with_these(tmp_path: Path) -> None:
+    run = with_header(recorded(tmp_path / "run"), enumerations=None)
+    assert "enumerations" not in run.traces[0].header
+    assert "takes event BrokerChange from its queue" in words(run)
+
+
+@pytest.mark.parametrize("damaged", [[1, 2], {"event_kind": 3}, {"event_kind": {"x": "y"}}])
+def test_a_header_with_damaged_names_is_one_clear_error(tmp_path: Path, damaged: object) -> None:
+    run = with_header(recorded(tmp_path / "run"), enumerations=damaged)
+    with pytest.raises(TraceError, match="the header is damaged: its enumerations cannot be read"):
+        words(run)
