@@ -230,7 +230,7 @@ def _truncate_once(
     rules = follower.rules
     fallback = fallback_offset(rules, follower.partition, fetch)
     if not asks_for_epoch_end(rules, follower.partition):
-        told.story.append("asks nobody")
+        told.story.append("asks no broker")
         _truncate(follower, fetch, told, fallback, completed=True)
         return
     asked = follower.latest_epoch()

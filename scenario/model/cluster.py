@@ -135,7 +135,7 @@ class Cluster(Part):
     restart_after_exit_us: DurationOrNever = Field(
         default=5_000_000,
         alias="restart_after_exit",
-        description="How long after its exit a supervisor restarts a broker that exits by "
+        description="Time after which a supervisor restarts a broker that exits by "
         "itself (because its own registration still exists in ZooKeeper, or, in old releases, "
         "because its log is out of range), or never.",
     )

@@ -1,4 +1,4 @@
-"""How long things take: the network's latencies and the costs of work.
+"""Durations: the network's latencies and the costs of work.
 
 All of it is a model. The network's figures are chosen to be plausible for one data centre with
 several racks or zones. The costs come from real brokers of 2.6.3 where a field's description says
@@ -135,7 +135,7 @@ _BETWEEN_RACKS = _latency("250us", "400us", "600us", "1500us", "5ms")
 
 
 class Network(Part):
-    """How long a message takes one way; plausible figures, not measured ones."""
+    """The one-way latency of a message; plausible figures, not measured ones."""
 
     within_rack: Latency = Field(
         default=_latency("100us", "200us", "300us", "800us", "2ms"),
@@ -154,13 +154,13 @@ class Network(Part):
     )
     retransmission_after_cut: Latency = Field(
         default=_latency("2s", "3s", "4500ms", "5s", "5s"),
-        description="How long TCP waits until it retransmits segments that a cut dropped, once "
+        description="Time until TCP retransmits segments that a cut dropped, once "
         "the cut heals: 2 to 5 s on real brokers. This is TCP's backoff, not Kafka's.",
     )
 
 
 class Costs(Part):
-    """How long work takes, without the network."""
+    """The duration of work, without the network."""
 
     request: Latency = Field(
         default=_always("200us"),

@@ -37,7 +37,7 @@ class FaultRate(Part):
     )
     repair_time: Latency | None = Field(
         default=None,
-        description="How long a fault lasts: a duration, or quantiles from which the duration "
+        description="Duration of a fault: one value, or quantiles from which the duration "
         "of each fault is drawn.",
     )
     each: Literal["broker", "selector"] = Field(

@@ -161,7 +161,7 @@ class FaultOfAnyKind(Part):
     for_us: PositiveDuration | None = Field(
         default=None,
         alias="for",
-        description="How long the fault lasts. Default: until a step ends it or the run ends.",
+        description="Duration of the fault. Default: until a step ends it or the run ends.",
     )
 
 
@@ -243,7 +243,7 @@ class RollingRestartFault(FaultOfAnyKind):
     stopped_for_us: PositiveDuration = Field(
         default=10_000_000,
         alias="stopped_for",
-        description="How long a broker is down, from the end of its process to its start.",
+        description="Time that a broker is down, from the end of its process to its start.",
     )
     wait_for_full_isr: bool = Field(
         default=True,
@@ -259,7 +259,7 @@ class RollingRestartFault(FaultOfAnyKind):
     timeout_us: PositiveDuration = Field(
         default=600_000_000,
         alias="timeout",
-        description="How long a batch may take, from the signal to stop.",
+        description="Longest duration of a batch, from the signal to stop.",
     )
     on_timeout: Literal["stop", "go_on"] = Field(
         default="stop",
@@ -308,7 +308,7 @@ class LogDirectoryFailureFault(FaultOfAnyKind):
     """
 
     kind: Literal["log_directory_failure"]
-    brokers: Some[BrokerSelector] = Field(description="Whose.")
+    brokers: Some[BrokerSelector] = Field(description="The brokers whose log directory fails.")
     directory: int = Field(
         default=1,
         ge=1,

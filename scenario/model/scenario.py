@@ -83,7 +83,7 @@ class Scenario(Part):
     )
     seed: int = Field(default=1, ge=0, lt=2**63, description="Seed of all random draws.")
     duration_us: PositiveDuration = Field(
-        alias="duration", description="How long the run is, in virtual time."
+        alias="duration", description="Duration of the run, in virtual time."
     )
     release: ReleaseText = Field(
         default=DEFAULT_RELEASE, validate_default=True, description="Kafka release of all brokers."

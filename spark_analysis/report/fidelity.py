@@ -17,7 +17,7 @@ _LIMITS = (
     "The simulation has the rules of replication, elections and ISRs of this release, with "
     "ZooKeeper; the duration of each step follows from the parameters below. Records are counts "
     "without content; KRaft, compaction, transactions and tiered storage are not simulated. The "
-    "README lists all simplifications."
+    "docs/limits.md lists all simplifications."
 )
 _ORIGIN = "of the scenario"
 

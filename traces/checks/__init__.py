@@ -35,7 +35,7 @@ class Check(NamedTuple):
 #: All checks that are judged from rows, by their numbers.
 CHECKS: dict[int, Check] = {
     int(numbers.STRONG_ISR): Check(
-        "strong_isr", "every member of the ISR in ZooKeeper has all that was ever exposed"
+        "strong_isr", "every member of the ISR in ZooKeeper has every record that was ever exposed"
     ),
     int(numbers.COMMITTED_AGREE): Check(
         "committed_agree", "two replicas agree below both of their high watermarks"
@@ -53,14 +53,18 @@ CHECKS: dict[int, Check] = {
         "one_leader_per_epoch", "in each epoch of a partition one broker leads at most"
     ),
     int(numbers.ACKNOWLEDGED_RECORDS_LOST): Check(
-        "acknowledged_records_lost", "what was acknowledged with acks=all is in the leader's log"
+        "acknowledged_records_lost",
+        "every record acknowledged with acks=all is in the leader's log",
     ),
     int(numbers.CONSUMER_WENT_BACKWARDS): Check(
-        "consumer_went_backwards", "no consumer is sent back to before what it has read"
+        "consumer_went_backwards",
+        "no consumer is sent back to an offset before records that it has read",
     ),
 }
 #: The check of the liveness phase (``engine/liveness.py``).
-LIVENESS = Check("liveness", "once all faults are over every ISR is full and all logs are equal")
+LIVENESS = Check(
+    "liveness", "after all faults have ended, every ISR is full and all logs are equal"
+)
 
 #: The names that a scenario can use.
 CHECK_NAMES = (*(check.name for check in CHECKS.values()), LIVENESS.name)

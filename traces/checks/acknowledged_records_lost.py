@@ -4,10 +4,10 @@ It is judged when the run is over, after the liveness phase if there is one: a r
 the log of the leader that ZooKeeper names does not hold it, (leader epoch, offset), then. The
 event that broke it is the first term after the record's own that began without it.
 
-Records acknowledged with acks=1 are counted as losses, not as a break: nothing was promised
-of them. So are those of a partition that has elected a leader uncleanly, or of which a loss
-of power took records. Of a partition that nobody leads nothing is lost yet: its records are
-*unavailable*, and whether the check holds is unknown.
+Records acknowledged with acks=1 are counted as losses, not as a break: Kafka promises nothing
+about them. So are those of a partition that has elected a leader uncleanly, or of which a loss
+of power took records. The records of a partition without a leader are not lost yet: they are
+*unavailable*, and the verdict is unknown.
 
 Permitted: after an unclean election in the partition, or a loss of power that took records
 of one of its replicas before a flush, and for records with acks=1 always. Such losses are counted
