@@ -31,8 +31,14 @@ from tidegauge.compiled.codes import code
 
 #: Version of the schema.
 SCHEMA_VERSION = 3
-#: Release of Tidegauge, which every file that it writes names.
-VERSION = version("tidegauge")
+
+
+def tidegauge_version() -> str:
+    """The release of Tidegauge, which every file that it writes names.
+
+    Executors of Spark read traces without an installed Tidegauge, so it is looked up on demand.
+    """
+    return version("tidegauge")
 
 
 class RowKind(NamedTuple):

@@ -21,7 +21,10 @@ from pyspark.sql import SparkSession
 from tidegauge.traces.run_files import MANIFEST, RunError
 
 #: The rooms that reading traces requires.
-_ROOMS = ("tidegauge.replication", "tidegauge.simulation", "tidegauge.spark_analysis")
+_ROOMS = (
+    *("tidegauge.compiled", "tidegauge.replication", "tidegauge.simulation"),
+    *("tidegauge.traces", "tidegauge.spark_analysis"),
+)
 _PACKED = "tidegauge.zip"
 
 

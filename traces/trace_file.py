@@ -50,7 +50,7 @@ import zstandard
 from numpy.typing import NDArray
 
 from tidegauge.simulation.enumerations import ENUMERATIONS, Enumerations
-from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION, VERSION
+from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION, tidegauge_version
 
 if TYPE_CHECKING:  # readers do without the kernel: its import takes a second
     from tidegauge.compiled.records import Records
@@ -202,7 +202,7 @@ def _header() -> dict[str, Any]:
     return {
         "format": FORMAT,
         "schema_version": SCHEMA_VERSION,
-        "tidegauge": VERSION,
+        "tidegauge": tidegauge_version(),
         "row_columns": list(ROW_COLUMNS),
         "kinds": [
             {
@@ -438,7 +438,7 @@ def read_header(path: Path) -> Mapping[str, Any] | None:
 def newer_schema(path: Path, schema_version: int, writer: object) -> str:
     """What to tell someone whose file was written by a later release, ``writer``."""
     return (
-        f"{path}: has schema version {schema_version}, and Tidegauge {VERSION} reads"
+        f"{path}: has schema version {schema_version}, and Tidegauge {tidegauge_version()} reads"
         f" up to {SCHEMA_VERSION}: use Tidegauge {writer}, which wrote it, or a later one"
     )
 

@@ -203,7 +203,7 @@ print({"numba", "ray", "prometheus_client"} & sys.modules.keys())
     )
     assert told.returncode == 0, told.stderr
     file, heavy = told.stdout.splitlines()
-    assert file == f"{packed}/tidegauge/simulation/trace_file.py"
+    assert file == f"{packed}/tidegauge/traces/trace_file.py"
     assert heavy == "set()"
 
 

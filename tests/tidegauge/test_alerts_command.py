@@ -184,7 +184,7 @@ groups:
         (("--rules", "rules.yml", "broker-crash"), "broker-crash: is an incident"),
         (("--rules", "rules.yml", "--scrape-interval", "15x"), "--scrape-interval must be a"),
         (("--rules", "rules.yml", "--evaluation-interval", "1ms"), "whole milliseconds, and 1s"),
-        (("--rules", "rules.yml", "--promtool", "./night.yaml"), "night.yaml: is no program"),
+        (("--rules", "rules.yml", "--promtool", "./night.yaml"), "night.yaml: is not a program"),
         (("--rules", "rules.yml", "--keep", "rules.yml"), "rules.yml: cannot be written to"),
         (
             ("--rules", "rules.yml", "--incidents", "incidents/broker-crash,broker-crash"),

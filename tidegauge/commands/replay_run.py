@@ -93,13 +93,14 @@ def replay_run(
 
 def _note_other_release(run: RunFolder) -> None:
     """Print a note if another version of Tidegauge wrote the run: its results may differ."""
-    from tidegauge.simulation.row_kinds import SCHEMA_VERSION, VERSION
+    from tidegauge.simulation.row_kinds import SCHEMA_VERSION, tidegauge_version
 
     writer, schema_version = run.manifest.get("tidegauge"), run.manifest.get("schema_version")
-    if (writer, schema_version) != (VERSION, SCHEMA_VERSION):
+    release = tidegauge_version()
+    if (writer, schema_version) != (release, SCHEMA_VERSION):
         typer.echo(
             f"note: {run.path} was written by Tidegauge {writer} with schema version "
-            f"{schema_version}; this is {VERSION} with {SCHEMA_VERSION}, and its results may "
+            f"{schema_version}; this is {release} with {SCHEMA_VERSION}, and its results may "
             "differ",
             err=True,
         )
@@ -114,7 +115,7 @@ def _manifest_parts(run: RunFolder) -> tuple[Scenario, dict[str, int | bool]]:
     from tidegauge.replication.releases import RULE_CELLS
     from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR
     from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
-    from tidegauge.simulation.row_kinds import VERSION
+    from tidegauge.simulation.row_kinds import tidegauge_version
     from tidegauge.traces.run_files import MANIFEST, RunError
 
     file = run.path / MANIFEST
@@ -127,7 +128,7 @@ def _manifest_parts(run: RunFolder) -> tuple[Scenario, dict[str, int | bool]]:
     except ScenarioError as error:
         first, *others = str(error).splitlines()
         more = f", and {counted(len(others), 'problem')} more" if others else ""
-        raise RunError(f"{first}{more}; Tidegauge {VERSION} cannot run it") from error
+        raise RunError(f"{first}{more}; Tidegauge {tidegauge_version()} cannot run it") from error
 
 
 def _recorded_until_us(run: RunFolder) -> int | None:

@@ -20,7 +20,7 @@ from urllib.parse import quote
 from filelock import FileLock, Timeout
 
 from tidegauge.scenario.reading import Scenario
-from tidegauge.simulation.row_kinds import SCHEMA_VERSION, VERSION
+from tidegauge.simulation.row_kinds import SCHEMA_VERSION, tidegauge_version
 from tidegauge.traces.run_files import MANIFEST, SUMMARY, SWEEP, SWEEP_LOCK, TRACE
 from tidegauge.traces.run_folder import RunFolder
 
@@ -88,7 +88,7 @@ def finished_run(folder: Path, scenario: Callable[[], Scenario]) -> RunFolder | 
         return None
     run = RunFolder(folder)
     asked_for = {
-        "tidegauge": VERSION,
+        "tidegauge": tidegauge_version(),
         "schema_version": SCHEMA_VERSION,
         "switches": {},
         "scenario": json.loads(json.dumps(scenario().resolved())),

@@ -88,7 +88,7 @@ def test_the_headline_says_what_the_summary_says(page: ReportPage, lost: RunFold
     for figure, words in (
         (f"{summary['leader_elections']:,}", "leaders elected"),
         (f"{summary['isr_shrinks']:,}", "ISRs shrunk by leaders"),
-        (f"{summary['partition_seconds_not_accepting']:,.1f}", "takes writes"),
+        (f"{summary['partition_seconds_not_accepting']:,.1f}", "accepts writes"),
     ):
         assert any(each.startswith(figure) and words in each for each in page.tiles), words
 
