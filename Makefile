@@ -52,7 +52,7 @@ wheel: env ## Install the wheel into a fresh environment and use it
 	@.ci/wheel
 
 .PHONY: schema
-schema: .venv/installed ## Write the JSON schema of scenario files anew
+schema: .venv/installed ## Write the JSON schema of scenario files
 	@$(BIN)/tidegauge schema > .venv/scenario.schema.json
 	@mv .venv/scenario.schema.json scenarios/
 
@@ -68,7 +68,7 @@ bench: env ## Measure how fast rules, kernel, metrics and analyses run
 	@$(BIN)/python bench/spark.py
 
 .PHONY: lock
-lock: .venv/created ## Lock anew what pyproject.toml asks for (UPGRADE=1: newest versions)
+lock: .venv/created ## Lock the dependencies of pyproject.toml (UPGRADE=1: newest versions)
 	@$(PIP) install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras \
 		--generate-hashes --no-header --no-annotate $(if $(UPGRADE),--upgrade) \

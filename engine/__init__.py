@@ -11,6 +11,7 @@ groups that exchange frames    the room ``exchange``
 which group hosts a process    ``grouping.py``
 engines                        ``inline_engine.py``, in this interpreter; ``ray_engine.py`` in
                                actors of Ray (``hosted_group.py``, ``ray_cluster.py``)
+runs of a sweep                ``ray_tasks.py``: a function with many inputs, each a task of Ray
 rows of all groups, in order   ``row_stream.py``, for checks and figures
 the liveness phase             ``liveness.py``
 results                        ``manifest.py``, ``summary.py``, ``reassignment_spans.py``,
@@ -19,6 +20,6 @@ pace, metrics, time per kind   ``pace.py``, ``live_metrics.py``, ``loop_sampler.
 a prediction of cost           ``prediction.py``
 =============================  ==========================================================
 
-``ray`` is imported by ``ray_engine.py`` and ``ray_cluster.py`` only, and by the shells in
-``actors`` and ``controller``.
+``ray`` is imported by ``ray_engine.py``, ``ray_cluster.py`` and ``ray_tasks.py`` only, and by the
+shells in ``actors`` and ``controller``.
 """

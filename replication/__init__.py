@@ -27,6 +27,7 @@ ReplicaManager.findPreferredReadReplica     ``leader_read.py``
 ReplicaManager.becomeLeaderOrFollower       ``controller_requests.py``
 ReplicaManager.stopReplicas                 ``controller_requests.py``
 KafkaApis.isBrokerEpochStale                ``controller_requests.py``
+ReplicationQuotaManager                     ``replication_quota.py``
 ReplicaManager.maybePropagateIsrChanges     ``isr_change_notification.py``
 CheckpointFile, OffsetCheckpointFile        ``checkpoint_files.py``
 ApiVersion, MetadataVersion                 ``release_versions.py``

@@ -245,7 +245,7 @@ def _truncate_once(
     before = follower.log_end_and_cache()
     _follow_answer(follower, fetch, told, epoch, end_offset, fallback)
     if fetch.state == TRUNCATING and follower.log_end_and_cache() == before:
-        told.story.append("asks the same again, for ever (KAFKA-10706)")
+        told.story.append("repeats the same request forever (KAFKA-10706)")
         told.stuck = True
 
 
@@ -334,7 +334,7 @@ def _leave_range(
         told.story.append(f"deletes its whole log and starts at {offset}")
     elif fetch.fetch_offset == offset:
         # The leader knows nothing of the follower's epoch; no elected leader gets there.
-        told.story.append("fetches the same again, for ever")
+        told.story.append("repeats the same fetch forever")
         told.stuck = True
     restart_at(fetch, offset, follower.latest_epoch())
 

@@ -1,12 +1,13 @@
 """The names of numbers in rows of the trace: requests, errors, reasons, a controller's events.
 
 A number means what the release that wrote it says. So the header of every trace file holds
-:data:`ENUMERATIONS`, and a reader takes the names from there: a later release may number anew.
+:data:`ALL_ENUMERATIONS`, and a reader takes the names from there: a later release may number anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from tidegauge.replication import errors
 from tidegauge.simulation import controller_events, kinds, zookeeper_errors
@@ -15,13 +16,25 @@ from tidegauge.simulation.row_kinds import CHECKPOINTS, MOMENTS, REASONS, ROLL_S
 #: The names of each column that holds such a number, by the number.
 Enumerations = Mapping[str, Mapping[int, str]]
 
+
+class Enumeration(NamedTuple):
+    """The names of some numbers, and the columns that hold these."""
+
+    columns: tuple[str, ...]
+    names: Mapping[int, str]
+
+
+ALL_ENUMERATIONS = (
+    Enumeration(("request_kind", "message_kind"), kinds.NAMES),
+    Enumeration(("error",), zookeeper_errors.NAMES | errors.NAMES),
+    Enumeration(("event_kind",), controller_events.NAMES),
+    Enumeration(("reason",), REASONS),
+    Enumeration(("moment",), MOMENTS),
+    Enumeration(("stop",), STOPS),
+    Enumeration(("checkpoint",), CHECKPOINTS),
+    Enumeration(("progress",), ROLL_STATES),
+)
+
 ENUMERATIONS: Enumerations = {
-    **dict.fromkeys(("request_kind", "message_kind"), kinds.NAMES),
-    "error": zookeeper_errors.NAMES | errors.NAMES,
-    "event_kind": controller_events.NAMES,
-    "reason": REASONS,
-    "moment": MOMENTS,
-    "stop": STOPS,
-    "checkpoint": CHECKPOINTS,
-    "progress": ROLL_STATES,
+    column: each.names for each in ALL_ENUMERATIONS for column in each.columns
 }

@@ -26,6 +26,6 @@ window functions give different results each time. Pass conditions on rows to ``
 only to ``where``: the source does not see filters, on purpose (with Spark's ``pushFilters``, a
 DataFrame that is used twice in a query gets the filters of its last use for both, silently).
 
-May be imported from: ``tidegauge``. Imports from ``simulation`` and what is below it, and is the
-only room that knows ``pyspark``.
+This room imports from ``scenario``, ``traces`` and the rooms below them, and is the only room that
+knows ``pyspark``.
 """

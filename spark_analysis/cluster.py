@@ -2,7 +2,7 @@
 
 Executors are given the part of Tidegauge that reads traces, packed, by the driver itself: so they
 always have the driver's release of it, and none has to be installed there. Their Python needs no
-more than what that part imports: ``msgpack``, ``numpy``, ``pyarrow``, ``pydantic``, ``zstandard``.
+more than what that part imports: ``msgpack``, ``numpy``, ``pyarrow``, ``zstandard``.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def check_disk(spark: SparkSession, tables: Path, runs: Sequence[Path]) -> None:
         runs: the folders of the runs.
 
     Raises:
-        RunError: an executor does not see one of them; the message is one line. OSError: the folder
-        for tables cannot be created.
+        RunError: an executor does not see one of them; the message is one line.
+        OSError: the folder for tables cannot be created.
     """
     tables.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile(prefix=".seen-", dir=tables) as mark:

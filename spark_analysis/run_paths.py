@@ -40,8 +40,8 @@ class FoundRun:
         An unfinished run ends with its last row.
 
         Raises:
-            RunError: the manifest or summary cannot be read, or lacks the duration. TraceError: a
-            trace file is damaged.
+            RunError: the manifest or summary cannot be read, or lacks the duration.
+            TraceError: a trace file is damaged.
         """
         try:
             planned_us = parse_duration(read_manifest(self.folder)["scenario"]["duration"])

@@ -22,7 +22,7 @@ room                subject
 ``engine``          a scenario laid out as tables, cut into groups, run: inline or on Ray
 ``tidegauge``       the front door: ``history`` (stories of a run), ``real_input``,
                     ``conformance``, ``rehearsal``, ``sweeps``; ``views``, ``options``,
-                    ``commands``
+                    ``commands``, ``manual``
 ==================  ==============================================================================
 
 A room imports from lower rooms only; ``tests/house/test_floors.py`` has the floors.

@@ -49,7 +49,7 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from tidegauge.simulation.enumerations import ENUMERATIONS, Enumerations
+from tidegauge.simulation.enumerations import ALL_ENUMERATIONS, ENUMERATIONS, Enumerations
 from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION, tidegauge_version
 
 if TYPE_CHECKING:  # readers do without the kernel: its import takes a second
@@ -214,10 +214,13 @@ def _header() -> dict[str, Any]:
             for kind in ROW_KINDS.values()
         ],
         # msgpack readers take strings for keys only.
-        "enumerations": {
-            column: {str(int(number)): name for number, name in names.items()}
-            for column, names in ENUMERATIONS.items()
-        },
+        "enumerations": [
+            {
+                "columns": list(each.columns),
+                "names": {str(int(number)): name for number, name in each.names.items()},
+            }
+            for each in ALL_ENUMERATIONS
+        ],
     }
 
 
@@ -411,10 +414,11 @@ def enumerations_of(header: Mapping[str, Any], path: Path) -> Enumerations:
     """
     try:
         declared = {
-            column: {int(number): name for number, name in names.items()}
-            for column, names in header.get("enumerations", {}).items()
+            column: {int(number): name for number, name in each["names"].items()}
+            for each in header.get("enumerations", ())
+            for column in each["columns"]
         }
-    except (AttributeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         message = f"{path}: the header is damaged: its enumerations cannot be read"
         raise TraceError(message) from error
     return {**ENUMERATIONS, **declared}

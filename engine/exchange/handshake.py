@@ -405,7 +405,7 @@ def _visitor(link: socket.socket) -> str:
             return f"process {process} of user {user}"
     except OSError:
         pass  # it is gone already
-    return "somebody unknown"
+    return "an unknown peer"
 
 
 def _reason(error: Exception) -> str:

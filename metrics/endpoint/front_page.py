@@ -7,14 +7,26 @@ from html import escape
 from tidegauge.metrics.endpoint.pages import Pages
 from tidegauge.metrics.samples.targets import metrics_path, target_name, targets_of
 
-_PAGE = """<!DOCTYPE html> <html lang="en"> <meta charset="utf-8"> <meta name="viewport"
-content="width=device-width"> <meta name="color-scheme" content="light dark"> <title>{name} -
-Tidegauge</title> <style> body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 44rem; margin:
-2rem auto }} td {{ padding-right: 2rem; vertical-align: top }} </style> <h1>{name}</h1> <p>A cluster
-that <b>Tidegauge</b> simulates: {time}. Single partitions are shown at level <b>{level}</b>.</p>
-<p><a href="/sd">/sd</a> lists the targets below for Prometheus (<code>http_sd_configs</code>); <a
-href="/metrics">/metrics</a> has the samples of all targets on one page, each with the labels of its
-target.</p> <table> {targets} </table> </html>
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>{name} - Tidegauge</title>
+<style>
+body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 44rem; margin: 2rem auto }}
+td {{ padding-right: 2rem; vertical-align: top }}
+</style>
+<h1>{name}</h1>
+<p>A cluster that <b>Tidegauge</b> simulates: {time}. Single partitions are shown at level
+<b>{level}</b>.</p>
+<p><a href="/sd">/sd</a> lists the targets below for Prometheus (<code>http_sd_configs</code>);
+<a href="/metrics">/metrics</a> has the samples of all targets on one page, each with the labels
+of its target.</p>
+<table>
+{targets}
+</table>
+</html>
 """
 
 

@@ -193,7 +193,7 @@ class Costs(Part):
     )
     controller_event: Latency = Field(
         default=_always("35ms"),
-        description="The controller's own work for any other event. Measured: the remainder of "
+        description="The controller's own work for any event but its election. Measured: rest of "
         "the 57 ms, 273 ms and 661 ms from a session's end to the first new state of 100, 1000 "
         "and 4000 partitions.",
     )

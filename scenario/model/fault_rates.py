@@ -1,7 +1,7 @@
 """Faults that are drawn: how often components fail, and how long their repair takes.
 
 A rate is written as the fault that it draws, with its mean time between failures instead of a start
-time. Before the run, ordinary faults are drawn from it (``fault_rates.py``). The manifest lists
+time. Before the run, ordinary faults are drawn from it (``drawn_faults.py``). The manifest lists
 them.
 """
 

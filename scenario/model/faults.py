@@ -254,7 +254,7 @@ class RollingRestartFault(FaultOfAnyKind):
     poll_us: PositiveDuration = Field(
         default=5_000_000,
         alias="poll",
-        description="Interval between two looks at the condition of wait_for_isr.",
+        description="Interval between two checks of the condition of wait_for_isr.",
     )
     timeout_us: PositiveDuration = Field(
         default=600_000_000,
@@ -277,7 +277,7 @@ class RollingRestartFault(FaultOfAnyKind):
 
 
 class ControllerMoveFault(FaultOfAnyKind):
-    """The znode /controller is deleted; the brokers elect a new controller. It is over at once."""
+    """The znode /controller is deleted, and the fault is over; the brokers elect a controller."""
 
     kind: Literal["controller_move"]
 

@@ -55,9 +55,7 @@ CONSUMER_DEFAULTS: Table = {
     ),
     "retry.backoff.ms": (Cell("0.10.2.0", 100, "ConsumerConfig.RETRY_BACKOFF_MS_CONFIG"),),
     "metadata.max.age.ms": (Cell("0.10.2.0", 300_000, "ConsumerConfig.METADATA_MAX_AGE_CONFIG"),),
-    # Kafka's default is latest. Here consumers begin with the first record, so that they read all
-    # of a topic. Kafka's default is true. Here only a group with true commits, and creates
-    # __consumer_offsets.
+    # Kafka's default is true. Here only a group with true commits, and creates __consumer_offsets.
     "enable.auto.commit": (Cell("0.10.2.0", False, "Tidegauge"),),
     "auto.commit.interval.ms": (
         Cell("0.10.2.0", 5_000, "ConsumerConfig.AUTO_COMMIT_INTERVAL_MS_CONFIG@0.10.2.0"),
@@ -69,6 +67,8 @@ CONSUMER_DEFAULTS: Table = {
         Cell("0.10.2.0", 10_000, "ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG@0.10.2.0"),
         Cell("3.0.0", 45_000, "KIP-735, ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG@3.0.0"),
     ),
+    # Kafka's default is latest. Here consumers begin with the first record, so they read all of a
+    # topic.
     "auto.offset.reset": (Cell("0.10.2.0", "earliest", "Tidegauge"),),
 }
 # fmt: on

@@ -2,7 +2,8 @@
 
 A step waits for the one before it, and then for a time (``at``), for a while (``after``, from
 the end of the step before, or from the start of the run), or until a condition holds
-(``when``). A condition that does not hold ``within`` its time ends the run as a failure.
+(``when``). A condition that does not hold ``within`` its time fails the run: it continues without
+that step and the later ones.
 """
 
 from __future__ import annotations
@@ -124,7 +125,8 @@ class StepOfAnyKind(Part):
     within_us: PositiveDuration | None = Field(
         default=None,
         alias="within",
-        description="With `when`: how long the wait may take; then the run ends as a failure.",
+        description="With `when`: longest wait. After it this step and all later ones are not "
+        "taken, and the run counts as failed.",
     )
 
     @model_validator(mode="after")

@@ -45,7 +45,7 @@ AVAILABILITY = Question(
         Column("partition_seconds_offline", "double", "s", "no leader, or one without a session"),
         Column("partition_seconds_not_accepting", "double", "s", "no broker actually led"),
         Column("partition_seconds_under_min_isr", "double", "s", "below min.insync.replicas"),
-        Column("records_acknowledged", "bigint", "records", "as producers were told"),
+        Column("records_acknowledged", "bigint", "records", "acknowledged to producers"),
         Column("records_acknowledged_lost", "bigint", "records", "... and missing in the end"),
         Column("lost_per_million", "double", "", "... per million acknowledged"),
         Column(

@@ -21,7 +21,7 @@ _BROKER = ("run", "broker")
 #: The first that holds is the likely cause of a broker's leaving.
 _CAUSES = """
     case
-        when reasons is null then 'not told by the trace'
+        when reasons is null then 'not in the trace'
         when fault_leaves * 2 >= leaves
             then concat('fault ', fault_name, ': ', fault_leaves, ' of ', leaves, ' go back to it')
         when leader_leaves * 2 > shrinks and followers > 1
@@ -31,8 +31,9 @@ _CAUSES = """
             then concat('this broker is slow: it fell behind ', leaders, ' leaders')
         when leaders = 1
             then concat('only leader ', leader, ' saw it fall behind: one of the two is slow,',
-                        ' or the link between them') else 'the controller removed it: see the events
-        of its process' end
+                        ' or the link between them')
+        else 'the controller removed it: see the events of its process'
+    end
 """
 
 

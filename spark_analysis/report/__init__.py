@@ -4,7 +4,7 @@
 ``report.py``              writes it: for one run, or for many and the worst of them
 ``all_sections.py``        its sections, top to bottom
 ``part.py``                a section: its queries to Spark, and its text
-``one_run.py``           the run of the report
+``one_run.py``             the run of the report
 ``collected.py``           all queries to Spark, sent at once
 =========================  =======================================================================
 

@@ -214,7 +214,7 @@ def _events(rows: dict[str, list[dict[str, Any]]]) -> Iterator[tuple[int, str, s
             how += f", {duration_text(each['lag_ms'] * 1000)} not caught up"
         yield each["time_us"], _CHANGES[each["change"]], how, each["fault_name"] or ""
     for each in rows["elections"]:
-        who = "nobody" if each["leader"] is None else f"broker {each['leader']}"
+        who = "none" if each["leader"] is None else f"broker {each['leader']}"
         how = f"{who}, epoch {each['leader_epoch']}, ISR {_list(each['isr'])}"
         what = "unclean election" if each["unclean"] else "leader elected"
         yield each["time_us"], what, how, each["fault_name"] or ""

@@ -5,6 +5,7 @@
 ``all_tables.py``         all of them, and the page ``TABLES.md`` that documents them
 ``written_tables.py``     tables as Parquet, run by run; and how they are read back
 ``run_rows.py``           the source rows of tables
+``run_tables.py``         tables of some runs, made on demand
 ``topology.py``           the objects behind the numbers in rows
 ``replica_lists.py``      ISRs and assignments, which rows hold as one integer
 ``intervals.py``          changes made to intervals, intervals laid over each other

@@ -8,11 +8,12 @@ moment         what it is
 ``begin_us``   the fault that led to it began, or ended; without one the same as the next
 ``told_us``    the row of another process that notified the controller: ZooKeeper expired a session,
                a broker asked to shut down
-``queued_us``  the event that led to the election came into the controller's queue ``taken_us``
-the controller took it from there ``time_us``    the controller had written the new leader
-``led_us``     the new leader took over; null if it never did ``used_us``    it appended its first
-records, or sent its first fetch response: only a run that records
-               single requests (trace level ``all``) has it
+``queued_us``  the event that led to the election came into the controller's queue
+``taken_us``   the controller took it from there
+``time_us``    the controller had written the new leader
+``led_us``     the new leader took over; null if it never did
+``used_us``    it appended its first records, or sent its first fetch response: only a run that
+               records single requests (trace level ``all``) has it
 =============  ==================================================================================
 
 The parts are the differences, so they sum to the whole by themselves; the whole ends with the

@@ -96,8 +96,8 @@ def tables_of(runs: Paths, folder: Path, cores: int | None = None) -> Iterator[R
         cores: how many of this machine Spark uses; None: all.
 
     Raises:
-        JavaError: no suitable Java for Spark was found. RunError: a folder is not that of a run, or
-        a pattern matches none.
+        JavaError: no suitable Java for Spark was found.
+        RunError: a folder is not that of a run, or a pattern matches none.
     """
     found = runs_at(runs)
     trace_bytes = sum(file.stat().st_size for run in found for file in trace_files(run.folder))

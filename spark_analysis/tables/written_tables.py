@@ -115,7 +115,8 @@ def read_table(
     """A table of these runs, or of all that were written to a folder.
 
     Raises:
-        KeyError: the table does not exist. AnalysisException: no run was written there.
+        KeyError: the table does not exist.
+        AnalysisException: no run was written there.
     """
     schema = ", ".join(f"`{column.name}` {column.type}" for column in TABLES[name].columns)
     files = spark.read.schema(schema).option("basePath", str(folder))

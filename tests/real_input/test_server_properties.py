@@ -203,7 +203,7 @@ def test_a_file_that_names_no_broker_is_about_all_of_them(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
-        ("broker.id=1", "broker.id=1", "is of broker 1, which"),
+        ("broker.id=1", "broker.id=1", "is of broker 1, as is"),
         ("broker.id=1", "num.io.threads=1", "names no broker (broker.id or node.id)"),
         ("broker.id=1", "broker.id=one", "1.properties:1: broker.id must be a broker's id"),
         ("broker.id=1", "node.id=2\nbroker.id=3", "1.properties:2: node.id is 2, and broker.id is"),

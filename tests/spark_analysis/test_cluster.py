@@ -35,11 +35,8 @@ DEPLOY = ROOT / "deploy" / "spark"
 SPARK_HOME = Path(pyspark.__file__).parent
 LIBRARIES = Path(pyspark.__file__).parents[1]
 
-#: What docs/analysis.md says that the Python of executors needs, and what these need themselves.
-EXECUTORS_NEED = (
-    *("msgpack", "numpy", "pyarrow", "pydantic", "zstandard"),
-    *("annotated_types", "typing_extensions", "typing_inspection"),
-)
+#: What docs/analysis.md says that the Python of executors needs.
+EXECUTORS_NEED = ("msgpack", "numpy", "pyarrow", "zstandard")
 
 #: Tables of a cluster that are held against those of one machine: of windows, causes, manifests.
 COMPARED = ("elections", "isr_intervals", "acknowledged", "faults")

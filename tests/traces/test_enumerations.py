@@ -52,14 +52,15 @@ def words(run: RunFolder) -> str:
 
 def test_the_header_names_the_numbers_of_this_release(tmp_path: Path) -> None:
     run = RunFolder(recorded(tmp_path / "run"))
-    assert run.traces[0].header["enumerations"].keys() == ENUMERATIONS.keys()
+    declared = run.traces[0].header["enumerations"]
+    assert [column for each in declared for column in each["columns"]] == list(ENUMERATIONS)
     assert run.enumerations == ENUMERATIONS
     assert "takes event BrokerChange from its queue" in words(run)
 
 
 def test_a_number_of_another_release_has_the_name_that_its_header_gives(tmp_path: Path) -> None:
     number = str(int(BROKER_CHANGE))
-    theirs = {"event_kind": {number: "RegisterBroker"}}
+    theirs = [{"columns": ["event_kind"], "names": {number: "RegisterBroker"}}]
     run = with_header(recorded(tmp_path / "run"), enumerations=theirs)
     assert "takes event RegisterBroker from its queue" in words(run)
     (event,) = queue_events(run)
@@ -74,7 +75,9 @@ def test_a_trace_of_an_earlier_release_has_no_names_and_is_read_with_these(tmp_p
     assert "takes event BrokerChange from its queue" in words(run)
 
 
-@pytest.mark.parametrize("damaged", [[1, 2], {"event_kind": 3}, {"event_kind": {"x": "y"}}])
+@pytest.mark.parametrize(
+    "damaged", [[1, 2], {"event_kind": 3}, [{"columns": ["error"], "names": {"x": "y"}}]]
+)
 def test_a_header_with_damaged_names_is_one_clear_error(tmp_path: Path, damaged: object) -> None:
     run = with_header(recorded(tmp_path / "run"), enumerations=damaged)
     with pytest.raises(TraceError, match="the header is damaged: its enumerations cannot be read"):

@@ -49,7 +49,9 @@ def import_cluster(
     rates: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="CSV with the columns topic,messages_per_second,bytes_per_second."
+            metavar="FILE",
+            help="CSV with the columns topic,messages_per_second,bytes_per_second, and acks if "
+            "wanted.",
         ),
     ] = None,
     up: Annotated[

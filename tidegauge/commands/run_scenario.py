@@ -144,7 +144,8 @@ def run_scenario(
 
     All processes run in this interpreter, or in actors of Ray with --ray, --actors or --address.
     The same scenario and seed give the same trace, either way and on any machine. The exit status
-    is 1 if a check has another verdict than the scenario expects.
+    is 1 if a check has another verdict than the scenario expects, or if the condition of a step was
+    not met in time.
 
     --seeds is a sweep over seeds: each run has its own folder. The file sweep.json beside them has
     P50, P99 and the worst of partition-seconds and lost records. See also `tidegauge sweep`.

@@ -12,9 +12,11 @@ leaders and ISRs over time             ``replica_history.py``, ``cluster_history
 the content of ZooKeeper at a time     ``znode_tree.py``, ``znode_paths.py``; as topics:
                                        ``topic_description.py``
 the first difference of two runs       ``run_comparison.py``
+KAFKA-14704 in a run                   ``misled_replica.py``
 events for programs                    ``events.py``
 =====================================  ==================================================
 
-**To add a question**: a file here that answers it from rows, a view of it in ``commands``.
+**To add a question**: a file here that answers it from rows, a view of it in ``views``, and an
+option in ``commands``.
 ``row_selection.py`` selects rows by whole columns. Nothing here runs a scenario.
 """

@@ -4,6 +4,7 @@
 ``input_file.py``          the lines of any input file, and errors about it
 ``describe_dump.py``       the output of kafka-topics --describe
 ``described_cluster.py``   the brokers of such a dump, those down, missing parts
+``properties_files.py``    the files of ``--properties``: a file, a folder, a pattern
 ``server_properties.py``   a broker's server.properties, read as Java reads it
 ``cluster_settings.py``    several of those: common settings, racks, protocol
 ``setting_values.py``      the settings that a scenario takes

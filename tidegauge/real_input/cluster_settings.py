@@ -95,7 +95,9 @@ def broker_files(files: Sequence[ServerProperties]) -> BrokerFiles:
             found.notices.append(Notice("brokers", text))
         elif broker in found.by_broker:
             first = found.by_broker[broker].file
-            raise input_error(file.file, None, f"is of broker {broker}, which {first} is also of")
+            raise input_error(
+                file.file, None, f"is of broker {broker}, as is {first}: each broker has one file"
+            )
         else:
             found.by_broker[broker] = file
     return found

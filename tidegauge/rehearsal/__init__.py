@@ -6,6 +6,7 @@ in virtual time.
 
 ==========================  ========================================================================
 ``rule_files.py``           the tested rules, as written in their files
+``alerts.py``               the alerts of all rule files, one for each name
 ``expressions.py``          metrics that an expression needs, and those that are not served
 ``recording.py``            scraped samples as series, in the form of promtool's tests
 ``promtool.py``             evaluation of rules over series by promtool; when each alert fired

@@ -135,7 +135,7 @@ def show_summary(
     out.print(grid)
     unjudged = [alert for alert in rehearsal.alerts.alerts if not alert.is_simulated]
     if unjudged:
-        out.print("\nNot simulated, so not judged (each would be silent or fire for ever):")
+        out.print("\nNot simulated, so not judged (each would be silent or fire forever):")
         for alert in unjudged:
             out.print(f"{_INDENT}{alert.name}: {_why_not(alert)}", soft_wrap=True, markup=False)
     failed = [each for each in ended if not each.is_as_expected]
