@@ -129,30 +129,45 @@ def rehearse(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> Iterator[
     if jobs == 1:
         yield from (rehearse_one(rehearsal, name) for name in names)
         return
+    # Whichever way a process ends, this one removes its files.
+    with TemporaryDirectory(prefix="tidegauge-alerts-") as folder:
+        yield from _rehearse_in_processes(rehearsal, names, jobs, Path(folder))
+
+
+def _rehearse_in_processes(
+    rehearsal: Rehearsal, names: Sequence[str], jobs: int, folder: Path
+) -> Iterator[Rehearsed]:
     # The others share no state with this process, and this one handles interruptions.
     processes = ProcessPoolExecutor(jobs, get_context("spawn"), _end_if_terminated)
-    all_ended = False
+    left = set(names)
     try:
         with _interruptions_held():
-            waiting = {processes.submit(rehearse_one, rehearsal, name): name for name in names}
+            waiting = {
+                processes.submit(rehearse_one, rehearsal, name, folder): name for name in names
+            }
         for ended in as_completed(waiting):
+            name = waiting[ended]
+            left.discard(name)
             try:
                 yield ended.result()
             except BrokenProcessPool:
-                yield Rehearsed(waiting[ended], None, error="the process of this incident died")
-        all_ended = True
+                yield Rehearsed(name, None, error="the process of this incident died")
     finally:
-        processes.shutdown(wait=all_ended, cancel_futures=True)
-        if not all_ended:
+        processes.shutdown(wait=not left, cancel_futures=True)
+        if left:
             for process in active_children():
                 process.terminate()
             processes.shutdown()
+            for name in left:
+                _remove(_kept_folder(rehearsal, load_incident(name)))
 
 
 def _end_if_terminated() -> None:
     """Let SIGTERM end the work of this process, with its files and promtool, and later work."""
 
     def end(_signal: int, _frame: object) -> None:
+        # A pool that misses one process terminates the others once more: not while they clean up.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         _ENDED.set()
         raise SystemExit
 
@@ -169,21 +184,27 @@ def _interruptions_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def rehearse_one(rehearsal: Rehearsal, name: str) -> Rehearsed:
-    """Run an incident, and judge its alerts."""
+def rehearse_one(rehearsal: Rehearsal, name: str, folder: Path | None = None) -> Rehearsed:
+    """Run an incident, and judge its alerts.
+
+    Args:
+        rehearsal: the rules, tools and intervals.
+        name: of an incident, or the path of a scenario.
+        folder: for the files of the run; None: the system's folder for such files.
+    """
     if _ENDED.is_set():
         raise SystemExit
     started = time.perf_counter()
     try:
-        ended = _rehearse(rehearsal, name)
+        ended = _rehearse(rehearsal, name, folder)
     except (ScenarioError, PromtoolError, OSError) as error:
         return Rehearsed(name, None, error=one_line(str(error)))
     return ended._replace(seconds=time.perf_counter() - started)
 
 
-def _rehearse(rehearsal: Rehearsal, name: str) -> Rehearsed:
+def _rehearse(rehearsal: Rehearsal, name: str, within: Path | None) -> Rehearsed:
     scenario = load_incident(name)
-    kept = None if rehearsal.keep is None else rehearsal.keep / scenario.name
+    kept = _kept_folder(rehearsal, scenario)
     incident = Incident(
         scenario.name,
         scenario.duration_us,
@@ -191,7 +212,7 @@ def _rehearse(rehearsal: Rehearsal, name: str) -> Rehearsed:
         scenario.trouble_ends_us(),
         scenario.alerts or AlertExpectations(),
     )
-    with TemporaryDirectory(prefix="tidegauge-alerts-") as made, _whole_or_not(kept):
+    with TemporaryDirectory(prefix="tidegauge-alerts-", dir=within) as made, _whole_or_not(kept):
         folder = Path(made)
         recording = _recording_of(scenario, rehearsal, folder / "run")
         courses = evaluate(
@@ -214,9 +235,17 @@ def _whole_or_not(kept: Path | None) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
-        if kept is not None:
-            shutil.rmtree(kept, ignore_errors=True)
+        _remove(kept)
         raise
+
+
+def _kept_folder(rehearsal: Rehearsal, scenario: Scenario) -> Path | None:
+    return None if rehearsal.keep is None else rehearsal.keep / scenario.name
+
+
+def _remove(kept: Path | None) -> None:
+    if kept is not None:
+        shutil.rmtree(kept, ignore_errors=True)
 
 
 def _recording_of(scenario: Scenario, rehearsal: Rehearsal, folder: Path) -> Recording:
