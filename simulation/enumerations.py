@@ -1,7 +1,8 @@
 """The names of numbers in rows of the trace: requests, errors, reasons, a controller's events.
 
-A number means what the release that wrote it says. So the header of every trace file holds
-:data:`ALL_ENUMERATIONS`, and a reader takes the names from there: a later release may number anew.
+A number has the meaning that the release that wrote it gave to it: a later release may assign other
+numbers. So the header of every trace file holds :data:`ALL_ENUMERATIONS`, and a reader takes the
+names from there.
 """
 
 from __future__ import annotations

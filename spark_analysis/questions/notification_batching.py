@@ -10,7 +10,7 @@ its own. The number of those is certain. The controller's time for them is an es
 one: as many times what the cheapest such event of the run took it. It can be far too high, since a
 controller reads all notifications that are there in one event, and those of a bounce come within
 milliseconds. To measure instead, run the scenario again with ``isr_change_notification_batching:
-false`` and ask both runs: ``gathering`` tells them apart. With AlterPartition (KIP-497) there are
+false`` and ask both runs: ``gathering`` distinguishes them. With AlterPartition (KIP-497) there are
 no notifications; the events are counted.
 """
 
