@@ -103,7 +103,7 @@ from tidegauge.simulation.faults import (
     reset_all,
     stops_process,
 )
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import (
     ALTER_PARTITION_DUE,
     ALTER_PARTITION_GIVES_UP,
@@ -148,224 +148,220 @@ from tidegauge.simulation.row_kinds import (
     STOP_KILLED,
 )
 from tidegauge.simulation.timed_stops import end_restart_later, tell_controller_of_end
-from tidegauge.simulation.topology import Topology, controller_process
+from tidegauge.simulation.topology import controller_process
 
 
 @inner_rule
-def handle_broker_event(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+def handle_broker_event(world: Brokers, event: Event) -> None:
     """Let a broker deal with one event, and give the event back unless it waits on."""
     kind = event.kind
     if FIRST_REQUEST <= kind <= LAST_REQUEST:
         # A request is given back by whoever answers it.
-        take_request(kernel, topology, brokers, event)
+        take_request(world, event)
         return
     if kind == FETCH_RESPONSE:
-        if waits_for_disk(kernel, brokers, event):
+        if waits_for_disk(world, event):
             return
-        handle_fetch_response(kernel, topology, brokers, event)
+        handle_fetch_response(world, event)
     elif kind == ZK_RESPONSE:
-        take_zookeeper_answer(kernel, topology, brokers, event)
+        take_zookeeper_answer(world, event)
     elif kind in (
         EPOCH_RESPONSE,
         LIST_OFFSETS_RESPONSE,
         CONTROLLED_SHUTDOWN_RESPONSE,
         ALTER_PARTITION_RESPONSE,
     ):
-        _take_other_answer(kernel, topology, brokers, event)
+        _take_other_answer(world, event)
     elif kind == DISCONNECTED:
-        _lose_connection(kernel, topology, brokers, event)
+        _lose_connection(world, event)
     elif kind in (CONFIG_CHANGED, THROTTLES_CHANGED):
-        _take_settings(kernel, topology, brokers, event)
+        _take_settings(world, event)
     elif kind in (OFFSETS_LOADED, MEMBER_EXPIRES):
-        _coordinate(kernel, topology, brokers, event)
+        _coordinate(world, event)
     else:
-        _take_timer(kernel, topology, brokers, event)
-    free_event(kernel, event)
+        _take_timer(world, event)
+    free_event(world, event)
 
 
 @inner_rule
-def _take_settings(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+def _take_settings(world: Brokers, event: Event) -> None:
     """ZooKeeper tells of settings; an older session is told nothing that counts."""
-    if event.value != brokers.brokers[event.destination].session:
+    if event.value != world.brokers[event.destination].session:
         return
     if event.kind == CONFIG_CHANGED:
-        take_configs(kernel, topology, brokers, event)
+        take_configs(world, event)
     else:
-        take_throttles(kernel, topology, brokers, event)
+        take_throttles(world, event)
 
 
 @inner_rule
-def _take_other_answer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+def _take_other_answer(world: Brokers, event: Event) -> None:
     if event.kind == EPOCH_RESPONSE:
-        handle_epoch_response(kernel, topology, brokers, event)
+        handle_epoch_response(world, event)
     elif event.kind == LIST_OFFSETS_RESPONSE:
-        handle_list_offsets_response(kernel, topology, brokers, event)
+        handle_list_offsets_response(world, event)
     elif event.kind == ALTER_PARTITION_RESPONSE:
-        handle_alter_partition_response(kernel, topology, brokers, event)
+        handle_alter_partition_response(world, event)
     else:
-        handle_controlled_shutdown_response(kernel, topology, brokers, event)
+        handle_controlled_shutdown_response(world, event)
 
 
 @inner_rule
-def _lose_connection(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+def _lose_connection(world: Brokers, event: Event) -> None:
     """A peer has died, or does not listen: a source broker of fetchers, or the controller."""
     broker = event.destination
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     controller = event.source
-    if event.source < topology.sizes[0].brokers:
-        lose_source_broker(kernel, topology, brokers, broker, event.source, event.offset)
-        controller = controller_process(topology, event.source)
+    if event.source < world.sizes[0].brokers:
+        lose_source_broker(world, broker, event.source, event.offset)
+        controller = controller_process(world, event.source)
     if controller == state.shutdown_controller:
-        lose_controller(kernel, topology, brokers, broker, event.offset)
+        lose_controller(world, broker, event.offset)
     if controller == state.alter_partition_controller:
-        lose_alter_partition(kernel, topology, brokers, broker, event.offset)
+        lose_alter_partition(world, broker, event.offset)
 
 
 @inner_rule
-def _take_timer(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+def _take_timer(world: Brokers, event: Event) -> None:
     kind = event.kind
     if kind in (FETCH_EXPIRES, FOLLOWER_FETCH_EXPIRES, PRODUCE_EXPIRES):
-        _expire(kernel, topology, brokers, event)
+        _expire(world, event)
     elif kind == HANDLER_FREE:
-        handle_handler_free(kernel, topology, brokers, event)
+        handle_handler_free(world, event)
     elif kind == HANDLER_GOES_ON:
-        handle_handler_goes_on(kernel, topology, brokers, event)
+        handle_handler_goes_on(world, event)
     elif kind in (FETCHER_WAKES, FETCHER_GIVES_UP):
-        _go_on_fetching(kernel, brokers, event)
+        _go_on_fetching(world, event)
     elif kind in (SHUTDOWN_RETRIES, SHUTDOWN_GIVES_UP, BROKER_STOPS):
-        _go_on_stopping(kernel, topology, brokers, event)
+        _go_on_stopping(world, event)
     elif kind in (BROKER_START, LOADING_BEGINS, LOGS_LOADED, REGISTRATION_DUE):
-        _go_on_starting(kernel, topology, brokers, event)
+        _go_on_starting(world, event)
     elif kind in (SESSION_PING, SESSION_RECONNECTS):
-        _keep_session(kernel, topology, brokers, event)
+        _keep_session(world, event)
     elif kind in (ALTER_PARTITION_DUE, ALTER_PARTITION_GIVES_UP):
-        handle_alter_partition_timer(kernel, topology, brokers, event)
+        handle_alter_partition_timer(world, event)
     else:
-        _take_periodic(kernel, topology, brokers, event)
+        _take_periodic(world, event)
 
 
 @inner_rule
-def _expire(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+def _expire(world: Brokers, event: Event) -> None:
     if event.kind == FETCH_EXPIRES:
-        handle_fetch_expires(kernel, topology, brokers, event)
+        handle_fetch_expires(world, event)
     elif event.kind == FOLLOWER_FETCH_EXPIRES:
-        handle_follower_fetch_expires(kernel, topology, brokers, event)
+        handle_follower_fetch_expires(world, event)
     else:
-        handle_produce_expires(kernel, topology, brokers, event)
+        handle_produce_expires(world, event)
 
 
 @inner_rule
-def _coordinate(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+def _coordinate(world: Brokers, event: Event) -> None:
     if event.kind == OFFSETS_LOADED:
-        handle_offsets_loaded(kernel, topology, brokers, event)
+        handle_offsets_loaded(world, event)
     else:
-        handle_member_expires(kernel, topology, brokers, event)
+        handle_member_expires(world, event)
 
 
 @inner_rule
-def _go_on_fetching(kernel: Kernel, brokers: Brokers, event: Event) -> None:
+def _go_on_fetching(world: Brokers, event: Event) -> None:
     if event.kind == FETCHER_WAKES:
-        handle_fetcher_wakes(kernel, brokers, event)
+        handle_fetcher_wakes(world, event)
     else:
-        handle_fetcher_gives_up(kernel, brokers, event)
+        handle_fetcher_gives_up(world, event)
 
 
 @inner_rule
-def _keep_session(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+def _keep_session(world: Brokers, event: Event) -> None:
     if event.kind == SESSION_PING:
-        handle_session_ping(kernel, topology, brokers, event)
+        handle_session_ping(world, event)
     else:
-        handle_session_reconnects(kernel, topology, brokers, event)
+        handle_session_reconnects(world, event)
 
 
 @inner_rule
-def _take_periodic(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+def _take_periodic(world: Brokers, event: Event) -> None:
     kind = event.kind
     if kind == ISR_EXPIRATION:
-        if not brokers.brokers[event.destination].ends:
-            handle_isr_expiration(kernel, topology, brokers, event)
+        if not world.brokers[event.destination].ends:
+            handle_isr_expiration(world, event)
     elif kind == ISR_CHANGE_PROPAGATION:
-        if not brokers.brokers[event.destination].ends:
-            handle_isr_change_propagation(kernel, topology, brokers, event)
+        if not world.brokers[event.destination].ends:
+            handle_isr_change_propagation(world, event)
     elif kind == HIGH_WATERMARK_CHECKPOINT:
-        handle_high_watermark_checkpoint(kernel, brokers, event)
+        handle_high_watermark_checkpoint(world, event)
     elif kind == RECOVERY_POINT_CHECKPOINT:
-        handle_recovery_point_checkpoint(kernel, brokers, event)
+        handle_recovery_point_checkpoint(world, event)
     elif kind == SAMPLE:
-        sample(kernel, brokers, event.destination)
+        sample(world, event.destination)
     elif kind == LOG_DIR_FAILS:
-        handle_log_dir_fails(kernel, topology, brokers, event)
+        handle_log_dir_fails(world, event)
 
 
 @inner_rule
-def _go_on_starting(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+def _go_on_starting(world: Brokers, event: Event) -> None:
     if event.kind == BROKER_START:
-        start(kernel, topology, brokers, event.destination)
+        start(world, event.destination)
     elif event.kind == LOADING_BEGINS:
-        handle_loading_begins(kernel, topology, brokers, event)
+        handle_loading_begins(world, event)
     elif event.kind == REGISTRATION_DUE:
-        handle_registration_due(kernel, topology, brokers, event)
+        handle_registration_due(world, event)
     else:
-        handle_logs_loaded(kernel, topology, brokers, event)
+        handle_logs_loaded(world, event)
 
 
 @inner_rule
-def _go_on_stopping(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+def _go_on_stopping(world: Brokers, event: Event) -> None:
     if event.kind == SHUTDOWN_RETRIES:
-        handle_shutdown_retries(kernel, topology, brokers, event)
+        handle_shutdown_retries(world, event)
     elif event.kind == SHUTDOWN_GIVES_UP:
-        handle_shutdown_gives_up(kernel, topology, brokers, event)
+        handle_shutdown_gives_up(world, event)
     else:
-        handle_broker_stops(kernel, topology, brokers, event)
+        handle_broker_stops(world, event)
 
 
 @inner_rule
-def take_broker_fault(kernel: Kernel, topology: Topology, brokers: Brokers, event: Event) -> None:
+def take_broker_fault(world: Brokers, event: Event) -> None:
     """A fault has begun or ended at a broker: it may die, be told to stop, or start again."""
-    kind = kernel.faults[event.value].kind
+    kind = world.faults[event.value].kind
     if kind == LOG_DIRECTORY_FAILURE:
-        know_failing_directories(kernel, brokers, event.destination)
+        know_failing_directories(world, event.destination)
     elif stops_process(kind) and event.kind == FAULT_BEGIN:
-        _take_down(kernel, topology, brokers, event.destination, event.value)
+        _take_down(world, event.destination, event.value)
     elif stops_process(kind):
-        _bring_back(kernel, topology, brokers, event.destination, event.value)
+        _bring_back(world, event.destination, event.value)
 
 
 @inner_rule
-def _take_down(
-    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, fault: int
-) -> None:
-    kind = kernel.faults[fault].kind
-    is_alive = kernel.processes[broker].alive
+def _take_down(world: Brokers, broker: int, fault: int) -> None:
+    kind = world.faults[fault].kind
+    is_alive = world.processes[broker].alive
     if kind == RESTART and is_alive:
-        stop_cleanly(kernel, topology, brokers, broker)
+        stop_cleanly(world, broker)
     elif kind == POWER_LOSS:
-        lose_power(kernel, topology, brokers, broker, fault)
+        lose_power(world, broker, fault)
     elif is_alive:
-        end(kernel, topology, brokers, broker, STOP_KILLED)
+        end(world, broker, STOP_KILLED)
     elif kind == RESTART:
-        end_restart_later(kernel, broker, fault)
+        end_restart_later(world, broker, fault)
 
 
 @inner_rule
-def _bring_back(
-    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, fault: int
-) -> None:
-    process = kernel.processes[broker]
-    if kernel.faults[fault].stopped_us != NONE:
-        tell_controller_of_end(kernel, topology, broker, fault)
-    if kernel.faults[fault].kind == POWER_LOSS and process.without_power == 0:
-        reset_all(kernel, broker)
+def _bring_back(world: Brokers, broker: int, fault: int) -> None:
+    process = world.processes[broker]
+    if world.faults[fault].stopped_us != NONE:
+        tell_controller_of_end(world, broker, fault)
+    if world.faults[fault].kind == POWER_LOSS and process.without_power == 0:
+        reset_all(world, broker)
     if process.held_down == 0 and not process.alive:
-        start(kernel, topology, brokers, broker)
+        start(world, broker)
 
 
 @inner_rule
-def close_broker(kernel: Kernel, brokers: Brokers, broker: int, reason: int) -> None:
+def close_broker(world: Brokers, broker: int, reason: int) -> None:
     """Write down, at the end of a run, what its leaders have promised and its logs hold."""
-    row = brokers.brokers[broker].first_log
+    row = world.brokers[broker].first_log
     while row != NONE:
-        if is_leader(brokers.replicas[row]):
-            close_account(kernel, brokers, row, reason)
-        write_log_runs(kernel, brokers, row, reason)
-        row = brokers.hosted[row].next_log
+        if is_leader(world.replicas[row]):
+            close_account(world, row, reason)
+        write_log_runs(world, row, reason)
+        row = world.hosted[row].next_log

@@ -24,7 +24,7 @@ from tidegauge.actors.session.zookeeper_client import (
 )
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import (
     SESSION_LOST,
     ZK_CONNECT,
@@ -35,7 +35,6 @@ from tidegauge.simulation.kinds import (
 from tidegauge.simulation.row_kinds import STOP_REGISTERED_ALREADY
 from tidegauge.simulation.topology import (
     NOTIFICATIONS_ZNODE,
-    Topology,
     is_log_dir_event,
     log_dir_events_znode,
     row_of,
@@ -44,139 +43,133 @@ from tidegauge.simulation.zookeeper_errors import NODE_EXISTS, SESSION_EXPIRED
 
 
 @inner_rule
-def take_zookeeper_answer(
-    kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event
-) -> None:
+def take_zookeeper_answer(world: Brokers, answer: Event) -> None:
     """Take an answer of ZooKeeper; ``answer.value`` is what was asked.
 
     Source: ZooKeeperClient@2.4.0.
     """
     broker = answer.destination
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     asked = answer.value
     if answer.error != SESSION_EXPIRED:
-        state.zookeeper_heard_us = kernel.context[0].time_us
+        state.zookeeper_heard_us = world.context[0].time_us
     if asked == ZK_CONNECT:
         if answer.request == state.connects:
-            _take_session(kernel, topology, brokers, answer)
+            _take_session(world, answer)
     elif answer.error == SESSION_EXPIRED:
-        _take_expiry(kernel, topology, brokers, answer)
+        _take_expiry(world, answer)
     elif asked == ZK_SET:
-        _take_written_isr(kernel, topology, brokers, answer)
+        _take_written_isr(world, answer)
     elif asked == ZK_GET:
-        ask_controller(kernel, topology, brokers, broker, answer)
+        ask_controller(world, broker, answer)
     elif asked == ZK_CREATE:
-        _take_created(kernel, topology, brokers, broker, answer)
+        _take_created(world, broker, answer)
 
 
 @inner_rule
-def _take_written_isr(kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event) -> None:
+def _take_written_isr(world: Brokers, answer: Event) -> None:
     """An ISR is written, or refused: who waited for that goes on.
 
     If the replica has gone offline meanwhile nobody wants to know which.
     """
-    row = row_of(topology, answer.partition, answer.destination)
-    if brokers.hosted[row].exists:
-        take_isr_answer(kernel, topology, brokers, row, answer)
-    brokers.hosted[row].locked = False
-    unlock(kernel, topology, brokers, row)
+    row = row_of(world, answer.partition, answer.destination)
+    if world.hosted[row].exists:
+        take_isr_answer(world, row, answer)
+    world.hosted[row].locked = False
+    unlock(world, row)
 
 
 @inner_rule
-def _take_session(kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event) -> None:
+def _take_session(world: Brokers, answer: Event) -> None:
     """A session is open: register, unless the logs are still being loaded."""
     broker = answer.destination
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     state.session = answer.count
-    take_configs(kernel, topology, brokers, answer)
-    registers_first = brokers.rules[broker].registered_before_requests
-    if state.loaded and (registers_first or state.ready_us <= kernel.context[0].time_us):
-        register(kernel, topology, brokers, broker)
-    _send_lost_writes(kernel, topology, brokers, broker)
-    send_log_dir_events(kernel, topology, brokers, broker)
+    take_configs(world, answer)
+    registers_first = world.rules[broker].registered_before_requests
+    if state.loaded and (registers_first or state.ready_us <= world.context[0].time_us):
+        register(world, broker)
+    _send_lost_writes(world, broker)
+    send_log_dir_events(world, broker)
 
 
 @inner_rule
-def _take_expiry(kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event) -> None:
+def _take_expiry(world: Brokers, answer: Event) -> None:
     """A request was in vain, for its session is over: of the current one, or of one before."""
-    state = brokers.brokers[answer.destination]
-    _note_lost_write(kernel, topology, brokers, answer)
+    state = world.brokers[answer.destination]
+    _note_lost_write(world, answer)
     if answer.count == state.session:
         if not state.reconnecting:
-            reconnect(kernel, brokers, answer.destination)
+            reconnect(world, answer.destination)
     elif state.session != NONE:
-        _send_lost_writes(kernel, topology, brokers, answer.destination)
-        send_log_dir_events(kernel, topology, brokers, answer.destination)
+        _send_lost_writes(world, answer.destination)
+        send_log_dir_events(world, answer.destination)
 
 
 @inner_rule
-def _take_created(
-    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, answer: Event
-) -> None:
+def _take_created(world: Brokers, broker: int, answer: Event) -> None:
     """A notification is written; or the broker is registered, or finds that it is already."""
-    if is_log_dir_event(topology, answer.znode):
+    if is_log_dir_event(world, answer.znode):
         return
     if answer.znode == NOTIFICATIONS_ZNODE:
-        take_notification_answer(kernel, topology, brokers, broker)
+        take_notification_answer(world, broker)
     elif answer.error == NODE_EXISTS:
-        exit_by_itself(kernel, topology, brokers, broker, STOP_REGISTERED_ALREADY)
+        exit_by_itself(world, broker, STOP_REGISTERED_ALREADY)
     else:
-        brokers.brokers[broker].broker_epoch = answer.offset
-        start_controller(kernel, topology, brokers, broker)
+        world.brokers[broker].broker_epoch = answer.offset
+        start_controller(world, broker)
 
 
 @inner_rule
-def _lose_session(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+def _lose_session(world: Brokers, broker: int) -> None:
     """The session has expired: the controller here resigns, and another one is opened.
 
     Source: KafkaController.Expire@2.4.0, ZooKeeperClient.reinitialize@2.4.0.
     """
-    tell_controller(kernel, topology, brokers, broker, SESSION_LOST)
-    connect(kernel, topology, brokers, broker)
+    tell_controller(world, broker, SESSION_LOST)
+    connect(world, broker)
 
 
 @inner_rule
-def handle_session_reconnects(
-    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
-) -> None:
+def handle_session_reconnects(world: Brokers, timer: Event) -> None:
     """The server is there again, and says that the session is over."""
-    state = brokers.brokers[timer.destination]
+    state = world.brokers[timer.destination]
     if state.reconnecting and state.session == timer.value:
         state.reconnecting = False
-        _lose_session(kernel, topology, brokers, timer.destination)
+        _lose_session(world, timer.destination)
 
 
 @inner_rule
-def _note_lost_write(kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event) -> None:
+def _note_lost_write(world: Brokers, answer: Event) -> None:
     if answer.value == ZK_SET:
-        row = row_of(topology, answer.partition, answer.destination)
-        if brokers.hosted[row].exists:
-            brokers.hosted[row].write_lost = True
+        row = row_of(world, answer.partition, answer.destination)
+        if world.hosted[row].exists:
+            world.hosted[row].write_lost = True
         else:
-            _take_written_isr(kernel, topology, brokers, answer)
-    elif answer.value == ZK_CREATE and is_log_dir_event(topology, answer.znode):
-        place = answer.znode - log_dir_events_znode(topology) - 1
-        directory = place % topology.sizes[0].log_directories
-        brokers.brokers[answer.destination].untold_failures |= 1 << directory
+            _take_written_isr(world, answer)
+    elif answer.value == ZK_CREATE and is_log_dir_event(world, answer.znode):
+        place = answer.znode - log_dir_events_znode(world) - 1
+        directory = place % world.sizes[0].log_directories
+        world.brokers[answer.destination].untold_failures |= 1 << directory
     elif answer.value == ZK_CREATE and answer.znode == NOTIFICATIONS_ZNODE:
-        brokers.brokers[answer.destination].notification_lost = True
+        world.brokers[answer.destination].notification_lost = True
     elif answer.value == ZK_GET:
-        brokers.brokers[answer.destination].look_lost = True
+        world.brokers[answer.destination].look_lost = True
 
 
 @inner_rule
-def _send_lost_writes(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
-    state = brokers.brokers[broker]
+def _send_lost_writes(world: Brokers, broker: int) -> None:
+    state = world.brokers[broker]
     row = state.first_log
     while row != NONE:
-        hosted = brokers.hosted[row]
+        hosted = world.hosted[row]
         if hosted.write_lost:
             hosted.write_lost = False
-            send_isr(kernel, topology, brokers, row)
+            send_isr(world, row)
         row = hosted.next_log
     if state.look_lost:
         state.look_lost = False
-        look_for_controller(kernel, topology, brokers, broker)
+        look_for_controller(world, broker)
     if state.notification_lost:
         state.notification_lost = False
-        send_notification(kernel, topology, brokers, broker)
+        send_notification(world, broker)

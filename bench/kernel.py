@@ -54,7 +54,7 @@ def loop_seconds(scenario: str) -> tuple[int, float, float]:
     started = time.perf_counter()
     group.run_to(end_us, lambda _rows: None)
     seconds = time.perf_counter() - started
-    return int(group.kernel.context[0].handled), seconds, end_us / 1e6
+    return int(group.world.context[0].handled), seconds, end_us / 1e6
 
 
 def cost_by_kind(scenario: str) -> dict[str, tuple[int, float]]:
@@ -65,7 +65,7 @@ def cost_by_kind(scenario: str) -> dict[str, tuple[int, float]]:
     """
     group = new_group(scenario)
     end_us = group.plan.scenario.duration_us
-    kernel = group.kernel
+    kernel = group.world
     spent: dict[int, list[int]] = defaultdict(list)
     while kernel.context[0].heap_size:
         kind = int(kernel.events[int(kernel.heap[0].index)].kind)
@@ -81,9 +81,9 @@ def cost_by_kind(scenario: str) -> dict[str, tuple[int, float]]:
 
 
 def _one_call_ns(group: Group, horizon_us: int) -> tuple[int, int]:
-    group.kernel.context[0].horizon_us = horizon_us
+    group.world.context[0].horizon_us = horizon_us
     started = time.perf_counter_ns()
-    why = run_windows(*group.views, group.exchange.view, 1)
+    why = run_windows(group.view, group.exchange.view, 1)
     return time.perf_counter_ns() - started, why
 
 

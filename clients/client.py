@@ -54,7 +54,7 @@ from tidegauge.clients.steps import (
 )
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import free_event
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import (
     CLIENT_START,
     COMMIT_DUE,
@@ -82,145 +82,144 @@ from tidegauge.simulation.kinds import (
 )
 from tidegauge.simulation.row_kinds import CLIENT_TOTALS
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology
 
 
 @inner_rule
-def handle_client_event(kernel: Kernel, topology: Topology, clients: Clients, event: Event) -> None:
+def handle_client_event(world: Clients, event: Event) -> None:
     """Let a client deal with one event, and give the event back."""
-    if clients.clients[client_of(topology, event.destination)].kind == OPERATOR:
-        _operate(kernel, topology, clients, event)
+    if world.clients[client_of(world, event.destination)].kind == OPERATOR:
+        _operate(world, event)
     elif event.kind == PRODUCE_RESPONSE:
-        handle_produce_response(kernel, topology, clients, event)
+        handle_produce_response(world, event)
     elif event.kind == CONSUMER_RESPONSE:
-        handle_consumer_response(kernel, topology, clients, event)
+        handle_consumer_response(world, event)
     elif event.kind == PRODUCER_SENDS:
-        handle_producer_sends(kernel, topology, clients, event)
+        handle_producer_sends(world, event)
     elif event.kind == CONSUMER_POLLS:
-        handle_consumer_polls(kernel, topology, clients, event)
+        handle_consumer_polls(world, event)
     elif event.kind == REQUEST_TIMES_OUT:
-        _time_out(kernel, topology, clients, event)
+        _time_out(world, event)
     elif event.kind == PRODUCER_RETRIES:
-        handle_producer_retries(kernel, topology, clients, event)
+        handle_producer_retries(world, event)
     elif event.kind == DISCONNECTED:
-        _lose_connection(kernel, topology, clients, event)
+        _lose_connection(world, event)
     elif GROUP_RESPONSE <= event.kind <= CONSUMER_RESTARTS:
-        _keep_group(kernel, topology, clients, event)
+        _keep_group(world, event)
     else:
-        _keep_metadata(kernel, topology, clients, event)
-    free_event(kernel, event)
+        _keep_metadata(world, event)
+    free_event(world, event)
 
 
 @inner_rule
-def _lose_connection(kernel: Kernel, topology: Topology, clients: Clients, event: Event) -> None:
+def _lose_connection(world: Clients, event: Event) -> None:
     """A broker has died, or refuses connections: what was asked of it has failed."""
     process = event.destination
-    client = clients.clients[client_of(topology, process)]
-    if event.source >= topology.sizes[0].brokers:
+    client = world.clients[client_of(world, process)]
+    if event.source >= world.sizes[0].brokers:
         return
-    lose_metadata_request(kernel, client, process, event.source, event.offset)
+    lose_metadata_request(world, client, process, event.source, event.offset)
     if client.kind == PRODUCER:
-        lose_produce_requests(kernel, topology, clients, process, event.source, event.offset)
+        lose_produce_requests(world, process, event.source, event.offset)
     elif client.kind == CONSUMER:
-        lose_fetch(kernel, topology, clients, process, event.source, event.offset)
+        lose_fetch(world, process, event.source, event.offset)
         if commits(client):
-            lose_group_requests(kernel, client, process, event.source, event.offset)
+            lose_group_requests(world, client, process, event.source, event.offset)
 
 
 @inner_rule
-def _keep_group(kernel: Kernel, topology: Topology, clients: Clients, event: Event) -> None:
+def _keep_group(world: Clients, event: Event) -> None:
     """What has to do with a consumer's group."""
     process = event.destination
-    client = clients.clients[client_of(topology, process)]
+    client = world.clients[client_of(world, process)]
     if event.kind == GROUP_RESPONSE:
-        if handle_group_response(kernel, topology, clients, event):
-            poll_all(kernel, topology, clients, process)
+        if handle_group_response(world, event):
+            poll_all(world, process)
     elif event.kind == GROUP_DUE:
-        handle_group_due(kernel, topology, clients, event)
+        handle_group_due(world, event)
     elif event.kind == COMMIT_DUE:
-        handle_commit_due(kernel, topology, clients, event)
+        handle_commit_due(world, event)
     elif event.kind == CONSUMER_SAMPLE:
-        handle_consumer_sample(kernel, topology, clients, event)
+        handle_consumer_sample(world, event)
     else:
-        forget_fetches(topology, clients, process)
-        restart_consumer(kernel, client, process)
+        forget_fetches(world, process)
+        restart_consumer(world, client, process)
 
 
 @inner_rule
-def _operate(kernel: Kernel, topology: Topology, clients: Clients, event: Event) -> None:
+def _operate(world: Clients, event: Event) -> None:
     if event.kind == CLIENT_START:
-        begin_operating(kernel, topology, event.destination)
-        wait_for_step(kernel, topology, clients, event.destination)
+        begin_operating(world, event.destination)
+        wait_for_step(world, event.destination)
     elif event.kind == STEP_DUE:
-        handle_step_due(kernel, topology, clients, event)
+        handle_step_due(world, event)
     elif event.kind == ZK_WATCH:
-        handle_operator_watch(kernel, topology, clients, event)
+        handle_operator_watch(world, event)
     elif event.kind == REQUEST_TIMES_OUT:
-        handle_operator_times_out(kernel, topology, clients, event)
+        handle_operator_times_out(world, event)
     elif event.kind == DISCONNECTED:
-        handle_operator_disconnected(kernel, topology, clients, event)
+        handle_operator_disconnected(world, event)
     elif event.kind == STEP_LOOKS:
-        handle_step_looks(kernel, topology, clients, event)
+        handle_step_looks(world, event)
     elif event.kind == ROLL_GOES_ON:
-        handle_roll_goes_on(kernel, topology, clients, event)
+        handle_roll_goes_on(world, event)
     elif event.kind == ROLL_TIMES_OUT:
-        handle_roll_times_out(kernel, topology, clients, event)
+        handle_roll_times_out(world, event)
     else:
-        handle_operator_answer(kernel, topology, clients, event)
+        handle_operator_answer(world, event)
 
 
 @inner_rule
-def _time_out(kernel: Kernel, topology: Topology, clients: Clients, timer: Event) -> None:
+def _time_out(world: Clients, timer: Event) -> None:
     if timer.version == PRODUCE:
-        handle_produce_times_out(kernel, topology, clients, timer)
+        handle_produce_times_out(world, timer)
     elif timer.version == FETCH:
-        handle_fetch_times_out(kernel, topology, clients, timer)
+        handle_fetch_times_out(world, timer)
     elif timer.version == METADATA:
-        client = clients.clients[client_of(topology, timer.destination)]
+        client = world.clients[client_of(world, timer.destination)]
         if client.metadata_request == timer.request:
             client.metadata_request = 0
-            request_metadata(kernel, topology, clients, timer.destination)
+            request_metadata(world, timer.destination)
 
 
 @inner_rule
-def _keep_metadata(kernel: Kernel, topology: Topology, clients: Clients, event: Event) -> None:
+def _keep_metadata(world: Clients, event: Event) -> None:
     process = event.destination
-    client = clients.clients[client_of(topology, process)]
+    client = world.clients[client_of(world, process)]
     if event.kind == CLIENT_START:
-        request_metadata(kernel, topology, clients, process)
+        request_metadata(world, process)
         if client.kind == PRODUCER:
-            plan_next_batch(kernel, client, process)
+            plan_next_batch(world, client, process)
         elif commits(client):
-            begin_group(kernel, client, process)
+            begin_group(world, client, process)
     elif event.kind == METADATA_REFRESH:
         client.refresh_timer = False
-        request_metadata(kernel, topology, clients, process)
+        request_metadata(world, process)
     elif event.kind == METADATA_RESPONSE:
-        if take_metadata(kernel, topology, clients, event):
-            refresh_later(kernel, client, process, client.metadata_max_age_ms)
+        if take_metadata(world, event):
+            refresh_later(world, client, process, client.metadata_max_age_ms)
         if client.kind == CONSUMER:
-            poll_all(kernel, topology, clients, process)
+            poll_all(world, process)
         else:
-            drain_all(kernel, topology, clients, process)
+            drain_all(world, process)
 
 
 @inner_rule
-def stop_client(topology: Topology, clients: Clients, process: int, time_us: int) -> None:
+def stop_client(world: Clients, process: int, time_us: int) -> None:
     """Let a producer make no more batches, and the operator take no more steps."""
-    client = clients.clients[client_of(topology, process)]
+    client = world.clients[client_of(world, process)]
     client.stop_us = min(client.stop_us, time_us)
     if client.kind == OPERATOR:
-        client.step = clients.pool[0].steps
+        client.step = world.pool[0].steps
         client.waiting = NONE
 
 
 @inner_rule
-def close_client(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
+def close_client(world: Clients, process: int) -> None:
     """Write down, at the end of a run, what a client has done."""
-    client = clients.clients[client_of(topology, process)]
-    row = new_row(kernel, process, CLIENT_TOTALS)
+    client = world.clients[client_of(world, process)]
+    row = new_row(world, process, CLIENT_TOTALS)
     row.values[0] = client.records_acknowledged
     row.values[1] = client.records_failed
     row.values[2] = client.records_duplicated
     row.values[3] = client.records_consumed
-    write_canonical(kernel, row)
+    write_canonical(world, row)

@@ -22,50 +22,50 @@ _METADATA = METADATA
 
 
 @inner_rule
-def client_of(topology: Topology, process: int) -> int:
+def client_of(world: Topology, process: int) -> int:
     """The number of a client among the clients: their processes come after ZooKeeper."""
-    return process - 2 * topology.sizes[0].brokers - 1
+    return process - 2 * world.sizes[0].brokers - 1
 
 
 @inner_rule
-def request_metadata(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
+def request_metadata(world: Clients, process: int) -> None:
     """Ask a broker, unless a question is under way."""
-    client = clients.clients[client_of(topology, process)]
+    client = world.clients[client_of(world, process)]
     if client.metadata_request != 0:
         return
     client.metadata_requests += 1
     client.metadata_request = client.metadata_requests
-    broker = _least_loaded_node(kernel, topology, clients, process)
-    request = new_event(kernel, process, broker, METADATA)
+    broker = _least_loaded_node(world, process)
+    request = new_event(world, process, broker, METADATA)
     request.request = client.metadata_request
     request.count = client.target_count
-    write_position(request, clients.known[client_of(topology, process)])
-    now_us = kernel.context[0].time_us
+    write_position(request, world.client_metadata[client_of(world, process)])
+    now_us = world.context[0].time_us
     client.metadata_sent_us = now_us
     client.metadata_broker = broker
-    send(kernel, request, now_us)
-    _ask_next_after(kernel, client, process, client.request_timeout_ms * 1000)
+    send(world, request, now_us)
+    _ask_next_after(world, client, process, client.request_timeout_ms * 1000)
 
 
 @inner_rule
-def _least_loaded_node(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> int:
+def _least_loaded_node(world: Clients, process: int) -> int:
     """The broker to be asked: the next in turn of those with the fewest requests in flight.
 
     Only brokers that the client's metadata has as alive; all, as long as it has none.
 
     Source: NetworkClient.leastLoadedNode@2.4.0.
     """
-    number = client_of(topology, process)
-    known = clients.known[number]
-    brokers = topology.sizes[0].brokers
-    first = process + clients.clients[number].metadata_requests
+    number = client_of(world, process)
+    known = world.client_metadata[number]
+    brokers = world.sizes[0].brokers
+    first = process + world.clients[number].metadata_requests
     best = first % brokers
     fewest = NONE
     for turn in range(first, first + brokers):
         broker = turn % brokers
-        connection = clients.connections[number * brokers + broker]
+        connection = world.connections[number * brokers + broker]
         load = connection.in_flight + (1 if connection.fetch != 0 else 0)
-        if known.position != NONE and not is_known_alive(kernel, known, broker):
+        if known.position != NONE and not is_known_alive(world, known, broker):
             continue
         if fewest == NONE or load < fewest:
             best = broker
@@ -75,52 +75,52 @@ def _least_loaded_node(kernel: Kernel, topology: Topology, clients: Clients, pro
 
 @inner_rule
 def lose_metadata_request(
-    kernel: Kernel, client: Client, process: int, broker: int, until_us: int
+    world: Kernel, client: Client, process: int, broker: int, until_us: int
 ) -> None:
     """The connection to a broker is gone: if it was being asked, the next one is, soon."""
     asked = client.metadata_request != 0 and client.metadata_broker == broker
     if asked and client.metadata_sent_us <= until_us:
         # The question stays open until then, so nobody asks twice.
         client.metadata_broker = NONE
-        _ask_next_after(kernel, client, process, client.retry_backoff_ms * 1000)
+        _ask_next_after(world, client, process, client.retry_backoff_ms * 1000)
 
 
 @inner_rule
-def _ask_next_after(kernel: Kernel, client: Client, process: int, delay_us: int) -> None:
+def _ask_next_after(world: Kernel, client: Client, process: int, delay_us: int) -> None:
     """Ask the next broker after a while, if the question is open then."""
-    timer = new_event(kernel, process, process, REQUEST_TIMES_OUT)
+    timer = new_event(world, process, process, REQUEST_TIMES_OUT)
     timer.version = _METADATA
     timer.request = client.metadata_request
-    set_timer(kernel, timer, kernel.context[0].time_us + delay_us)
+    set_timer(world, timer, world.context[0].time_us + delay_us)
 
 
 @inner_rule
-def refresh_later(kernel: Kernel, client: Client, process: int, delay_ms: int) -> None:
+def refresh_later(world: Kernel, client: Client, process: int, delay_ms: int) -> None:
     """Ask again when what is known has become old, unless that is planned already."""
     if client.refresh_timer:
         return
     client.refresh_timer = True
-    timer = new_event(kernel, process, process, METADATA_REFRESH)
-    set_timer(kernel, timer, kernel.context[0].time_us + delay_ms * 1000)
+    timer = new_event(world, process, process, METADATA_REFRESH)
+    set_timer(world, timer, world.context[0].time_us + delay_ms * 1000)
 
 
 @inner_rule
-def take_metadata(kernel: Kernel, topology: Topology, clients: Clients, answer: Event) -> bool:
+def take_metadata(world: Clients, answer: Event) -> bool:
     """Take over who leads what; whether every partition has a leader.
 
     The answer names partitions of which the broker knows something else than the client did.
     """
-    client = clients.clients[client_of(topology, answer.destination)]
+    client = world.clients[client_of(world, answer.destination)]
     if client.metadata_request != answer.request:
         return False
-    read_position(answer, clients.known[client_of(topology, answer.destination)])
+    read_position(answer, world.client_metadata[client_of(world, answer.destination)])
     cursor = answer.first_item
     while cursor >= 0:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        index = target_of(clients, client, item.partition)
+        index = target_of(world, client, item.partition)
         if index != NONE:
-            target = clients.targets[index]
+            target = world.client_targets[index]
             led_before = 1 if target.leader >= 0 else 0
             _take_leader(client, target, item)
             client.led_targets += (1 if target.leader >= 0 else 0) - led_before
@@ -130,23 +130,23 @@ def take_metadata(kernel: Kernel, topology: Topology, clients: Clients, answer: 
     else:
         # The question stays open, so nobody asks before the back-off is over.
         delay_us = client.retry_backoff_ms * 1000
-        _ask_next_after(kernel, client, answer.destination, delay_us)
+        _ask_next_after(world, client, answer.destination, delay_us)
     return complete
 
 
 @inner_rule
-def target_of(clients: Clients, client: Client, partition: int) -> int:
+def target_of(world: Clients, client: Client, partition: int) -> int:
     """The place of a partition among a client's, which are in ascending order; or NONE."""
     first = client.first_target
     last = client.first_target + client.target_count
     while first < last:
         middle = (first + last) // 2
-        if clients.targets[middle].partition < partition:
+        if world.client_targets[middle].partition < partition:
             first = middle + 1
         else:
             last = middle
     is_there = first < client.first_target + client.target_count
-    return first if is_there and clients.targets[first].partition == partition else NONE
+    return first if is_there and world.client_targets[first].partition == partition else NONE
 
 
 @inner_rule

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tidegauge.clients.latency_counts import LatencyCount
 from tidegauge.compiled.records import Record, Records, flag, i64
-from tidegauge.compiled.rules import Tables, code
+from tidegauge.compiled.rules import code
 from tidegauge.simulation.metadata_log import MetadataPosition
+from tidegauge.simulation.topology import Cluster
 
 # Client.kind
 PRODUCER = code(0)
@@ -324,21 +325,21 @@ class BatchPool(Record):
     brokers_awaited: i64
 
 
-class Clients(Tables):
+class Clients(Cluster, part=4):
     """All clients of one group."""
 
     pool: Records[BatchPool]
     clients: Records[Client]
     #: What each client knows of the cluster.
-    known: Records[MetadataPosition]
-    targets: Records[Target]
+    client_metadata: Records[MetadataPosition]
+    client_targets: Records[Target]
     connections: Records[Connection]
     batches: Records[Batch]
     steps: Records[Step]
-    members: Records[Member]
-    moves: Records[RequestedMove]
+    awaited_brokers: Records[Member]
+    requested_moves: Records[RequestedMove]
     rolls: Records[Roll]
     rolled: Records[RolledBroker]
-    throttled: Records[Throttled]
+    throttled_by_steps: Records[Throttled]
     #: How long batches took to be acknowledged: at ``client * BUCKETS`` (``latency_counts.py``).
     latencies: Records[LatencyCount]

@@ -21,86 +21,81 @@ from tidegauge.simulation.kinds import CONSUMER_POLLS, FETCH, REQUEST_TIMES_OUT
 from tidegauge.simulation.links import send
 from tidegauge.simulation.row_kinds import CONSUMED, CONSUMER_RESET
 from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
-from tidegauge.simulation.topology import Topology
 
 #: ``fetch.max.bytes`` of consumers, which is not configurable here.
 _MAX_BYTES = 50 * 1024 * 1024
 
 
 @inner_rule
-def poll_all(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
+def poll_all(world: Clients, process: int) -> None:
     """Fetch from every broker from which nothing is under way."""
-    for broker in range(topology.sizes[0].brokers):
-        poll(kernel, topology, clients, process, broker)
+    for broker in range(world.sizes[0].brokers):
+        poll(world, process, broker)
 
 
 @inner_rule
-def poll(kernel: Kernel, topology: Topology, clients: Clients, process: int, broker: int) -> None:
+def poll(world: Clients, process: int, broker: int) -> None:
     """Fetch what a broker leads, now or when what was fetched before is processed."""
-    number = client_of(topology, process)
-    client = clients.clients[number]
-    connection = clients.connections[number * topology.sizes[0].brokers + broker]
-    now_us = kernel.context[0].time_us
+    number = client_of(world, process)
+    client = world.clients[number]
+    connection = world.connections[number * world.sizes[0].brokers + broker]
+    now_us = world.context[0].time_us
     if connection.fetch != 0 or connection.poll_timer or not reads(client):
         return
     if client.busy_until_us > now_us:
         connection.poll_timer = True
-        timer = new_event(kernel, process, process, CONSUMER_POLLS)
+        timer = new_event(world, process, process, CONSUMER_POLLS)
         timer.broker = broker
-        set_timer(kernel, timer, client.busy_until_us)
+        set_timer(world, timer, client.busy_until_us)
         return
-    request = new_event(kernel, process, broker, FETCH)
+    request = new_event(world, process, broker, FETCH)
     request.wait_ms = client.fetch_max_wait_ms
     request.min_bytes = client.fetch_min_bytes
     request.partition_max_bytes = client.max_partition_fetch_bytes
     request.max_bytes = _MAX_BYTES
     for target in range(client.first_target, client.first_target + client.target_count):
-        known = clients.targets[target]
+        known = world.client_targets[target]
         if known.leader == broker:
-            item = add_item(kernel, request, known.partition)
+            item = add_item(world, request, known.partition)
             item.offset = known.position
     if request.item_count == 0:
-        free_event(kernel, request)
+        free_event(world, request)
         return
     connection.fetches += 1
     connection.fetch = connection.fetches
     request.request = connection.fetch
     request.value = broker
-    send(kernel, request, now_us)
+    send(world, request, now_us)
     connection.deadline_us = now_us + client.request_timeout_ms * 1000
     if not connection.deadline_timer:
-        _watch_deadline(kernel, process, connection, broker)
+        _watch_deadline(world, process, connection, broker)
 
 
 @inner_rule
-def _watch_deadline(kernel: Kernel, process: int, connection: Connection, broker: int) -> None:
+def _watch_deadline(world: Kernel, process: int, connection: Connection, broker: int) -> None:
     # One timer for a connection, as in ``producer.py``.
     connection.deadline_timer = True
-    timer = new_event(kernel, process, process, REQUEST_TIMES_OUT)
+    timer = new_event(world, process, process, REQUEST_TIMES_OUT)
     timer.version = FETCH
     timer.broker = broker
-    set_timer(kernel, timer, connection.deadline_us)
+    set_timer(world, timer, connection.deadline_us)
 
 
 @inner_rule
-def handle_consumer_polls(
-    kernel: Kernel, topology: Topology, clients: Clients, timer: Event
-) -> None:
+def handle_consumer_polls(world: Clients, timer: Event) -> None:
     """What was fetched is processed: fetch on."""
-    number = client_of(topology, timer.destination)
-    clients.connections[number * topology.sizes[0].brokers + timer.broker].poll_timer = False
-    poll(kernel, topology, clients, timer.destination, timer.broker)
+    number = client_of(world, timer.destination)
+    world.connections[number * world.sizes[0].brokers + timer.broker].poll_timer = False
+    poll(world, timer.destination, timer.broker)
 
 
 @inner_rule
-def handle_consumer_response(
-    kernel: Kernel, topology: Topology, clients: Clients, answer: Event
-) -> None:
+def handle_consumer_response(world: Clients, answer: Event) -> None:
     """Take records, go on behind them, and fetch again."""
     process = answer.destination
-    number = client_of(topology, process)
-    client = clients.clients[number]
-    connection = clients.connections[number * topology.sizes[0].brokers + answer.value]
+    number = client_of(world, process)
+    client = world.clients[number]
+    connection = world.connections[number * world.sizes[0].brokers + answer.value]
     if connection.fetch != answer.request:
         return
     connection.fetch = 0
@@ -110,48 +105,46 @@ def handle_consumer_response(
     records = 0
     cursor = answer.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
         if item.error == errors.NONE:
-            records += _take_records(kernel, clients, client, process, item)
+            records += _take_records(world, client, process, item)
         elif item.error == errors.OFFSET_OUT_OF_RANGE:
-            _reset(kernel, clients, client, process, item)
+            _reset(world, client, process, item)
         else:
             stale = True
     client.records_consumed += records
-    now_us = kernel.context[0].time_us
+    now_us = world.context[0].time_us
     client.busy_until_us = max(client.busy_until_us, now_us) + records * client.record_ns // 1000
     if stale:
-        request_metadata(kernel, topology, clients, process)
+        request_metadata(world, process)
         client.busy_until_us = max(client.busy_until_us, now_us + client.retry_backoff_ms * 1000)
-    poll(kernel, topology, clients, process, answer.value)
+    poll(world, process, answer.value)
 
 
 @inner_rule
-def _take_records(
-    kernel: Kernel, clients: Clients, client: Client, process: int, item: PartitionData
-) -> int:
-    known = clients.targets[target_of(clients, client, item.partition)]
-    if traces_all(kernel):
-        row = new_row(kernel, process, CONSUMED)
+def _take_records(world: Clients, client: Client, process: int, item: PartitionData) -> int:
+    known = world.client_targets[target_of(world, client, item.partition)]
+    if traces_all(world):
+        row = new_row(world, process, CONSUMED)
         row.values[0] = item.partition
         row.values[1] = item.offset
         row.values[2] = item.end_offset
         row.values[3] = item.high_watermark
-        write_minor(kernel, row)
+        write_minor(world, row)
     known.high_watermark = max(known.high_watermark, item.high_watermark)
     if item.offset != known.position or item.end_offset <= item.offset:
         return 0
     if commits(client):
-        _note_processed(kernel, client, known, item.end_offset - item.offset)
+        _note_processed(world, client, known, item.end_offset - item.offset)
     known.position = item.end_offset
     return item.end_offset - item.offset
 
 
 @inner_rule
-def _note_processed(kernel: Kernel, client: Client, known: Target, records: int) -> None:
+def _note_processed(world: Kernel, client: Client, known: Target, records: int) -> None:
     """What was taken before is processed by now, or will be together with these records."""
-    now_us = kernel.context[0].time_us
+    now_us = world.context[0].time_us
     if known.processed_us <= now_us:
         known.processed = known.position
     begins_us = max(client.busy_until_us, now_us)
@@ -159,12 +152,10 @@ def _note_processed(kernel: Kernel, client: Client, known: Target, records: int)
 
 
 @inner_rule
-def _reset(
-    kernel: Kernel, clients: Clients, client: Client, process: int, item: PartitionData
-) -> None:
+def _reset(world: Clients, client: Client, process: int, item: PartitionData) -> None:
     """Begin anew where auto.offset.reset says."""
-    known = clients.targets[target_of(clients, client, item.partition)]
-    row = new_row(kernel, process, CONSUMER_RESET)
+    known = world.client_targets[target_of(world, client, item.partition)]
+    row = new_row(world, process, CONSUMER_RESET)
     row.values[0] = item.partition
     row.values[1] = known.position
     known.position = item.log_start_offset
@@ -172,14 +163,12 @@ def _reset(
         known.position = item.high_watermark
     known.processed = known.position
     row.values[2] = known.position
-    write_canonical(kernel, row)
+    write_canonical(world, row)
 
 
 @inner_rule
 def lose_fetch(
-    kernel: Kernel,
-    topology: Topology,
-    clients: Clients,
+    world: Clients,
     process: int,
     broker: int,
     until_us: int,
@@ -188,44 +177,42 @@ def lose_fetch(
 
     Source: Fetcher.sendFetches@2.4.0 (onFailure), ConsumerNetworkClient@2.4.0.
     """
-    number = client_of(topology, process)
-    client = clients.clients[number]
-    connection = clients.connections[number * topology.sizes[0].brokers + broker]
+    number = client_of(world, process)
+    client = world.clients[number]
+    connection = world.connections[number * world.sizes[0].brokers + broker]
     timeout_us = client.request_timeout_ms * 1000
     if connection.fetch == 0 or connection.deadline_us - timeout_us > until_us:
         return
     connection.fetch = 0
-    request_metadata(kernel, topology, clients, process)
+    request_metadata(world, process)
     if not connection.poll_timer:
         connection.poll_timer = True
-        timer = new_event(kernel, process, process, CONSUMER_POLLS)
+        timer = new_event(world, process, process, CONSUMER_POLLS)
         timer.broker = broker
         backoff_us = client.retry_backoff_ms * 1000
-        set_timer(kernel, timer, kernel.context[0].time_us + backoff_us)
+        set_timer(world, timer, world.context[0].time_us + backoff_us)
 
 
 @inner_rule
-def forget_fetches(topology: Topology, clients: Clients, process: int) -> None:
+def forget_fetches(world: Clients, process: int) -> None:
     """A consumer is started anew: what was on its way to it is for nobody."""
-    number = client_of(topology, process)
-    brokers = topology.sizes[0].brokers
+    number = client_of(world, process)
+    brokers = world.sizes[0].brokers
     for index in range(number * brokers, (number + 1) * brokers):
-        clients.connections[index].fetch = 0
+        world.connections[index].fetch = 0
 
 
 @inner_rule
-def handle_fetch_times_out(
-    kernel: Kernel, topology: Topology, clients: Clients, timer: Event
-) -> None:
+def handle_fetch_times_out(world: Clients, timer: Event) -> None:
     """A fetch has got no answer: perhaps somebody else leads by now."""
-    number = client_of(topology, timer.destination)
-    connection = clients.connections[number * topology.sizes[0].brokers + timer.broker]
+    number = client_of(world, timer.destination)
+    connection = world.connections[number * world.sizes[0].brokers + timer.broker]
     connection.deadline_timer = False
     if connection.fetch == 0:
         return
-    if kernel.context[0].time_us < connection.deadline_us:
-        _watch_deadline(kernel, timer.destination, connection, timer.broker)
+    if world.context[0].time_us < connection.deadline_us:
+        _watch_deadline(world, timer.destination, connection, timer.broker)
         return
     connection.fetch = 0
-    request_metadata(kernel, topology, clients, timer.destination)
-    poll(kernel, topology, clients, timer.destination, timer.broker)
+    request_metadata(world, timer.destination)
+    poll(world, timer.destination, timer.broker)

@@ -40,7 +40,6 @@ from tidegauge.simulation.row_kinds import (
     OFFSET_COMMITTED,
 )
 from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
-from tidegauge.simulation.topology import Topology
 
 _AT_ONCE_US = code(1)
 
@@ -63,80 +62,80 @@ def reads(client: Client) -> bool:
 
 
 @inner_rule
-def begin_group(kernel: Kernel, client: Client, process: int) -> None:
+def begin_group(world: Kernel, client: Client, process: int) -> None:
     """Look for the coordinator, and be looked at every sample_every."""
-    client.coordinator_lost_us = kernel.context[0].time_us
-    _turn_after(kernel, client, process, _AT_ONCE_US)
-    _sample_later(kernel, process)
+    client.coordinator_lost_us = world.context[0].time_us
+    _turn_after(world, client, process, _AT_ONCE_US)
+    _sample_later(world, process)
 
 
 @inner_rule
-def restart_consumer(kernel: Kernel, client: Client, process: int) -> None:
+def restart_consumer(world: Kernel, client: Client, process: int) -> None:
     """The process is killed and started anew: all that it has not committed it forgets."""
     client.restarts += 1
     client.joined = False
     client.coordinator = NONE
     client.coordinator_answers = False
-    client.coordinator_lost_us = kernel.context[0].time_us
+    client.coordinator_lost_us = world.context[0].time_us
     client.group_waits = False
     client.commit_waits = False
     client.commit_turn += 1
     client.commit_failures = 0
-    client.busy_until_us = kernel.context[0].time_us
-    _turn_after(kernel, client, process, _AT_ONCE_US)
+    client.busy_until_us = world.context[0].time_us
+    _turn_after(world, client, process, _AT_ONCE_US)
 
 
 @inner_rule
-def _turn_after(kernel: Kernel, client: Client, process: int, delay_us: int) -> None:
+def _turn_after(world: Kernel, client: Client, process: int, delay_us: int) -> None:
     """Do what is next for the group after a while, unless something else comes before."""
     client.group_turn += 1
-    timer = new_event(kernel, process, process, GROUP_DUE)
+    timer = new_event(world, process, process, GROUP_DUE)
     timer.request = client.group_turn
-    set_timer(kernel, timer, kernel.context[0].time_us + delay_us)
+    set_timer(world, timer, world.context[0].time_us + delay_us)
 
 
 @inner_rule
-def _commit_after(kernel: Kernel, client: Client, process: int, delay_us: int) -> None:
+def _commit_after(world: Kernel, client: Client, process: int, delay_us: int) -> None:
     client.commit_turn += 1
-    timer = new_event(kernel, process, process, COMMIT_DUE)
+    timer = new_event(world, process, process, COMMIT_DUE)
     timer.request = client.commit_turn
-    set_timer(kernel, timer, kernel.context[0].time_us + delay_us)
+    set_timer(world, timer, world.context[0].time_us + delay_us)
 
 
 @inner_rule
-def handle_group_due(kernel: Kernel, topology: Topology, clients: Clients, timer: Event) -> None:
+def handle_group_due(world: Clients, timer: Event) -> None:
     """Ask what is next: who coordinates, to join, or nothing but to be heard."""
     process = timer.destination
-    client = clients.clients[client_of(topology, process)]
+    client = world.clients[client_of(world, process)]
     if timer.request != client.group_turn:
         return
     if client.group_waits:
         # Nothing has come in time.
         client.group_waits = False
-        lose_coordinator(kernel, client, process, errors.REQUEST_TIMED_OUT)
+        lose_coordinator(world, client, process, errors.REQUEST_TIMED_OUT)
         return
     kind = HEARTBEAT
     asked = client.coordinator
     if asked == NONE:
         kind = FIND_COORDINATOR
-        asked = (process + client.group_request) % topology.sizes[0].brokers
+        asked = (process + client.group_request) % world.sizes[0].brokers
     elif not client.joined:
         kind = JOIN_GROUP
-    request = new_event(kernel, process, asked, kind)
+    request = new_event(world, process, asked, kind)
     _sign(client, request)
     if kind == JOIN_GROUP:
         request.count = 1
-        _name_targets(kernel, clients, client, request)
+        _name_targets(world, client, request)
     client.group_request += 1
     request.request = client.group_request
     client.group_waits = True
     client.group_asked = asked
-    client.group_sent_us = kernel.context[0].time_us
-    send(kernel, request, client.group_sent_us)
+    client.group_sent_us = world.context[0].time_us
+    send(world, request, client.group_sent_us)
     timeout_ms = client.request_timeout_ms
     if kind == HEARTBEAT:
         timeout_ms = min(timeout_ms, client.session_timeout_ms)
-    _turn_after(kernel, client, process, timeout_ms * 1000)
+    _turn_after(world, client, process, timeout_ms * 1000)
 
 
 @inner_rule
@@ -148,15 +147,15 @@ def _sign(client: Client, request: Event) -> None:
 
 
 @inner_rule
-def _name_targets(kernel: Kernel, clients: Clients, client: Client, request: Event) -> None:
+def _name_targets(world: Clients, client: Client, request: Event) -> None:
     for target in range(client.first_target, client.first_target + client.target_count):
-        item = add_item(kernel, request, clients.targets[target].partition)
+        item = add_item(world, request, world.client_targets[target].partition)
         item.version = target
-        item.offset = clients.targets[target].processed
+        item.offset = world.client_targets[target].processed
 
 
 @inner_rule
-def lose_coordinator(kernel: Kernel, client: Client, process: int, error: int) -> None:
+def lose_coordinator(world: Kernel, client: Client, process: int, error: int) -> None:
     """Look for the coordinator anew, after a while.
 
     Where commits fail again and again at a coordinator that is found again each time, only the
@@ -167,53 +166,51 @@ def lose_coordinator(kernel: Kernel, client: Client, process: int, error: int) -
     if client.coordinator_answers:
         if client.commit_failures <= 1:
             client.loss_told = True
-            row = new_row(kernel, process, COORDINATOR_LOST)
+            row = new_row(world, process, COORDINATOR_LOST)
             row.values[0] = client.group_partition
             row.values[1] = client.coordinator
             row.values[2] = error
-            write_canonical(kernel, row)
+            write_canonical(world, row)
         client.coordinator_answers = False
-        client.coordinator_lost_us = kernel.context[0].time_us
+        client.coordinator_lost_us = world.context[0].time_us
     client.coordinator = NONE
     if not client.group_waits:
-        _turn_after(kernel, client, process, client.retry_backoff_ms * 1000)
+        _turn_after(world, client, process, client.retry_backoff_ms * 1000)
 
 
 @inner_rule
-def handle_group_response(
-    kernel: Kernel, topology: Topology, clients: Clients, answer: Event
-) -> bool:
+def handle_group_response(world: Clients, answer: Event) -> bool:
     """Take an answer about the group; True if the consumer reads from now on."""
     process = answer.destination
-    client = clients.clients[client_of(topology, process)]
+    client = world.clients[client_of(world, process)]
     if answer.value != client.restarts:
         return False
     if answer.version == OFFSET_COMMIT:
-        _take_commit_answer(kernel, clients, client, answer)
+        _take_commit_answer(world, client, answer)
         return False
     if not client.group_waits or answer.request != client.group_request:
         return False
     client.group_waits = False
     error = answer.error
     if answer.version == FIND_COORDINATOR:
-        _take_coordinator(kernel, client, answer)
+        _take_coordinator(world, client, answer)
         return reads(client)
     if error == errors.NONE:
-        _note_answer(kernel, client, process)
+        _note_answer(world, client, process)
     if error == errors.NONE and answer.version == JOIN_GROUP:
         client.joined = True
-        _resume(kernel, clients, client, answer)
-        _turn_after(kernel, client, process, client.heartbeat_interval_ms * 1000)
+        _resume(world, client, answer)
+        _turn_after(world, client, process, client.heartbeat_interval_ms * 1000)
         client.commit_waits = False
-        _commit_after(kernel, client, process, client.auto_commit_interval_ms * 1000)
+        _commit_after(world, client, process, client.auto_commit_interval_ms * 1000)
         return True
     if error == errors.NONE:
-        _turn_after(kernel, client, process, client.heartbeat_interval_ms * 1000)
+        _turn_after(world, client, process, client.heartbeat_interval_ms * 1000)
     elif _is_elsewhere(error):
-        lose_coordinator(kernel, client, process, error)
+        lose_coordinator(world, client, process, error)
     else:
         client.joined = client.joined and error != errors.UNKNOWN_MEMBER_ID
-        _turn_after(kernel, client, process, client.retry_backoff_ms * 1000)
+        _turn_after(world, client, process, client.retry_backoff_ms * 1000)
     return False
 
 
@@ -227,18 +224,18 @@ def _is_elsewhere(error: int) -> bool:
 
 
 @inner_rule
-def _take_coordinator(kernel: Kernel, client: Client, answer: Event) -> None:
+def _take_coordinator(world: Kernel, client: Client, answer: Event) -> None:
     """Source: AbstractCoordinator.FindCoordinatorResponseHandler@2.6.0."""
     process = answer.destination
     if answer.error != errors.NONE:
-        _turn_after(kernel, client, process, client.retry_backoff_ms * 1000)
+        _turn_after(world, client, process, client.retry_backoff_ms * 1000)
         return
     client.coordinator = answer.broker
-    _turn_after(kernel, client, process, _AT_ONCE_US)
+    _turn_after(world, client, process, _AT_ONCE_US)
 
 
 @inner_rule
-def _note_answer(kernel: Kernel, client: Client, process: int) -> None:
+def _note_answer(world: Kernel, client: Client, process: int) -> None:
     """Whom it was told of does coordinate the group: metadata may be old, and a broker dead."""
     if client.coordinator_answers or client.coordinator == NONE:
         return
@@ -247,15 +244,15 @@ def _note_answer(kernel: Kernel, client: Client, process: int) -> None:
         return
     client.coordinator_told = client.coordinator
     client.loss_told = False
-    row = new_row(kernel, process, COORDINATOR_FOUND)
+    row = new_row(world, process, COORDINATOR_FOUND)
     row.values[0] = client.group_partition
     row.values[1] = client.coordinator
-    row.values[2] = kernel.context[0].time_us - client.coordinator_lost_us
-    write_canonical(kernel, row)
+    row.values[2] = world.context[0].time_us - client.coordinator_lost_us
+    write_canonical(world, row)
 
 
 @inner_rule
-def _resume(kernel: Kernel, clients: Clients, client: Client, answer: Event) -> None:
+def _resume(world: Clients, client: Client, answer: Event) -> None:
     """Read on where the group has committed; where it has not, from the start on, or go on.
 
     The answer names the partitions in the order in which they were asked for.
@@ -265,24 +262,24 @@ def _resume(kernel: Kernel, clients: Clients, client: Client, answer: Event) -> 
     target = client.first_target
     cursor = answer.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        known = clients.targets[target]
+        known = world.client_targets[target]
         target += 1
-        row = new_row(kernel, answer.destination, CONSUMER_RESUMED)
+        row = new_row(world, answer.destination, CONSUMER_RESUMED)
         row.values[0] = known.partition
         row.values[1] = known.position
         row.values[2] = item.offset
         known.committed = item.offset
         known.position = max(0, item.offset)
         known.processed = known.position
-        known.processed_us = kernel.context[0].time_us
+        known.processed_us = world.context[0].time_us
         row.values[3] = known.position
-        write_canonical(kernel, row)
+        write_canonical(world, row)
 
 
 @inner_rule
-def handle_commit_due(kernel: Kernel, topology: Topology, clients: Clients, timer: Event) -> None:
+def handle_commit_due(world: Clients, timer: Event) -> None:
     """Commit what is processed of all partitions, or note that nothing has come in time.
 
     In the liveness phase nobody does: as long as commits are appended no logs are equal for good.
@@ -290,103 +287,101 @@ def handle_commit_due(kernel: Kernel, topology: Topology, clients: Clients, time
     Source: ConsumerCoordinator.maybeAutoCommitOffsetsAsync@2.6.0.
     """
     process = timer.destination
-    client = clients.clients[client_of(topology, process)]
-    if timer.request != client.commit_turn or not client.joined or kernel.context[0].healing:
+    client = world.clients[client_of(world, process)]
+    if timer.request != client.commit_turn or not client.joined or world.context[0].healing:
         return
-    now_us = kernel.context[0].time_us
+    now_us = world.context[0].time_us
     if client.commit_waits:
         client.commit_waits = False
-        _fail_commit(kernel, client, process, errors.REQUEST_TIMED_OUT)
+        _fail_commit(world, client, process, errors.REQUEST_TIMED_OUT)
         return
     if client.coordinator == NONE:
-        _fail_commit(kernel, client, process, errors.COORDINATOR_NOT_AVAILABLE)
+        _fail_commit(world, client, process, errors.COORDINATOR_NOT_AVAILABLE)
         return
     for target in range(client.first_target, client.first_target + client.target_count):
-        known = clients.targets[target]
+        known = world.client_targets[target]
         if known.processed_us <= now_us:
             known.processed = known.position
-    request = new_event(kernel, process, client.coordinator, OFFSET_COMMIT)
+    request = new_event(world, process, client.coordinator, OFFSET_COMMIT)
     _sign(client, request)
-    _name_targets(kernel, clients, client, request)
+    _name_targets(world, client, request)
     request.count = request.item_count
     client.commit_request += 1
     request.request = client.commit_request
     client.commit_waits = True
     client.commit_asked = client.coordinator
     client.commit_sent_us = now_us
-    send(kernel, request, now_us)
-    _commit_after(kernel, client, process, client.request_timeout_ms * 1000)
+    send(world, request, now_us)
+    _commit_after(world, client, process, client.request_timeout_ms * 1000)
 
 
 @inner_rule
-def _take_commit_answer(kernel: Kernel, clients: Clients, client: Client, answer: Event) -> None:
+def _take_commit_answer(world: Clients, client: Client, answer: Event) -> None:
     """Source: ConsumerCoordinator.OffsetCommitResponseHandler@2.6.0."""
     process = answer.destination
     if not client.commit_waits or answer.request != client.commit_request:
         return
     client.commit_waits = False
     if answer.error != errors.NONE:
-        _fail_commit(kernel, client, process, answer.error)
+        _fail_commit(world, client, process, answer.error)
         return
     target = client.first_target
     cursor = answer.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        _note_committed(kernel, clients, process, target, item)
+        _note_committed(world, process, target, item)
         target += 1
-    now_us = kernel.context[0].time_us
+    now_us = world.context[0].time_us
     if client.commit_failures > 0:
-        row = new_row(kernel, process, COMMITS_SUCCEED_AGAIN)
+        row = new_row(world, process, COMMITS_SUCCEED_AGAIN)
         row.values[0] = client.group_partition
         row.values[1] = answer.source
         row.values[2] = client.commit_failures
         row.values[3] = now_us - client.commits_fail_since_us
-        write_canonical(kernel, row)
+        write_canonical(world, row)
         client.commit_failures = 0
     due_us = client.commit_sent_us + client.auto_commit_interval_ms * 1000
-    _commit_after(kernel, client, process, max(1, due_us - now_us))
+    _commit_after(world, client, process, max(1, due_us - now_us))
 
 
 @inner_rule
-def _note_committed(
-    kernel: Kernel, clients: Clients, process: int, target: int, item: PartitionData
-) -> None:
-    known = clients.targets[target]
+def _note_committed(world: Clients, process: int, target: int, item: PartitionData) -> None:
+    known = world.client_targets[target]
     if known.committed == item.offset:
         return
     known.committed = item.offset
-    if traces_all(kernel):
-        row = new_row(kernel, process, OFFSET_COMMITTED)
+    if traces_all(world):
+        row = new_row(world, process, OFFSET_COMMITTED)
         row.values[0] = known.partition
         row.values[1] = item.offset
-        write_minor(kernel, row)
+        write_minor(world, row)
 
 
 @inner_rule
-def _fail_commit(kernel: Kernel, client: Client, process: int, error: int) -> None:
+def _fail_commit(world: Kernel, client: Client, process: int, error: int) -> None:
     """Try again after a while: at another coordinator, or as a member once more, if need be."""
     if client.commit_failures == 0:
-        client.commits_fail_since_us = kernel.context[0].time_us
-        row = new_row(kernel, process, COMMITS_FAIL)
+        client.commits_fail_since_us = world.context[0].time_us
+        row = new_row(world, process, COMMITS_FAIL)
         row.values[0] = client.group_partition
         row.values[1] = client.coordinator
         row.values[2] = error
-        write_canonical(kernel, row)
+        write_canonical(world, row)
     client.commit_failures += 1
     if _is_elsewhere(error) and client.coordinator != NONE:
-        lose_coordinator(kernel, client, process, error)
+        lose_coordinator(world, client, process, error)
     if error == errors.UNKNOWN_MEMBER_ID:
         client.joined = False
         if not client.group_waits:
-            _turn_after(kernel, client, process, _AT_ONCE_US)
+            _turn_after(world, client, process, _AT_ONCE_US)
         return
-    _commit_after(kernel, client, process, client.retry_backoff_ms * 1000)
+    _commit_after(world, client, process, client.retry_backoff_ms * 1000)
 
 
 @inner_rule
 def lose_group_requests(
-    kernel: Kernel, client: Client, process: int, broker: int, until_us: int
+    world: Kernel, client: Client, process: int, broker: int, until_us: int
 ) -> None:
     """The connection to a broker is gone: what it was asked up to ``until_us`` has failed.
 
@@ -396,33 +391,31 @@ def lose_group_requests(
     was_asked = client.group_waits and client.group_asked == broker
     if was_asked and client.group_sent_us <= until_us:
         client.group_waits = False
-        lose_coordinator(kernel, client, process, error)
+        lose_coordinator(world, client, process, error)
     was_asked = client.commit_waits and client.commit_asked == broker
     if was_asked and client.commit_sent_us <= until_us:
         client.commit_waits = False
-        _fail_commit(kernel, client, process, error)
+        _fail_commit(world, client, process, error)
     if client.coordinator == broker:
-        lose_coordinator(kernel, client, process, error)
+        lose_coordinator(world, client, process, error)
 
 
 @inner_rule
-def _sample_later(kernel: Kernel, process: int) -> None:
-    timer = new_event(kernel, process, process, CONSUMER_SAMPLE)
-    set_timer(kernel, timer, kernel.context[0].time_us + kernel.context[0].sample_period_us)
+def _sample_later(world: Kernel, process: int) -> None:
+    timer = new_event(world, process, process, CONSUMER_SAMPLE)
+    set_timer(world, timer, world.context[0].time_us + world.context[0].sample_period_us)
 
 
 @inner_rule
-def handle_consumer_sample(
-    kernel: Kernel, topology: Topology, clients: Clients, timer: Event
-) -> None:
+def handle_consumer_sample(world: Clients, timer: Event) -> None:
     """Write down how far a consumer is behind: what it has read, and what it has committed."""
-    client = clients.clients[client_of(topology, timer.destination)]
+    client = world.clients[client_of(world, timer.destination)]
     for target in range(client.first_target, client.first_target + client.target_count):
-        known = clients.targets[target]
-        row = new_row(kernel, timer.destination, CONSUMER_SAMPLED)
+        known = world.client_targets[target]
+        row = new_row(world, timer.destination, CONSUMER_SAMPLED)
         row.values[0] = known.partition
         row.values[1] = known.position
         row.values[2] = known.committed
         row.values[3] = known.high_watermark
-        write_minor(kernel, row)
-    _sample_later(kernel, timer.destination)
+        write_minor(world, row)
+    _sample_later(world, timer.destination)

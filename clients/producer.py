@@ -29,41 +29,38 @@ from tidegauge.simulation.kinds import (
 from tidegauge.simulation.links import send
 from tidegauge.simulation.row_kinds import BATCH_DUPLICATED, BATCH_FAILED
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology
 
 
 @inner_rule
-def plan_next_batch(kernel: Kernel, client: Client, process: int) -> None:
+def plan_next_batch(world: Kernel, client: Client, process: int) -> None:
     """Set the timer for the next batch: the rate is kept on average to the nanosecond.
 
     What would have been made while the client was stopped is not.
     """
     due_us = client.start_us + (client.sent + client.skipped) * client.period_ns // 1000
-    late_us = kernel.context[0].time_us - due_us
+    late_us = world.context[0].time_us - due_us
     if late_us > 0:
         client.skipped += late_us * 1000 // client.period_ns + 1
         due_us = client.start_us + (client.sent + client.skipped) * client.period_ns // 1000
     if due_us < client.stop_us:
-        set_timer(kernel, new_event(kernel, process, process, PRODUCER_SENDS), due_us)
+        set_timer(world, new_event(world, process, process, PRODUCER_SENDS), due_us)
 
 
 @inner_rule
-def handle_producer_sends(
-    kernel: Kernel, topology: Topology, clients: Clients, timer: Event
-) -> None:
+def handle_producer_sends(world: Clients, timer: Event) -> None:
     """Make one batch for the next partition in turn, and send it."""
     process = timer.destination
-    number = client_of(topology, process)
-    client = clients.clients[number]
-    if kernel.context[0].time_us >= client.stop_us:
+    number = client_of(world, process)
+    client = world.clients[number]
+    if world.context[0].time_us >= client.stop_us:
         # The liveness phase has begun meanwhile.
         return
-    pool = clients.pool[0]
-    batch = clients.batches[pool.free_batch]
+    pool = world.pool[0]
+    batch = world.batches[pool.free_batch]
     pool.free_batch = batch.next
     pool.free_batches -= 1
     if pool.free_batches < FEW_BATCHES:
-        kernel.context[0].needs_room = True
+        world.context[0].needs_room = True
     batch.client = number
     batch.number = client.sent
     batch.target = client.first_target + client.next_target % client.target_count
@@ -72,36 +69,34 @@ def handle_producer_sends(
     batch.records = client.records_per_batch
     client.records_sent += batch.records
     batch.attempts = 0
-    batch.created_us = kernel.context[0].time_us
+    batch.created_us = world.context[0].time_us
     batch.done = False
     batch.unanswered = 0
     batch.in_flight = False
     batch.appended_offset = NONE
-    send_batch(kernel, topology, clients, process, batch)
-    plan_next_batch(kernel, client, process)
+    send_batch(world, process, batch)
+    plan_next_batch(world, client, process)
 
 
 @inner_rule
-def send_batch(
-    kernel: Kernel, topology: Topology, clients: Clients, process: int, batch: Batch
-) -> None:
+def send_batch(world: Clients, process: int, batch: Batch) -> None:
     """Send a batch to the leader, as far as that is known and the connection has room."""
-    client = clients.clients[batch.client]
-    leader = clients.targets[batch.target].leader
+    client = world.clients[batch.client]
+    leader = world.client_targets[batch.target].leader
     if leader < 0:
-        request_metadata(kernel, topology, clients, process)
-        _retry_later(kernel, client, process, batch)
+        request_metadata(world, process)
+        _retry_later(world, client, process, batch)
         return
-    connection = clients.connections[batch.client * topology.sizes[0].brokers + leader]
+    connection = world.connections[batch.client * world.sizes[0].brokers + leader]
     if connection.in_flight >= client.max_in_flight:
-        _wait_for_connection(clients, connection, batch)
+        _wait_for_connection(world, connection, batch)
         return
     batch.broker = leader
-    _send_now(kernel, clients, process, connection, batch)
+    _send_now(world, process, connection, batch)
 
 
 @inner_rule
-def _wait_for_connection(clients: Clients, connection: Connection, batch: Batch) -> None:
+def _wait_for_connection(world: Clients, connection: Connection, batch: Batch) -> None:
     """Let a batch wait behind the others; one that was sent before comes first.
 
     Source: RecordAccumulator.reenqueue@2.4.0.
@@ -114,198 +109,186 @@ def _wait_for_connection(clients: Clients, connection: Connection, batch: Batch)
         batch.next = connection.waiting_first
         connection.waiting_first = batch.index
     else:
-        clients.batches[connection.waiting_last].next = batch.index
+        world.batches[connection.waiting_last].next = batch.index
         connection.waiting_last = batch.index
 
 
 @inner_rule
-def _send_now(
-    kernel: Kernel, clients: Clients, process: int, connection: Connection, batch: Batch
-) -> None:
-    client = clients.clients[batch.client]
+def _send_now(world: Clients, process: int, connection: Connection, batch: Batch) -> None:
+    client = world.clients[batch.client]
     connection.in_flight += 1
     batch.attempts += 1
     batch.unanswered += 1
     batch.in_flight = True
-    request = new_event(kernel, process, batch.broker, PRODUCE)
-    request.partition = clients.targets[batch.target].partition
+    request = new_event(world, process, batch.broker, PRODUCE)
+    request.partition = world.client_targets[batch.target].partition
     request.count = batch.records
     request.acks = client.acks
     request.wait_ms = client.request_timeout_ms
     request.request = batch.index
     request.value = batch.attempts
     request.version = batch.number
-    now_us = kernel.context[0].time_us
-    send(kernel, request, now_us)
+    now_us = world.context[0].time_us
+    send(world, request, now_us)
     if client.acks == 0:
         # Nothing to wait for: the batch is sent, and nobody will say whether it arrived.
         connection.in_flight -= 1
         batch.in_flight = False
         batch.done = True
         batch.unanswered = 0
-        _free_if_over(clients, batch)
+        _free_if_over(world, batch)
         return
     batch.deadline_us = now_us + client.request_timeout_ms * 1000
     batch.next = NONE
     if connection.flight_last == NONE:
         connection.flight_first = batch.index
     else:
-        clients.batches[connection.flight_last].next = batch.index
+        world.batches[connection.flight_last].next = batch.index
     connection.flight_last = batch.index
     if not connection.deadline_timer:
-        _watch_deadline(kernel, process, connection, batch)
+        _watch_deadline(world, process, connection, batch)
 
 
 @inner_rule
-def _watch_deadline(kernel: Kernel, process: int, connection: Connection, batch: Batch) -> None:
+def _watch_deadline(world: Kernel, process: int, connection: Connection, batch: Batch) -> None:
     # One timer for a connection, not one for each request: nearly all are answered before,
     # and the heap stays small, which made the loop 1.3 times as fast.
     connection.deadline_timer = True
-    timer = new_event(kernel, process, process, REQUEST_TIMES_OUT)
+    timer = new_event(world, process, process, REQUEST_TIMES_OUT)
     timer.version = PRODUCE
     timer.broker = batch.broker
-    set_timer(kernel, timer, batch.deadline_us)
+    set_timer(world, timer, batch.deadline_us)
 
 
 @inner_rule
-def _retry_later(kernel: Kernel, client: Client, process: int, batch: Batch) -> None:
-    timer = new_event(kernel, process, process, PRODUCER_RETRIES)
+def _retry_later(world: Kernel, client: Client, process: int, batch: Batch) -> None:
+    timer = new_event(world, process, process, PRODUCER_RETRIES)
     timer.request = batch.index
-    set_timer(kernel, timer, kernel.context[0].time_us + client.retry_backoff_ms * 1000)
+    set_timer(world, timer, world.context[0].time_us + client.retry_backoff_ms * 1000)
 
 
 @inner_rule
-def handle_producer_retries(
-    kernel: Kernel, topology: Topology, clients: Clients, timer: Event
-) -> None:
+def handle_producer_retries(world: Clients, timer: Event) -> None:
     """A back-off is over: send the batch again, unless its time is up."""
-    batch = clients.batches[timer.request]
-    client = clients.clients[batch.client]
-    if _is_expired(kernel, client, batch):
-        _fail(kernel, clients, timer.destination, batch, errors.REQUEST_TIMED_OUT)
+    batch = world.batches[timer.request]
+    client = world.clients[batch.client]
+    if _is_expired(world, client, batch):
+        _fail(world, timer.destination, batch, errors.REQUEST_TIMED_OUT)
     else:
-        send_batch(kernel, topology, clients, timer.destination, batch)
+        send_batch(world, timer.destination, batch)
 
 
 @inner_rule
-def handle_produce_response(
-    kernel: Kernel, topology: Topology, clients: Clients, answer: Event
-) -> None:
+def handle_produce_response(world: Clients, answer: Event) -> None:
     """Take the outcome of a batch; one that comes late only tells what was appended."""
     if answer.acks == 0:
         if answer.error != errors.NONE:
             # The broker has closed the connection, which is all that a producer sees of it.
-            request_metadata(kernel, topology, clients, answer.destination)
+            request_metadata(world, answer.destination)
         return
-    batch = clients.batches[answer.request]
+    batch = world.batches[answer.request]
     if batch.number != answer.version:
         # The broker has come back after all, and the batch was given up with its connection.
         return
     batch.unanswered -= 1
     if answer.offset >= 0:
-        _note_append(kernel, clients, answer, batch)
+        _note_append(world, answer, batch)
     if batch.in_flight and answer.value == batch.attempts:
-        _leave_connection(kernel, topology, clients, answer.destination, batch)
+        _leave_connection(world, answer.destination, batch)
         if answer.error == errors.NONE:
             batch.done = True
-            _count_acknowledged(kernel, clients, batch)
+            _count_acknowledged(world, batch)
         else:
-            _retry_or_fail(kernel, topology, clients, answer.destination, batch, answer.error)
-    _free_if_over(clients, batch)
+            _retry_or_fail(world, answer.destination, batch, answer.error)
+    _free_if_over(world, batch)
 
 
 @inner_rule
-def _count_acknowledged(kernel: Kernel, clients: Clients, batch: Batch) -> None:
-    clients.clients[batch.client].records_acknowledged += batch.records
-    bucket = bucket_of(kernel.context[0].time_us - batch.created_us)
-    clients.latencies[batch.client * BUCKETS + bucket].batches += 1
+def _count_acknowledged(world: Clients, batch: Batch) -> None:
+    world.clients[batch.client].records_acknowledged += batch.records
+    bucket = bucket_of(world.context[0].time_us - batch.created_us)
+    world.latencies[batch.client * BUCKETS + bucket].batches += 1
 
 
 @inner_rule
-def _note_append(kernel: Kernel, clients: Clients, answer: Event, batch: Batch) -> None:
+def _note_append(world: Clients, answer: Event, batch: Batch) -> None:
     """Count a batch that was appended before as a duplicate."""
     if batch.appended_offset == NONE:
         batch.appended_offset = answer.offset
         return
-    clients.clients[batch.client].records_duplicated += batch.records
-    row = new_row(kernel, answer.destination, BATCH_DUPLICATED)
+    world.clients[batch.client].records_duplicated += batch.records
+    row = new_row(world, answer.destination, BATCH_DUPLICATED)
     row.values[0] = answer.partition
     row.values[1] = batch.number
     row.values[2] = batch.records
     row.values[3] = batch.appended_offset
     row.values[4] = answer.offset
-    write_canonical(kernel, row)
+    write_canonical(world, row)
 
 
 @inner_rule
-def _leave_connection(
-    kernel: Kernel, topology: Topology, clients: Clients, process: int, batch: Batch
-) -> None:
+def _leave_connection(world: Clients, process: int, batch: Batch) -> None:
     """A request is over: a batch that waits for the connection is sent, to who leads by now.
 
     Source: RecordAccumulator.drain@2.4.0, which asks for the leader as it drains.
     """
     batch.in_flight = False
-    connection = clients.connections[batch.client * topology.sizes[0].brokers + batch.broker]
+    connection = world.connections[batch.client * world.sizes[0].brokers + batch.broker]
     connection.in_flight -= 1
-    _take_out_of_flight(clients, connection, batch)
-    _drain(kernel, topology, clients, process, connection)
+    _take_out_of_flight(world, connection, batch)
+    _drain(world, process, connection)
 
 
 @inner_rule
-def drain_all(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
+def drain_all(world: Clients, process: int) -> None:
     """Metadata has come: send what waits, to who leads by now."""
-    brokers = topology.sizes[0].brokers
-    first = client_of(topology, process) * brokers
+    brokers = world.sizes[0].brokers
+    first = client_of(world, process) * brokers
     for broker in range(brokers):
-        _drain(kernel, topology, clients, process, clients.connections[first + broker])
+        _drain(world, process, world.connections[first + broker])
 
 
 @inner_rule
-def _drain(
-    kernel: Kernel, topology: Topology, clients: Clients, process: int, connection: Connection
-) -> None:
+def _drain(world: Clients, process: int, connection: Connection) -> None:
     """Send the batches that wait for a connection, as far as it has room."""
-    client = clients.clients[client_of(topology, process)]
+    client = world.clients[client_of(world, process)]
     while connection.waiting_first != NONE and connection.in_flight < client.max_in_flight:
-        waiting = clients.batches[connection.waiting_first]
+        waiting = world.batches[connection.waiting_first]
         connection.waiting_first = waiting.next
         if connection.waiting_first == NONE:
             connection.waiting_last = NONE
         waiting.next = NONE
-        if _is_expired(kernel, client, waiting):
-            _fail(kernel, clients, process, waiting, errors.REQUEST_TIMED_OUT)
+        if _is_expired(world, client, waiting):
+            _fail(world, process, waiting, errors.REQUEST_TIMED_OUT)
         else:
-            send_batch(kernel, topology, clients, process, waiting)
+            send_batch(world, process, waiting)
 
 
 @inner_rule
-def _is_expired(kernel: Kernel, client: Client, batch: Batch) -> bool:
+def _is_expired(world: Kernel, client: Client, batch: Batch) -> bool:
     """Whether delivery.timeout.ms is used up."""
-    waited_us = kernel.context[0].time_us - batch.created_us
+    waited_us = world.context[0].time_us - batch.created_us
     return waited_us >= client.delivery_timeout_ms * 1000
 
 
 @inner_rule
-def _take_out_of_flight(clients: Clients, connection: Connection, batch: Batch) -> None:
+def _take_out_of_flight(world: Clients, connection: Connection, batch: Batch) -> None:
     previous = NONE
     index = connection.flight_first
     while index != batch.index:
         previous = index
-        index = clients.batches[index].next
+        index = world.batches[index].next
     if previous == NONE:
         connection.flight_first = batch.next
     else:
-        clients.batches[previous].next = batch.next
+        world.batches[previous].next = batch.next
     if connection.flight_last == batch.index:
         connection.flight_last = previous
     batch.next = NONE
 
 
 @inner_rule
-def handle_produce_times_out(
-    kernel: Kernel, topology: Topology, clients: Clients, timer: Event
-) -> None:
+def handle_produce_times_out(world: Clients, timer: Event) -> None:
     """A request has got no answer within request.timeout.ms: the connection is given up.
 
     All that is in flight on it fails and is retried; what waits for it goes to whoever leads
@@ -314,29 +297,25 @@ def handle_produce_times_out(
     Source: NetworkClient.handleTimedOutRequests@2.4.0.
     """
     process = timer.destination
-    number = client_of(topology, process)
-    connection = clients.connections[number * topology.sizes[0].brokers + timer.broker]
+    number = client_of(world, process)
+    connection = world.connections[number * world.sizes[0].brokers + timer.broker]
     connection.deadline_timer = False
     if connection.flight_first == NONE:
         return
-    first = clients.batches[connection.flight_first]
-    if kernel.context[0].time_us < first.deadline_us:
-        _watch_deadline(kernel, process, connection, first)
+    first = world.batches[connection.flight_first]
+    if world.context[0].time_us < first.deadline_us:
+        _watch_deadline(world, process, connection, first)
         return
-    request_metadata(kernel, topology, clients, process)
+    request_metadata(world, process)
     while connection.flight_first != NONE:
-        batch = clients.batches[connection.flight_first]
-        _fail_attempt(
-            kernel, topology, clients, process, connection, batch, errors.REQUEST_TIMED_OUT
-        )
-    _expire_waiting(kernel, clients, process, connection)
+        batch = world.batches[connection.flight_first]
+        _fail_attempt(world, process, connection, batch, errors.REQUEST_TIMED_OUT)
+    _expire_waiting(world, process, connection)
 
 
 @inner_rule
 def lose_produce_requests(
-    kernel: Kernel,
-    topology: Topology,
-    clients: Clients,
+    world: Clients,
     process: int,
     broker: int,
     until_us: int,
@@ -347,65 +326,61 @@ def lose_produce_requests(
 
     Source: NetworkClient.processDisconnection@2.4.0, Sender.handleProduceResponse@2.4.0.
     """
-    number = client_of(topology, process)
-    connection = clients.connections[number * topology.sizes[0].brokers + broker]
-    timeout_us = clients.clients[number].request_timeout_ms * 1000
+    number = client_of(world, process)
+    connection = world.connections[number * world.sizes[0].brokers + broker]
+    timeout_us = world.clients[number].request_timeout_ms * 1000
     while connection.flight_first != NONE:
-        batch = clients.batches[connection.flight_first]
+        batch = world.batches[connection.flight_first]
         if batch.deadline_us - timeout_us > until_us:
             break
         # What the broker had answered came before.
         batch.unanswered -= 1
-        _fail_attempt(
-            kernel, topology, clients, process, connection, batch, errors.NETWORK_EXCEPTION
-        )
-    _forget_late_answers(clients, number, topology.sizes[0].brokers, broker)
-    request_metadata(kernel, topology, clients, process)
+        _fail_attempt(world, process, connection, batch, errors.NETWORK_EXCEPTION)
+    _forget_late_answers(world, number, world.sizes[0].brokers, broker)
+    request_metadata(world, process)
 
 
 @inner_rule
-def _forget_late_answers(clients: Clients, number: int, brokers: int, broker: int) -> None:
+def _forget_late_answers(world: Clients, number: int, brokers: int, broker: int) -> None:
     """Attempts that were given up before, but could still have been answered, never will be."""
-    connection = clients.connections[number * brokers + broker]
+    connection = world.connections[number * brokers + broker]
     while connection.first_late != NONE:
-        batch = clients.batches[connection.first_late]
-        _is_late_no_more(clients, batch)
+        batch = world.batches[connection.first_late]
+        _is_late_no_more(world, batch)
         if not batch.in_flight:
             batch.unanswered = 0
-            _free_if_over(clients, batch)
+            _free_if_over(world, batch)
 
 
 @inner_rule
-def _is_late(clients: Clients, batch: Batch, connection: int) -> None:
+def _is_late(world: Clients, batch: Batch, connection: int) -> None:
     """An attempt was given up on a connection on which it could still be answered."""
     # A list, since all batches are too many to be looked at when a broker comes back: with
     # 60 producers whose retries piled up that took seconds.
     if batch.late != NONE:
-        _is_late_no_more(clients, batch)
+        _is_late_no_more(world, batch)
     batch.late = connection
     batch.previous_late = NONE
-    batch.next_late = clients.connections[connection].first_late
+    batch.next_late = world.connections[connection].first_late
     if batch.next_late != NONE:
-        clients.batches[batch.next_late].previous_late = batch.index
-    clients.connections[connection].first_late = batch.index
+        world.batches[batch.next_late].previous_late = batch.index
+    world.connections[connection].first_late = batch.index
 
 
 @inner_rule
-def _is_late_no_more(clients: Clients, batch: Batch) -> None:
+def _is_late_no_more(world: Clients, batch: Batch) -> None:
     if batch.previous_late == NONE:
-        clients.connections[batch.late].first_late = batch.next_late
+        world.connections[batch.late].first_late = batch.next_late
     else:
-        clients.batches[batch.previous_late].next_late = batch.next_late
+        world.batches[batch.previous_late].next_late = batch.next_late
     if batch.next_late != NONE:
-        clients.batches[batch.next_late].previous_late = batch.previous_late
+        world.batches[batch.next_late].previous_late = batch.previous_late
     batch.late = NONE
 
 
 @inner_rule
 def _fail_attempt(
-    kernel: Kernel,
-    topology: Topology,
-    clients: Clients,
+    world: Clients,
     process: int,
     connection: Connection,
     batch: Batch,
@@ -414,90 +389,87 @@ def _fail_attempt(
     """Nobody will answer an attempt that is in flight: the batch is tried again, or given up."""
     batch.in_flight = False
     connection.in_flight -= 1
-    _take_out_of_flight(clients, connection, batch)
+    _take_out_of_flight(world, connection, batch)
     if batch.unanswered > 0:
-        _is_late(clients, batch, batch.client * topology.sizes[0].brokers + batch.broker)
-    _retry_or_fail(kernel, topology, clients, process, batch, error)
-    _free_if_over(clients, batch)
+        _is_late(world, batch, batch.client * world.sizes[0].brokers + batch.broker)
+    _retry_or_fail(world, process, batch, error)
+    _free_if_over(world, batch)
 
 
 @inner_rule
-def _expire_waiting(kernel: Kernel, clients: Clients, process: int, connection: Connection) -> None:
+def _expire_waiting(world: Clients, process: int, connection: Connection) -> None:
     """Give up the batches that have waited too long for a connection; the oldest come first.
 
     Source: RecordAccumulator.expiredBatches@2.4.0.
     """
     while connection.waiting_first != NONE:
-        waiting = clients.batches[connection.waiting_first]
-        if not _is_expired(kernel, clients.clients[waiting.client], waiting):
+        waiting = world.batches[connection.waiting_first]
+        if not _is_expired(world, world.clients[waiting.client], waiting):
             return
         connection.waiting_first = waiting.next
         if connection.waiting_first == NONE:
             connection.waiting_last = NONE
         waiting.next = NONE
-        _fail(kernel, clients, process, waiting, errors.REQUEST_TIMED_OUT)
+        _fail(world, process, waiting, errors.REQUEST_TIMED_OUT)
 
 
 @inner_rule
 def _retry_or_fail(
-    kernel: Kernel,
-    topology: Topology,
-    clients: Clients,
+    world: Clients,
     process: int,
     batch: Batch,
     error: int,
 ) -> None:
     """Source: Sender.completeBatch and canRetry@2.4.0."""
-    client = clients.clients[batch.client]
+    client = world.clients[batch.client]
     # InvalidMetadataException: all that say that somebody else may lead.
     if error in (
         errors.NOT_LEADER_OR_FOLLOWER,
         errors.UNKNOWN_TOPIC_OR_PARTITION,
         errors.KAFKA_STORAGE_ERROR,
     ):
-        request_metadata(kernel, topology, clients, process)
+        request_metadata(world, process)
     may_retry = (
         error != errors.INVALID_REQUIRED_ACKS
         and batch.attempts <= client.retries
-        and not _is_expired(kernel, client, batch)
+        and not _is_expired(world, client, batch)
     )
     if may_retry:
-        _retry_later(kernel, client, process, batch)
+        _retry_later(world, client, process, batch)
     else:
-        _fail(kernel, clients, process, batch, error)
+        _fail(world, process, batch, error)
 
 
 @inner_rule
 def _fail(
-    kernel: Kernel,
-    clients: Clients,
+    world: Clients,
     process: int,
     batch: Batch,
     error: int,
 ) -> None:
     """Give a batch up: the application is told."""
     batch.done = True
-    clients.clients[batch.client].records_failed += batch.records
-    row = new_row(kernel, process, BATCH_FAILED)
-    row.values[0] = clients.targets[batch.target].partition
+    world.clients[batch.client].records_failed += batch.records
+    row = new_row(world, process, BATCH_FAILED)
+    row.values[0] = world.client_targets[batch.target].partition
     row.values[1] = batch.number
     row.values[2] = error
     row.values[3] = batch.attempts
     row.values[4] = batch.records
     if error in (errors.REQUEST_TIMED_OUT, errors.NETWORK_EXCEPTION) and batch.attempts > 0:
-        because_of(kernel, row, batch.broker)
-    write_canonical(kernel, row)
-    _free_if_over(clients, batch)
+        because_of(world, row, batch.broker)
+    write_canonical(world, row)
+    _free_if_over(world, batch)
 
 
 @inner_rule
-def _free_if_over(clients: Clients, batch: Batch) -> None:
+def _free_if_over(world: Clients, batch: Batch) -> None:
     """Give back a batch that is done and about which no answer can come any more."""
     if not batch.done or batch.unanswered > 0 or batch.number == NONE:
         return
     if batch.late != NONE:
-        _is_late_no_more(clients, batch)
-    pool = clients.pool[0]
+        _is_late_no_more(world, batch)
+    pool = world.pool[0]
     batch.number = NONE
     batch.next = pool.free_batch
     pool.free_batch = batch.index

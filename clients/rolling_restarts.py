@@ -41,7 +41,7 @@ from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     PREFERRED_ELECTION_ZNODE,
-    Topology,
+    Cluster,
     slot_of,
     state_znode,
     zookeeper_process,
@@ -61,16 +61,16 @@ _OVER = code(4)
 
 
 @inner_rule
-def take_operator_fault(kernel: Kernel, clients: Clients, event: Event) -> None:
+def take_operator_fault(world: Clients, event: Event) -> None:
     """A rolling restart begins, or is ended: then no more is restarted."""
-    if kernel.faults[event.value].kind != ROLLING_RESTART:
+    if world.faults[event.value].kind != ROLLING_RESTART:
         return
-    for number in range(len(clients.rolls)):
-        if clients.rolls[number].fault == event.value:
+    for number in range(len(world.rolls)):
+        if world.rolls[number].fault == event.value:
             if event.kind == FAULT_BEGIN:
-                _stop_batch(kernel, clients, number, event.destination)
+                _stop_batch(world, number, event.destination)
             else:
-                clients.rolls[number].phase = _OVER
+                world.rolls[number].phase = _OVER
 
 
 @inner_rule
@@ -80,110 +80,107 @@ def _batch_end(roll: Roll) -> int:
 
 
 @inner_rule
-def _stop_batch(kernel: Kernel, clients: Clients, number: int, process: int) -> None:
-    roll = clients.rolls[number]
+def _stop_batch(world: Clients, number: int, process: int) -> None:
+    roll = world.rolls[number]
     roll.phase = _RESTARTS
     roll.unregistered = 0
     roll.under_replicated = 0
-    _write(kernel, clients, roll, process, ROLL_STOPS)
-    context = kernel.context[0]
+    _write(world, roll, process, ROLL_STOPS)
+    context = world.context[0]
     for place in range(roll.position, _batch_end(roll)):
-        fault = clients.rolled[roll.first_broker + place].fault
+        fault = world.rolled[roll.first_broker + place].fault
         for hit in range(context.process_count):
-            if kernel.fault_roles[fault * context.process_count + hit].side != 0:
-                begin = new_event(kernel, process, hit, FAULT_BEGIN)
+            if world.fault_roles[fault * context.process_count + hit].side != 0:
+                begin = new_event(world, process, hit, FAULT_BEGIN)
                 begin.value = fault
-                send(kernel, begin, context.time_us)
-    timeout = new_event(kernel, process, process, ROLL_TIMES_OUT)
+                send(world, begin, context.time_us)
+    timeout = new_event(world, process, process, ROLL_TIMES_OUT)
     timeout.value = number
     timeout.count = roll.position
-    set_timer(kernel, timeout, context.time_us + roll.timeout_us)
-    _go_on_at(kernel, roll, number, process, context.time_us + roll.poll_us)
+    set_timer(world, timeout, context.time_us + roll.timeout_us)
+    _go_on_at(world, roll, number, process, context.time_us + roll.poll_us)
 
 
 @inner_rule
-def _go_on_at(kernel: Kernel, roll: Roll, number: int, process: int, time_us: int) -> None:
+def _go_on_at(world: Kernel, roll: Roll, number: int, process: int, time_us: int) -> None:
     """Go on at this time, unless something else happens before."""
     roll.question += 1
-    timer = new_event(kernel, process, process, ROLL_GOES_ON)
+    timer = new_event(world, process, process, ROLL_GOES_ON)
     timer.value = number
     timer.request = roll.question
-    set_timer(kernel, timer, time_us)
+    set_timer(world, timer, time_us)
 
 
 @inner_rule
-def handle_roll_goes_on(kernel: Kernel, topology: Topology, clients: Clients, timer: Event) -> None:
+def handle_roll_goes_on(world: Clients, timer: Event) -> None:
     """Look how far the batch is, or stop the next one."""
-    roll = clients.rolls[timer.value]
+    roll = world.rolls[timer.value]
     process = timer.destination
     if roll.phase == _OVER or roll.question != timer.request:
         return
     if roll.phase == _PAUSES:
-        _stop_batch(kernel, clients, timer.value, process)
+        _stop_batch(world, timer.value, process)
     elif roll.phase == _WAITS:
-        _look(kernel, topology, clients, timer.value, process)
-    elif _is_started(kernel, clients, roll, process):
-        _write(kernel, clients, roll, process, ROLL_STARTED)
+        _look(world, timer.value, process)
+    elif _is_started(world, roll, process):
+        _write(world, roll, process, ROLL_STARTED)
         if roll.waits_for_isr:
             roll.phase = _WAITS
-            _look(kernel, topology, clients, timer.value, process)
+            _look(world, timer.value, process)
         else:
-            _finish_batch(kernel, topology, clients, timer.value, process)
+            _finish_batch(world, timer.value, process)
     else:
-        _go_on_at(kernel, roll, timer.value, process, kernel.context[0].time_us + roll.poll_us)
+        _go_on_at(world, roll, timer.value, process, world.context[0].time_us + roll.poll_us)
 
 
 @inner_rule
-def _role(kernel: Kernel, fault: int, process: int) -> FaultRole:
-    return kernel.fault_roles[fault * kernel.context[0].process_count + process]
+def _role(world: Kernel, fault: int, process: int) -> FaultRole:
+    return world.fault_roles[fault * world.context[0].process_count + process]
 
 
 @inner_rule
-def _is_started(kernel: Kernel, clients: Clients, roll: Roll, process: int) -> bool:
+def _is_started(world: Clients, roll: Roll, process: int) -> bool:
     """Whether all brokers of the batch have been restarted, as the operator knows."""
     for place in range(roll.position, _batch_end(roll)):
-        role = _role(kernel, clients.rolled[roll.first_broker + place].fault, process)
+        role = _role(world, world.rolled[roll.first_broker + place].fault, process)
         if role.active or role.row_sequence == NONE:
             return False
     return True
 
 
 @inner_rule
-def handle_roll_times_out(
-    kernel: Kernel, topology: Topology, clients: Clients, timer: Event
-) -> None:
+def handle_roll_times_out(world: Clients, timer: Event) -> None:
     """A batch has had its time: stop there, or go on in spite of it."""
-    roll = clients.rolls[timer.value]
+    roll = world.rolls[timer.value]
     if roll.phase not in (_RESTARTS, _WAITS) or roll.position != timer.count:
         return
     if roll.stops_on_timeout:
-        _write(kernel, clients, roll, timer.destination, ROLL_GIVES_UP)
-        _end(kernel, roll, timer.destination)
+        _write(world, roll, timer.destination, ROLL_GIVES_UP)
+        _end(world, roll, timer.destination)
     else:
-        _write(kernel, clients, roll, timer.destination, ROLL_GOES_ON_ANYWAY)
-        _finish_batch(kernel, topology, clients, timer.value, timer.destination)
+        _write(world, roll, timer.destination, ROLL_GOES_ON_ANYWAY)
+        _finish_batch(world, timer.value, timer.destination)
 
 
 @inner_rule
-def _look(kernel: Kernel, topology: Topology, clients: Clients, number: int, process: int) -> None:
+def _look(world: Clients, number: int, process: int) -> None:
     """Read who is registered, and the state of each partition with a replica on the batch."""
-    roll = clients.rolls[number]
+    roll = world.rolls[number]
     roll.question += 1
     roll.unregistered = 0
     roll.under_replicated = 0
     roll.answers = 1
-    _ask(kernel, topology, roll, number, process, ZK_CHILDREN, BROKER_IDS_ZNODE, NONE)
-    for partition in range(topology.sizes[0].partitions):
-        if _is_on_batch(topology, clients, roll, partition):
-            znode = state_znode(topology, partition)
-            _ask(kernel, topology, roll, number, process, ZK_GET, znode, partition)
+    _ask(world, roll, number, process, ZK_CHILDREN, BROKER_IDS_ZNODE, NONE)
+    for partition in range(world.sizes[0].partitions):
+        if _is_on_batch(world, roll, partition):
+            znode = state_znode(world, partition)
+            _ask(world, roll, number, process, ZK_GET, znode, partition)
             roll.answers += 1
 
 
 @inner_rule
 def _ask(
-    kernel: Kernel,
-    topology: Topology,
+    world: Cluster,
     roll: Roll,
     number: int,
     process: int,
@@ -191,136 +188,130 @@ def _ask(
     znode: int,
     partition: int,
 ) -> None:
-    request = new_event(kernel, process, zookeeper_process(topology), kind)
+    request = new_event(world, process, zookeeper_process(world), kind)
     request.znode = znode
     request.partition = partition
     request.request = roll.question
     request.wait_ms = number + 1
-    send(kernel, request, kernel.context[0].time_us)
+    send(world, request, world.context[0].time_us)
 
 
 @inner_rule
-def _is_on_batch(topology: Topology, clients: Clients, roll: Roll, partition: int) -> bool:
+def _is_on_batch(world: Clients, roll: Roll, partition: int) -> bool:
     """Whether a partition may have a replica on a broker of the batch."""
     for place in range(roll.position, _batch_end(roll)):
-        broker = clients.rolled[roll.first_broker + place].broker
-        if slot_of(topology, partition, broker) >= 0:
+        broker = world.rolled[roll.first_broker + place].broker
+        if slot_of(world, partition, broker) >= 0:
             return True
     return False
 
 
 @inner_rule
-def take_roll_answer(kernel: Kernel, topology: Topology, clients: Clients, answer: Event) -> None:
+def take_roll_answer(world: Clients, answer: Event) -> None:
     """Take what ZooKeeper says; ``wait_ms`` of the answer says which rolling restart has asked."""
     number = answer.wait_ms - 1
-    roll = clients.rolls[number]
+    roll = world.rolls[number]
     if roll.phase != _WAITS or roll.question != answer.request:
         return
     if answer.value == ZK_CHILDREN:
-        roll.unregistered = _unregistered(kernel, clients, roll, answer)
-    elif answer.error == OK and _is_under_replicated(kernel, topology, clients, roll, answer):
+        roll.unregistered = _unregistered(world, roll, answer)
+    elif answer.error == OK and _is_under_replicated(world, roll, answer):
         roll.under_replicated += 1
     roll.answers -= 1
     if roll.answers > 0:
         return
     if roll.unregistered == 0 and roll.under_replicated == 0:
-        _write(kernel, clients, roll, answer.destination, ROLL_IN_SYNC)
-        _finish_batch(kernel, topology, clients, number, answer.destination)
+        _write(world, roll, answer.destination, ROLL_IN_SYNC)
+        _finish_batch(world, number, answer.destination)
     else:
-        due_us = kernel.context[0].time_us + roll.poll_us
-        _go_on_at(kernel, roll, number, answer.destination, due_us)
+        due_us = world.context[0].time_us + roll.poll_us
+        _go_on_at(world, roll, number, answer.destination, due_us)
 
 
 @inner_rule
-def _unregistered(kernel: Kernel, clients: Clients, roll: Roll, answer: Event) -> int:
+def _unregistered(world: Clients, roll: Roll, answer: Event) -> int:
     """How many brokers of the batch are not among those that are registered."""
     missing = 0
     for place in range(roll.position, _batch_end(roll)):
         missing += 1
         cursor = answer.first_item
         while cursor != NONE:
-            item = kernel.items[cursor]
+            item = world.items[cursor]
             cursor = item.next
-            if item.partition == clients.rolled[roll.first_broker + place].broker:
+            if item.partition == world.rolled[roll.first_broker + place].broker:
                 missing -= 1
     return missing
 
 
 @inner_rule
-def _is_under_replicated(
-    kernel: Kernel, topology: Topology, clients: Clients, roll: Roll, answer: Event
-) -> bool:
+def _is_under_replicated(world: Clients, roll: Roll, answer: Event) -> bool:
     """Whether a partition with a replica on the batch has replicas that are not in its ISR.
 
     Source: TopicCommand.PartitionDescription.isUnderReplicated@2.6.0.
     """
-    item = kernel.items[answer.first_item]
+    item = world.items[answer.first_item]
     if size(item.isr) >= size(item.replicas):
         return False
     for place in range(roll.position, _batch_end(roll)):
-        broker = clients.rolled[roll.first_broker + place].broker
-        if contains(item.replicas, slot_of(topology, answer.partition, broker)):
+        broker = world.rolled[roll.first_broker + place].broker
+        if contains(item.replicas, slot_of(world, answer.partition, broker)):
             return True
     return False
 
 
 @inner_rule
-def _finish_batch(
-    kernel: Kernel, topology: Topology, clients: Clients, number: int, process: int
-) -> None:
+def _finish_batch(world: Clients, number: int, process: int) -> None:
     """Let preferred replicas lead if that is asked for; then come the next, or the end."""
-    roll = clients.rolls[number]
+    roll = world.rolls[number]
     is_last = _batch_end(roll) == roll.broker_count
     if roll.leadership_back == AFTER_EACH_BATCH or (is_last and roll.leadership_back == AT_END):
-        _write(kernel, clients, roll, process, ROLL_PREFERS)
-        _ask_for_preferred(kernel, topology, clients, roll, process)
+        _write(world, roll, process, ROLL_PREFERS)
+        _ask_for_preferred(world, roll, process)
     roll.position = _batch_end(roll)
     if is_last:
-        _write(kernel, clients, roll, process, ROLL_DONE)
-        _end(kernel, roll, process)
+        _write(world, roll, process, ROLL_DONE)
+        _end(world, roll, process)
     else:
         roll.phase = _PAUSES
-        _go_on_at(kernel, roll, number, process, kernel.context[0].time_us + roll.pause_us)
+        _go_on_at(world, roll, number, process, world.context[0].time_us + roll.pause_us)
 
 
 @inner_rule
-def _ask_for_preferred(
-    kernel: Kernel, topology: Topology, clients: Clients, roll: Roll, process: int
-) -> None:
+def _ask_for_preferred(world: Clients, roll: Roll, process: int) -> None:
     """Write the partitions that are to be led by their preferred replicas.
 
     Nothing is written while an earlier election is under way.
 
     Source: KafkaZkClient.createPreferredReplicaElection@2.4.0.
     """
-    request = new_event(kernel, process, zookeeper_process(topology), ZK_CREATE)
+    request = new_event(world, process, zookeeper_process(world), ZK_CREATE)
     request.znode = PREFERRED_ELECTION_ZNODE
     request.request = NONE
-    for partition in range(topology.sizes[0].partitions):
-        if roll.leadership_back == AT_END or _is_on_batch(topology, clients, roll, partition):
-            add_item(kernel, request, partition)
-    send(kernel, request, kernel.context[0].time_us)
+    for partition in range(world.sizes[0].partitions):
+        if roll.leadership_back == AT_END or _is_on_batch(world, roll, partition):
+            add_item(world, request, partition)
+    send(world, request, world.context[0].time_us)
 
 
 @inner_rule
-def _end(kernel: Kernel, roll: Roll, process: int) -> None:
+def _end(world: Kernel, roll: Roll, process: int) -> None:
     """The rolling restart is over, as a fault is."""
     roll.phase = _OVER
-    end = new_event(kernel, process, process, FAULT_END)
+    end = new_event(world, process, process, FAULT_END)
     end.value = roll.fault
-    set_timer(kernel, end, kernel.context[0].time_us)
+    set_timer(world, end, world.context[0].time_us)
 
 
 @inner_rule
-def _write(kernel: Kernel, clients: Clients, roll: Roll, process: int, progress: int) -> None:
-    row = new_row(kernel, process, ROLL_PROGRESS)
+def _write(world: Clients, roll: Roll, process: int, progress: int) -> None:
+    row = new_row(world, process, ROLL_PROGRESS)
     row.values[0] = roll.fault
     row.values[1] = progress
     row.values[2] = NONE
     row.values[3] = 0
     if roll.position < roll.broker_count:
-        row.values[2] = clients.rolled[roll.first_broker + roll.position].broker
+        row.values[2] = world.rolled[roll.first_broker + roll.position].broker
         row.values[3] = _batch_end(roll) - roll.position
     row.values[4] = roll.unregistered
     row.values[5] = roll.under_replicated
-    write_canonical(kernel, row)
+    write_canonical(world, row)

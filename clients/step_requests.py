@@ -25,7 +25,7 @@ from tidegauge.simulation.kinds import (
 from tidegauge.simulation.links import send
 from tidegauge.simulation.row_kinds import CONSUMED, STEP_ANSWERED, STEP_UNANSWERED
 from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
-from tidegauge.simulation.topology import Topology, broker_of
+from tidegauge.simulation.topology import broker_of
 
 #: Number of the request of the first step, if its answer is not waited for; then downwards.
 UNATTENDED = code(-2)
@@ -39,85 +39,81 @@ _FETCH_BYTES = code(50 * 1024 * 1024)
 
 
 @inner_rule
-def request_of_leader(
-    kernel: Kernel, topology: Topology, clients: Clients, process: int, answer: Event
-) -> bool:
+def request_of_leader(world: Clients, process: int, answer: Event) -> bool:
     """Send a step's request to the leader that ZooKeeper names; whether an answer will come.
 
     Where nobody leads the step is over.
     """
-    client = clients.clients[client_of(topology, process)]
-    step = clients.steps[client.step]
+    client = world.clients[client_of(world, process)]
+    step = world.steps[client.step]
     leader = NONE
     if answer.first_item != NONE:
-        leader = broker_of(topology, step.partition, kernel.items[answer.first_item].leader)
+        leader = broker_of(world, step.partition, world.items[answer.first_item].leader)
     if leader >= 0:
-        return request_of(kernel, topology, clients, process, leader)
-    row = new_row(kernel, process, STEP_ANSWERED)
+        return request_of(world, process, leader)
+    row = new_row(world, process, STEP_ANSWERED)
     row.values[0] = client.step
     row.values[1] = NONE
     row.values[2] = errors.LEADER_NOT_AVAILABLE
     for column in range(3, 7):
         row.values[column] = NONE
-    write_canonical(kernel, row)
+    write_canonical(world, row)
     return False
 
 
 @inner_rule
-def request_of(
-    kernel: Kernel, topology: Topology, clients: Clients, process: int, broker: int
-) -> bool:
+def request_of(world: Clients, process: int, broker: int) -> bool:
     """Send a step's request to a broker; whether its answer is waited for."""
-    client = clients.clients[client_of(topology, process)]
-    step = clients.steps[client.step]
+    client = world.clients[client_of(world, process)]
+    step = world.steps[client.step]
     client.question += 1
     timeout_us = step.timeout_us
     if step.action == PRODUCES:
-        request = new_event(kernel, process, broker, PRODUCE)
+        request = new_event(world, process, broker, PRODUCE)
         request.partition = step.partition
         request.count = step.records
         request.acks = step.acks
         request.wait_ms = timeout_us // 1000
         client.records_sent += step.records
     elif step.action == ASKS_EPOCH:
-        request = new_event(kernel, process, broker, OFFSETS_FOR_LEADER_EPOCH)
-        item = add_item(kernel, request, step.partition)
+        request = new_event(world, process, broker, OFFSETS_FOR_LEADER_EPOCH)
+        item = add_item(world, request, step.partition)
         item.last_fetched_epoch = step.leader_epoch
         timeout_us = _FETCH_TIMEOUT_US
     else:
-        request = new_event(kernel, process, broker, FETCH)
+        request = new_event(world, process, broker, FETCH)
         request.max_bytes = _FETCH_BYTES
         request.partition_max_bytes = _FETCH_BYTES
-        item = add_item(kernel, request, step.partition)
+        item = add_item(world, request, step.partition)
         item.offset = step.offset
         timeout_us = _FETCH_TIMEOUT_US
-    now_us = kernel.context[0].time_us
+    now_us = world.context[0].time_us
     if step.unattended:
         request.request = UNATTENDED - client.step
         step.asked = broker
         step.asked_us = now_us
         step.open = True
-        send(kernel, request, now_us)
+        send(world, request, now_us)
         return False
     request.request = client.question
     client.asked = broker
     client.asked_us = now_us
-    send(kernel, request, now_us)
-    timer = new_event(kernel, process, process, REQUEST_TIMES_OUT)
+    send(world, request, now_us)
+    timer = new_event(world, process, process, REQUEST_TIMES_OUT)
     timer.request = client.question
     # A broker answers at its time-out; some time later nothing more will come.
-    set_timer(kernel, timer, now_us + timeout_us + _PATIENCE_US)
+    set_timer(world, timer, now_us + timeout_us + _PATIENCE_US)
     return True
 
 
 @inner_rule
-def take_answer(kernel: Kernel, client: Client, answer: Event, step: int) -> None:
+def take_answer(world: Kernel, client: Client, answer: Event, step: int) -> None:
     """Write down what a step's request was answered, of its one partition."""
     if answer.kind == PRODUCE_RESPONSE:
         client.records_acknowledged += answer.count if answer.error == 0 else 0
     elif answer.kind == CONSUMER_RESPONSE:
-        _trace_fetch(kernel, answer)
-    row = new_row(kernel, answer.destination, STEP_ANSWERED)
+        _trace_fetch(world, answer)
+    row = new_row(world, answer.destination, STEP_ANSWERED)
     row.values[0] = step
     row.values[1] = answer.source
     row.values[2] = answer.error
@@ -126,55 +122,55 @@ def take_answer(kernel: Kernel, client: Client, answer: Event, step: int) -> Non
     row.values[5] = NONE
     row.values[6] = NONE
     if answer.first_item != NONE:
-        item = kernel.items[answer.first_item]
+        item = world.items[answer.first_item]
         row.values[2] = item.error
         row.values[3] = item.offset
         row.values[4] = item.end_offset
         row.values[5] = item.epoch
         row.values[6] = item.high_watermark
-    write_canonical(kernel, row)
+    write_canonical(world, row)
 
 
 @inner_rule
-def give_up(kernel: Kernel, process: int, step: int, asked: int, error: int) -> None:
+def give_up(world: Kernel, process: int, step: int, asked: int, error: int) -> None:
     """Write down that a step's request has got no answer."""
-    row = new_row(kernel, process, STEP_UNANSWERED)
+    row = new_row(world, process, STEP_UNANSWERED)
     row.values[0] = step
     row.values[1] = asked
     row.values[2] = error
-    because_of(kernel, row, asked)
-    write_canonical(kernel, row)
+    because_of(world, row, asked)
+    write_canonical(world, row)
 
 
 @inner_rule
-def give_up_unattended(kernel: Kernel, clients: Clients, process: int, event: Event) -> None:
+def give_up_unattended(world: Clients, process: int, event: Event) -> None:
     """A broker is gone, and with it the answers that nobody waits for."""
-    for number in range(clients.pool[0].steps):
-        step = clients.steps[number]
+    for number in range(world.pool[0].steps):
+        step = world.steps[number]
         if step.open and step.asked == event.source and step.asked_us <= event.offset:
             step.open = False
-            give_up(kernel, process, number, step.asked, errors.NETWORK_EXCEPTION)
+            give_up(world, process, number, step.asked, errors.NETWORK_EXCEPTION)
 
 
 @inner_rule
-def all_answered(clients: Clients) -> bool:
+def all_answered(world: Clients) -> bool:
     """Whether no answer is missing that a step has not waited for."""
     missing = 0
-    for number in range(clients.pool[0].steps):
-        missing += 1 if clients.steps[number].open else 0
+    for number in range(world.pool[0].steps):
+        missing += 1 if world.steps[number].open else 0
     return missing == 0
 
 
 @inner_rule
-def _trace_fetch(kernel: Kernel, answer: Event) -> None:
+def _trace_fetch(world: Kernel, answer: Event) -> None:
     cursor = answer.first_item
-    while cursor != NONE and traces_all(kernel):
-        item = kernel.items[cursor]
+    while cursor != NONE and traces_all(world):
+        item = world.items[cursor]
         cursor = item.next
-        row = new_row(kernel, answer.destination, CONSUMED)
+        row = new_row(world, answer.destination, CONSUMED)
         row.values[0] = item.partition
         row.values[1] = item.offset
         row.values[2] = item.end_offset
         row.values[3] = item.high_watermark
         row.values[4] = item.error
-        write_minor(kernel, row)
+        write_minor(world, row)

@@ -25,7 +25,7 @@ from tidegauge.simulation.links import send
 from tidegauge.simulation.throttles import THROTTLE_MOVES, THROTTLE_NAMED, THROTTLE_NOTHING
 from tidegauge.simulation.topology import (
     PREFERRED_ELECTION_ZNODE,
-    Topology,
+    Cluster,
     controller_process,
     reassign_partitions_znode,
     topic_deletion_znode,
@@ -35,66 +35,62 @@ from tidegauge.simulation.topology import (
 
 
 @inner_rule
-def write_as_operator(
-    kernel: Kernel, topology: Topology, clients: Clients, step: Step, process: int
-) -> None:
+def write_as_operator(world: Clients, step: Step, process: int) -> None:
     """Write what a step asks for."""
     if step.action == PREFERS:
-        _ask_for_preferred(kernel, topology, step, process)
+        _ask_for_preferred(world, step, process)
     elif step.action == CONFIGURES:
-        _configure_topic(kernel, topology, clients, step, process)
+        _configure_topic(world, step, process)
     elif step.action == CONFIGURES_BROKERS:
-        _throttle(kernel, topology, clients, step, process)
+        _throttle(world, step, process)
     elif step.action == CREATES_TOPIC:
-        create_topic(kernel, topology, step.topic, process)
+        create_topic(world, step.topic, process)
     elif step.action == DELETES_TOPIC:
         _write(
-            kernel,
-            _new_write(kernel, topology, process, topic_deletion_znode(topology, step.topic)),
+            world,
+            _new_write(world, process, topic_deletion_znode(world, step.topic)),
         )
     elif step.action == REASSIGNS:
-        _ask_for_moves(kernel, topology, clients, step, process)
+        _ask_for_moves(world, step, process)
     else:
-        request = _new_throttle(kernel, topology, step, process, THROTTLE_NOTHING)
-        _write(kernel, request)
+        request = _new_throttle(world, step, process, THROTTLE_NOTHING)
+        _write(world, request)
 
 
 @inner_rule
-def create_topic(kernel: Kernel, topology: Topology, topic: int, process: int) -> None:
+def create_topic(world: Cluster, topic: int, process: int) -> None:
     """Source: AdminUtils.createTopic@0.10.2.0, AdminZkClient.createTopicWithAssignment@2.4.0."""
-    _write(kernel, _new_write(kernel, topology, process, topic_znode(topology, topic)))
+    _write(world, _new_write(world, process, topic_znode(world, topic)))
 
 
 @inner_rule
-def _new_write(kernel: Kernel, topology: Topology, process: int, znode: int) -> Event:
-    request = new_event(kernel, process, zookeeper_process(topology), ZK_CREATE)
+def _new_write(world: Cluster, process: int, znode: int) -> Event:
+    request = new_event(world, process, zookeeper_process(world), ZK_CREATE)
     request.znode = znode
     request.request = NONE
     return request
 
 
 @inner_rule
-def _write(kernel: Kernel, request: Event) -> None:
-    send(kernel, request, kernel.context[0].time_us)
+def _write(world: Kernel, request: Event) -> None:
+    send(world, request, world.context[0].time_us)
 
 
 @inner_rule
-def _ask_for_preferred(kernel: Kernel, topology: Topology, step: Step, process: int) -> None:
+def _ask_for_preferred(world: Cluster, step: Step, process: int) -> None:
     """Write the partitions that are to be led by their preferred replicas.
 
     Source: KafkaZkClient.createPreferredReplicaElection@2.4.0.
     """
-    request = _new_write(kernel, topology, process, PREFERRED_ELECTION_ZNODE)
-    for partition in range(topology.sizes[0].partitions):
+    request = _new_write(world, process, PREFERRED_ELECTION_ZNODE)
+    for partition in range(world.sizes[0].partitions):
         if step.partition in (NONE, partition):
-            add_item(kernel, request, partition)
-    _write(kernel, request)
+            add_item(world, request, partition)
+    _write(world, request)
 
 
 @inner_rule
-def _ask_for_moves(
-    kernel: Kernel, topology: Topology, clients: Clients, step: Step, process: int
-) -> None:
+def _ask_for_moves(world: Clients, step: Step, process: int) -> None:
     """Write where replicas are to be; nothing is written while somebody else's are on the way.
 
     A throttle comes first, and is set in any case: so the tool changes that of a reassignment that
@@ -103,72 +99,66 @@ def _ask_for_moves(
     Source: KafkaZkClient.createPartitionReassignment@2.4.0, ReassignPartitionsCommand@2.4.0.
     """
     if step.leader_rate != NONE:
-        request = _new_throttle(kernel, topology, step, process, THROTTLE_MOVES)
-        _add_moves(kernel, clients, step, request)
-        _write(kernel, request)
-    request = _new_write(kernel, topology, process, reassign_partitions_znode(topology))
-    _add_moves(kernel, clients, step, request)
-    _write(kernel, request)
+        request = _new_throttle(world, step, process, THROTTLE_MOVES)
+        _add_moves(world, step, request)
+        _write(world, request)
+    request = _new_write(world, process, reassign_partitions_znode(world))
+    _add_moves(world, step, request)
+    _write(world, request)
 
 
 @inner_rule
-def alter_reassignments(
-    kernel: Kernel, topology: Topology, clients: Clients, process: int, controller: int
-) -> None:
+def alter_reassignments(world: Clients, process: int, controller: int) -> None:
     """Ask the controller to move replicas otherwise than it does, or not at all.
 
     Source: KafkaAdminClient.alterPartitionReassignments@2.4.0 (KIP-455).
     """
-    step = clients.steps[clients.clients[client_of(topology, process)].step]
-    to = controller_process(topology, controller)
-    request = new_event(kernel, process, to, ALTER_REASSIGNMENTS)
-    _add_moves(kernel, clients, step, request)
-    _write(kernel, request)
+    step = world.steps[world.clients[client_of(world, process)].step]
+    to = controller_process(world, controller)
+    request = new_event(world, process, to, ALTER_REASSIGNMENTS)
+    _add_moves(world, step, request)
+    _write(world, request)
 
 
 @inner_rule
-def _add_moves(kernel: Kernel, clients: Clients, step: Step, request: Event) -> None:
+def _add_moves(world: Clients, step: Step, request: Event) -> None:
     for number in range(step.first_move, step.first_move + step.move_count):
-        move = clients.moves[number]
-        add_item(kernel, request, move.partition).replicas = move.replicas
+        move = world.requested_moves[number]
+        add_item(world, request, move.partition).replicas = move.replicas
 
 
 @inner_rule
-def _configure_topic(
-    kernel: Kernel, topology: Topology, clients: Clients, step: Step, process: int
-) -> None:
+def _configure_topic(world: Clients, step: Step, process: int) -> None:
     """Write a topic's settings: -1 for what stays."""
     if step.throttled_count > 0:
-        _throttle(kernel, topology, clients, step, process)
+        _throttle(world, step, process)
     if step.min_insync_replicas == NONE and step.unclean == NONE and step.throttled_count > 0:
         return
-    request = _new_write(kernel, topology, process, NONE)
+    request = _new_write(world, process, NONE)
     request.kind = ZK_CONFIGURE
     request.offset = step.topic
     request.count = step.min_insync_replicas
     request.acks = step.unclean
-    _write(kernel, request)
+    _write(world, request)
 
 
 @inner_rule
-def _throttle(
-    kernel: Kernel, topology: Topology, clients: Clients, step: Step, process: int
-) -> None:
+def _throttle(world: Clients, step: Step, process: int) -> None:
     """Write the throttled rates of brokers, or which replicas of a topic are throttled."""
-    request = _new_throttle(kernel, topology, step, process, THROTTLE_NAMED)
+    request = _new_throttle(world, step, process, THROTTLE_NAMED)
     for number in range(step.first_broker, step.first_broker + step.broker_count):
-        add_item(kernel, request, clients.members[number].broker).continues = True
+        add_item(world, request, world.awaited_brokers[number].broker).continues = True
     for number in range(step.first_throttled, step.first_throttled + step.throttled_count):
-        throttled = clients.throttled[number]
-        item = add_item(kernel, request, throttled.partition)
+        throttled = world.throttled_by_steps[number]
+        item = add_item(world, request, throttled.partition)
         item.adding = throttled.leaders
         item.removing = throttled.followers
-    _write(kernel, request)
+    _write(world, request)
 
 
 @inner_rule
-def _new_throttle(kernel: Kernel, topology: Topology, step: Step, process: int, what: int) -> Event:
-    request = _new_write(kernel, topology, process, NONE)
+def _new_throttle(world: Cluster, step: Step, process: int, what: int) -> Event:
+    request = _new_write(world, process, NONE)
     request.kind = ZK_THROTTLE
     request.acks = what
     request.min_bytes = step.leader_rate

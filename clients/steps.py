@@ -74,7 +74,7 @@ from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     CONTROLLER_ZNODE,
-    Topology,
+    Cluster,
     broker_of,
     reassign_partitions_znode,
     state_znode,
@@ -95,54 +95,50 @@ _LOOK_PERIOD_US = code(100_000)
 
 
 @inner_rule
-def begin_operating(kernel: Kernel, topology: Topology, process: int) -> None:
+def begin_operating(world: Cluster, process: int) -> None:
     """Wait until all brokers that are up are registered, to create the topics then."""
-    _ask(kernel, topology, process, ZK_CHILDREN, BROKER_IDS_ZNODE, _OF_TOPICS)
+    _ask(world, process, ZK_CHILDREN, BROKER_IDS_ZNODE, _OF_TOPICS)
 
 
 @inner_rule
-def _ask(
-    kernel: Kernel, topology: Topology, process: int, kind: int, znode: int, question: int
-) -> None:
-    request = new_event(kernel, process, zookeeper_process(topology), kind)
+def _ask(world: Cluster, process: int, kind: int, znode: int, question: int) -> None:
+    request = new_event(world, process, zookeeper_process(world), kind)
     request.znode = znode
     request.acks = 1
     request.request = question
-    send(kernel, request, kernel.context[0].time_us)
+    send(world, request, world.context[0].time_us)
 
 
 @inner_rule
-def _create_topics(
-    kernel: Kernel, topology: Topology, clients: Clients, client: Client, answer: Event
-) -> None:
+def _create_topics(world: Clients, client: Client, answer: Event) -> None:
     """Create the topics that no step creates, as soon as all brokers that are up are registered."""
-    if answer.item_count < clients.pool[0].brokers_awaited:
+    if answer.item_count < world.pool[0].brokers_awaited:
         return
     client.topics_created = True
-    for topic in range(topology.sizes[0].topics):
-        if not _a_step_creates(clients, topic):
-            create_topic(kernel, topology, topic, answer.destination)
+    for topic in range(world.sizes[0].topics):
+        if not _a_step_creates(world, topic):
+            create_topic(world, topic, answer.destination)
 
 
 @inner_rule
-def _a_step_creates(clients: Clients, topic: int) -> bool:
+def _a_step_creates(world: Clients, topic: int) -> bool:
     """Whether it is not there from the start on: the first step about its being creates it."""
-    for number in range(clients.pool[0].steps):
-        step = clients.steps[number]
+    for number in range(world.pool[0].steps):
+        step = world.steps[number]
         if step.action in (CREATES_TOPIC, DELETES_TOPIC) and step.topic == topic:
             return step.action == CREATES_TOPIC
     return False
 
 
 @inner_rule
-def wait_for_step(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
+def wait_for_step(world: Clients, process: int) -> None:
     """Begin to wait for what the next step waits for."""
-    client = clients.clients[client_of(topology, process)]
-    now_us = kernel.context[0].time_us
+    client = world.clients[client_of(world, process)]
+    now_us = world.context[0].time_us
     client.waiting = NONE
-    if client.step >= clients.pool[0].steps:
+    if client.step >= world.pool[0].steps:
         return
-    step = clients.steps[client.step]
+    step = world.steps[client.step]
     due_us = now_us + step.within_us
     if step.start == AT:
         due_us = max(now_us, step.time_us)
@@ -150,301 +146,289 @@ def wait_for_step(kernel: Kernel, topology: Topology, clients: Clients, process:
         due_us = now_us + step.time_us
     else:
         client.waiting = _CONDITION
-        _look(kernel, topology, client, step, process)
-    timer = new_event(kernel, process, process, STEP_DUE)
+        _look(world, client, step, process)
+    timer = new_event(world, process, process, STEP_DUE)
     timer.value = client.step
-    set_timer(kernel, timer, due_us)
+    set_timer(world, timer, due_us)
 
 
 @inner_rule
-def _look(kernel: Kernel, topology: Topology, client: Client, step: Step, process: int) -> None:
+def _look(world: Cluster, client: Client, step: Step, process: int) -> None:
     """Read, and watch, what the condition is about."""
     client.question += 1
     if step.start == WHEN_ANSWERED:
-        _look_at(kernel, client, process, kernel.context[0].time_us)
+        _look_at(world, client, process, world.context[0].time_us)
     elif step.start in (WHEN_REGISTERED, WHEN_UNREGISTERED):
-        _ask(kernel, topology, process, ZK_CHILDREN, BROKER_IDS_ZNODE, client.question)
+        _ask(world, process, ZK_CHILDREN, BROKER_IDS_ZNODE, client.question)
     elif step.start == WHEN_CONTROLLER:
-        _ask(kernel, topology, process, ZK_EXISTS, CONTROLLER_ZNODE, client.question)
+        _ask(world, process, ZK_EXISTS, CONTROLLER_ZNODE, client.question)
     elif step.start == WHEN_REASSIGNED:
-        znode = reassign_partitions_znode(topology)
-        _ask(kernel, topology, process, ZK_EXISTS, znode, client.question)
+        znode = reassign_partitions_znode(world)
+        _ask(world, process, ZK_EXISTS, znode, client.question)
     elif step.start == WHEN_QUIESCENT:
-        _ask(kernel, topology, process, ZK_IS_QUIESCENT, NONE, client.question)
-        _look_at(kernel, client, process, kernel.context[0].time_us + _LOOK_PERIOD_US)
+        _ask(world, process, ZK_IS_QUIESCENT, NONE, client.question)
+        _look_at(world, client, process, world.context[0].time_us + _LOOK_PERIOD_US)
     else:
-        znode = state_znode(topology, step.condition_partition)
-        _ask(kernel, topology, process, ZK_GET, znode, client.question)
+        znode = state_znode(world, step.condition_partition)
+        _ask(world, process, ZK_GET, znode, client.question)
 
 
 @inner_rule
-def _look_at(kernel: Kernel, client: Client, process: int, time_us: int) -> None:
-    timer = new_event(kernel, process, process, STEP_LOOKS)
+def _look_at(world: Kernel, client: Client, process: int, time_us: int) -> None:
+    timer = new_event(world, process, process, STEP_LOOKS)
     timer.value = client.step
     timer.request = client.question
-    set_timer(kernel, timer, time_us)
+    set_timer(world, timer, time_us)
 
 
 @inner_rule
-def _look_for_answers(kernel: Kernel, clients: Clients, client: Client, process: int) -> None:
-    if client.waiting == _CONDITION and clients.steps[client.step].start == WHEN_ANSWERED:
-        _look_at(kernel, client, process, kernel.context[0].time_us)
+def _look_for_answers(world: Clients, client: Client, process: int) -> None:
+    if client.waiting == _CONDITION and world.steps[client.step].start == WHEN_ANSWERED:
+        _look_at(world, client, process, world.context[0].time_us)
 
 
 @inner_rule
-def handle_step_looks(kernel: Kernel, topology: Topology, clients: Clients, timer: Event) -> None:
+def handle_step_looks(world: Clients, timer: Event) -> None:
     """Look again at what cannot be watched."""
     process = timer.destination
-    client = clients.clients[client_of(topology, process)]
+    client = world.clients[client_of(world, process)]
     if client.step != timer.value or client.waiting != _CONDITION:
         return
     if client.question != timer.request:
         # Something that is watched has changed, so it was looked since.
         return
-    step = clients.steps[client.step]
+    step = world.steps[client.step]
     if step.start != WHEN_ANSWERED:
-        _look(kernel, topology, client, step, process)
-    elif all_answered(clients):
-        _take(kernel, topology, clients, process)
+        _look(world, client, step, process)
+    elif all_answered(world):
+        _take(world, process)
 
 
 @inner_rule
-def handle_step_due(kernel: Kernel, topology: Topology, clients: Clients, timer: Event) -> None:
+def handle_step_due(world: Clients, timer: Event) -> None:
     """The time of a step has come, or the time within which its condition should hold."""
     process = timer.destination
-    client = clients.clients[client_of(topology, process)]
+    client = world.clients[client_of(world, process)]
     if client.step != timer.value:
         return
-    step = clients.steps[client.step]
+    step = world.steps[client.step]
     if step.start in (AT, AFTER) and client.waiting == NONE:
-        _take(kernel, topology, clients, process)
+        _take(world, process)
     elif client.waiting == _CONDITION:
-        row = new_row(kernel, process, STEP_TIMED_OUT)
+        row = new_row(world, process, STEP_TIMED_OUT)
         row.values[0] = client.step
-        write_canonical(kernel, row)
+        write_canonical(world, row)
         client.steps_timed_out += 1
         # The steps after it count on it.
-        client.step = clients.pool[0].steps
+        client.step = world.pool[0].steps
         client.waiting = NONE
 
 
 @inner_rule
-def _take(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
-    client = clients.clients[client_of(topology, process)]
-    step = clients.steps[client.step]
+def _take(world: Clients, process: int) -> None:
+    client = world.clients[client_of(world, process)]
+    step = world.steps[client.step]
     client.steps_taken += 1
-    row = new_row(kernel, process, STEP_TAKEN)
+    row = new_row(world, process, STEP_TAKEN)
     row.values[0] = client.step
-    write_canonical(kernel, row)
+    write_canonical(world, row)
     if step.action == ALTERS_REASSIGNMENTS:
         client.waiting = _CONTROLLER
         client.question += 1
-        _ask(kernel, topology, process, ZK_EXISTS, CONTROLLER_ZNODE, client.question)
+        _ask(world, process, ZK_EXISTS, CONTROLLER_ZNODE, client.question)
         return
     if step.action in (PRODUCES, FETCHES, ASKS_EPOCH):
         if step.to != NONE:
-            is_awaited = request_of(kernel, topology, clients, process, step.to)
-            _await(kernel, topology, clients, process, is_awaited)
+            is_awaited = request_of(world, process, step.to)
+            _await(world, process, is_awaited)
             return
         client.waiting = _LEADER
         client.question += 1
-        znode = state_znode(topology, step.partition)
-        _ask(kernel, topology, process, ZK_GET, znode, client.question)
+        znode = state_znode(world, step.partition)
+        _ask(world, process, ZK_GET, znode, client.question)
         return
     if step.action == OBSERVES:
-        _observe(kernel, topology, client.step, process)
+        _observe(world, client.step, process)
     elif step.action == RESTARTS_CONSUMERS:
-        _restart_consumers(kernel, step, process)
+        _restart_consumers(world, step, process)
     elif step.action in (BEGINS_FAULT, ENDS_FAULT):
-        _tell_of_fault(kernel, step, process)
+        _tell_of_fault(world, step, process)
     elif step.action != WAITS:
-        write_as_operator(kernel, topology, clients, step, process)
-    _go_on(kernel, topology, clients, process)
+        write_as_operator(world, step, process)
+    _go_on(world, process)
 
 
 @inner_rule
-def _await(
-    kernel: Kernel, topology: Topology, clients: Clients, process: int, is_awaited: bool
-) -> None:
+def _await(world: Clients, process: int, is_awaited: bool) -> None:
     """Wait for the answer to a step's request, or go on if there is none to wait for."""
     if is_awaited:
-        clients.clients[client_of(topology, process)].waiting = _ANSWER
+        world.clients[client_of(world, process)].waiting = _ANSWER
     else:
-        _go_on(kernel, topology, clients, process)
+        _go_on(world, process)
 
 
 @inner_rule
-def _tell_of_fault(kernel: Kernel, step: Step, process: int) -> None:
+def _tell_of_fault(world: Kernel, step: Step, process: int) -> None:
     kind = FAULT_BEGIN if step.action == BEGINS_FAULT else FAULT_END
-    count = kernel.context[0].process_count
+    count = world.context[0].process_count
     for hit in range(count):
-        if kernel.fault_roles[step.fault * count + hit].side != 0:
-            event = new_event(kernel, process, hit, kind)
+        if world.fault_roles[step.fault * count + hit].side != 0:
+            event = new_event(world, process, hit, kind)
             event.value = step.fault
-            send(kernel, event, kernel.context[0].time_us)
+            send(world, event, world.context[0].time_us)
 
 
 @inner_rule
-def _restart_consumers(kernel: Kernel, step: Step, process: int) -> None:
+def _restart_consumers(world: Kernel, step: Step, process: int) -> None:
     for consumer in range(step.first_process, step.first_process + step.process_count):
-        event = new_event(kernel, process, consumer, CONSUMER_RESTARTS)
-        send(kernel, event, kernel.context[0].time_us)
+        event = new_event(world, process, consumer, CONSUMER_RESTARTS)
+        send(world, event, world.context[0].time_us)
 
 
 @inner_rule
-def _observe(kernel: Kernel, topology: Topology, number: int, process: int) -> None:
-    for broker in range(topology.sizes[0].brokers):
-        event = new_event(kernel, process, broker, OBSERVE)
+def _observe(world: Cluster, number: int, process: int) -> None:
+    for broker in range(world.sizes[0].brokers):
+        event = new_event(world, process, broker, OBSERVE)
         event.value = number
-        send(kernel, event, kernel.context[0].time_us)
+        send(world, event, world.context[0].time_us)
 
 
 @inner_rule
-def _go_on(kernel: Kernel, topology: Topology, clients: Clients, process: int) -> None:
-    client = clients.clients[client_of(topology, process)]
+def _go_on(world: Clients, process: int) -> None:
+    client = world.clients[client_of(world, process)]
     client.step += 1
-    wait_for_step(kernel, topology, clients, process)
+    wait_for_step(world, process)
 
 
 @inner_rule
-def handle_operator_watch(
-    kernel: Kernel, topology: Topology, clients: Clients, event: Event
-) -> None:
+def handle_operator_watch(world: Clients, event: Event) -> None:
     """Something that is watched has changed: look again."""
     process = event.destination
-    client = clients.clients[client_of(topology, process)]
+    client = world.clients[client_of(world, process)]
     if event.znode == BROKER_IDS_ZNODE and not client.topics_created:
-        begin_operating(kernel, topology, process)
-    if client.waiting == _CONDITION and clients.steps[client.step].start != WHEN_ANSWERED:
-        _look(kernel, topology, client, clients.steps[client.step], process)
+        begin_operating(world, process)
+    if client.waiting == _CONDITION and world.steps[client.step].start != WHEN_ANSWERED:
+        _look(world, client, world.steps[client.step], process)
 
 
 @inner_rule
-def handle_operator_answer(
-    kernel: Kernel, topology: Topology, clients: Clients, answer: Event
-) -> None:
+def handle_operator_answer(world: Clients, answer: Event) -> None:
     """Take an answer of ZooKeeper or of a broker."""
     process = answer.destination
-    client = clients.clients[client_of(topology, process)]
+    client = world.clients[client_of(world, process)]
     if answer.kind == ZK_RESPONSE and answer.wait_ms > 0:
-        take_roll_answer(kernel, topology, clients, answer)
+        take_roll_answer(world, answer)
         return
     if answer.kind == ZK_RESPONSE and answer.value == ZK_CHILDREN and answer.request == _OF_TOPICS:
         if not client.topics_created:
-            _create_topics(kernel, topology, clients, client, answer)
+            _create_topics(world, client, answer)
         return
     if answer.request <= UNATTENDED:
         number = UNATTENDED - answer.request
-        clients.steps[number].open = False
-        take_answer(kernel, client, answer, number)
-        _look_for_answers(kernel, clients, client, process)
+        world.steps[number].open = False
+        take_answer(world, client, answer, number)
+        _look_for_answers(world, client, process)
         return
     if answer.request == client.question:
-        _take_awaited(kernel, topology, clients, answer)
+        _take_awaited(world, answer)
 
 
 @inner_rule
-def _take_awaited(kernel: Kernel, topology: Topology, clients: Clients, answer: Event) -> None:
+def _take_awaited(world: Clients, answer: Event) -> None:
     """The answer has come that the step waits for."""
     process = answer.destination
-    client = clients.clients[client_of(topology, process)]
+    client = world.clients[client_of(world, process)]
     if client.waiting == _CONDITION:
-        if _holds(kernel, topology, clients, client, answer):
-            _take(kernel, topology, clients, process)
+        if _holds(world, client, answer):
+            _take(world, process)
     elif client.waiting == _LEADER:
-        is_awaited = request_of_leader(kernel, topology, clients, process, answer)
-        _await(kernel, topology, clients, process, is_awaited)
+        is_awaited = request_of_leader(world, process, answer)
+        _await(world, process, is_awaited)
     elif client.waiting == _CONTROLLER:
         if answer.error == OK:
-            alter_reassignments(kernel, topology, clients, process, answer.broker)
-        _go_on(kernel, topology, clients, process)
+            alter_reassignments(world, process, answer.broker)
+        _go_on(world, process)
     elif client.waiting == _ANSWER and answer.kind in (
         PRODUCE_RESPONSE,
         CONSUMER_RESPONSE,
         EPOCH_RESPONSE,
     ):
-        take_answer(kernel, client, answer, client.step)
-        _go_on(kernel, topology, clients, process)
+        take_answer(world, client, answer, client.step)
+        _go_on(world, process)
 
 
 @inner_rule
-def _holds(
-    kernel: Kernel, topology: Topology, clients: Clients, client: Client, answer: Event
-) -> bool:
+def _holds(world: Clients, client: Client, answer: Event) -> bool:
     """Whether what a step waits for is so, by what ZooKeeper has just answered."""
-    step = clients.steps[client.step]
+    step = world.steps[client.step]
     if step.start in (WHEN_QUIESCENT, WHEN_REASSIGNED):
         return answer.error == (OK if step.start == WHEN_QUIESCENT else NO_NODE)
     if step.start == WHEN_CONTROLLER:
         return answer.error == 0 and answer.broker == step.condition_leader
     if step.start in (WHEN_REGISTERED, WHEN_UNREGISTERED):
-        found = _count_members(kernel, clients, step, answer)
+        found = _count_members(world, step, answer)
         return found == (step.member_count if step.start == WHEN_REGISTERED else 0)
     if answer.first_item == NONE:
         return False
-    item = kernel.items[answer.first_item]
+    item = world.items[answer.first_item]
     if step.start in (WHEN_LEADER, WHEN_LEADER_IS_NOT):
-        leader = broker_of(topology, step.condition_partition, item.leader)
+        leader = broker_of(world, step.condition_partition, item.leader)
         return (leader == step.condition_leader) == (step.start == WHEN_LEADER)
-    return _is_isr(topology, clients, step, item.isr)
+    return _is_isr(world, step, item.isr)
 
 
 @inner_rule
-def _count_members(kernel: Kernel, clients: Clients, step: Step, answer: Event) -> int:
+def _count_members(world: Clients, step: Step, answer: Event) -> int:
     """How many of a step's brokers are among those that are registered."""
     found = 0
     cursor = answer.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        found += 1 if _is_member(clients, step, item.partition) else 0
+        found += 1 if _is_member(world, step, item.partition) else 0
     return found
 
 
 @inner_rule
-def _is_isr(topology: Topology, clients: Clients, step: Step, members: int) -> bool:
+def _is_isr(world: Clients, step: Step, members: int) -> bool:
     """Whether an ISR has a step's brokers as its members, in any order."""
     if size(members) != step.member_count:
         return False
     while members != EMPTY:
-        broker = broker_of(topology, step.condition_partition, first(members))
-        if not _is_member(clients, step, broker):
+        broker = broker_of(world, step.condition_partition, first(members))
+        if not _is_member(world, step, broker):
             return False
         members = rest(members)
     return True
 
 
 @inner_rule
-def _is_member(clients: Clients, step: Step, broker: int) -> bool:
+def _is_member(world: Clients, step: Step, broker: int) -> bool:
     for member in range(step.first_member, step.first_member + step.member_count):
-        if clients.members[member].broker == broker:
+        if world.awaited_brokers[member].broker == broker:
             return True
     return False
 
 
 @inner_rule
-def handle_operator_times_out(
-    kernel: Kernel, topology: Topology, clients: Clients, timer: Event
-) -> None:
+def handle_operator_times_out(world: Clients, timer: Event) -> None:
     """A step's request has got no answer: go on with the next step."""
     process = timer.destination
-    client = clients.clients[client_of(topology, process)]
+    client = world.clients[client_of(world, process)]
     if client.waiting == _ANSWER and client.question == timer.request:
-        give_up(kernel, process, client.step, client.asked, errors.REQUEST_TIMED_OUT)
-        _go_on(kernel, topology, clients, process)
+        give_up(world, process, client.step, client.asked, errors.REQUEST_TIMED_OUT)
+        _go_on(world, process)
 
 
 @inner_rule
-def handle_operator_disconnected(
-    kernel: Kernel, topology: Topology, clients: Clients, event: Event
-) -> None:
+def handle_operator_disconnected(world: Clients, event: Event) -> None:
     """A broker that a step has asked is gone: go on with the next step if it waits for it."""
     process = event.destination
-    client = clients.clients[client_of(topology, process)]
-    give_up_unattended(kernel, clients, process, event)
+    client = world.clients[client_of(world, process)]
+    give_up_unattended(world, process, event)
     was_asked = client.waiting == _ANSWER and client.asked == event.source
     if was_asked and client.asked_us <= event.offset:
-        give_up(kernel, process, client.step, client.asked, errors.NETWORK_EXCEPTION)
-        _go_on(kernel, topology, clients, process)
+        give_up(world, process, client.step, client.asked, errors.NETWORK_EXCEPTION)
+        _go_on(world, process)
     else:
-        _look_for_answers(kernel, clients, client, process)
+        _look_for_answers(world, client, process)

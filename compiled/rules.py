@@ -19,6 +19,7 @@ from tidegauge.compiled.build_switches import BOUNDS_CHECKED
 from tidegauge.compiled.build_switches import COMPILED as COMPILED  # noqa: PLC0414 - ...
 from tidegauge.compiled.codes import code as code  # noqa: PLC0414 - rules import it from here
 from tidegauge.compiled.signatures import Tables as Tables  # noqa: PLC0414 - as `code`
+from tidegauge.compiled.signatures import signature_of
 
 #: Rooms in which there are rules.
 KERNEL_ROOMS = (
@@ -52,6 +53,7 @@ def rule(function: Function) -> Function:
         boundscheck=BOUNDS_CHECKED,
         pipeline_class=inner_code.RuleCompiler,
     )(function)
+    _take_only_declared(dispatcher)
     RULES.append(dispatcher)
     return cast(Function, dispatcher)
 
@@ -74,8 +76,29 @@ def inner_rule(function: Function) -> Function:
         no_cfunc_wrapper=True,
         pipeline_class=inner_code.InnerCompiler,
     )(function)
+    _take_only_declared(dispatcher)
     INNER_RULES.append(dispatcher)
     return cast(Function, dispatcher)
+
+
+def _take_only_declared(dispatcher: Any) -> None:
+    """Have rules call the one form of a rule that its annotations name.
+
+    Numba would compile the rule once more for each combination of types in a call: for a record
+    with more fields than the rule asks for, or for tables with more parts. Here a call converts
+    its arguments instead, as a typed language does.
+    """
+    call_template = dispatcher.get_call_template
+
+    def declared(arguments: Any, keywords: Any) -> Any:
+        dispatcher.compile(signature_of(dispatcher))
+        dispatcher.disable_compile()
+        try:
+            return call_template(arguments, keywords)
+        finally:
+            dispatcher.disable_compile(False)  # noqa: FBT003 - Numba has no name for it
+
+    dispatcher.get_call_template = declared
 
 
 def wrapped(value: int) -> int:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Self, cast, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Self, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numba
 
 from tidegauge.compiled.build_switches import COMPILED
 from tidegauge.compiled.records import Record, Records, dtype_of
-from tidegauge.compiled.table_views import TablesType, TablesView
+from tidegauge.compiled.table_views import Place, TablesType, TablesView
+
+T = TypeVar("T", bound="Tables")
 
 
 class Tables:
@@ -26,23 +28,51 @@ class Tables:
     arrays' memory: what either writes the other sees. An array can be exchanged for a larger
     one between two calls, never inside one, so that a record that a rule holds stays where
     it is.
+
+    A class can derive from others and has their tables, too. Rules of a room take the class with
+    the tables that concern the room, and a call hands on the one argument: each class that declares
+    tables has a ``part`` of its own, which is the same in all classes derived from it, so that a
+    view of the whole is a view of each part.
     """
 
+    part: ClassVar[int] = 0
+
+    def __init_subclass__(cls, part: int = 0) -> None:
+        """Declare the part of this class's own tables; bases have theirs."""
+        super().__init_subclass__()
+        cls.part = part
+
     def __init__(self, **arrays: Any) -> None:
-        names = list(get_type_hints(type(self)))
+        """Take over this class's own tables; those of its bases come with :meth:`take_over`.
+
+        Raises:
+            TypeError: a table is missing, or is none of this class.
+        """
+        names = table_names(type(self))
         if sorted(names) != sorted(arrays):
             raise TypeError(f"{type(self).__name__} has {names}, not {sorted(arrays)}")
         for name in names:
             setattr(self, name, arrays[name])
 
+    def take_over(self, tables: Tables) -> None:
+        """Have the tables of another instance as one's own."""
+        vars(self).update(vars(tables))
+
     @property
     def view(self) -> Self:
         """The form that a rule takes; to be asked for again after an array was exchanged."""
+        return self.view_as(type(self))
+
+    def view_as(self, tables: type[T]) -> T:
+        """The form that a rule takes which asks for a base of this class."""
         if not COMPILED:
-            return self
-        struct = _tables_type(cast("Any", type(self)))
-        arrays = [getattr(self, name) for name in struct.fields]
-        return cast("Self", TablesView(struct, arrays))
+            return cast("T", self)
+        return cast("T", TablesView(_tables_type(cast("Any", tables)), vars(self)))
+
+
+def table_names(tables: type[Tables]) -> list[str]:
+    """The tables that a class declares itself, in their order."""
+    return [name for name in vars(tables).get("__annotations__", {}) if name != "part"]
 
 
 def signature_of(function: Callable[..., Any]) -> tuple[Any, ...]:
@@ -62,7 +92,19 @@ def signature_of(function: Callable[..., Any]) -> tuple[Any, ...]:
 @cache
 def _tables_type(tables: Any) -> TablesType:
     hints = get_type_hints(tables)
-    return TablesType(tables.__name__, [(name, _numba_type(hint)) for name, hint in hints.items()])
+    declaring = [each for each in tables.__mro__ if issubclass(each, Tables) and table_names(each)]
+    parts = [each.part for each in declaring]
+    if len(set(parts)) < len(parts):
+        raise TypeError(f"two classes of {tables.__name__} have the same part: {declaring}")
+    return TablesType(
+        tables.__name__,
+        {
+            name: Place(each.part, index, _numba_type(hints[name]))
+            for each in declaring
+            for index, name in enumerate(table_names(each))
+        },
+        bases=[_tables_type(base) for base in tables.__bases__ if base is not Tables],
+    )
 
 
 @cache

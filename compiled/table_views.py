@@ -2,24 +2,26 @@
 
 Numba's own struct counts references to every array that is taken out of it, atomically, and
 that was a third of the kernel's time. A view here is a plain array of numbers: for each
-field where its array begins and how many records it has. Compiled code makes an array of
+table where its array begins and how many records it has. Compiled code makes an array of
 them that nobody counts. What keeps the memory alive is the Python object behind the view.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]  # it comes without types
 from numba import types
 from numba.core import cgutils
+from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
     infer_getattr,
+    lower_cast,
     lower_getattr_generic,
     models,
     register_model,
@@ -28,26 +30,54 @@ from numba.extending import (
 )
 from numba.np.arrayobj import populate_array
 
+#: The most tables that one class declares.
+PART_ROOM = 64
+
+
+class Place(NamedTuple):
+    """One table within a view."""
+
+    part: int
+    #: Its place within the part.
+    number: int
+    #: Numba's type of the array.
+    array: Any
+
+    @property
+    def address(self) -> int:
+        """The place of its address among the numbers of a view; its length stands behind it."""
+        return 2 * (self.part * PART_ROOM + self.number)
+
 
 class TablesType(types.Type):  # type: ignore[misc]  # Numba has no types
-    """The Numba type of a class of tables: names, and the type of the array under each."""
+    """The Numba type of a class of tables: each table's name with its place."""
 
-    def __init__(self, name: str, fields: Sequence[tuple[str, Any]]) -> None:
-        self.fields = dict(fields)
-        # Numba writes a type's name into each symbol, so all the fields are a hash in it.
-        layout = hashlib.sha256(repr(fields).encode()).hexdigest()[:12]
+    def __init__(self, name: str, places: Mapping[str, Place], bases: Sequence[TablesType]) -> None:
+        self.places = dict(places)
+        self.bases = tuple(bases)
+        # Numba writes a type's name into each symbol, so all the places are a hash in it.
+        layout = hashlib.sha256(repr(sorted(places.items())).encode()).hexdigest()[:12]
         super().__init__(name=f"{name}_{layout}")
+
+    def can_convert_to(self, typingctx: Any, other: Any) -> Any:
+        """Whether a rule that takes the other can have this: one of its bases."""
+        if other in self.bases or any(base.can_convert_to(typingctx, other) for base in self.bases):
+            return Conversion.safe
+        return None
 
 
 class TablesView:
     """Tables as they are handed to compiled code."""
 
-    def __init__(self, struct: TablesType, arrays: Sequence[Any]) -> None:
+    def __init__(self, struct: TablesType, arrays: Mapping[str, Any]) -> None:
         self.struct = struct
         # Kept: their memory must live as long as the view.
-        self._arrays = [np.asarray(array) for array in arrays]
-        numbers = [(array.ctypes.data, len(array)) for array in self._arrays]
-        self._numbers = np.array(numbers, dtype=np.int64)
+        self._arrays = {name: np.asarray(arrays[name]) for name in struct.places}
+        parts = 1 + max(place.part for place in struct.places.values())
+        self._numbers = np.zeros(2 * PART_ROOM * parts, np.int64)
+        for name, place in struct.places.items():
+            array = self._arrays[name]
+            self._numbers[place.address : place.address + 2] = array.ctypes.data, len(array)
         #: Where addresses and lengths lie.
         self.address = int(self._numbers.ctypes.data)
 
@@ -75,14 +105,20 @@ class _TablesAttribute(AttributeTemplate):  # type: ignore[misc]
     key = TablesType
 
     def generic_resolve(self, struct: TablesType, name: str) -> Any:
-        return struct.fields.get(name)
+        place = struct.places.get(name)
+        return None if place is None else place.array
+
+
+@lower_cast(TablesType, TablesType)  # type: ignore[untyped-decorator]
+def _as_base(_context: Any, _builder: Any, _struct: Any, _base: Any, view: Any) -> Any:
+    """The same numbers: a table has one place in a class and in all that derive from it."""
+    return view
 
 
 @lower_getattr_generic(TablesType)  # type: ignore[untyped-decorator]
 def _array_of(context: Any, builder: Any, struct: TablesType, view: Any, name: str) -> Any:
     """The array under a name, made of its address and its length."""
-    array_type = struct.fields[name]
-    place = 2 * list(struct.fields).index(name)
+    array_type, place = struct.places[name].array, struct.places[name].address
     numbers = builder.bitcast(view, ir.IntType(64).as_pointer())
     array = context.make_array(array_type)(context, builder)
     itemsize = context.get_constant(types.intp, array_type.dtype.size)

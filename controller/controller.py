@@ -69,7 +69,6 @@ from tidegauge.simulation.topology import (
     NOTIFICATIONS_ZNODE,
     PREFERRED_ELECTION_ZNODE,
     TOPICS_ZNODE,
-    Topology,
     delete_topics_znode,
     is_log_dir_events,
     reassign_partitions_znode,
@@ -77,225 +76,207 @@ from tidegauge.simulation.topology import (
 
 
 @inner_rule
-def handle_controller_event(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, event: Event
-) -> None:
+def handle_controller_event(world: ControlPlane, event: Event) -> None:
     """Let a controller context deal with one event, and give it back unless it is kept."""
-    controller = event.destination - topology.sizes[0].brokers
-    state = plane.controllers[controller]
+    controller = event.destination - world.sizes[0].brokers
+    state = world.controllers[controller]
     kind = event.kind
     if kind == CONTROLLER_START:
         state.running = True
         state.session = event.value
-        enqueue(kernel, topology, plane, controller, event, ELECT)
+        enqueue(world, controller, event, ELECT)
     elif not state.running:
-        _refuse(kernel, event)
+        _refuse(world, event)
     elif kind == ZK_RESPONSE:
-        take_answer(kernel, topology, plane, controller, event)
+        take_answer(world, controller, event)
     elif kind == ZK_WATCH:
-        _take_watch(kernel, topology, plane, controller, event)
+        _take_watch(world, controller, event)
     elif kind == CONTROLLED_SHUTDOWN:
-        enqueue(kernel, topology, plane, controller, event, SHUT_DOWN_BROKER)
+        enqueue(world, controller, event, SHUT_DOWN_BROKER)
     elif kind == ALTER_PARTITION:
-        _take_alter_partition(kernel, topology, plane, controller, event)
+        _take_alter_partition(world, controller, event)
     elif kind in (AUTO_LEADER_REBALANCE, ALTER_REASSIGNMENTS, UNCLEAN_ELECTION_ENABLED):
-        _take_demand(kernel, topology, plane, controller, event)
+        _take_demand(world, controller, event)
     elif kind == CONTROL_RESPONSE and event.item_count > 0 and state.context != NONE:
-        _take_offline_replicas(kernel, topology, plane, controller, event)
+        _take_offline_replicas(world, controller, event)
     else:
-        _take_other(kernel, topology, plane, controller, event)
-        free_event(kernel, event)
+        _take_other(world, controller, event)
+        free_event(world, event)
 
 
 @inner_rule
-def _take_demand(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, event: Event
-) -> None:
+def _take_demand(world: ControlPlane, controller: int, event: Event) -> None:
     """The controller is to do something of itself, or as an operator wants it."""
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     if event.kind == ALTER_REASSIGNMENTS:
-        enqueue(kernel, topology, plane, controller, event, REASSIGNMENT_ALTERED)
+        enqueue(world, controller, event, REASSIGNMENT_ALTERED)
     elif event.kind == UNCLEAN_ELECTION_ENABLED:
-        enqueue(kernel, topology, plane, controller, event, ELECT_UNCLEANLY)
+        enqueue(world, controller, event, ELECT_UNCLEANLY)
     elif state.active and event.controller_epoch == state.controller_epoch:
-        enqueue(kernel, topology, plane, controller, event, AUTO_REBALANCE)
+        enqueue(world, controller, event, AUTO_REBALANCE)
     else:
-        free_event(kernel, event)
+        free_event(world, event)
 
 
 @inner_rule
-def _take_offline_replicas(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> None:
+def _take_offline_replicas(world: ControlPlane, controller: int, answer: Event) -> None:
     """A broker has dealt with a LeaderAndIsr, but for replicas that are offline there.
 
     Source: LeaderAndIsrResponseReceived@2.6.0.
     """
-    is_awaited = is_answer_awaited(topology, plane, controller, answer)
-    _use_channel(kernel, topology, plane, controller, answer)
+    is_awaited = is_answer_awaited(world, controller, answer)
+    _use_channel(world, controller, answer)
     if is_awaited:
-        enqueue(kernel, topology, plane, controller, answer, LEADER_AND_ISR_RESPONSE)
+        enqueue(world, controller, answer, LEADER_AND_ISR_RESPONSE)
     else:
-        free_event(kernel, answer)
+        free_event(world, answer)
 
 
 @inner_rule
-def _refuse(kernel: Kernel, event: Event) -> None:
+def _refuse(world: Kernel, event: Event) -> None:
     """The broker of this controller does not run, and there is nobody to be asked."""
-    has_power = kernel.processes[event.destination].without_power == 0
+    has_power = world.processes[event.destination].without_power == 0
     if event.kind in (CONTROLLED_SHUTDOWN, ALTER_PARTITION) and has_power:
-        refuse_connection(kernel, event)
-    free_event(kernel, event)
+        refuse_connection(world, event)
+    free_event(world, event)
 
 
 @inner_rule
-def _take_alter_partition(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, request: Event
-) -> None:
+def _take_alter_partition(world: ControlPlane, controller: int, request: Event) -> None:
     """Who is not controller says so at once, whatever its event thread waits for.
 
     Source: KafkaApis.handleAlterIsrRequest@2.7.0, handleAlterPartitionRequest@3.8.0.
     """
-    if plane.controllers[controller].active:
-        enqueue(kernel, topology, plane, controller, request, ALTER)
+    if world.controllers[controller].active:
+        enqueue(world, controller, request, ALTER)
     else:
-        answer_alter_partition(kernel, request, errors.NOT_CONTROLLER)
+        answer_alter_partition(world, request, errors.NOT_CONTROLLER)
 
 
 @inner_rule
-def _take_other(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, event: Event
-) -> None:
-    state = plane.controllers[controller]
+def _take_other(world: ControlPlane, controller: int, event: Event) -> None:
+    state = world.controllers[controller]
     if event.kind == CONTROLLER_WORKS:
         if event.value == state.generation:
-            advance(kernel, topology, plane, controller)
+            advance(world, controller)
     elif event.kind == SESSION_LOST:
-        lose_session(kernel, topology, plane, controller)
+        lose_session(world, controller)
     elif event.kind == BROKER_DIED:
-        die(kernel, topology, plane, controller)
+        die(world, controller)
     elif state.context != NONE:
-        _use_channel(kernel, topology, plane, controller, event)
+        _use_channel(world, controller, event)
 
 
 @inner_rule
-def _use_channel(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, event: Event
-) -> None:
+def _use_channel(world: ControlPlane, controller: int, event: Event) -> None:
     """What concerns the sending of requests to brokers."""
     if event.kind == CONTROL_RESPONSE:
-        deleted = take_control_response(kernel, topology, plane, controller, event)
+        deleted = take_control_response(world, controller, event)
         if deleted != NONE:
-            request = kernel.events[deleted]
-            request.time_us = kernel.context[0].time_us
-            enqueue(kernel, topology, plane, controller, request, REPLICAS_DELETED)
+            request = world.events[deleted]
+            request.time_us = world.context[0].time_us
+            enqueue(world, controller, request, REPLICAS_DELETED)
     elif event.kind == DISCONNECTED:
-        if event.source < topology.sizes[0].brokers:
-            lose_channel(kernel, topology, plane, controller, event.source, event.offset)
-    elif event.value == plane.controllers[controller].generation:
+        if event.source < world.sizes[0].brokers:
+            lose_channel(world, controller, event.source, event.offset)
+    elif event.value == world.controllers[controller].generation:
         if event.kind == CONTROL_RETRIES:
-            handle_control_retries(kernel, topology, plane, controller, event)
+            handle_control_retries(world, controller, event)
         elif event.kind == CONTROL_GIVES_UP:
-            handle_control_gives_up(kernel, topology, plane, controller, event)
+            handle_control_gives_up(world, controller, event)
 
 
 @inner_rule
-def _take_watch(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, event: Event
-) -> None:
+def _take_watch(world: ControlPlane, controller: int, event: Event) -> None:
     """A watch has fired: an event for the queue."""
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     if event.value != state.session:
-        free_event(kernel, event)
+        free_event(world, event)
     elif event.znode == CONTROLLER_ZNODE:
-        enqueue(kernel, topology, plane, controller, event, ELECT)
+        enqueue(world, controller, event, ELECT)
     elif event.znode == BROKER_IDS_ZNODE:
-        enqueue(kernel, topology, plane, controller, event, BROKER_CHANGE)
+        enqueue(world, controller, event, BROKER_CHANGE)
     elif event.znode == TOPICS_ZNODE:
-        enqueue(kernel, topology, plane, controller, event, TOPIC_CHANGE)
+        enqueue(world, controller, event, TOPIC_CHANGE)
     elif event.znode == PREFERRED_ELECTION_ZNODE:
-        enqueue(kernel, topology, plane, controller, event, PREFERRED_ELECTION)
-    elif is_log_dir_events(topology, event.znode):
-        enqueue(kernel, topology, plane, controller, event, LOG_DIR_CHANGE)
+        enqueue(world, controller, event, PREFERRED_ELECTION)
+    elif is_log_dir_events(world, event.znode):
+        enqueue(world, controller, event, LOG_DIR_CHANGE)
     elif event.znode != NOTIFICATIONS_ZNODE:
-        _take_watch_of_moves(kernel, topology, plane, controller, event)
-    elif plane.rules[controller].notifications_listed_anew or not state.active:
-        enqueue(kernel, topology, plane, controller, event, ISR_CHANGE)
+        _take_watch_of_moves(world, controller, event)
+    elif world.rules[controller].notifications_listed_anew or not state.active:
+        enqueue(world, controller, event, ISR_CHANGE)
     else:
         # The thread of the ZooKeeper client lists the children, whatever the controller does.
-        request = new_request(kernel, topology, plane, controller, ZK_CHILDREN, NOTIFICATIONS_ZNODE)
+        request = new_request(world, controller, ZK_CHILDREN, NOTIFICATIONS_ZNODE)
         request.acks = 1
         request.wait_ms = 1
-        send(kernel, request, kernel.context[0].time_us)
-        free_event(kernel, event)
+        send(world, request, world.context[0].time_us)
+        free_event(world, event)
 
 
 @inner_rule
-def _take_watch_of_moves(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, event: Event
-) -> None:
+def _take_watch_of_moves(world: ControlPlane, controller: int, event: Event) -> None:
     """Replicas are to be moved, a topic is to be deleted, or the ISR of what moves has changed.
 
     Source: PartitionReassignmentHandler, PartitionReassignmentIsrChangeHandler and
     TopicDeletionHandler@2.4.0.
     """
-    if event.znode == delete_topics_znode(topology):
-        enqueue(kernel, topology, plane, controller, event, TOPIC_DELETION_ASKED_FOR)
-    elif event.znode != reassign_partitions_znode(topology):
-        enqueue(kernel, topology, plane, controller, event, REASSIGNMENT_ISR_CHANGE)
+    if event.znode == delete_topics_znode(world):
+        enqueue(world, controller, event, TOPIC_DELETION_ASKED_FOR)
+    elif event.znode != reassign_partitions_znode(world):
+        enqueue(world, controller, event, REASSIGNMENT_ISR_CHANGE)
     elif event.count == 1:
-        enqueue(kernel, topology, plane, controller, event, REASSIGNMENT_ASKED_FOR)
+        enqueue(world, controller, event, REASSIGNMENT_ASKED_FOR)
     else:
         # It was written or deleted, by the controller itself.
-        free_event(kernel, event)
+        free_event(world, event)
 
 
 @inner_rule
-def lose_session(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def lose_session(world: ControlPlane, controller: int) -> None:
     """The session is gone: what was under way is void, and this is no controller any more.
 
     Source: KafkaController.processExpire@2.4.0.
     """
-    resign(kernel, topology, plane, controller)
-    _void(kernel, topology, plane, controller)
+    resign(world, controller)
+    _void(world, controller)
 
 
 @inner_rule
-def die(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def die(world: ControlPlane, controller: int) -> None:
     """The process is gone, and all that it knew as a controller."""
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     state.running = False
     state.leader_elections = 0
     state.unclean_elections = 0
-    _void(kernel, topology, plane, controller)
+    _void(world, controller)
 
 
 @inner_rule
-def _void(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def _void(world: ControlPlane, controller: int) -> None:
     """Nothing is under way any more, nothing is known; answers to come are for nobody."""
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     state.generation += 1
     state.session = UNDEFINED
     state.pending = 0
     state.answers = 0
-    give_up_context(kernel, topology, plane, controller)
-    end_event(kernel, plane, controller)
+    give_up_context(world, controller)
+    end_event(world, controller)
     while state.queue.first != NONE:
-        event = take_first(kernel, state.queue)
+        event = take_first(world, state.queue)
         if event.kind == CONTROLLED_SHUTDOWN:
-            give_up_request(kernel, state, event)
+            give_up_request(world, state, event)
         else:
-            free_event(kernel, event)
+            free_event(world, event)
 
 
 @inner_rule
-def take_controller_fault(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, event: Event
-) -> None:
+def take_controller_fault(world: ControlPlane, event: Event) -> None:
     """A fault has begun at a controller: with its broker's process it dies, too."""
-    kind = kernel.faults[event.value].kind
+    kind = world.faults[event.value].kind
     if event.kind == FAULT_BEGIN and kind in (CRASH, POWER_LOSS):
-        dies(kernel, event.destination)
+        dies(world, event.destination)
         # Its place is not a process of its own: it waits for the broker to come back.
-        lives(kernel, event.destination)
-        die(kernel, topology, plane, event.destination - topology.sizes[0].brokers)
+        lives(world, event.destination)
+        die(world, event.destination - world.sizes[0].brokers)

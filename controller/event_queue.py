@@ -105,14 +105,12 @@ from tidegauge.simulation.kinds import (
 )
 from tidegauge.simulation.row_kinds import CONTROLLER_EVENT, CONTROLLER_EVENT_DONE
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology, controller_process
+from tidegauge.simulation.topology import controller_process
 
 
 @inner_rule
 def enqueue(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     event: Event,
     what: int,
@@ -121,34 +119,34 @@ def enqueue(
 
     Source: ControllerEventManager.put@2.4.0.
     """
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     event.phase = what
-    append_event(kernel, state.queue, event)
+    append_event(world, state.queue, event)
     if state.event == NONE:
-        _begin_next(kernel, topology, plane, controller)
+        _begin_next(world, controller)
 
 
 @inner_rule
-def _begin_next(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def _begin_next(world: ControlPlane, controller: int) -> None:
     """Take the next event from the queue, if there is one.
 
     Source: ControllerEventManager.ControllerEventThread.doWork@2.4.0.
     """
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     if state.queue.first == NONE:
         return
-    event = take_first(kernel, state.queue)
+    event = take_first(world, state.queue)
     state.event = event.phase
     state.done = event.phase
     state.phase = 0
-    context = kernel.context[0]
+    context = world.context[0]
     state.taken_us = context.time_us
     if state.active:
-        written = new_row(kernel, controller_process(topology, controller), CONTROLLER_EVENT)
+        written = new_row(world, controller_process(world, controller), CONTROLLER_EVENT)
         written.values[0] = event.phase
         written.values[1] = state.queue.length
         written.values[2] = context.time_us - event.time_us
-        write_canonical(kernel, written)
+        write_canonical(world, written)
     if event.kind == ZK_RESPONSE:
         state.listing = event.index
     elif event.kind in (CONTROLLED_SHUTDOWN, ALTER_PARTITION):
@@ -157,174 +155,168 @@ def _begin_next(kernel: Kernel, topology: Topology, plane: ControlPlane, control
         if event.kind == UNCLEAN_ELECTION_ENABLED:
             state.topic = event.offset
         elif event.phase == REPLICAS_DELETED and state.active:
-            note_deleted_replicas(kernel, topology, plane, controller, event)
+            note_deleted_replicas(world, controller, event)
         elif event.phase == LEADER_AND_ISR_RESPONSE and state.active:
-            note_offline_replicas(kernel, topology, plane, controller, event)
+            note_offline_replicas(world, controller, event)
         elif event.phase == REASSIGNMENT_ALTERED and state.active:
-            note_altered_moves(kernel, topology, plane, controller, event)
+            note_altered_moves(world, controller, event)
         elif event.phase == REASSIGNMENT_ISR_CHANGE and state.active:
-            note_isr_change(topology, plane, controller, event.znode)
-        free_event(kernel, event)
-    process = controller_process(topology, controller)
+            note_isr_change(world, controller, event.znode)
+        free_event(world, event)
+    process = controller_process(world, controller)
     cost = CONTROLLER_ELECTION if state.event == ELECT else CONTROLLER_EVENT_COST
-    _work(kernel, plane, controller, process, cost_us(kernel, process, cost))
+    _work(world, controller, process, cost_us(world, process, cost))
 
 
 @inner_rule
-def _work(kernel: Kernel, plane: ControlPlane, controller: int, process: int, work_us: int) -> None:
+def _work(world: ControlPlane, controller: int, process: int, work_us: int) -> None:
     """Let the controller's own work take its time, then go on."""
-    timer = new_event(kernel, process, process, CONTROLLER_WORKS)
-    timer.value = plane.controllers[controller].generation
-    set_timer(kernel, timer, kernel.context[0].time_us + work_us)
+    timer = new_event(world, process, process, CONTROLLER_WORKS)
+    timer.value = world.controllers[controller].generation
+    set_timer(world, timer, world.context[0].time_us + work_us)
 
 
 @inner_rule
-def advance(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def advance(world: ControlPlane, controller: int) -> None:
     """Go through the phases of the event until answers have to be waited for.
 
     Source: KafkaController.process@2.4.0.
     """
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     if state.moved:
         # Source: KafkaController.process@2.4.0 after a ControllerMovedException; but with
         # AlterPartition the leader is told so, and the watch on /controller does the rest.
         state.moved = False
         if state.event != ALTER:
-            resign(kernel, topology, plane, controller)
+            resign(world, controller)
         else:
-            kernel.events[state.request].error = errors.UNKNOWN_SERVER_ERROR
-        end_event(kernel, plane, controller)
+            world.events[state.request].error = errors.UNKNOWN_SERVER_ERROR
+        end_event(world, controller)
     while state.event != NONE and state.pending == 0 and state.work_us == 0:
         if state.event in (ELECT, SHUT_DOWN_BROKER, ALTER):
-            _advance_anyway(kernel, topology, plane, controller)
+            _advance_anyway(world, controller)
         elif not state.active:
             state.event = NONE
         else:
-            _advance_as_controller(kernel, topology, plane, controller)
+            _advance_as_controller(world, controller)
     if state.event == NONE:
-        end_event(kernel, plane, controller)
+        end_event(world, controller)
         if state.active:
-            _write_end(kernel, topology, plane, controller)
-        _begin_next(kernel, topology, plane, controller)
+            _write_end(world, controller)
+        _begin_next(world, controller)
     elif state.pending == 0:
-        go_on(kernel, topology, plane, controller)
+        go_on(world, controller)
 
 
 @inner_rule
-def _advance_anyway(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
+def _advance_anyway(world: ControlPlane, controller: int) -> None:
     """Go on with an event that also those deal with who are not controller."""
-    event = plane.controllers[controller].event
+    event = world.controllers[controller].event
     if event == ELECT:
-        advance_election(kernel, topology, plane, controller)
+        advance_election(world, controller)
     elif event == SHUT_DOWN_BROKER:
-        advance_broker_shutdown(kernel, topology, plane, controller)
+        advance_broker_shutdown(world, controller)
     else:
-        advance_alter_partition(kernel, topology, plane, controller)
+        advance_alter_partition(world, controller)
 
 
 @inner_rule
-def _advance_as_controller(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
-    event = plane.controllers[controller].event
+def _advance_as_controller(world: ControlPlane, controller: int) -> None:
+    event = world.controllers[controller].event
     if event == BROKER_CHANGE:
-        advance_broker_change(kernel, topology, plane, controller)
+        advance_broker_change(world, controller)
     elif event == TOPIC_CHANGE:
-        advance_topic_change(kernel, topology, plane, controller)
+        advance_topic_change(world, controller)
     elif event == ISR_CHANGE:
-        advance_isr_change(kernel, topology, plane, controller)
+        advance_isr_change(world, controller)
     elif event == PREFERRED_ELECTION:
-        advance_preferred_election(kernel, topology, plane, controller)
+        advance_preferred_election(world, controller)
     elif event in REASSIGNMENTS:
-        advance_reassignment(kernel, topology, plane, controller)
+        advance_reassignment(world, controller)
     elif event in (TOPIC_DELETION_ASKED_FOR, TOPIC_DELETION_RESUMED, REPLICAS_DELETED):
-        advance_topic_deletion(kernel, topology, plane, controller)
+        advance_topic_deletion(world, controller)
     elif event in (LOG_DIR_CHANGE, LEADER_AND_ISR_RESPONSE):
-        _advance_log_dirs(kernel, topology, plane, controller, event)
+        _advance_log_dirs(world, controller, event)
     elif event == ELECT_UNCLEANLY:
-        advance_unclean_election(kernel, topology, plane, controller)
+        advance_unclean_election(world, controller)
     else:
-        advance_auto_rebalance(kernel, topology, plane, controller)
+        advance_auto_rebalance(world, controller)
 
 
 @inner_rule
-def _advance_log_dirs(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, event: int
-) -> None:
+def _advance_log_dirs(world: ControlPlane, controller: int, event: int) -> None:
     if event == LOG_DIR_CHANGE:
-        advance_log_dir_change(kernel, topology, plane, controller)
+        advance_log_dir_change(world, controller)
     else:
-        advance_offline_replicas(kernel, topology, plane, controller)
+        advance_offline_replicas(world, controller)
 
 
 @inner_rule
-def _write_end(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
-    state = plane.controllers[controller]
-    written = new_row(kernel, controller_process(topology, controller), CONTROLLER_EVENT_DONE)
+def _write_end(world: ControlPlane, controller: int) -> None:
+    state = world.controllers[controller]
+    written = new_row(world, controller_process(world, controller), CONTROLLER_EVENT_DONE)
     written.values[0] = state.done
-    written.values[1] = kernel.context[0].time_us - state.taken_us
-    write_canonical(kernel, written)
+    written.values[1] = world.context[0].time_us - state.taken_us
+    write_canonical(world, written)
 
 
 @inner_rule
-def end_event(kernel: Kernel, plane: ControlPlane, controller: int) -> None:
+def end_event(world: ControlPlane, controller: int) -> None:
     """Nothing is processed any more, and what the event has brought is given back.
 
     Source: ControllerEventManager.ControllerEventThread.doWork@2.4.0.
     """
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     state.event = NONE
     state.work_us = 0
-    forget_listing(kernel, state)
+    forget_listing(world, state)
     if state.request != NONE:
         # Whoever resigns says so; a process that has died says nothing.
-        request = kernel.events[state.request]
+        request = world.events[state.request]
         state.request = NONE
-        give_up_request(kernel, state, request)
+        give_up_request(world, state, request)
 
 
 @inner_rule
-def forget_listing(kernel: Kernel, state: Controller) -> None:
+def forget_listing(world: Kernel, state: Controller) -> None:
     """Give back the lists of children that the event was about.
 
     Source: KafkaController.processIsrChangeNotification@2.4.0.
     """
     if state.listing != NONE:
-        free_event(kernel, kernel.events[state.listing])
+        free_event(world, world.events[state.listing])
         state.listing = NONE
     if state.log_dir_listing != NONE:
-        free_event(kernel, kernel.events[state.log_dir_listing])
+        free_event(world, world.events[state.log_dir_listing])
         state.log_dir_listing = NONE
 
 
 @inner_rule
-def go_on(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def go_on(world: ControlPlane, controller: int) -> None:
     """Let the event's next phase begin when all answers of this one are there, and its work done.
 
     Source: ControllerEventManager.ControllerEventThread.doWork@2.4.0.
     """
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     if state.pending == 0:
-        process = controller_process(topology, controller)
-        partition_us = cost_us(kernel, process, CONTROLLER_PARTITION_COST)
+        process = controller_process(world, controller)
+        partition_us = cost_us(world, process, CONTROLLER_PARTITION_COST)
         work_us = state.work_us + state.answers * partition_us
         state.answers = 0
         state.work_us = 0
-        _work(kernel, plane, controller, process, work_us)
+        _work(world, controller, process, work_us)
 
 
 @inner_rule
-def give_up_request(kernel: Kernel, state: Controller, request: Event) -> None:
+def give_up_request(world: Kernel, state: Controller, request: Event) -> None:
     """Source: ControllerEventManager.clearAndPut@2.6.3.
 
     An AlterPartition that has still been in the queue gets no answer at all.
     """
     if state.running and request.kind == ALTER_PARTITION:
-        fail_what_is_written(kernel, request)
-        answer_alter_partition(kernel, request, request.error)
+        fail_what_is_written(world, request)
+        answer_alter_partition(world, request, request.error)
     elif state.running:
-        answer_shutdown(kernel, request, errors.STALE_CONTROLLER_EPOCH, UNDEFINED)
+        answer_shutdown(world, request, errors.STALE_CONTROLLER_EPOCH, UNDEFINED)
     else:
-        free_event(kernel, request)
+        free_event(world, request)

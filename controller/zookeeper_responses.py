@@ -24,32 +24,29 @@ from tidegauge.simulation.controller_events import (
     REASSIGNMENTS,
 )
 from tidegauge.simulation.events import free_event
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_SET
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     NOTIFICATIONS_ZNODE,
     TOPICS_ZNODE,
-    Topology,
     is_log_dir_events,
 )
 from tidegauge.simulation.zookeeper_errors import CONTROLLER_MOVED, SESSION_EXPIRED
 
 
 @inner_rule
-def take_answer(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> None:
+def take_answer(world: ControlPlane, controller: int, answer: Event) -> None:
     """Take an answer of ZooKeeper; the last of a phase lets the event go on.
 
     Source: ZooKeeperClient.handleRequests@2.6.3.
     """
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     if answer.request != state.generation or answer.error == SESSION_EXPIRED:
-        free_event(kernel, answer)
+        free_event(world, answer)
         return
     if answer.value == ZK_CHILDREN and answer.wait_ms == 1:
-        enqueue(kernel, topology, plane, controller, answer, ISR_CHANGE)
+        enqueue(world, controller, answer, ISR_CHANGE)
         return
     state.pending -= 1
     state.answers += 1
@@ -58,83 +55,75 @@ def take_answer(
     state.answer_broker = answer.broker
     if answer.error == CONTROLLER_MOVED:
         state.moved = True
-    issue_next(kernel, plane, controller)
-    if is_log_dir_events(topology, answer.znode):
+    issue_next(world, controller)
+    if is_log_dir_events(world, answer.znode):
         state.log_dir_listing = answer.index
-        go_on(kernel, topology, plane, controller)
+        go_on(world, controller)
         return
     if answer.value == ZK_SET and state.event == ALTER:
-        take_altered_state(kernel, plane, controller, answer)
+        take_altered_state(world, controller, answer)
     elif answer.partition != UNDEFINED:
-        take_state_answer(kernel, topology, plane, controller, answer)
+        take_state_answer(world, controller, answer)
     elif answer.value == ZK_CHILDREN and answer.znode == NOTIFICATIONS_ZNODE:
-        forget_listing(kernel, state)
+        forget_listing(world, state)
         state.listing = answer.index
-        go_on(kernel, topology, plane, controller)
+        go_on(world, controller)
         return
     elif answer.value == ZK_CHILDREN:
-        _note_listed(kernel, topology, plane, controller, answer)
+        _note_listed(world, controller, answer)
     elif answer.item_count > 0:
-        _note_content(kernel, topology, plane, controller, answer)
-    free_event(kernel, answer)
-    go_on(kernel, topology, plane, controller)
+        _note_content(world, controller, answer)
+    free_event(world, answer)
+    go_on(world, controller)
 
 
 @inner_rule
-def _note_listed(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> None:
+def _note_listed(world: ControlPlane, controller: int, answer: Event) -> None:
     if answer.znode == BROKER_IDS_ZNODE:
-        _note_listed_brokers(kernel, topology, plane, controller, answer)
+        _note_listed_brokers(world, controller, answer)
     elif answer.znode == TOPICS_ZNODE:
-        _note_listed_topics(kernel, topology, plane, controller, answer)
+        _note_listed_topics(world, controller, answer)
     else:
-        note_listed_deletions(kernel, topology, plane, controller, answer)
+        note_listed_deletions(world, controller, answer)
 
 
 @inner_rule
-def _note_listed_brokers(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> None:
-    for broker in range(topology.sizes[0].brokers):
-        broker_at(topology, plane, controller, broker).listed_epoch = UNDEFINED
+def _note_listed_brokers(world: ControlPlane, controller: int, answer: Event) -> None:
+    for broker in range(world.sizes[0].brokers):
+        broker_at(world, controller, broker).listed_epoch = UNDEFINED
     cursor = answer.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        broker_at(topology, plane, controller, item.partition).listed_epoch = item.offset
+        broker_at(world, controller, item.partition).listed_epoch = item.offset
 
 
 @inner_rule
-def _note_listed_topics(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> None:
+def _note_listed_topics(world: ControlPlane, controller: int, answer: Event) -> None:
     """Know the partitions of all topics that are listed; those not known before are new."""
     cursor = answer.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        known = partition_at(topology, plane, controller, item.partition)
+        known = partition_at(world, controller, item.partition)
         if not known.known:
             know_assignment(known, item)
 
 
 @inner_rule
-def _note_content(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> None:
+def _note_content(world: ControlPlane, controller: int, answer: Event) -> None:
     """Take what a znode holds: the controller epoch, or the partitions of a notification."""
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     if state.event == ELECT:
-        state.answer_epoch = kernel.items[answer.first_item].controller_epoch
+        state.answer_epoch = world.items[answer.first_item].controller_epoch
         return
     if state.event == PREFERRED_ELECTION:
-        note_preferred_election(kernel, topology, plane, controller, answer)
+        note_preferred_election(world, controller, answer)
         return
     if state.event in REASSIGNMENTS:
-        take_asked_moves(kernel, topology, plane, controller, answer)
+        take_asked_moves(world, controller, answer)
         return
     if state.event == LOG_DIR_CHANGE:
-        note_log_dir_event(kernel, topology, plane, controller, answer.broker)
+        note_log_dir_event(world, controller, answer.broker)
         return
-    note_notification(kernel, topology, plane, controller, answer)
+    note_notification(world, controller, answer)

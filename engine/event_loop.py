@@ -12,15 +12,14 @@ from tidegauge.actors.process.lifecycle import handle_supervisor_starts, start
 from tidegauge.actors.requests.observation import observe
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.clients.client import close_client, handle_client_event, stop_client
-from tidegauge.clients.client_state import Clients
 from tidegauge.clients.rolling_restarts import take_operator_fault
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.controller import handle_controller_event, take_controller_fault
-from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.controller.zookeeper.zookeeper import handle_zookeeper_event, take_zookeeper_fault
 from tidegauge.engine.exchange.exchange_state import READY, REPORTS, RUNS, Exchange
 from tidegauge.engine.exchange.system_calls import thread_cpu_ns
 from tidegauge.engine.exchange.windows import end_run, go_to_next_run
+from tidegauge.engine.world import World
 from tidegauge.simulation.events import free_event, new_event, pop, take_first
 from tidegauge.simulation.faults import (
     handle_fault,
@@ -49,7 +48,6 @@ from tidegauge.simulation.kinds import (
 from tidegauge.simulation.links import arrives, handle_process_release, waits_in_process
 from tidegauge.simulation.row_kinds import MESSAGE, REASON_END
 from tidegauge.simulation.rows import new_row, traces_all, write_minor
-from tidegauge.simulation.topology import Topology
 
 # Why the loop returns, if it is not for one of the reasons in ``exchange/exchange_state.py``.
 HORIZON = code(20)  #: no event is due before the horizon, and the group has no links
@@ -60,11 +58,7 @@ FILES = code(23)  #: checkpoints have to be written to files, or read from them
 
 @rule
 def run_windows(
-    kernel: Kernel,
-    topology: Topology,
-    brokers: Brokers,
-    plane: ControlPlane,
-    clients: Clients,
+    world: World,
     exchange: Exchange,
     budget: int,
 ) -> int:
@@ -77,7 +71,7 @@ def run_windows(
         if state.phase == RUNS:
             state.in_kernel = True
             begun_ns = thread_cpu_ns(exchange.clock)
-            why = _run_until(kernel, topology, brokers, plane, clients, budget)
+            why = _run_until(world, budget)
             state.kernel_cpu_ns += thread_cpu_ns(exchange.clock) - begun_ns
             state.in_kernel = False
             if why != HORIZON or not state.linked:
@@ -85,182 +79,160 @@ def run_windows(
             end_run(exchange)
             if state.report_wanted:
                 return REPORTS
-        why = go_to_next_run(kernel, exchange)
+        why = go_to_next_run(world, exchange)
         if why != READY:
             return why
 
 
 @inner_rule
 def _run_until(
-    kernel: Kernel,
-    topology: Topology,
-    brokers: Brokers,
-    plane: ControlPlane,
-    clients: Clients,
+    world: World,
     budget: int,
 ) -> int:
     """Handle events earlier than the horizon, at most ``budget`` of them; why it returns."""
-    context = kernel.context[0]
+    context = world.context[0]
     for _ in range(budget):
-        if _needs_room(kernel, brokers):
+        if _needs_room(world):
             return ROOM
         if context.files_due:
             return FILES
         if context.ready.first != NONE:
-            event = take_first(kernel, context.ready)
-        elif context.heap_size > 0 and kernel.heap[0].time_us < context.horizon_us:
-            event = pop(kernel)
+            event = take_first(world, context.ready)
+        elif context.heap_size > 0 and world.heap[0].time_us < context.horizon_us:
+            event = pop(world)
         else:
             return HORIZON
         context.handled += 1
-        kernel.kind_counts[event.kind].handled += 1
-        _deliver(kernel, topology, brokers, plane, clients, event)
+        world.kind_counts[event.kind].handled += 1
+        _deliver(world, event)
     return BUDGET
 
 
 @inner_rule
-def _needs_room(kernel: Kernel, brokers: Brokers) -> bool:
-    context = kernel.context[0]
+def _needs_room(world: Brokers) -> bool:
+    context = world.context[0]
     return (
         context.needs_room
         or context.free_events < context.reserve
         or context.free_items < context.item_reserve
-        or len(kernel.rows) - context.row_count < context.row_reserve
-        or len(kernel.metadata_changes) - context.metadata_changes < context.reserve
-        or len(kernel.offset_commits) - context.offset_commits < context.commit_reserve
-        or brokers.pools[0].free_watches < context.reserve
+        or len(world.rows) - context.row_count < context.row_reserve
+        or len(world.metadata_changes) - context.metadata_changes < context.reserve
+        or len(world.offset_commits) - context.offset_commits < context.commit_reserve
+        or world.pools[0].free_watches < context.reserve
     )
 
 
 @inner_rule
 def _deliver(
-    kernel: Kernel,
-    topology: Topology,
-    brokers: Brokers,
-    plane: ControlPlane,
-    clients: Clients,
+    world: World,
     event: Event,
 ) -> None:
     """Bring an event to its process, unless a cut or a pause holds it back."""
-    context = kernel.context[0]
+    context = world.context[0]
     process = event.destination
     context.handling = process
     context.time_us = event.time_us
     context.cause_process = event.cause_process
     context.cause_sequence = event.cause_sequence
     if event.kind <= LAST_FAULT_KIND:
-        _take_fault(kernel, topology, brokers, plane, clients, event)
+        _take_fault(world, event)
         return
-    if not arrives(kernel, event):
+    if not arrives(world, event):
         return
-    state = kernel.processes[process]
+    state = world.processes[process]
     if not state.alive or event.asked_us < state.up_since_us:
-        refuse(kernel, event)
-        free_event(kernel, event)
+        refuse(world, event)
+        free_event(world, event)
         return
-    if waits_in_process(kernel, event):
+    if waits_in_process(world, event):
         return
-    if traces_all(kernel) and event.source != process:
-        _trace_message(kernel, event)
+    if traces_all(world) and event.source != process:
+        _trace_message(world, event)
     role = state.role
     if role == BROKER:
-        handle_broker_event(kernel, topology, brokers, event)
+        handle_broker_event(world, event)
     elif role == CLIENT:
-        handle_client_event(kernel, topology, clients, event)
+        handle_client_event(world, event)
     elif role == ZOOKEEPER:
-        handle_zookeeper_event(kernel, topology, plane, event)
+        handle_zookeeper_event(world, event)
     else:
-        handle_controller_event(kernel, topology, plane, event)
+        handle_controller_event(world, event)
 
 
 @inner_rule
 def _take_fault(
-    kernel: Kernel,
-    topology: Topology,
-    brokers: Brokers,
-    plane: ControlPlane,
-    clients: Clients,
+    world: World,
     event: Event,
 ) -> None:
     """What nothing can hold back: faults, and what begins or is released after them."""
     if event.kind == LINK_RELEASE:
-        handle_link_release(kernel, event)
+        handle_link_release(world, event)
     elif event.kind == PROCESS_RELEASE:
-        handle_process_release(kernel, event)
+        handle_process_release(world, event)
     elif event.kind == FAULT_KNOWN:
-        handle_known_fault(kernel, event)
+        handle_known_fault(world, event)
     elif event.kind == SUPERVISOR_STARTS:
-        handle_supervisor_starts(kernel, topology, brokers, event)
+        handle_supervisor_starts(world, event)
     elif event.kind == OBSERVE:
-        observe(kernel, brokers, event)
-    elif handle_fault(kernel, event):
-        role = kernel.processes[event.destination].role
+        observe(world, event)
+    elif handle_fault(world, event):
+        role = world.processes[event.destination].role
         if role == BROKER:
-            take_broker_fault(kernel, topology, brokers, event)
+            take_broker_fault(world, event)
         elif role == CONTROLLER:
-            take_controller_fault(kernel, topology, plane, event)
+            take_controller_fault(world, event)
         elif role == ZOOKEEPER:
-            take_zookeeper_fault(kernel, topology, plane, event)
+            take_zookeeper_fault(world, event)
         else:
-            take_operator_fault(kernel, clients, event)
-    free_event(kernel, event)
+            take_operator_fault(world, event)
+    free_event(world, event)
 
 
 @inner_rule
-def _trace_message(kernel: Kernel, event: Event) -> None:
-    row = new_row(kernel, event.destination, MESSAGE)
+def _trace_message(world: Kernel, event: Event) -> None:
+    row = new_row(world, event.destination, MESSAGE)
     row.values[0] = event.kind
     row.values[1] = event.source
     row.values[2] = event.partition
     row.values[3] = event.offset
     row.values[4] = event.error
-    write_minor(kernel, row)
+    write_minor(world, row)
 
 
 @rule
 def close_process(
-    kernel: Kernel,
-    topology: Topology,
-    brokers: Brokers,
-    clients: Clients,
+    world: World,
     process: int,
     time_us: int,
     reason: int,
 ) -> None:
     """Write down what can be judged only at the end: of the run, or of its liveness phase."""
-    _begin_moment(kernel, time_us)
-    role = kernel.processes[process].role
+    _begin_moment(world, time_us)
+    role = world.processes[process].role
     if role == BROKER:
-        close_broker(kernel, brokers, process, reason)
+        close_broker(world, process, reason)
     elif role == CLIENT and reason == REASON_END:
-        close_client(kernel, topology, clients, process)
+        close_client(world, process)
 
 
 @rule
 def end_fault(
-    kernel: Kernel,
-    topology: Topology,
-    brokers: Brokers,
-    plane: ControlPlane,
-    clients: Clients,
+    world: World,
     process: int,
     fault: int,
     time_us: int,
 ) -> None:
     """End a fault in a process that it hits, as the liveness phase begins; none begins any more."""
-    _begin_moment(kernel, time_us)
-    kernel.context[0].healing = True
-    end = new_event(kernel, process, process, FAULT_END)
+    _begin_moment(world, time_us)
+    world.context[0].healing = True
+    end = new_event(world, process, process, FAULT_END)
     end.value = fault
-    _take_fault(kernel, topology, brokers, plane, clients, end)
+    _take_fault(world, end)
 
 
 @rule
 def heal_process(
-    kernel: Kernel,
-    topology: Topology,
-    brokers: Brokers,
-    clients: Clients,
+    world: World,
     process: int,
     time_us: int,
     restart_us: int,
@@ -269,23 +241,23 @@ def heal_process(
 
     A broker that is down starts, and does so again ``restart_us`` after any exit of its own.
     """
-    _begin_moment(kernel, time_us)
-    kernel.context[0].healing = True
-    state = kernel.processes[process]
+    _begin_moment(world, time_us)
+    world.context[0].healing = True
+    state = world.processes[process]
     if state.role == CLIENT:
-        stop_client(topology, clients, process, time_us)
+        stop_client(world, process, time_us)
     elif state.role == BROKER:
-        broker = brokers.brokers[process]
+        broker = world.brokers[process]
         if broker.restart_after_exit_us < 0:
             broker.restart_after_exit_us = restart_us
         if broker.starts > 0 and not state.alive and state.held_down == 0:
-            start(kernel, topology, brokers, process)
+            start(world, process)
 
 
 @inner_rule
-def _begin_moment(kernel: Kernel, time_us: int) -> None:
+def _begin_moment(world: Kernel, time_us: int) -> None:
     """What happens now is done from outside: nothing has caused it."""
-    context = kernel.context[0]
+    context = world.context[0]
     context.time_us = time_us
     context.cause_process = NONE
     context.cause_sequence = NONE

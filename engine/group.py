@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.actors.state.brokers import Brokers
-from tidegauge.clients.client_state import Clients
 from tidegauge.compiled.records import Records, column, new_records
 from tidegauge.compiled.rules import COMPILED, rule
 from tidegauge.controller.state.control_plane import ControlPlane
@@ -58,6 +57,7 @@ from tidegauge.engine.layout.cluster_tables import (
 )
 from tidegauge.engine.layout.controller_tables import enlarge_control_plane, new_control_plane
 from tidegauge.engine.log_directories import LogDirectories
+from tidegauge.engine.world import World
 from tidegauge.metrics.snapshots.snapshot import Snapshot, take_snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.events import new_event, push, set_timer
@@ -78,7 +78,6 @@ from tidegauge.simulation.kinds import (
 )
 from tidegauge.simulation.metadata_log import compact_changes, needed_from
 from tidegauge.simulation.random_streams import START, draw_below
-from tidegauge.simulation.topology import Topology
 
 #: Events between two looks at the clock: some 20 ms.
 _BUDGET = 20_000 if COMPILED else 200
@@ -96,24 +95,24 @@ Reached = Callable[[int], None]
 
 
 @rule
-def plan_timer(kernel: Kernel, process: int, kind: int, time_us: int) -> None:
+def plan_timer(world: Kernel, process: int, kind: int, time_us: int) -> None:
     """Have a process handle an event of its own at ``time_us``."""
-    set_timer(kernel, new_event(kernel, process, process, kind), time_us)
+    set_timer(world, new_event(world, process, process, kind), time_us)
 
 
 @rule
 def plan_fault(
-    kernel: Kernel, process: int, kind: int, fault: int, time_us: int, sequence: int
+    world: Kernel, process: int, kind: int, fault: int, time_us: int, sequence: int
 ) -> None:
     """Have a fault begin or end in a process at ``time_us``."""
-    event = new_event(kernel, process, process, kind)
+    event = new_event(world, process, process, kind)
     # It comes from the scenario, not from the process.
     event.source = SCENARIO
     event.sequence = sequence
     event.source_rows = 0
     event.value = fault
     event.time_us = time_us
-    push(kernel, event)
+    push(world, event)
 
 
 class Group:
@@ -127,22 +126,18 @@ class Group:
         self.log_directories = LogDirectories(plan, folder)
         self.hosted = sorted(hosted)
         self.reserve = reserve_of(plan)
-        self.topology = new_topology(plan)
         self.item_reserve = item_reserve_of(plan)
-        self.kernel = new_kernel(plan, set(hosted), self.reserve, self.item_reserve)
         self.exchange = FrameExchange(plan, [self.hosted], 0, 0)
-        self.brokers = new_brokers(plan, self.topology, self.reserve)
-        self.plane = new_control_plane(plan)
-        self.clients = new_clients(plan)
+        self.world = new_world(plan, set(hosted), self.reserve, self.item_reserve)
         self._size_rows()
-        self.views = self._make_views()
+        self.view = self._make_view()
         self._plan_beginning()
         self._plan_faults()
 
     @property
     def events(self) -> int:
         """The number of events handled here."""
-        return int(self.kernel.context[0].handled)
+        return int(self.world.context[0].handled)
 
     @property
     def in_kernel(self) -> bool:
@@ -162,11 +157,11 @@ class Group:
     @property
     def horizon_us(self) -> int:
         """Every event has been handled that is due before this time, unless a window is open."""
-        return int(self.kernel.context[0].horizon_us)
+        return int(self.world.context[0].horizon_us)
 
     def run_to(self, horizon_us: int, sink: RowSink, reached: Reached | None = None) -> None:
         """Handle every event earlier than ``horizon_us``; only without other groups."""
-        self.kernel.context[0].horizon_us = horizon_us
+        self.world.context[0].horizon_us = horizon_us
         self.exchange.state.windows += 1
         self.run(sink, reached)
         self.drain(sink)
@@ -182,53 +177,51 @@ class Group:
             (``exchange/exchange_state.py``).
         """
         while True:
-            why = int(run_windows(*self.views, self.exchange.view, _BUDGET))
+            why = int(run_windows(self.view, self.exchange.view, _BUDGET))
             if why == ROOM:
                 self.make_room(sink)
             elif why == FILES:
-                self.log_directories.exchange(self.brokers)
-                self.kernel.context[0].files_due = False
-                self.views = self._make_views()
+                self.log_directories.exchange(self.world)
+                self.world.context[0].files_due = False
+                self.view = self._make_view()
             elif why == NO_ROOM:
                 self._make_room_for_frames()
             elif why != BUDGET:
                 return why
             if reached is not None:
-                reached(int(self.kernel.context[0].time_us))
+                reached(int(self.world.context[0].time_us))
 
     def heal(self, time_us: int, restart_us: int, sink: RowSink) -> None:
         """Begin the liveness phase in all processes that this group hosts."""
         count = len(self.plan.processes)
         for process in self.hosted:
-            for fault in range(len(self.kernel.faults)):
-                role = self.kernel.fault_roles[fault * count + process]
+            for fault in range(len(self.world.faults)):
+                role = self.world.fault_roles[fault * count + process]
                 if role.side != 0 and role.active:
                     self.make_room(sink)
-                    end_fault(*self.views, process, fault, time_us)
+                    end_fault(self.view, process, fault, time_us)
             self.make_room(sink)
-            kernel, topology, brokers, _, clients = self.views
-            heal_process(kernel, topology, brokers, clients, process, time_us, restart_us)
+            heal_process(self.view, process, time_us, restart_us)
         self.drain(sink)
 
     def close(self, end_us: int, sink: RowSink, reason: int) -> None:
         """Write the rows that belong to the end of the run, or of its liveness phase."""
         for process in self.hosted:
             self.make_room(sink)
-            kernel, topology, brokers, _, clients = self.views
-            close_process(kernel, topology, brokers, clients, process, end_us, reason)
+            close_process(self.view, process, end_us, reason)
         self.drain(sink)
 
     def drain(self, sink: RowSink) -> None:
         """Hand on the rows written since the last time."""
-        context = self.kernel.context[0]
-        assert context.row_count <= len(self.kernel.rows), "an event wrote more rows than fit"
+        context = self.world.context[0]
+        assert context.row_count <= len(self.world.rows), "an event wrote more rows than fit"
         if context.row_count > 0:
-            sink(np.asarray(self.kernel.rows)[: int(context.row_count)])
+            sink(np.asarray(self.world.rows)[: int(context.row_count)])
             context.row_count = 0
 
     def counts(self) -> GroupCounts:
         """The current counts that only the processes hosted here have."""
-        return counts_of(self.hosted, self.kernel, self.brokers, self.plane, self.clients)
+        return counts_of(self.hosted, self.world)
 
     def look_at_states(
         self, replicas: Records[ObservedReplica], partitions: Records[ObservedPartition]
@@ -237,13 +230,12 @@ class Group:
 
         There is an entry for each slot of the topology, and for each partition.
         """
-        kernel, topology, brokers, plane, _ = self.views
-        look_at_replicas(kernel, topology, brokers, replicas)
-        look_at_partitions(kernel, topology, plane, partitions)
+        look_at_replicas(self.world.view_as(Brokers), replicas)
+        look_at_partitions(self.world.view_as(ControlPlane), partitions)
 
     def snapshot(self, time_us: int) -> Snapshot:
         """The metrics of the processes hosted here, at this virtual time."""
-        return take_snapshot(self.plan, time_us, self.views[:4])
+        return take_snapshot(self.plan, time_us, self.world)
 
     # Messages to other groups.
 
@@ -253,20 +245,20 @@ class Group:
         Groups of another generation are strangers.
         """
         self.exchange = FrameExchange(self.plan, grouping, number, generation)
-        self.kernel.context[0].group = number
-        column(self.kernel.processes, "answer_us")[:] = distances_us(self.plan, self.hosted)
-        self.views = self._make_views()
+        self.world.context[0].group = number
+        column(self.world.processes, "answer_us")[:] = distances_us(self.plan, self.hosted)
+        self.view = self._make_view()
 
     def plan_window(self, end_us: int) -> int:
         """At the hub: choose the groups that run next, and their horizon; READY, ENDED, STOPPED."""
-        return int(plan_window(self.views[0], self.exchange.view, end_us))
+        return int(plan_window(self.kernel_view, self.exchange.view, end_us))
 
     def write_frames(self) -> list[tuple[int, memoryview]]:
         """The pending frames for other groups, by their numbers.
 
         The messages in them are dropped here. The next frames overwrite these.
         """
-        while write_frames(self.views[0], self.exchange.view) == NO_ROOM:
+        while write_frames(self.kernel_view, self.exchange.view) == NO_ROOM:
             self.exchange.make_room(0, 0)
         return self.exchange.frames()
 
@@ -277,7 +269,7 @@ class Group:
             The hub's word: READY, ENDED, STOPPED; of a leaf READY; or STRANGE.
         """
         self.exchange.look_at(incoming)
-        while (said := read_frame(self.views[0], self.exchange.view, group)) == NO_ROOM:
+        while (said := read_frame(self.kernel_view, self.exchange.view, group)) == NO_ROOM:
             self._make_room_for_incoming()
         return int(said)
 
@@ -292,14 +284,14 @@ class Group:
         incoming = self.exchange.incoming
         changes, commits = int(incoming[CHANGES]), int(incoming[COMMITS])
         enlarge_kernel(
-            self.kernel,
+            self.world,
             self.reserve + int(incoming[EVENTS]),
             self.item_reserve + int(incoming[ITEMS]),
         )
-        enlarge_metadata(self.kernel, self.reserve + changes)
-        enlarge_commits(self.kernel, self.reserve + commits)
+        enlarge_metadata(self.world, self.reserve + changes)
+        enlarge_commits(self.world, self.reserve + commits)
         self.exchange.make_room(changes, commits)
-        self.views = self._make_views()
+        self.view = self._make_view()
 
     def ask_to_stop(self) -> None:
         """At the hub: have all groups stop; may be called from another thread."""
@@ -317,62 +309,57 @@ class Group:
 
     # Its tables.
 
-    def _make_views(self) -> tuple[Kernel, Topology, Brokers, ControlPlane, Clients]:
-        self.exchange.see(self.kernel)
-        return (
-            self.kernel.view,
-            self.topology.view,
-            self.brokers.view,
-            self.plane.view,
-            self.clients.view,
-        )
+    def _make_view(self) -> World:
+        self.exchange.see(self.world)
+        self.kernel_view = self.world.view_as(Kernel)
+        return self.world.view
 
     def make_room(self, sink: RowSink) -> None:
         """Drain the rows, and enlarge every table in which little is left."""
         self.drain(sink)
         self._check_reserves()
         self._size_rows()
-        enlarge_kernel(self.kernel, self.reserve, self.item_reserve)
-        enlarge_brokers(self.brokers, self.reserve)
+        enlarge_kernel(self.world, self.reserve, self.item_reserve)
+        enlarge_brokers(self.world, self.reserve)
         self._make_room_for_metadata()
-        enlarge_commits(self.kernel, self.reserve)
-        enlarge_control_plane(self.plan, self.plane)
-        enlarge_clients(self.clients)
-        self.kernel.context[0].needs_room = False
-        self.views = self._make_views()
+        enlarge_commits(self.world, self.reserve)
+        enlarge_control_plane(self.plan, self.world)
+        enlarge_clients(self.world)
+        self.world.context[0].needs_room = False
+        self.view = self._make_view()
 
     def _make_room_for_metadata(self) -> None:
         """Drop entries that no broker here needs any more, and enlarge the log if necessary."""
-        kernel = self.kernel
-        if len(kernel.metadata_changes) - kernel.context[0].metadata_changes >= self.reserve:
+        world = self.world
+        if len(world.metadata_changes) - world.context[0].metadata_changes >= self.reserve:
             return
         known = [
-            self.brokers.metadata[process]
+            world.known_metadata[process]
             for process in self.hosted
-            if self.plan.processes[process].role == BROKER and kernel.processes[process].alive
+            if self.plan.processes[process].role == BROKER and world.processes[process].alive
         ]
-        context = kernel.context[0]
+        context = world.context[0]
         # Entries that other groups still have to get are there.
         is_told = self.exchange.is_alone or (
             context.first_unsent_change == context.metadata_changes
         )
         if is_told and all(position.controller_epoch >= 0 for position in known):
             places = [needed_from(position) for position in known]
-            compact_changes(kernel.view, *min(places, default=(_LAST_EPOCH, 0)))
-        enlarge_metadata(kernel, self.reserve)
+            compact_changes(self.kernel_view, *min(places, default=(_LAST_EPOCH, 0)))
+        enlarge_metadata(world, self.reserve)
 
     def _check_reserves(self) -> None:
         """End the run if an event has overrun a table."""
-        context = self.kernel.context[0]
-        free = (context.free_events, context.free_items, self.brokers.pools[0].free_watches)
+        context = self.world.context[0]
+        free = (context.free_events, context.free_items, self.world.pools[0].free_watches)
         assert min(free) >= 0, f"an event needed more than was reserved for it: {free} are free"
 
     def _size_rows(self) -> None:
         """Make room for all rows that one event can write; no row waits to be drained."""
-        row_reserve = row_reserve_of(self.plan, int(self.brokers.pools[0].epoch_room))
-        self.kernel.context[0].row_reserve = row_reserve
-        if len(self.kernel.rows) < 2 * row_reserve:
-            self.kernel.rows = new_records(Row, 2 * row_reserve)
+        row_reserve = row_reserve_of(self.plan, int(self.world.pools[0].epoch_room))
+        self.world.context[0].row_reserve = row_reserve
+        if len(self.world.rows) < 2 * row_reserve:
+            self.world.rows = new_records(Row, 2 * row_reserve)
 
     # What is planned before anything happens.
 
@@ -403,7 +390,7 @@ class Group:
         return 1000 * int(draw_below(cluster.start_spread_us // 1000 + 1, seed, START, broker, 0))
 
     def _plan_timer(self, process: int, kind: int, time_us: int) -> None:
-        plan_timer(self.views[0], process, kind, time_us)
+        plan_timer(self.kernel_view, process, kind, time_us)
 
     def _plan_faults(self) -> None:
         """Faults that have a time begin and end in each hosted process that they hit."""
@@ -413,16 +400,16 @@ class Group:
             for number, fault in enumerate(self.plan.scenario.faults)
             if fault.at_us is not None
             for process in self.hosted
-            if self.kernel.fault_roles[number * count + process].side != 0
+            if self.world.fault_roles[number * count + process].side != 0
         ]
         # All of them wait from the beginning on, beside what a single event needs.
-        enlarge_kernel(self.kernel, self.reserve + 2 * len(hits), self.item_reserve)
-        self.views = self._make_views()
+        enlarge_kernel(self.world, self.reserve + 2 * len(hits), self.item_reserve)
+        self.view = self._make_view()
         for process, number, at_us, for_us in hits:
-            plan_fault(self.views[0], process, FAULT_BEGIN, number, at_us, 2 * number)
+            plan_fault(self.kernel_view, process, FAULT_BEGIN, number, at_us, 2 * number)
             if for_us is not None:
                 ends_us = at_us + for_us
-                plan_fault(self.views[0], process, FAULT_END, number, ends_us, 2 * number + 1)
+                plan_fault(self.kernel_view, process, FAULT_END, number, ends_us, 2 * number + 1)
 
 
 def reserve_of(plan: ClusterPlan) -> int:
@@ -455,3 +442,18 @@ def row_reserve_of(plan: ClusterPlan, epoch_room: int) -> int:
     if plan.scenario.trace == "all":
         rows += 4 * partitions * (plan.width + len(plan.clients))
     return rows
+
+
+def new_world(plan: ClusterPlan, hosted: Collection[int], reserve: int, item_reserve: int) -> World:
+    """All tables of a group that hosts some of the cluster's processes."""
+    topology = new_topology(plan)
+    world = World()
+    for tables in (
+        new_kernel(plan, hosted, reserve, item_reserve),
+        topology,
+        new_brokers(plan, topology, reserve),
+        new_control_plane(plan),
+        new_clients(plan),
+    ):
+        world.take_over(tables)
+    return world

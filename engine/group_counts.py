@@ -8,13 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.actors.state.brokers import Brokers
-from tidegauge.clients.client_state import Clients
 from tidegauge.clients.latency_counts import BUCKETS
 from tidegauge.compiled.records import column
-from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.engine.world import World
 from tidegauge.simulation.costs import COST_NAMES
-from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.links import NETWORK_TABLES
 
 _OF_BROKERS = ("failed_isr_updates", "starts")
@@ -38,26 +35,24 @@ class GroupCounts(NamedTuple):
     latencies: NDArray[np.int64]
 
 
-def counts_of(
-    hosted: Sequence[int], kernel: Kernel, brokers: Brokers, plane: ControlPlane, clients: Clients
-) -> GroupCounts:
+def counts_of(hosted: Sequence[int], world: World) -> GroupCounts:
     """The counts of the processes in ``hosted`` so far."""
-    processes = kernel.processes
+    processes = world.processes
     hashes = {
         process: (int(processes[process].rows), int(processes[process].hash)) for process in hosted
     }
     counts = {
         field: int(column(table, field).sum())
         for table, fields in (
-            (brokers.brokers, _OF_BROKERS),
-            (plane.controllers, _OF_CONTROLLERS),
-            (clients.clients, _OF_CLIENTS),
+            (world.brokers, _OF_BROKERS),
+            (world.controllers, _OF_CONTROLLERS),
+            (world.clients, _OF_CLIENTS),
         )
         for field in fields
     }
     costs = {}
     for place, name in enumerate(COST_NAMES, int(NETWORK_TABLES)):
-        use = kernel.quantile_uses[place]
+        use = world.quantile_uses[place]
         costs[name] = (int(use.times), int(use.total_us))
-    latencies = column(clients.latencies, "batches").reshape(-1, int(BUCKETS)).copy()
+    latencies = column(world.latencies, "batches").reshape(-1, int(BUCKETS)).copy()
     return GroupCounts(hashes, counts, costs, latencies)

@@ -9,9 +9,8 @@ from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.replication.fetcher import TRUNCATING
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.random_streams import mix
-from tidegauge.simulation.topology import Topology, broker_of, state_znode
+from tidegauge.simulation.topology import broker_of, state_znode
 
 
 class ObservedReplica(Record):
@@ -41,40 +40,36 @@ class ObservedPartition(Record):
 
 
 @rule
-def look_at_replicas(
-    kernel: Kernel, topology: Topology, brokers: Brokers, states: Records[ObservedReplica]
-) -> None:
+def look_at_replicas(world: Brokers, states: Records[ObservedReplica]) -> None:
     """Enter the replicas of all brokers that this group hosts."""
-    for row in range(len(topology.slots)):
-        broker = topology.slots[row].broker
-        if not kernel.processes[broker].hosted:
+    for row in range(len(world.slots)):
+        broker = world.slots[row].broker
+        if not world.processes[broker].hosted:
             continue
         state = states[row]
-        partition = brokers.replicas[row]
+        partition = world.replicas[row]
         state.log_end_offset = partition.log_end_offset
         state.content = partition.log_end_offset
-        runs = runs_of(brokers, row)
+        runs = runs_of(world, row)
         for index in range(partition.run_count):
             state.content = mix(mix(state.content, runs[index].epoch), runs[index].start_offset)
-        state.alive = kernel.processes[broker].alive
-        state.hosted = brokers.hosted[row].exists
-        state.failed = brokers.fetch_states[row].failed
-        state.truncating = brokers.fetch_states[row].state == TRUNCATING
+        state.alive = world.processes[broker].alive
+        state.hosted = world.hosted[row].exists
+        state.failed = world.fetch_states[row].failed
+        state.truncating = world.fetch_states[row].state == TRUNCATING
 
 
 @rule
-def look_at_partitions(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, states: Records[ObservedPartition]
-) -> None:
+def look_at_partitions(world: ControlPlane, states: Records[ObservedPartition]) -> None:
     """Enter the partitions, if this group hosts ZooKeeper."""
-    if not kernel.processes[2 * topology.sizes[0].brokers].hosted:
+    if not world.processes[2 * world.sizes[0].brokers].hosted:
         return
-    for partition in range(len(topology.partitions)):
+    for partition in range(len(world.partitions)):
         state = states[partition]
-        node = plane.znodes[state_znode(topology, partition)]
-        assignment = plane.assignments[partition]
+        node = world.znodes[state_znode(world, partition)]
+        assignment = world.assignments[partition]
         state.exists = node.exists
-        state.leader = broker_of(topology, partition, node.leader)
+        state.leader = broker_of(world, partition, node.leader)
         state.isr = node.isr
         state.replicas = assignment.replicas
         state.moving = assignment.adding != EMPTY or assignment.removing != EMPTY

@@ -316,7 +316,7 @@ class HostedGroup:
             reached_us = self._group.earliest_us if is_hub else 0
             figures = self._figures()
             # Other groups may be a window ahead or behind: each is as of its own last event.
-            now_us = int(self._group.kernel.context[0].time_us)
+            now_us = int(self._group.world.context[0].time_us)
             snapshot = self.snapshot_part(now_us) if with_snapshot else None
         return GroupReport(
             reached_us,

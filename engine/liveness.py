@@ -183,17 +183,17 @@ def _missing_bytes(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
 
 
 def problems_in(
-    topology: Topology, partitions: NDArray[np.void], replicas: NDArray[np.void]
+    world: Topology, partitions: NDArray[np.void], replicas: NDArray[np.void]
 ) -> list[UnrecoveredPart]:
     """The first problems."""
     problems = new_records(UnrecoveredPart, _TOLD_PROBLEMS)
-    found = find_problems(topology.view, partitions, replicas, problems)
+    found = find_problems(world.view, partitions, replicas, problems)
     return [problems[place] for place in range(min(int(found), _TOLD_PROBLEMS))]
 
 
 @rule
 def find_problems(
-    topology: Topology,
+    world: Topology,
     partitions: Records[ObservedPartition],
     replicas: Records[ObservedReplica],
     problems: Records[UnrecoveredPart],
@@ -209,21 +209,21 @@ def find_problems(
         if state.leader < 0:
             found = _enter(problems, found, _NO_LEADER, partition, NONE)
             continue
-        found = _find_in_partition(topology, partition, state, replicas, problems, found)
+        found = _find_in_partition(world, partition, state, replicas, problems, found)
     return found
 
 
 @inner_rule
 def _find_in_partition(
-    topology: Topology,
+    world: Topology,
     partition: int,
     state: ObservedPartition,
     replicas: Records[ObservedReplica],
     problems: Records[UnrecoveredPart],
     found: int,
 ) -> int:
-    first_slot = topology.partitions[partition].first_slot
-    leader = _row_of_leader(topology, partition, state)
+    first_slot = world.partitions[partition].first_slot
+    leader = _row_of_leader(world, partition, state)
     members = state.replicas
     while members != EMPTY:
         slot = first(members)
@@ -239,10 +239,10 @@ def _find_in_partition(
 
 
 @inner_rule
-def _row_of_leader(topology: Topology, partition: int, state: ObservedPartition) -> int:
-    facts = topology.partitions[partition]
+def _row_of_leader(world: Topology, partition: int, state: ObservedPartition) -> int:
+    facts = world.partitions[partition]
     for slot in range(facts.slot_count):
-        if topology.slots[facts.first_slot + slot].broker == state.leader:
+        if world.slots[facts.first_slot + slot].broker == state.leader:
             return facts.first_slot + slot
     return NONE
 

@@ -48,75 +48,75 @@ class LogDirectories:
         self.plan = plan
         self.folder = None if folder is None else folder / LOG_DIRECTORIES
 
-    def exchange(self, brokers: Brokers) -> None:
+    def exchange(self, world: Brokers) -> None:
         """Write the due files of each broker, and read the files that a start needs.
 
         Raises:
             CheckpointError: a file is damaged, so that Kafka would not read it.
             OSError: a file cannot be read or written.
         """
-        for index in range(len(brokers.brokers)):
-            broker = brokers.brokers[index]
+        for index in range(len(world.brokers)):
+            broker = world.brokers[index]
             due = int(broker.files_due)
             broker.files_due = 0
             if due == 0 or self.folder is None:
                 continue
             directory = self.folder / f"broker-{self.plan.brokers[index]}"
             directory.mkdir(parents=True, exist_ok=True)
-            rows = _rows_of(brokers, index)
+            rows = _rows_of(world, index)
             if due & HIGH_WATERMARKS_DUE:
-                self._write_offsets(brokers, rows, directory / REPLICATION_OFFSET_CHECKPOINT)
+                self._write_offsets(world, rows, directory / REPLICATION_OFFSET_CHECKPOINT)
             if due & RECOVERY_POINTS_DUE:
-                self._write_offsets(brokers, rows, directory / RECOVERY_POINT_OFFSET_CHECKPOINT)
-                self._remove_deleted(brokers, rows, directory)
+                self._write_offsets(world, rows, directory / RECOVERY_POINT_OFFSET_CHECKPOINT)
+                self._remove_deleted(world, rows, directory)
             if due & EPOCHS_DUE:
-                self._write_epochs(brokers, rows, directory)
+                self._write_epochs(world, rows, directory)
             if due & READ_DUE:
-                self._read(brokers, index, rows, directory)
+                self._read(world, index, rows, directory)
 
-    def _name_of(self, brokers: Brokers, row: int) -> TopicPartition:
-        planned = self.plan.partitions[int(brokers.hosted[row].partition)]
+    def _name_of(self, world: Brokers, row: int) -> TopicPartition:
+        planned = self.plan.partitions[int(world.hosted[row].partition)]
         return TopicPartition(planned.topic, planned.number)
 
-    def _epoch_file(self, brokers: Brokers, row: int, directory: Path) -> Path:
-        topic, partition = self._name_of(brokers, row)
+    def _epoch_file(self, world: Brokers, row: int, directory: Path) -> Path:
+        topic, partition = self._name_of(world, row)
         return directory / f"{topic}-{partition}" / LEADER_EPOCH_CHECKPOINT
 
-    def _write_offsets(self, brokers: Brokers, rows: list[int], file: Path) -> None:
+    def _write_offsets(self, world: Brokers, rows: list[int], file: Path) -> None:
         field = _field_of(file)
         offsets = {
-            self._name_of(brokers, row): int(getattr(brokers.on_disk[row], field)) for row in rows
+            self._name_of(world, row): int(getattr(world.on_disk[row], field)) for row in rows
         }
         known = {name: offset for name, offset in offsets.items() if offset != UNDEFINED}
         write_checkpoint(file, render_offsets(known))
 
-    def _remove_deleted(self, brokers: Brokers, rows: list[int], directory: Path) -> None:
+    def _remove_deleted(self, world: Brokers, rows: list[int], directory: Path) -> None:
         """Remove the folders of deleted logs, which have no offsets any more either."""
-        there = {"{}-{}".format(*self._name_of(brokers, row)) for row in rows}
+        there = {"{}-{}".format(*self._name_of(world, row)) for row in rows}
         for planned in self.plan.partitions:
             folder = directory / f"{planned.topic}-{planned.number}"
             if folder.name not in there and folder.is_dir():
                 shutil.rmtree(folder)
 
-    def _write_epochs(self, brokers: Brokers, rows: list[int], directory: Path) -> None:
+    def _write_epochs(self, world: Brokers, rows: list[int], directory: Path) -> None:
         """Write the leader epochs of each replica where they have changed."""
-        room = int(brokers.pools[0].epoch_room)
+        room = int(world.pools[0].epoch_room)
         for row in rows:
-            if not brokers.on_disk[row].epochs_due:
+            if not world.on_disk[row].epochs_due:
                 continue
-            brokers.on_disk[row].epochs_due = False
+            world.on_disk[row].epochs_due = False
             entries = [
                 EpochStart(int(entry.epoch), int(entry.start_offset))
                 for entry in (
-                    brokers.epochs[row * room + place]
-                    for place in range(int(brokers.replicas[row].epoch_count))
+                    world.epochs[row * room + place]
+                    for place in range(int(world.replicas[row].epoch_count))
                 )
             ]
-            file = self._epoch_file(brokers, row, directory)
+            file = self._epoch_file(world, row, directory)
             file.parent.mkdir(exist_ok=True)
             write_checkpoint(file, render_leader_epochs(entries))
 
-    def _read(self, brokers: Brokers, index: int, rows: list[int], directory: Path) -> None:
+    def _read(self, world: Brokers, index: int, rows: list[int], directory: Path) -> None:
         """Replace the broker's checkpoints by the content of the files."""
         release, _ = self.plan.scenario.release_of(self.plan.brokers[index])
         reader = CheckpointFormat.of_release(release)
@@ -124,20 +124,20 @@ class LogDirectories:
             file = directory / name
             offsets = parse_offsets(read_checkpoint(file), reader, str(file))
             for row in rows:
-                offset = offsets.get(self._name_of(brokers, row), int(UNDEFINED))
-                setattr(brokers.on_disk[row], _field_of(file), offset)
-        room = int(brokers.pools[0].epoch_room)
+                offset = offsets.get(self._name_of(world, row), int(UNDEFINED))
+                setattr(world.on_disk[row], _field_of(file), offset)
+        room = int(world.pools[0].epoch_room)
         for row in rows:
-            file = self._epoch_file(brokers, row, directory)
+            file = self._epoch_file(world, row, directory)
             content = read_checkpoint(file) if file.parent.is_dir() else b""
             entries = parse_leader_epochs(content, reader, str(file))
             while len(entries) + EPOCH_MARGIN > room:
-                widen_epochs(brokers)
-                room = int(brokers.pools[0].epoch_room)
-            brokers.replicas[row].epoch_count = len(entries)
+                widen_epochs(world)
+                room = int(world.pools[0].epoch_room)
+            world.replicas[row].epoch_count = len(entries)
             for place, entry in enumerate(entries):
-                brokers.epochs[row * room + place].epoch = entry.epoch
-                brokers.epochs[row * room + place].start_offset = entry.start_offset
+                world.epochs[row * room + place].epoch = entry.epoch
+                world.epochs[row * room + place].start_offset = entry.start_offset
 
 
 def _field_of(file: Path) -> str:
@@ -146,12 +146,12 @@ def _field_of(file: Path) -> str:
     return "high_watermark" if is_high_watermark else "recovery_point_checkpoint"
 
 
-def _rows_of(brokers: Brokers, broker: int) -> list[int]:
+def _rows_of(world: Brokers, broker: int) -> list[int]:
     """The replicas of which a broker has a log."""
     rows = []
-    row = int(brokers.brokers[broker].first_log)
+    row = int(world.brokers[broker].first_log)
     while row >= 0:
-        if brokers.on_disk[row].exists:
+        if world.on_disk[row].exists:
             rows.append(row)
-        row = int(brokers.hosted[row].next_log)
+        row = int(world.hosted[row].next_log)
     return rows

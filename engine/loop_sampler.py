@@ -62,5 +62,5 @@ class LoopSampler:
             )
             kind = _ELSEWHERE
             if running is not None:
-                kind = KINDS[self._roles[int(running.kernel.context[0].handling)]]
+                kind = KINDS[self._roles[int(running.world.context[0].handling)]]
             self.seen[kind] += 1

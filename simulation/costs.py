@@ -43,16 +43,16 @@ BROKER_STOP_INTERRUPTING = code(int(NETWORK_TABLES) + 20)
 
 
 @inner_rule
-def cost_us(kernel: Kernel, process: int, table: int) -> int:
+def cost_us(world: Kernel, process: int, table: int) -> int:
     """How long something takes that a process does now."""
     first = table * QUANTILES
-    value_us = kernel.quantiles[first].value_us
-    if kernel.quantiles[first + QUANTILES - 1].value_us != value_us:
-        state = kernel.processes[process]
-        uniform = draw(kernel.context[0].seed, COST, process, state.draws)
+    value_us = world.quantiles[first].value_us
+    if world.quantiles[first + QUANTILES - 1].value_us != value_us:
+        state = world.processes[process]
+        uniform = draw(world.context[0].seed, COST, process, state.draws)
         state.draws += 1
-        value_us = quantile_us(kernel.quantiles, first, uniform)
-    use = kernel.quantile_uses[table]
+        value_us = quantile_us(world.quantiles, first, uniform)
+    use = world.quantile_uses[table]
     use.times += 1
     use.total_us += value_us
     return value_us

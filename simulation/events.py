@@ -13,10 +13,10 @@ from tidegauge.simulation.kernel import NONE, Event, EventList, HeapEntry, Kerne
 
 
 @inner_rule
-def new_event(kernel: Kernel, source: int, destination: int, kind: int) -> Event:
+def new_event(world: Kernel, source: int, destination: int, kind: int) -> Event:
     """A blank event, caused by what happens now; it has still to be sent."""
-    context = kernel.context[0]
-    event = kernel.events[context.free_event]
+    context = world.context[0]
+    event = world.events[context.free_event]
     context.free_event = event.next
     context.free_events -= 1
     event.time_us = context.time_us
@@ -59,11 +59,11 @@ def _blank_body(event: Event) -> None:
 
 
 @inner_rule
-def add_item(kernel: Kernel, event: Event, partition: int) -> PartitionData:
+def add_item(world: Kernel, event: Event, partition: int) -> PartitionData:
     """One more entry at the end of the event's chain, blank but for its partition."""
-    context = kernel.context[0]
+    context = world.context[0]
     index = context.free_item
-    item = kernel.items[index]
+    item = world.items[index]
     context.free_item = item.next
     context.free_items -= 1
     item.next = NONE
@@ -72,7 +72,7 @@ def add_item(kernel: Kernel, event: Event, partition: int) -> PartitionData:
     if event.last_item == NONE:
         event.first_item = index
     else:
-        kernel.items[event.last_item].next = index
+        world.items[event.last_item].next = index
     event.last_item = index
     event.item_count += 1
     return item
@@ -105,9 +105,9 @@ def _blank_item(item: PartitionData) -> None:
 
 
 @inner_rule
-def new_answer(kernel: Kernel, request: Event, kind: int) -> Event:
+def new_answer(world: Kernel, request: Event, kind: int) -> Event:
     """A blank answer to a request, which its sender knows by number and ``value``."""
-    answer = new_event(kernel, request.destination, request.source, kind)
+    answer = new_event(world, request.destination, request.source, kind)
     answer.asked_us = request.asked_us
     answer.request = request.request
     answer.value = request.value
@@ -115,15 +115,15 @@ def new_answer(kernel: Kernel, request: Event, kind: int) -> Event:
 
 
 @inner_rule
-def copy_event(kernel: Kernel, event: Event) -> Event:
+def copy_event(world: Kernel, event: Event) -> Event:
     """A second event with the same body and chain, caused by what happens now."""
-    copy = new_event(kernel, event.source, event.destination, event.kind)
+    copy = new_event(world, event.source, event.destination, event.kind)
     _copy_body(copy, event)
     cursor = event.first_item
     while cursor != NONE:
-        item = add_item(kernel, copy, kernel.items[cursor].partition)
-        _copy_item(item, kernel.items[cursor])
-        cursor = kernel.items[cursor].next
+        item = add_item(world, copy, world.items[cursor].partition)
+        _copy_item(item, world.items[cursor])
+        cursor = world.items[cursor].next
     return copy
 
 
@@ -173,12 +173,12 @@ def _copy_item(to: PartitionData, item: PartitionData) -> None:
 
 
 @inner_rule
-def free_items(kernel: Kernel, event: Event) -> None:
+def free_items(world: Kernel, event: Event) -> None:
     """Give back the event's chain."""
     if event.first_item == NONE:
         return
-    context = kernel.context[0]
-    kernel.items[event.last_item].next = context.free_item
+    context = world.context[0]
+    world.items[event.last_item].next = context.free_item
     context.free_item = event.first_item
     context.free_items += event.item_count
     event.first_item = NONE
@@ -187,21 +187,21 @@ def free_items(kernel: Kernel, event: Event) -> None:
 
 
 @inner_rule
-def append_event(kernel: Kernel, events: EventList, event: Event) -> None:
+def append_event(world: Kernel, events: EventList, event: Event) -> None:
     """Put an event behind the others of a list."""
     event.next = NONE
     if events.last == NONE:
         events.first = event.index
     else:
-        kernel.events[events.last].next = event.index
+        world.events[events.last].next = event.index
     events.last = event.index
     events.length += 1
 
 
 @inner_rule
-def take_first(kernel: Kernel, events: EventList) -> Event:
+def take_first(world: Kernel, events: EventList) -> Event:
     """Take the first event out of a list; there is one."""
-    event = kernel.events[events.first]
+    event = world.events[events.first]
     events.first = event.next
     if events.first == NONE:
         events.last = NONE
@@ -211,10 +211,10 @@ def take_first(kernel: Kernel, events: EventList) -> Event:
 
 
 @inner_rule
-def free_event(kernel: Kernel, event: Event) -> None:
+def free_event(world: Kernel, event: Event) -> None:
     """Give back the event's slot and its chain."""
-    free_items(kernel, event)
-    context = kernel.context[0]
+    free_items(world, event)
+    context = world.context[0]
     event.kind = NONE
     event.next = context.free_event
     context.free_event = event.index
@@ -222,38 +222,38 @@ def free_event(kernel: Kernel, event: Event) -> None:
 
 
 @inner_rule
-def free_all(kernel: Kernel, events: EventList) -> None:
+def free_all(world: Kernel, events: EventList) -> None:
     """Give back all events of a list."""
     while events.first != NONE:
-        free_event(kernel, take_first(kernel, events))
+        free_event(world, take_first(world, events))
 
 
 @inner_rule
-def set_timer(kernel: Kernel, timer: Event, time_us: int) -> None:
+def set_timer(world: Kernel, timer: Event, time_us: int) -> None:
     """Have the event handled by its own process at ``time_us``."""
     timer.time_us = time_us
-    stamp(kernel, timer)
-    push(kernel, timer)
+    stamp(world, timer)
+    push(world, timer)
 
 
 @inner_rule
-def stamp(kernel: Kernel, event: Event) -> None:
+def stamp(world: Kernel, event: Event) -> None:
     """Give an event that leaves its source the source's next number.
 
     It is given when the event is sent, not when it is made: of two messages that arrive at
     one instant the one sent first comes first.
     """
-    process = kernel.processes[event.source]
+    process = world.processes[event.source]
     event.sequence = process.sent
     process.sent += 1
     event.source_rows = process.rows
 
 
 @inner_rule
-def push(kernel: Kernel, event: Event) -> None:
+def push(world: Kernel, event: Event) -> None:
     """Let the event wait for its time."""
-    context = kernel.context[0]
-    heap = kernel.heap
+    context = world.context[0]
+    heap = world.heap
     # There is always a free slot for an event, so the last place of the heap is never used.
     entry = heap[len(heap) - 1]
     entry.time_us = event.time_us
@@ -273,11 +273,11 @@ def push(kernel: Kernel, event: Event) -> None:
 
 
 @inner_rule
-def pop(kernel: Kernel) -> Event:
+def pop(world: Kernel) -> Event:
     """The next event; there is one."""
-    context = kernel.context[0]
-    heap = kernel.heap
-    event = kernel.events[heap[0].index]
+    context = world.context[0]
+    heap = world.heap
+    event = world.events[heap[0].index]
     context.heap_size -= 1
     size = context.heap_size
     moved = heap[size]

@@ -67,58 +67,58 @@ def stops_process(kind: int) -> bool:
 
 
 @inner_rule
-def handle_fault(kernel: Kernel, event: Event) -> bool:
+def handle_fault(world: Kernel, event: Event) -> bool:
     """Begin or end a fault in the process that the event hits; False if it had already."""
     process = event.destination
     begins = event.kind == FAULT_BEGIN
-    role = kernel.fault_roles[event.value * kernel.context[0].process_count + process]
-    if role.active == begins or (begins and kernel.context[0].healing):
+    role = world.fault_roles[event.value * world.context[0].process_count + process]
+    if role.active == begins or (begins and world.context[0].healing):
         return False
-    lasts_us = kernel.faults[event.value].lasts_us
+    lasts_us = world.faults[event.value].lasts_us
     if begins and lasts_us != NONE:
-        end = new_event(kernel, process, process, FAULT_END)
+        end = new_event(world, process, process, FAULT_END)
         end.value = event.value
-        set_timer(kernel, end, kernel.context[0].time_us + lasts_us)
-    row = new_row(kernel, process, FAULT_BEGAN if begins else FAULT_ENDED)
+        set_timer(world, end, world.context[0].time_us + lasts_us)
+    row = new_row(world, process, FAULT_BEGAN if begins else FAULT_ENDED)
     row.values[0] = event.value
-    row.values[1] = kernel.faults[event.value].kind
-    write_canonical(kernel, row)
+    row.values[1] = world.faults[event.value].kind
+    write_canonical(world, row)
     role.active = begins
     if begins:
         role.row_process = process
         role.row_sequence = row.sequence
     elif role.stops:
-        role.went_on_us = kernel.context[0].time_us
-    _apply(kernel, process, event.value, 1 if begins else -1)
-    if kernel.faults[event.value].kind == CONTROLLER_MOVE:
+        role.went_on_us = world.context[0].time_us
+    _apply(world, process, event.value, 1 if begins else -1)
+    if world.faults[event.value].kind == CONTROLLER_MOVE:
         # It is over at once.
         role.active = False
-    elif not is_between_processes(kernel.faults[event.value].kind):
-        _announce(kernel, process, event.value, row, begins)
+    elif not is_between_processes(world.faults[event.value].kind):
+        _announce(world, process, event.value, row, begins)
     return True
 
 
 @inner_rule
-def _announce(kernel: Kernel, process: int, fault: int, row: Row, begins: bool) -> None:
-    context = kernel.context[0]
+def _announce(world: Kernel, process: int, fault: int, row: Row, begins: bool) -> None:
+    context = world.context[0]
     for other in range(context.process_count):
         if other != process:
-            known = new_event(kernel, process, other, FAULT_KNOWN)
+            known = new_event(world, process, other, FAULT_KNOWN)
             known.value = fault
             known.count = row.sequence
             known.version = 1 if begins else 0
-            known.time_us = context.time_us + shortest_latency_us(kernel, process, other)
-            stamp(kernel, known)
-            route(kernel, known)
+            known.time_us = context.time_us + shortest_latency_us(world, process, other)
+            stamp(world, known)
+            route(world, known)
 
 
 @inner_rule
-def handle_known_fault(kernel: Kernel, event: Event) -> None:
+def handle_known_fault(world: Kernel, event: Event) -> None:
     """Learn that a fault has begun or ended in another process.
 
     A process that the fault hits too learns of it when that happens to itself.
     """
-    role = kernel.fault_roles[event.value * kernel.context[0].process_count + event.destination]
+    role = world.fault_roles[event.value * world.context[0].process_count + event.destination]
     if role.side != 0:
         return
     if event.version == 1:
@@ -128,12 +128,12 @@ def handle_known_fault(kernel: Kernel, event: Event) -> None:
 
 
 @inner_rule
-def _apply(kernel: Kernel, process: int, number: int, sign: int) -> None:
-    fault = kernel.faults[number]
-    state = kernel.processes[process]
+def _apply(world: Kernel, process: int, number: int, sign: int) -> None:
+    fault = world.faults[number]
+    state = world.processes[process]
     is_stopped = fault.kind == POWER_LOSS and state.role in (ZOOKEEPER, CLIENT)
     if fault.kind in (PAUSE, ZOOKEEPER_OUTAGE) or is_stopped:
-        _pause(kernel, process, number, sign > 0)
+        _pause(world, process, number, sign > 0)
     elif fault.kind == SLOW_DISK:
         state.slow_disks += sign
     elif stops_process(fault.kind):
@@ -141,16 +141,16 @@ def _apply(kernel: Kernel, process: int, number: int, sign: int) -> None:
         if fault.kind == POWER_LOSS:
             state.without_power += sign
     elif is_between_processes(fault.kind):
-        for peer in range(kernel.context[0].process_count):
+        for peer in range(world.context[0].process_count):
             if peer != process:
-                _apply_to_links(kernel, process, peer, number, sign)
+                _apply_to_links(world, process, peer, number, sign)
 
 
 @inner_rule
-def _pause(kernel: Kernel, process: int, number: int, begins: bool) -> None:
+def _pause(world: Kernel, process: int, number: int, begins: bool) -> None:
     """Stop a process that runs, or let it go on; one that has died meanwhile is another one."""
-    state = kernel.processes[process]
-    role = kernel.fault_roles[number * kernel.context[0].process_count + process]
+    state = world.processes[process]
+    role = world.fault_roles[number * world.context[0].process_count + process]
     if begins and state.alive:
         role.stops = True
         state.paused += 1
@@ -158,138 +158,138 @@ def _pause(kernel: Kernel, process: int, number: int, begins: bool) -> None:
         role.stops = False
         state.paused -= 1
         if state.paused == 0:
-            state.resumed_us = kernel.context[0].time_us
-            release_process(kernel, process)
+            state.resumed_us = world.context[0].time_us
+            release_process(world, process)
 
 
 @inner_rule
-def dies(kernel: Kernel, process: int) -> None:
+def dies(world: Kernel, process: int) -> None:
     """A process is gone: nothing stops it any more, and nobody handles what it has missed."""
-    context = kernel.context[0]
-    state = kernel.processes[process]
+    context = world.context[0]
+    state = world.processes[process]
     state.alive = False
     state.died_us = context.time_us
     state.paused = 0
-    for number in range(len(kernel.faults)):
-        kernel.fault_roles[number * context.process_count + process].stops = False
-    free_all(kernel, state.held)
+    for number in range(len(world.faults)):
+        world.fault_roles[number * context.process_count + process].stops = False
+    free_all(world, state.held)
 
 
 @inner_rule
-def lives(kernel: Kernel, process: int) -> None:
+def lives(world: Kernel, process: int) -> None:
     """A process begins: what was sent before is not for it."""
-    state = kernel.processes[process]
+    state = world.processes[process]
     state.alive = True
-    state.up_since_us = kernel.context[0].time_us
+    state.up_since_us = world.context[0].time_us
 
 
 @inner_rule
-def disconnect_all(kernel: Kernel, process: int) -> None:
+def disconnect_all(world: Kernel, process: int) -> None:
     """A process dies, and the operating system closes its connections: all others see it.
 
     ``offset`` of the message says until when what was asked on them is lost.
     """
-    context = kernel.context[0]
+    context = world.context[0]
     for other in range(context.process_count):
         if other != process:
-            closed = new_event(kernel, process, other, DISCONNECTED)
+            closed = new_event(world, process, other, DISCONNECTED)
             closed.offset = context.time_us
-            send(kernel, closed, context.time_us)
+            send(world, closed, context.time_us)
 
 
 @inner_rule
-def reset_all(kernel: Kernel, process: int) -> None:
+def reset_all(world: Kernel, process: int) -> None:
     """A machine has its power back: it resets old connections, once TCP tries them again."""
-    context = kernel.context[0]
+    context = world.context[0]
     for other in range(context.process_count):
         if other != process:
-            reset = new_event(kernel, process, other, DISCONNECTED)
+            reset = new_event(world, process, other, DISCONNECTED)
             reset.offset = context.time_us
-            delay_us = retransmission_us(kernel, other, process)
+            delay_us = retransmission_us(world, other, process)
             # Beside the stream of what the machine sends on new connections.
-            least_us = shortest_latency_us(kernel, process, other)
+            least_us = shortest_latency_us(world, process, other)
             reset.time_us = context.time_us + delay_us + least_us
-            stamp(kernel, reset)
-            route(kernel, reset)
+            stamp(world, reset)
+            route(world, reset)
 
 
 @inner_rule
-def refuse(kernel: Kernel, event: Event) -> None:
+def refuse(world: Kernel, event: Event) -> None:
     """A message for a process that does not run, or did not yet: its sender may be told.
 
     Who had sent it before the process died is told anyway, as all are.
     """
-    state = kernel.processes[event.destination]
+    state = world.processes[event.destination]
     is_request = FIRST_REQUEST <= event.kind <= LAST_REQUEST
     if is_request and state.without_power == 0 and event.asked_us > state.died_us:
-        refuse_connection(kernel, event)
+        refuse_connection(world, event)
 
 
 @inner_rule
-def refuse_connection(kernel: Kernel, event: Event) -> None:
+def refuse_connection(world: Kernel, event: Event) -> None:
     """Nobody listens: the sender of a request sees its connection refused."""
-    refused = new_answer(kernel, event, DISCONNECTED)
+    refused = new_answer(world, event, DISCONNECTED)
     refused.offset = event.asked_us
-    send(kernel, refused, kernel.context[0].time_us)
+    send(world, refused, world.context[0].time_us)
 
 
 @inner_rule
-def _apply_to_links(kernel: Kernel, process: int, peer: int, number: int, sign: int) -> None:
+def _apply_to_links(world: Kernel, process: int, peer: int, number: int, sign: int) -> None:
     """Change what this process keeps of its links: latency where it sends, cuts where not."""
-    fault = kernel.faults[number]
-    count = kernel.context[0].process_count
-    if fault.kind == SLOW_LINK and _hits(kernel, number, process, peer):
-        kernel.links[process * count + peer].delay_us += sign * fault.delay_us
-    elif fault.kind == CUT_LINK and _hits(kernel, number, peer, process):
-        link = kernel.links[peer * count + process]
+    fault = world.faults[number]
+    count = world.context[0].process_count
+    if fault.kind == SLOW_LINK and _hits(world, number, process, peer):
+        world.links[process * count + peer].delay_us += sign * fault.delay_us
+    elif fault.kind == CUT_LINK and _hits(world, number, peer, process):
+        link = world.links[peer * count + process]
         link.cut += sign
         if link.cut == 0 and link.held.first != NONE:
             # Only what was sent meanwhile has to be sent again, and all that follows waits.
             link.stalled = True
-            release = new_event(kernel, process, process, LINK_RELEASE)
+            release = new_event(world, process, process, LINK_RELEASE)
             release.value = peer
-            delay_us = retransmission_us(kernel, peer, process)
-            set_timer(kernel, release, kernel.context[0].time_us + delay_us)
+            delay_us = retransmission_us(world, peer, process)
+            set_timer(world, release, world.context[0].time_us + delay_us)
 
 
 @inner_rule
-def handle_link_release(kernel: Kernel, event: Event) -> None:
+def handle_link_release(world: Kernel, event: Event) -> None:
     """TCP sends again what a cut has held back."""
-    release_link(kernel, event.value, event.destination)
+    release_link(world, event.value, event.destination)
 
 
 @inner_rule
-def _hits(kernel: Kernel, number: int, source: int, destination: int) -> bool:
+def _hits(world: Kernel, number: int, source: int, destination: int) -> bool:
     """Whether packets from source to destination are hit by a fault between processes."""
-    count = kernel.context[0].process_count
-    one = kernel.fault_roles[number * count + source].side
-    other = kernel.fault_roles[number * count + destination].side
+    count = world.context[0].process_count
+    one = world.fault_roles[number * count + source].side
+    other = world.fault_roles[number * count + destination].side
     if one & _FIRST != 0 and other & _SECOND != 0:
         return True
-    return not kernel.faults[number].one_way and one & _SECOND != 0 and other & _FIRST != 0
+    return not world.faults[number].one_way and one & _SECOND != 0 and other & _FIRST != 0
 
 
 @inner_rule
-def because_of(kernel: Kernel, row: Row, peer: int) -> None:
+def because_of(world: Kernel, row: Row, peer: int) -> None:
     """Say why nothing came from ``peer``: a fault that acts now, else what it did last.
 
     A process that was stopped and goes on at this very time has heard nothing for that
     reason. Of several faults the one that is listed last in the scenario counts.
     """
-    context = kernel.context[0]
+    context = world.context[0]
     me = row.process
     row.because_process = peer
-    row.because_sequence = kernel.links[peer * context.process_count + me].source_rows - 1
-    for number in range(len(kernel.faults)):
-        role = kernel.fault_roles[number * context.process_count + me]
+    row.because_sequence = world.links[peer * context.process_count + me].source_rows - 1
+    for number in range(len(world.faults)):
+        role = world.fault_roles[number * context.process_count + me]
         was_stopped = role.went_on_us == context.time_us
-        if was_stopped or (role.active and _impairs(kernel, number, me, peer)):
+        if was_stopped or (role.active and _impairs(world, number, me, peer)):
             row.because_process = role.row_process
             row.because_sequence = role.row_sequence
 
 
 @inner_rule
-def _impairs(kernel: Kernel, number: int, process: int, peer: int) -> bool:
-    if is_between_processes(kernel.faults[number].kind):
-        return _hits(kernel, number, peer, process) or _hits(kernel, number, process, peer)
-    return kernel.fault_roles[number * kernel.context[0].process_count + peer].side != 0
+def _impairs(world: Kernel, number: int, process: int, peer: int) -> bool:
+    if is_between_processes(world.faults[number].kind):
+        return _hits(world, number, peer, process) or _hits(world, number, process, peer)
+    return world.fault_roles[number * world.context[0].process_count + peer].side != 0

@@ -47,10 +47,10 @@ NETWORK_TABLES = 5
 
 
 @inner_rule
-def path_between(kernel: Kernel, source: int, destination: int) -> int:
+def path_between(world: Kernel, source: int, destination: int) -> int:
     """Which quantile table the latency between two processes is drawn from."""
-    one = kernel.processes[source]
-    other = kernel.processes[destination]
+    one = world.processes[source]
+    other = world.processes[destination]
     if one.host != NONE and one.host == other.host:
         return WITHIN_HOST
     if one.role == CLIENT or other.role == CLIENT:
@@ -61,124 +61,124 @@ def path_between(kernel: Kernel, source: int, destination: int) -> int:
 
 
 @inner_rule
-def send(kernel: Kernel, message: Event, departure_us: int) -> None:
+def send(world: Kernel, message: Event, departure_us: int) -> None:
     """Send a message that leaves its process at ``departure_us``."""
-    context = kernel.context[0]
+    context = world.context[0]
     source = message.source
     destination = message.destination
     index = source * context.process_count + destination
-    link = kernel.links[index]
-    path = path_between(kernel, source, destination)
+    link = world.links[index]
+    path = path_between(world, source, destination)
     uniform = draw(context.seed, LATENCY, index, link.draws)
     link.draws += 1
-    latency_us = quantile_us(kernel.quantiles, path * QUANTILES, uniform)
+    latency_us = quantile_us(world.quantiles, path * QUANTILES, uniform)
     message.time_us = max(departure_us + latency_us + link.delay_us, link.last_delivery_us)
     link.last_delivery_us = message.time_us
-    stamp(kernel, message)
-    route(kernel, message)
+    stamp(world, message)
+    route(world, message)
 
 
 @inner_rule
-def shortest_latency_us(kernel: Kernel, source: int, destination: int) -> int:
+def shortest_latency_us(world: Kernel, source: int, destination: int) -> int:
     """The least that a message between two processes takes."""
-    return kernel.quantiles[path_between(kernel, source, destination) * QUANTILES].value_us
+    return world.quantiles[path_between(world, source, destination) * QUANTILES].value_us
 
 
 @inner_rule
-def route(kernel: Kernel, message: Event) -> None:
+def route(world: Kernel, message: Event) -> None:
     """Let a message whose time is set wait here, or go to the group of its destination.
 
     This group may not go on past the time at which something of it can come back.
     """
-    context = kernel.context[0]
-    destination = kernel.processes[message.destination]
+    context = world.context[0]
+    destination = world.processes[message.destination]
     if destination.hosted:
-        push(kernel, message)
+        push(world, message)
         return
-    append_event(kernel, context.outbox, message)
+    append_event(world, context.outbox, message)
     context.horizon_us = min(context.horizon_us, message.time_us + destination.answer_us)
 
 
 @inner_rule
-def arrives(kernel: Kernel, event: Event) -> bool:
+def arrives(world: Kernel, event: Event) -> bool:
     """Whether a message reaches its process now; if not, it is kept until it can."""
     if event.source == event.destination or event.source < 0:
         return True
-    link = kernel.links[event.source * kernel.context[0].process_count + event.destination]
+    link = world.links[event.source * world.context[0].process_count + event.destination]
     if link.cut > 0 or link.stalled:
-        append_event(kernel, link.held, event)
+        append_event(world, link.held, event)
         return False
     link.source_rows = max(link.source_rows, event.source_rows)
     return True
 
 
 @inner_rule
-def release_process(kernel: Kernel, process: int) -> None:
+def release_process(world: Kernel, process: int) -> None:
     """Hand a process that goes on its own timers, and let it read its messages after them.
 
     What its own clocks had in store for it fires as soon as it runs, a task of a fixed rate as
     often as it has missed its time; messages have to be read, and come after that (real
     brokers ran overdue isr-expirations before a produce request that had come in meanwhile).
     """
-    context = kernel.context[0]
-    held = kernel.processes[process].held
+    context = world.context[0]
+    held = world.processes[process].held
     for _ in range(held.length):
-        event = take_first(kernel, held)
+        event = take_first(world, held)
         if event.source == process:
             event.time_us = context.time_us
-            append_event(kernel, context.ready, event)
+            append_event(world, context.ready, event)
         else:
-            append_event(kernel, held, event)
-    release = new_event(kernel, process, process, PROCESS_RELEASE)
-    set_timer(kernel, release, context.time_us + 1)
+            append_event(world, held, event)
+    release = new_event(world, process, process, PROCESS_RELEASE)
+    set_timer(world, release, context.time_us + 1)
 
 
 @inner_rule
-def waits_in_process(kernel: Kernel, event: Event) -> bool:
+def waits_in_process(world: Kernel, event: Event) -> bool:
     """Whether an event that has arrived is kept until its process goes on and has come to it."""
-    state = kernel.processes[event.destination]
+    state = world.processes[event.destination]
     if state.paused == 0 and (event.source == event.destination or state.held.first == NONE):
         return False
-    append_event(kernel, state.held, event)
+    append_event(world, state.held, event)
     return True
 
 
 @inner_rule
-def handle_process_release(kernel: Kernel, event: Event) -> None:
+def handle_process_release(world: Kernel, event: Event) -> None:
     """Let a process read what has come in, in that order, unless it was stopped again."""
-    state = kernel.processes[event.destination]
+    state = world.processes[event.destination]
     if state.paused == 0:
-        _make_ready(kernel, state.held)
+        _make_ready(world, state.held)
 
 
 @inner_rule
-def release_link(kernel: Kernel, source: int, destination: int) -> None:
+def release_link(world: Kernel, source: int, destination: int) -> None:
     """Deliver what a cut has held back, in its order, at once."""
-    context = kernel.context[0]
-    link = kernel.links[source * context.process_count + destination]
+    context = world.context[0]
+    link = world.links[source * context.process_count + destination]
     link.stalled = False
     if link.cut > 0:
         return
-    _make_ready(kernel, link.held)
+    _make_ready(world, link.held)
 
 
 @inner_rule
-def retransmission_us(kernel: Kernel, source: int, destination: int) -> int:
+def retransmission_us(world: Kernel, source: int, destination: int) -> int:
     """How long after a cut has healed TCP sends again."""
-    context = kernel.context[0]
+    context = world.context[0]
     index = source * context.process_count + destination
-    link = kernel.links[index]
+    link = world.links[index]
     uniform = draw(context.seed, RETRANSMISSION, index, link.retransmissions)
     link.retransmissions += 1
-    return quantile_us(kernel.quantiles, RETRANSMISSION_AFTER_CUT * QUANTILES, uniform)
+    return quantile_us(world.quantiles, RETRANSMISSION_AFTER_CUT * QUANTILES, uniform)
 
 
 @inner_rule
-def _make_ready(kernel: Kernel, held: EventList) -> None:
+def _make_ready(world: Kernel, held: EventList) -> None:
     """Have events that were held back handled next, before the heap."""
-    context = kernel.context[0]
+    context = world.context[0]
     while held.first != NONE:
-        event = take_first(kernel, held)
+        event = take_first(world, held)
         # It keeps its place in line, but time has passed meanwhile.
         event.time_us = context.time_us
-        append_event(kernel, context.ready, event)
+        append_event(world, context.ready, event)

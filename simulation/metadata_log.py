@@ -38,7 +38,7 @@ class MetadataPosition(Record):
 
 @inner_rule
 def log_change(
-    kernel: Kernel,
+    world: Kernel,
     subject: int,
     leader: int,
     leader_epoch: int,
@@ -46,43 +46,43 @@ def log_change(
     position: int,
 ) -> None:
     """Write down what this group's controller tells all brokers."""
-    context = kernel.context[0]
-    change = kernel.metadata_changes[context.metadata_changes]
+    context = world.context[0]
+    change = world.metadata_changes[context.metadata_changes]
     change.subject = subject
     change.leader = leader
     change.leader_epoch = leader_epoch
     change.controller_epoch = controller_epoch
     change.position = position
-    change.group = kernel.context[0].group
-    _chain(kernel)
+    change.group = world.context[0].group
+    _chain(world)
 
 
 @inner_rule
-def _chain(kernel: Kernel) -> None:
+def _chain(world: Kernel) -> None:
     """Put the change behind the last one into the chain of its subject, newest first."""
-    context = kernel.context[0]
+    context = world.context[0]
     index = context.metadata_changes
     context.metadata_changes += 1
-    change = kernel.metadata_changes[index]
-    head = kernel.metadata_heads[_head_of(kernel, change.subject)]
+    change = world.metadata_changes[index]
+    head = world.metadata_heads[_head_of(world, change.subject)]
     newer = NONE
     older = head.change
     while older != NONE and _is_after(
-        kernel.metadata_changes[older], change.controller_epoch, change.position
+        world.metadata_changes[older], change.controller_epoch, change.position
     ):
         newer = older
-        older = kernel.metadata_changes[older].previous
+        older = world.metadata_changes[older].previous
     change.previous = older
     if newer == NONE:
         head.change = index
     else:
-        kernel.metadata_changes[newer].previous = index
+        world.metadata_changes[newer].previous = index
 
 
 @inner_rule
-def _head_of(kernel: Kernel, subject: int) -> int:
+def _head_of(world: Kernel, subject: int) -> int:
     """Partitions come first, then brokers, the last of them first."""
-    return subject if subject >= 0 else len(kernel.metadata_heads) + subject
+    return subject if subject >= 0 else len(world.metadata_heads) + subject
 
 
 @inner_rule
@@ -93,11 +93,11 @@ def _is_after(change: MetadataChange, epoch: int, position: int) -> bool:
 
 
 @inner_rule
-def known_change(kernel: Kernel, known: MetadataPosition, subject: int) -> int:
+def known_change(world: Kernel, known: MetadataPosition, subject: int) -> int:
     """The newest change of a subject that a broker has been told of; NONE if there is none."""
-    index = kernel.metadata_heads[_head_of(kernel, subject)].change
+    index = world.metadata_heads[_head_of(world, subject)].change
     while index != NONE:
-        change = kernel.metadata_changes[index]
+        change = world.metadata_changes[index]
         if _is_known(change, known):
             return index
         index = change.previous
@@ -113,21 +113,21 @@ def _is_known(change: MetadataChange, known: MetadataPosition) -> bool:
 
 @inner_rule
 def name_differences(
-    kernel: Kernel, answer: Event, known: MetadataPosition, other: MetadataPosition
+    world: Kernel, answer: Event, known: MetadataPosition, other: MetadataPosition
 ) -> None:
     """Name in an answer each partition of which ``known`` says something else than ``other``.
 
     An answer with all partitions of a large cluster was most of the loop's time while some had
     no leader; a subject whose changes are known to both or to neither is the same for both.
     """
-    for index in range(kernel.context[0].metadata_changes):
-        change = kernel.metadata_changes[index]
+    for index in range(world.context[0].metadata_changes):
+        change = world.metadata_changes[index]
         if change.subject >= 0 and _is_known(change, known) != _is_known(change, other):
-            item = add_item(kernel, answer, change.subject)
-            newest = known_change(kernel, known, change.subject)
+            item = add_item(world, answer, change.subject)
+            newest = known_change(world, known, change.subject)
             if newest != NONE:
-                item.leader = kernel.metadata_changes[newest].leader
-                item.leader_epoch = kernel.metadata_changes[newest].leader_epoch
+                item.leader = world.metadata_changes[newest].leader
+                item.leader_epoch = world.metadata_changes[newest].leader_epoch
 
 
 @inner_rule
@@ -137,12 +137,12 @@ def broker_subject(broker: int) -> int:
 
 
 @inner_rule
-def is_known_alive(kernel: Kernel, known: MetadataPosition, broker: int) -> bool:
+def is_known_alive(world: Kernel, known: MetadataPosition, broker: int) -> bool:
     """Whether a broker is alive, as far as another one was told; nobody (-1) is not."""
     if broker < 0:
         return False
-    index = known_change(kernel, known, broker_subject(broker))
-    return index != NONE and kernel.metadata_changes[index].leader == 1
+    index = known_change(world, known, broker_subject(broker))
+    return index != NONE and world.metadata_changes[index].leader == 1
 
 
 @inner_rule
@@ -193,77 +193,77 @@ def needed_from(known: MetadataPosition) -> tuple[int, int]:
 
 
 @inner_rule
-def is_news(kernel: Kernel, of_group: int, to_group: int) -> bool:
+def is_news(world: Kernel, of_group: int, to_group: int) -> bool:
     """Whether a group of processes has still to be told what was made in another one.
 
     The hub tells all the others, they tell the hub.
     """
-    own = kernel.context[0].group
+    own = world.context[0].group
     return of_group != to_group if own == HUB else of_group == own
 
 
 @inner_rule
-def count_unsent_changes(kernel: Kernel, group: int) -> int:
+def count_unsent_changes(world: Kernel, group: int) -> int:
     """How many changes a group has not been sent."""
-    context = kernel.context[0]
+    context = world.context[0]
     count = 0
     for index in range(context.first_unsent_change, context.metadata_changes):
-        count += 1 if is_news(kernel, kernel.metadata_changes[index].group, group) else 0
+        count += 1 if is_news(world, world.metadata_changes[index].group, group) else 0
     return count
 
 
 @inner_rule
-def copy_unsent_changes(kernel: Kernel, group: int, changes: Records[MetadataChange]) -> None:
+def copy_unsent_changes(world: Kernel, group: int, changes: Records[MetadataChange]) -> None:
     """Copy the changes that a group has not been sent."""
-    context = kernel.context[0]
+    context = world.context[0]
     count = 0
     for index in range(context.first_unsent_change, context.metadata_changes):
-        if is_news(kernel, kernel.metadata_changes[index].group, group):
-            changes[count] = kernel.metadata_changes[index]
+        if is_news(world, world.metadata_changes[index].group, group):
+            changes[count] = world.metadata_changes[index]
             count += 1
 
 
 @inner_rule
-def take_changes(kernel: Kernel, changes: Records[MetadataChange], count: int) -> None:
+def take_changes(world: Kernel, changes: Records[MetadataChange], count: int) -> None:
     """Take over the first ``count`` changes, of other groups; there is room for all of them."""
-    context = kernel.context[0]
+    context = world.context[0]
     for number in range(count):
-        kernel.metadata_changes[context.metadata_changes] = changes[number]
-        _chain(kernel)
+        world.metadata_changes[context.metadata_changes] = changes[number]
+        _chain(world)
 
 
 @rule
-def compact_changes(kernel: Kernel, epoch: int, position: int) -> None:
+def compact_changes(world: Kernel, epoch: int, position: int) -> None:
     """Drop the changes that nobody looks at whose place is (``epoch``, ``position``) or later.
 
     Of each subject the newest one up to there stays, and all after it.
     """
-    context = kernel.context[0]
-    for subject in range(len(kernel.metadata_heads)):
-        index = kernel.metadata_heads[subject].change
+    context = world.context[0]
+    for subject in range(len(world.metadata_heads)):
+        index = world.metadata_heads[subject].change
         while index != NONE:
-            change = kernel.metadata_changes[index]
+            change = world.metadata_changes[index]
             index = change.previous
             if not _is_after(change, epoch, position):
                 change.previous = NONE
                 break
         # What is behind it is marked, to be left out below.
         while index != NONE:
-            dropped = kernel.metadata_changes[index]
+            dropped = world.metadata_changes[index]
             index = dropped.previous
             dropped.position = NONE
     kept = 0
     first_unsent = context.first_unsent_change
-    for subject in range(len(kernel.metadata_heads)):
-        kernel.metadata_heads[subject].change = NONE
+    for subject in range(len(world.metadata_heads)):
+        world.metadata_heads[subject].change = NONE
     count = context.metadata_changes
     context.metadata_changes = 0
     for index in range(count):
         if index == first_unsent:
             context.first_unsent_change = kept
-        if kernel.metadata_changes[index].position != NONE:
-            kernel.metadata_changes[kept] = kernel.metadata_changes[index]
+        if world.metadata_changes[index].position != NONE:
+            world.metadata_changes[kept] = world.metadata_changes[index]
             kept += 1
-            _chain(kernel)
+            _chain(world)
     if first_unsent >= count:
         context.first_unsent_change = kept

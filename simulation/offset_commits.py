@@ -26,43 +26,43 @@ from tidegauge.simulation.metadata_log import is_news
 
 
 @inner_rule
-def log_commit(kernel: Kernel, key: int, leader_epoch: int, offset: int, committed: int) -> None:
+def log_commit(world: Kernel, key: int, leader_epoch: int, offset: int, committed: int) -> None:
     """Write down what a record says that a coordinator has appended.
 
     What says again what the newest record of the key says is left out: whoever has it has that one.
     """
-    newest = kernel.commit_keys[key].newest
+    newest = world.commit_keys[key].newest
     if newest != NONE:
-        known = kernel.offset_commits[newest]
+        known = world.offset_commits[newest]
         if known.leader_epoch == leader_epoch and known.committed == committed:
             return
-    context = kernel.context[0]
-    commit = kernel.offset_commits[context.offset_commits]
+    context = world.context[0]
+    commit = world.offset_commits[context.offset_commits]
     commit.key = key
     commit.leader_epoch = leader_epoch
     commit.offset = offset
     commit.committed = committed
     commit.group = context.group
-    _chain(kernel)
+    _chain(world)
 
 
 @inner_rule
-def _chain(kernel: Kernel) -> None:
+def _chain(world: Kernel) -> None:
     """Put the last entry into the chain of its key: the newest first."""
-    context = kernel.context[0]
+    context = world.context[0]
     index = context.offset_commits
     context.offset_commits += 1
-    commit = kernel.offset_commits[index]
+    commit = world.offset_commits[index]
     newer = NONE
-    older = kernel.commit_keys[commit.key].newest
-    while older != NONE and not _is_older(kernel.offset_commits[older], commit):
+    older = world.commit_keys[commit.key].newest
+    while older != NONE and not _is_older(world.offset_commits[older], commit):
         newer = older
-        older = kernel.offset_commits[older].previous
+        older = world.offset_commits[older].previous
     commit.previous = older
     if newer == NONE:
-        kernel.commit_keys[commit.key].newest = index
+        world.commit_keys[commit.key].newest = index
     else:
-        kernel.offset_commits[newer].previous = index
+        world.offset_commits[newer].previous = index
 
 
 @inner_rule
@@ -73,11 +73,11 @@ def _is_older(one: OffsetCommit, other: OffsetCommit) -> bool:
 
 
 @inner_rule
-def newest_commit(kernel: Kernel, key: int, partition: Partition, runs: Records[EpochEntry]) -> int:
+def newest_commit(world: Kernel, key: int, partition: Partition, runs: Records[EpochEntry]) -> int:
     """What the newest record of a key says that a log has; NONE if it has none."""
-    index = kernel.commit_keys[key].newest
+    index = world.commit_keys[key].newest
     while index != NONE:
-        commit = kernel.offset_commits[index]
+        commit = world.offset_commits[index]
         if commit.offset < partition.log_end_offset:
             run = entry_for_offset(runs, partition.run_count, commit.offset)
             if run >= 0 and runs[run].epoch == commit.leader_epoch:
@@ -87,30 +87,30 @@ def newest_commit(kernel: Kernel, key: int, partition: Partition, runs: Records[
 
 
 @inner_rule
-def count_unsent_commits(kernel: Kernel, group: int) -> int:
+def count_unsent_commits(world: Kernel, group: int) -> int:
     """How many entries a group of processes has not been sent."""
-    context = kernel.context[0]
+    context = world.context[0]
     count = 0
     for index in range(context.first_unsent_commit, context.offset_commits):
-        count += 1 if is_news(kernel, kernel.offset_commits[index].group, group) else 0
+        count += 1 if is_news(world, world.offset_commits[index].group, group) else 0
     return count
 
 
 @inner_rule
-def copy_unsent_commits(kernel: Kernel, group: int, commits: Records[OffsetCommit]) -> None:
+def copy_unsent_commits(world: Kernel, group: int, commits: Records[OffsetCommit]) -> None:
     """Copy the entries that a group has not been sent."""
-    context = kernel.context[0]
+    context = world.context[0]
     count = 0
     for index in range(context.first_unsent_commit, context.offset_commits):
-        if is_news(kernel, kernel.offset_commits[index].group, group):
-            commits[count] = kernel.offset_commits[index]
+        if is_news(world, world.offset_commits[index].group, group):
+            commits[count] = world.offset_commits[index]
             count += 1
 
 
 @inner_rule
-def take_commits(kernel: Kernel, commits: Records[OffsetCommit], count: int) -> None:
+def take_commits(world: Kernel, commits: Records[OffsetCommit], count: int) -> None:
     """Take over the first ``count`` entries, of other groups of processes; there is room."""
-    context = kernel.context[0]
+    context = world.context[0]
     for number in range(count):
-        kernel.offset_commits[context.offset_commits] = commits[number]
-        _chain(kernel)
+        world.offset_commits[context.offset_commits] = commits[number]
+        _chain(world)

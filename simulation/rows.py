@@ -26,11 +26,11 @@ EMPTY_HASH = code(0)
 
 
 @inner_rule
-def new_row(kernel: Kernel, process: int, kind: int) -> Row:
+def new_row(world: Kernel, process: int, kind: int) -> Row:
     """A blank row about ``process``; its values are set before it is written."""
-    context = kernel.context[0]
+    context = world.context[0]
     # Rows that do not fit are noticed when the table is drained (``engine/group.py``).
-    row = kernel.rows[min(context.row_count, len(kernel.rows) - 1)]
+    row = world.rows[min(context.row_count, len(world.rows) - 1)]
     row.time_us = context.time_us
     row.process = process
     row.kind = kind
@@ -44,10 +44,10 @@ def new_row(kernel: Kernel, process: int, kind: int) -> Row:
 
 
 @inner_rule
-def write_canonical(kernel: Kernel, row: Row) -> None:
+def write_canonical(world: Kernel, row: Row) -> None:
     """Number the row, fold it into the hash, and let it be the cause of what follows."""
-    context = kernel.context[0]
-    process = kernel.processes[row.process]
+    context = world.context[0]
+    process = world.processes[row.process]
     row.sequence = process.rows
     row.minor = 0
     process.rows += 1
@@ -59,19 +59,19 @@ def write_canonical(kernel: Kernel, row: Row) -> None:
 
 
 @inner_rule
-def write_minor(kernel: Kernel, row: Row) -> None:
+def write_minor(world: Kernel, row: Row) -> None:
     """Record a row that is not canonical."""
-    process = kernel.processes[row.process]
+    process = world.processes[row.process]
     process.minor += 1
     row.sequence = process.rows - 1
     row.minor = process.minor
-    kernel.context[0].row_count += 1
+    world.context[0].row_count += 1
 
 
 @inner_rule
-def traces_all(kernel: Kernel) -> bool:
+def traces_all(world: Kernel) -> bool:
     """Whether rows about single requests are recorded."""
-    return kernel.context[0].trace_level == TRACE_ALL
+    return world.context[0].trace_level == TRACE_ALL
 
 
 @rule

@@ -13,25 +13,25 @@ from tidegauge.simulation.random_streams import DISK, QUANTILES, draw, quantile_
 
 
 @inner_rule
-def disk_delay_us(kernel: Kernel, process: int, appends: int) -> int:
+def disk_delay_us(world: Kernel, process: int, appends: int) -> int:
     """How much longer so many appends of a broker take, one after the other."""
-    count = kernel.context[0].process_count
+    count = world.context[0].process_count
     delay_us = 0
-    for number in range(len(kernel.faults)):
-        role = kernel.fault_roles[number * count + process]
-        if role.active and role.side != 0 and kernel.faults[number].kind == SLOW_DISK:
+    for number in range(len(world.faults)):
+        role = world.fault_roles[number * count + process]
+        if role.active and role.side != 0 and world.faults[number].kind == SLOW_DISK:
             for _ in range(appends):
-                delay_us += _drawn_us(kernel, process, kernel.faults[number].delay_table)
+                delay_us += _drawn_us(world, process, world.faults[number].delay_table)
     return delay_us
 
 
 @inner_rule
-def _drawn_us(kernel: Kernel, process: int, table: int) -> int:
+def _drawn_us(world: Kernel, process: int, table: int) -> int:
     first = table * QUANTILES
-    least_us = kernel.quantiles[first].value_us
-    if kernel.quantiles[first + QUANTILES - 1].value_us == least_us:
+    least_us = world.quantiles[first].value_us
+    if world.quantiles[first + QUANTILES - 1].value_us == least_us:
         return least_us
-    state = kernel.processes[process]
-    uniform = draw(kernel.context[0].seed, DISK, process, state.disk_draws)
+    state = world.processes[process]
+    uniform = draw(world.context[0].seed, DISK, process, state.disk_draws)
     state.disk_draws += 1
-    return quantile_us(kernel.quantiles, first, uniform)
+    return quantile_us(world.quantiles, first, uniform)

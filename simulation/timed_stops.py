@@ -11,32 +11,32 @@ from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.kinds import FAULT_END
 from tidegauge.simulation.links import send
-from tidegauge.simulation.topology import Topology, controller_process
+from tidegauge.simulation.topology import Cluster, controller_process
 
 
 @inner_rule
-def end_restarts_later(kernel: Kernel, broker: int) -> None:
+def end_restarts_later(world: Kernel, broker: int) -> None:
     """A broker's process is gone: restarts that have waited for that count from now."""
-    count = kernel.context[0].process_count
-    for number in range(len(kernel.faults)):
-        if kernel.fault_roles[number * count + broker].active:
-            end_restart_later(kernel, broker, number)
+    count = world.context[0].process_count
+    for number in range(len(world.faults)):
+        if world.fault_roles[number * count + broker].active:
+            end_restart_later(world, broker, number)
 
 
 @inner_rule
-def end_restart_later(kernel: Kernel, broker: int, fault: int) -> None:
+def end_restart_later(world: Kernel, broker: int, fault: int) -> None:
     """A restart that is at a broker whose process is gone: it counts from now, if it is timed."""
-    stopped_us = kernel.faults[fault].stopped_us
-    hits = kernel.fault_roles[fault * kernel.context[0].process_count + broker].side != 0
+    stopped_us = world.faults[fault].stopped_us
+    hits = world.fault_roles[fault * world.context[0].process_count + broker].side != 0
     if hits and stopped_us != NONE:
-        end = new_event(kernel, broker, broker, FAULT_END)
+        end = new_event(world, broker, broker, FAULT_END)
         end.value = fault
-        set_timer(kernel, end, kernel.context[0].time_us + stopped_us)
+        set_timer(world, end, world.context[0].time_us + stopped_us)
 
 
 @inner_rule
-def tell_controller_of_end(kernel: Kernel, topology: Topology, broker: int, fault: int) -> None:
+def tell_controller_of_end(world: Cluster, broker: int, fault: int) -> None:
     """A timed restart ends at a broker: it ends at its controller, too."""
-    end = new_event(kernel, broker, controller_process(topology, broker), FAULT_END)
+    end = new_event(world, broker, controller_process(world, broker), FAULT_END)
     end.value = fault
-    send(kernel, end, kernel.context[0].time_us)
+    send(world, end, world.context[0].time_us)

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import Tables, code, inner_rule, rule
+from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.replica_list import NO_REPLICA
+from tidegauge.simulation.kernel import Kernel
 
 # The fixed znodes.
 CONTROLLER_ZNODE = code(0)
@@ -69,25 +71,31 @@ class Slot(Record):
     set_order: i64
 
 
-class Topology(Tables):
-    """What never changes during a run."""
+class Topology(Tables, part=1):
+    """Tables that never change during a run."""
 
     sizes: Records[Sizes]
     partitions: Records[ClusterPartition]
     #: The replicas of all partitions, one after the other: their place is their *row*.
     slots: Records[Slot]
+    #: The release switches of each broker.
+    rules: Records[ReleaseRules]
+
+
+class Cluster(Kernel, Topology):
+    """Virtual time, and the cluster in which it passes."""
 
 
 @inner_rule
-def controller_process(topology: Topology, broker: int) -> int:
+def controller_process(world: Topology, broker: int) -> int:
     """The process of a broker's controller; that of the broker is its index."""
-    return topology.sizes[0].brokers + broker
+    return world.sizes[0].brokers + broker
 
 
 @inner_rule
-def zookeeper_process(topology: Topology) -> int:
+def zookeeper_process(world: Topology) -> int:
     """The process of ZooKeeper."""
-    return 2 * topology.sizes[0].brokers
+    return 2 * world.sizes[0].brokers
 
 
 @rule
@@ -97,86 +105,86 @@ def broker_znode(broker: int) -> int:
 
 
 @rule
-def topic_znode(topology: Topology, topic: int) -> int:
+def topic_znode(world: Topology, topic: int) -> int:
     """/brokers/topics/<topic>."""
-    return FIXED_ZNODES + topology.sizes[0].brokers + topic
+    return FIXED_ZNODES + world.sizes[0].brokers + topic
 
 
 @rule
-def state_znode(topology: Topology, partition: int) -> int:
+def state_znode(world: Topology, partition: int) -> int:
     """/brokers/topics/<topic>/partitions/<partition>/state."""
-    sizes = topology.sizes[0]
+    sizes = world.sizes[0]
     return FIXED_ZNODES + sizes.brokers + sizes.topics + partition
 
 
 @rule
-def reassign_partitions_znode(topology: Topology) -> int:
+def reassign_partitions_znode(world: Topology) -> int:
     """/admin/reassign_partitions, where there are ``admin_znodes``."""
-    return state_znode(topology, topology.sizes[0].partitions)
+    return state_znode(world, world.sizes[0].partitions)
 
 
 @rule
-def delete_topics_znode(topology: Topology) -> int:
+def delete_topics_znode(world: Topology) -> int:
     """/admin/delete_topics, behind it."""
-    return reassign_partitions_znode(topology) + 1
+    return reassign_partitions_znode(world) + 1
 
 
 @rule
-def topic_deletion_znode(topology: Topology, topic: int) -> int:
+def topic_deletion_znode(world: Topology, topic: int) -> int:
     """/admin/delete_topics/<topic>, behind these."""
-    return delete_topics_znode(topology) + 1 + topic
+    return delete_topics_znode(world) + 1 + topic
 
 
 @rule
-def log_dir_events_znode(topology: Topology) -> int:
+def log_dir_events_znode(world: Topology) -> int:
     """/log_dir_event_notification, where there are ``log_dir_znodes``."""
-    return reassign_partitions_znode(topology) + topology.sizes[0].admin_znodes
+    return reassign_partitions_znode(world) + world.sizes[0].admin_znodes
 
 
 @rule
-def log_dir_event_znode(topology: Topology, broker: int, directory: int) -> int:
+def log_dir_event_znode(world: Topology, broker: int, directory: int) -> int:
     """/log_dir_event_notification/log_dir_event_<n>: the place of it for a broker's directory."""
-    place = broker * topology.sizes[0].log_directories + directory
-    return log_dir_events_znode(topology) + 1 + place
+    place = broker * world.sizes[0].log_directories + directory
+    return log_dir_events_znode(world) + 1 + place
 
 
 @rule
-def is_log_dir_event(topology: Topology, znode: int) -> bool:
+def is_log_dir_event(world: Topology, znode: int) -> bool:
     """Whether a znode is a child of /log_dir_event_notification."""
-    return log_dir_events_znode(topology) < znode < first_notification_znode(topology)
+    return log_dir_events_znode(world) < znode < first_notification_znode(world)
 
 
 @inner_rule
-def is_log_dir_events(topology: Topology, znode: int) -> bool:
+def is_log_dir_events(world: Topology, znode: int) -> bool:
     """Whether a znode is /log_dir_event_notification itself."""
-    return topology.sizes[0].log_dir_znodes > 0 and znode == log_dir_events_znode(topology)
+    return world.sizes[0].log_dir_znodes > 0 and znode == log_dir_events_znode(world)
 
 
 @rule
-def first_notification_znode(topology: Topology) -> int:
+def first_notification_znode(world: Topology) -> int:
     """The first of the znodes that become children of /isr_change_notification."""
-    return log_dir_events_znode(topology) + topology.sizes[0].log_dir_znodes
+    return log_dir_events_znode(world) + world.sizes[0].log_dir_znodes
 
 
 @inner_rule
-def slot_of(topology: Topology, partition: int, broker: int) -> int:
+def slot_of(world: Topology, partition: int, broker: int) -> int:
     """The slot of a broker among a partition's; NO_REPLICA if it has none."""
-    facts = topology.partitions[partition]
+    facts = world.partitions[partition]
     for slot in range(facts.slot_count):
-        if topology.slots[facts.first_slot + slot].broker == broker:
+        if world.slots[facts.first_slot + slot].broker == broker:
             return slot
     return NO_REPLICA
 
 
 @inner_rule
-def row_of(topology: Topology, partition: int, broker: int) -> int:
+def row_of(world: Topology, partition: int, broker: int) -> int:
     """The row of a broker's replica of a partition; the broker has one."""
-    return topology.partitions[partition].first_slot + slot_of(topology, partition, broker)
+    return world.partitions[partition].first_slot + slot_of(world, partition, broker)
 
 
 @inner_rule
-def broker_of(topology: Topology, partition: int, slot: int) -> int:
+def broker_of(world: Topology, partition: int, slot: int) -> int:
     """The index of the broker in a slot; nobody (-1, -2) stays nobody."""
     if slot < 0:
         return slot
-    return topology.slots[topology.partitions[partition].first_slot + slot].broker
+    return world.slots[world.partitions[partition].first_slot + slot].broker

@@ -40,13 +40,13 @@ from tidegauge.simulation.row_kinds import (
     REQUEST_REFUSED,
 )
 from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
-from tidegauge.simulation.topology import Topology, broker_of, row_of
+from tidegauge.simulation.topology import broker_of, row_of
 
 _TRUE = code(True)
 
 
 @inner_rule
-def fetch_is_complete(topology: Topology, brokers: Brokers, kernel: Kernel, request: Event) -> bool:
+def fetch_is_complete(world: Brokers, request: Event) -> bool:
     """Read all partitions of a fetch anew; whether it has to be answered now.
 
     Of a follower's partitions those that rest have nothing to be read.
@@ -56,16 +56,16 @@ def fetch_is_complete(topology: Topology, brokers: Brokers, kernel: Kernel, requ
     budget_bytes = request.max_bytes
     complete = request.item_count == 0
     if request.broker != NONE:
-        name_active(kernel, topology, brokers, request)
-        complete = brokers.sessions[request.value].partition_count == 0
+        name_active(world, request)
+        complete = world.fetch_sessions[request.value].partition_count == 0
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
-        budget_bytes -= read_partition(kernel, topology, brokers, request, item, budget_bytes)
+        item = world.items[cursor]
+        budget_bytes -= read_partition(world, request, item, budget_bytes)
         if (
             item.error != errors.NONE
             or item.diverging_end_offset != UNDEFINED
-            or (request.broker != NONE and _brings_newer(topology, brokers, request, item))
+            or (request.broker != NONE and _brings_newer(world, request, item))
         ):
             complete = True
         cursor = item.next
@@ -73,233 +73,223 @@ def fetch_is_complete(topology: Topology, brokers: Brokers, kernel: Kernel, requ
 
 
 @inner_rule
-def _brings_newer(
-    topology: Topology, brokers: Brokers, request: Event, item: PartitionData
-) -> bool:
+def _brings_newer(world: Brokers, request: Event, item: PartitionData) -> bool:
     """Note that a partition was read; whether its high watermark alone is worth an answer."""
-    told = brokers.follower_fetches[place_of_fetch(topology, item.partition, request)]
+    told = world.follower_fetches[place_of_fetch(world, item.partition, request)]
     told.unread = False
     return (
-        brokers.rules[request.destination].fetch_answers_newer_high_watermark
+        world.rules[request.destination].fetch_answers_newer_high_watermark
         and item.high_watermark > told.last_sent_high_watermark
     )
 
 
 @inner_rule
-def delay_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+def delay_fetch(world: Brokers, request: Event) -> None:
     """Let a fetch wait in the purgatory: a follower's in its session, a consumer's watched."""
     if request.broker != NONE:
-        session = brokers.sessions[request.value]
+        session = world.fetch_sessions[request.value]
         session.waiting = request.index
-        request.deadline_us = kernel.context[0].time_us + request.wait_ms * 1000
-        put_to_rest(topology, brokers, session)
+        request.deadline_us = world.context[0].time_us + request.wait_ms * 1000
+        put_to_rest(world, session)
         if not session.expiry_timer:
-            _look_at_expiry(kernel, session, request)
+            _look_at_expiry(world, session, request)
         return
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
-        row = row_on(topology, brokers, request.destination, item.partition)
-        watch(brokers, brokers.delayed_fetches[row], request.index)
+        item = world.items[cursor]
+        row = row_on(world, request.destination, item.partition)
+        watch(world, world.delayed_fetches[row], request.index)
         cursor = item.next
-    expire_later(kernel, request, FETCH_EXPIRES, request.wait_ms)
+    expire_later(world, request, FETCH_EXPIRES, request.wait_ms)
 
 
 @inner_rule
-def complete_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+def complete_fetch(world: Brokers, request: Event) -> None:
     """Answer a fetch that waited; what it brings was just read."""
     cursor = request.first_item
     if request.broker != NONE:
-        brokers.sessions[request.value].waiting = NONE
+        world.fetch_sessions[request.value].waiting = NONE
         cursor = NONE
     while cursor != NONE:
-        item = kernel.items[cursor]
-        row = row_of(topology, item.partition, request.destination)
-        unwatch(brokers, brokers.delayed_fetches[row], request.index)
+        item = world.items[cursor]
+        row = row_of(world, item.partition, request.destination)
+        unwatch(world, world.delayed_fetches[row], request.index)
         cursor = item.next
-    mark_fetch(kernel, topology, brokers, request)
-    request.cost_us = cost_us(kernel, request.destination, REQUEST)
-    answer_fetch(kernel, topology, brokers, request, _TRUE)
-    free_event(kernel, request)
+    mark_fetch(world, request)
+    request.cost_us = cost_us(world, request.destination, REQUEST)
+    answer_fetch(world, request, _TRUE)
+    free_event(world, request)
 
 
 @inner_rule
-def wake_fetches(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
+def wake_fetches(world: Brokers, row: int) -> None:
     """Look whether fetches that wait for this replica are complete now.
 
     Source: DelayedOperationPurgatory.checkAndComplete@2.4.0.
     """
-    touch(topology, brokers, row)
-    width = topology.sizes[0].width
+    touch(world, row)
+    width = world.sizes[0].width
     for index in range(row * width, (row + 1) * width):
-        if brokers.follower_fetches[index].in_session:
-            session = brokers.sessions[brokers.follower_fetches[index].fetcher]
+        if world.follower_fetches[index].in_session:
+            session = world.fetch_sessions[world.follower_fetches[index].fetcher]
             if session.waiting != NONE:
-                request = kernel.events[session.waiting]
-                if fetch_is_complete(topology, brokers, kernel, request):
-                    complete_fetch(kernel, topology, brokers, request)
-    index = brokers.delayed_fetches[row].first
+                request = world.events[session.waiting]
+                if fetch_is_complete(world, request):
+                    complete_fetch(world, request)
+    index = world.delayed_fetches[row].first
     while index != NONE:
-        waiting = brokers.watches[index]
+        waiting = world.watches[index]
         index = waiting.next
-        request = kernel.events[waiting.event]
-        if fetch_is_complete(topology, brokers, kernel, request):
-            complete_fetch(kernel, topology, brokers, request)
+        request = world.events[waiting.event]
+        if fetch_is_complete(world, request):
+            complete_fetch(world, request)
 
 
 @inner_rule
-def handle_fetch_expires(
-    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
-) -> None:
+def handle_fetch_expires(world: Brokers, timer: Event) -> None:
     """Answer a consumer's fetch that has waited fetch.max.wait.ms.
 
     Source: DelayedFetch.onComplete@2.4.0 after forceComplete.
     """
-    index = expired_request(kernel, timer, FETCH)
+    index = expired_request(world, timer, FETCH)
     if index != NONE:
-        request = kernel.events[index]
-        fetch_is_complete(topology, brokers, kernel, request)
-        complete_fetch(kernel, topology, brokers, request)
+        request = world.events[index]
+        fetch_is_complete(world, request)
+        complete_fetch(world, request)
 
 
 @inner_rule
-def _look_at_expiry(kernel: Kernel, session: FetchSession, request: Event) -> None:
+def _look_at_expiry(world: Kernel, session: FetchSession, request: Event) -> None:
     # One timer for a session, not one for each fetch: nearly all are answered before.
     session.expiry_timer = True
-    timer = new_event(kernel, request.destination, request.destination, FOLLOWER_FETCH_EXPIRES)
+    timer = new_event(world, request.destination, request.destination, FOLLOWER_FETCH_EXPIRES)
     timer.value = request.value
-    set_timer(kernel, timer, request.deadline_us)
+    set_timer(world, timer, request.deadline_us)
 
 
 @inner_rule
-def handle_follower_fetch_expires(
-    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
-) -> None:
+def handle_follower_fetch_expires(world: Brokers, timer: Event) -> None:
     """Answer a follower's fetch that has waited replica.fetch.wait.max.ms.
 
     Source: DelayedFetch.onComplete@2.4.0 after forceComplete.
     """
-    session = brokers.sessions[timer.value]
+    session = world.fetch_sessions[timer.value]
     session.expiry_timer = False
     if session.waiting == NONE:
         return
-    request = kernel.events[session.waiting]
-    if kernel.context[0].time_us < request.deadline_us:
-        _look_at_expiry(kernel, session, request)
+    request = world.events[session.waiting]
+    if world.context[0].time_us < request.deadline_us:
+        _look_at_expiry(world, session, request)
         return
-    fetch_is_complete(topology, brokers, kernel, request)
-    complete_fetch(kernel, topology, brokers, request)
+    fetch_is_complete(world, request)
+    complete_fetch(world, request)
 
 
 @inner_rule
-def produce_is_complete(brokers: Brokers, row: int, request: Event) -> bool:
+def produce_is_complete(world: Brokers, row: int, request: Event) -> bool:
     """Whether an acks=all produce is to be answered, with ``request.error``.
 
     Source: DelayedProduce.tryComplete@2.4.0.
     """
-    partition = brokers.replicas[row]
+    partition = world.replicas[row]
     if not is_leader(partition):
         request.error = errors.NOT_LEADER_OR_FOLLOWER
         return True
     done, error = check_enough_replicas_reach_offset(
-        brokers.rules[request.destination], partition, request.offset + request.count
+        world.rules[request.destination], partition, request.offset + request.count
     )
     request.error = error
     return done
 
 
 @inner_rule
-def delay_produce(kernel: Kernel, brokers: Brokers, row: int, request: Event) -> None:
+def delay_produce(world: Brokers, row: int, request: Event) -> None:
     """Let an acks=all produce wait in the purgatory."""
-    watch(brokers, brokers.delayed_produces[row], request.index)
-    request.deadline_us = kernel.context[0].time_us + request.wait_ms * 1000
-    _expire_produces_at(kernel, brokers, request.destination, request.deadline_us)
+    watch(world, world.delayed_produces[row], request.index)
+    request.deadline_us = world.context[0].time_us + request.wait_ms * 1000
+    _expire_produces_at(world, request.destination, request.deadline_us)
 
 
 @inner_rule
-def _expire_produces_at(kernel: Kernel, brokers: Brokers, broker: int, time_us: int) -> None:
+def _expire_produces_at(world: Brokers, broker: int, time_us: int) -> None:
     # One timer for a broker's produces, not one each: nearly all are answered long before.
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     if 0 < state.produces_expire_us <= time_us:
         return
     state.produces_expire_us = time_us
-    set_timer(kernel, new_event(kernel, broker, broker, PRODUCE_EXPIRES), time_us)
+    set_timer(world, new_event(world, broker, broker, PRODUCE_EXPIRES), time_us)
 
 
 @inner_rule
-def wake_produces(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
+def wake_produces(world: Brokers, row: int) -> None:
     """Look whether produces that wait for this replica are complete now.
 
     Source: DelayedOperationPurgatory.checkAndComplete@2.4.0.
     """
-    index = brokers.delayed_produces[row].first
+    index = world.delayed_produces[row].first
     while index != NONE:
-        waiting = brokers.watches[index]
+        waiting = world.watches[index]
         index = waiting.next
-        request = kernel.events[waiting.event]
-        if produce_is_complete(brokers, row, request):
-            complete_produce(kernel, topology, brokers, row, request)
+        request = world.events[waiting.event]
+        if produce_is_complete(world, row, request):
+            complete_produce(world, row, request)
 
 
 @inner_rule
-def complete_produce(
-    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, request: Event
-) -> None:
+def complete_produce(world: Brokers, row: int, request: Event) -> None:
     """Answer a produce that waited, not before its append has ended."""
-    unwatch(brokers, brokers.delayed_produces[row], request.index)
+    unwatch(world, world.delayed_produces[row], request.index)
     append_ends_us = request.deadline_us - request.wait_ms * 1000 + request.cost_us
-    answer_us = kernel.context[0].time_us + cost_us(kernel, request.destination, REQUEST)
-    request.cost_us = max(append_ends_us, answer_us) - kernel.context[0].time_us
-    answer_produce(kernel, topology, brokers, request)
-    free_event(kernel, request)
+    answer_us = world.context[0].time_us + cost_us(world, request.destination, REQUEST)
+    request.cost_us = max(append_ends_us, answer_us) - world.context[0].time_us
+    answer_produce(world, request)
+    free_event(world, request)
 
 
 @inner_rule
-def handle_produce_expires(
-    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
-) -> None:
+def handle_produce_expires(world: Brokers, timer: Event) -> None:
     """Answer REQUEST_TIMED_OUT where the time is up; the records stay in the log.
 
     Source: DelayedProduce.onExpiration@2.4.0.
     """
-    state = brokers.brokers[timer.destination]
-    now_us = kernel.context[0].time_us
+    state = world.brokers[timer.destination]
+    now_us = world.context[0].time_us
     if now_us < state.produces_expire_us:
         return
     state.produces_expire_us = 0
     next_us = 0
     row = state.first_log
     while row != NONE:
-        index = brokers.delayed_produces[row].first
+        index = world.delayed_produces[row].first
         while index != NONE:
-            request = kernel.events[brokers.watches[index].event]
-            index = brokers.watches[index].next
+            request = world.events[world.watches[index].event]
+            index = world.watches[index].next
             if request.deadline_us <= now_us:
                 request.error = errors.REQUEST_TIMED_OUT
-                complete_produce(kernel, topology, brokers, row, request)
+                complete_produce(world, row, request)
             elif next_us == 0 or request.deadline_us < next_us:
                 next_us = request.deadline_us
-        row = brokers.hosted[row].next_log
+        row = world.hosted[row].next_log
     if next_us > 0:
-        _expire_produces_at(kernel, brokers, timer.destination, next_us)
+        _expire_produces_at(world, timer.destination, next_us)
 
 
 @inner_rule
-def answer_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+def answer_produce(world: Brokers, request: Event) -> None:
     """Tell the producer the outcome; with acks=0 there is no answer to send.
 
     Source: KafkaApis.handleProduceRequest@2.4.0.
     """
     if request.error != errors.NONE:
-        _write_refusal(kernel, topology, brokers, request)
+        _write_refusal(world, request)
     elif request.acks != 0:
-        _note_acknowledgement(kernel, topology, brokers, request)
-    if traces_all(kernel):
-        _trace_answer(kernel, request)
+        _note_acknowledgement(world, request)
+    if traces_all(world):
+        _trace_answer(world, request)
     if request.kind != PRODUCE:
-        answer_group_append(kernel, topology, brokers, request)
+        answer_group_append(world, request)
         return
-    answer = new_answer(kernel, request, PRODUCE_RESPONSE)
+    answer = new_answer(world, request, PRODUCE_RESPONSE)
     answer.version = request.version
     answer.partition = request.partition
     answer.offset = request.offset
@@ -307,78 +297,76 @@ def answer_produce(kernel: Kernel, topology: Topology, brokers: Brokers, request
     answer.acks = request.acks
     answer.error = request.error
     # With acks=0 nothing is on the wire: the client only counts what was appended.
-    send(kernel, answer, kernel.context[0].time_us + request.cost_us)
+    send(world, answer, world.context[0].time_us + request.cost_us)
 
 
 @inner_rule
-def _write_refusal(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
-    row = new_row(kernel, request.destination, REQUEST_REFUSED)
+def _write_refusal(world: Brokers, request: Event) -> None:
+    row = new_row(world, request.destination, REQUEST_REFUSED)
     row.values[0] = request.kind
     row.values[1] = request.partition
     row.values[2] = request.source
     row.values[3] = request.error
     row.values[4] = request.offset
     if request.error == errors.REQUEST_TIMED_OUT:
-        late = _late_follower(topology, brokers, request)
+        late = _late_follower(world, request)
         if late != NONE:
-            because_of(kernel, row, late)
-    write_canonical(kernel, row)
+            because_of(world, row, late)
+    write_canonical(world, row)
 
 
 @inner_rule
-def _late_follower(topology: Topology, brokers: Brokers, request: Event) -> int:
+def _late_follower(world: Brokers, request: Event) -> int:
     """The broker of the first in-sync follower that has not fetched the records; or NONE."""
-    partition = brokers.replicas[row_of(topology, request.partition, request.destination)]
+    partition = world.replicas[row_of(world, request.partition, request.destination)]
     members = partition.maximal_isr
     while members != EMPTY:
         replica = first(members)
         members = rest(members)
-        reached = brokers.followers[partition.first_follower + replica].log_end_offset
+        reached = world.followers[partition.first_follower + replica].log_end_offset
         if replica != partition.local_replica and reached < request.offset + request.count:
-            return broker_of(topology, request.partition, replica)
+            return broker_of(world, request.partition, replica)
     return NONE
 
 
 @inner_rule
-def _trace_answer(kernel: Kernel, request: Event) -> None:
-    row = new_row(kernel, request.destination, PRODUCE_ANSWERED)
+def _trace_answer(world: Kernel, request: Event) -> None:
+    row = new_row(world, request.destination, PRODUCE_ANSWERED)
     row.values[0] = request.partition
     row.values[1] = request.source
     row.values[2] = request.offset
     row.values[3] = request.offset + request.count
     row.values[4] = request.acks
     row.values[5] = request.error
-    write_minor(kernel, row)
+    write_minor(world, row)
 
 
 @inner_rule
-def _note_acknowledgement(
-    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
-) -> None:
+def _note_acknowledgement(world: Brokers, request: Event) -> None:
     """Extend the range of what this term has acknowledged; a gap begins another one."""
-    row = row_of(topology, request.partition, request.destination)
-    hosted = brokers.hosted[row]
+    row = row_of(world, request.partition, request.destination)
+    hosted = world.hosted[row]
     end_offset = request.offset + request.count
     if request.acks == ACKS_ALL:
         if hosted.acknowledged_all_end != request.offset:
-            write_acknowledged(kernel, brokers, row, ACKS_ALL, REASON_TERM)
+            write_acknowledged(world, row, ACKS_ALL, REASON_TERM)
             hosted.acknowledged_all_first = request.offset
         hosted.acknowledged_all_end = end_offset
     else:
         if hosted.acknowledged_leader_end != request.offset:
-            write_acknowledged(kernel, brokers, row, request.acks, REASON_TERM)
+            write_acknowledged(world, row, request.acks, REASON_TERM)
             hosted.acknowledged_leader_first = request.offset
         hosted.acknowledged_leader_end = end_offset
 
 
 @inner_rule
-def write_acknowledged(kernel: Kernel, brokers: Brokers, row: int, acks: int, reason: int) -> None:
+def write_acknowledged(world: Brokers, row: int, acks: int, reason: int) -> None:
     """Write down what was acknowledged since the last such row, if anything was.
 
     A row for each epoch in which the records were written: this term's, or that of an earlier
     one of the same leader.
     """
-    hosted = brokers.hosted[row]
+    hosted = world.hosted[row]
     first_offset = hosted.acknowledged_leader_first
     end_offset = hosted.acknowledged_leader_end
     if acks == ACKS_ALL:
@@ -387,21 +375,21 @@ def write_acknowledged(kernel: Kernel, brokers: Brokers, row: int, acks: int, re
         hosted.acknowledged_all_first = end_offset
     else:
         hosted.acknowledged_leader_first = end_offset
-    partition = brokers.replicas[row]
-    runs = runs_of(brokers, row)
+    partition = world.replicas[row]
+    runs = runs_of(world, row)
     while first_offset < end_offset:
         run = entry_for_offset(runs, partition.run_count, first_offset)
         run_end = end_offset
         if run + 1 < partition.run_count:
             run_end = min(run_end, runs[run + 1].start_offset)
-        written = new_row(kernel, hosted.broker, ACKNOWLEDGED)
+        written = new_row(world, hosted.broker, ACKNOWLEDGED)
         written.values[0] = hosted.partition
         written.values[1] = runs[run].epoch
         written.values[2] = acks
         written.values[3] = first_offset
         written.values[4] = run_end
         written.values[5] = reason
-        write_canonical(kernel, written)
+        write_canonical(world, written)
         first_offset = run_end
 
 

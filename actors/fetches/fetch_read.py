@@ -34,44 +34,40 @@ from tidegauge.simulation.links import send
 from tidegauge.simulation.metadata_log import known_change
 from tidegauge.simulation.row_kinds import FETCH_ANSWERED
 from tidegauge.simulation.rows import new_row, traces_all, write_minor
-from tidegauge.simulation.topology import Topology, row_of, slot_of
+from tidegauge.simulation.topology import row_of, slot_of
 
 _TRUE = code(True)
 _FALSE = code(False)
 
 
 @inner_rule
-def row_on(topology: Topology, brokers: Brokers, broker: int, partition: int) -> int:
+def row_on(world: Brokers, broker: int, partition: int) -> int:
     """The row of a broker's replica of a partition; NONE if it hosts none."""
-    slot = slot_of(topology, partition, broker)
+    slot = slot_of(world, partition, broker)
     if slot == NO_REPLICA:
         return NONE
-    row = topology.partitions[partition].first_slot + slot
-    return row if brokers.hosted[row].exists else NONE
+    row = world.partitions[partition].first_slot + slot
+    return row if world.hosted[row].exists else NONE
 
 
 @inner_rule
 def missing_error(
-    kernel: Kernel,
-    topology: Topology,
-    brokers: Brokers,
+    world: Brokers,
     broker: int,
     partition: int,
     asked_for_epoch: bool,
 ) -> int:
     """The error for a partition that the broker does not host."""
-    is_known = known_change(kernel, brokers.metadata[broker], partition) != NONE
-    slot = slot_of(topology, partition, broker)
-    row = topology.partitions[partition].first_slot + slot
-    is_offline = slot != NO_REPLICA and brokers.hosted[row].offline
-    return missing_partition_error(brokers.rules[broker], is_offline, is_known, asked_for_epoch)
+    is_known = known_change(world, world.known_metadata[broker], partition) != NONE
+    slot = slot_of(world, partition, broker)
+    row = world.partitions[partition].first_slot + slot
+    is_offline = slot != NO_REPLICA and world.hosted[row].offline
+    return missing_partition_error(world.rules[broker], is_offline, is_known, asked_for_epoch)
 
 
 @inner_rule
 def read_partition(
-    kernel: Kernel,
-    topology: Topology,
-    brokers: Brokers,
+    world: Brokers,
     request: Event,
     item: PartitionData,
     budget_bytes: int,
@@ -84,12 +80,12 @@ def read_partition(
     item.size_bytes = 0
     item.end_offset = item.offset
     item.diverging_end_offset = UNDEFINED
-    row = row_on(topology, brokers, broker, item.partition)
+    row = row_on(world, broker, item.partition)
     if row == NONE:
-        item.error = missing_error(kernel, topology, brokers, broker, item.partition, _FALSE)
+        item.error = missing_error(world, broker, item.partition, _FALSE)
         return 0
-    rules = brokers.rules[broker]
-    partition = brokers.replicas[row]
+    rules = world.rules[broker]
+    partition = world.replicas[row]
     item.error = local_log_error(
         rules, partition.leader_epoch, item.leader_epoch, is_leader(partition), _TRUE, _TRUE
     )
@@ -98,7 +94,7 @@ def read_partition(
     if item.error != errors.NONE:
         return 0
     error, epoch, end_offset = diverging_epoch(
-        rules, partition, epochs_of(brokers, row), item.offset, item.last_fetched_epoch
+        rules, partition, epochs_of(world, row), item.offset, item.last_fetched_epoch
     )
     if error == errors.NONE and end_offset == UNDEFINED:
         error = offset_error(partition, item.offset)
@@ -109,15 +105,15 @@ def read_partition(
         return 0
     reader = FOLLOWER if request.broker != NONE else READ_UNCOMMITTED
     limit = read_limit(partition, reader, partition.high_watermark)
-    record_bytes = topology.partitions[item.partition].record_bytes
+    record_bytes = world.partitions[item.partition].record_bytes
     available = max(0, limit - item.offset)
     wanted = min(request.partition_max_bytes, budget_bytes) // record_bytes
     # The first records of an answer come even if they are larger than what is wanted.
     if wanted == 0 and budget_bytes == request.max_bytes:
         wanted = 1
     records = min(available, wanted)
-    if brokers.brokers[broker].throttles and request.broker != NONE:
-        is_held_back = leader_throttles(kernel, topology, brokers, row, request.broker)
+    if world.brokers[broker].throttles and request.broker != NONE:
+        is_held_back = leader_throttles(world, row, request.broker)
         records = 0 if is_held_back else records
     item.end_offset = item.offset + records
     item.size_bytes = records * record_bytes
@@ -125,42 +121,40 @@ def read_partition(
 
 
 @inner_rule
-def answer_fetch(
-    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event, waited: bool
-) -> None:
+def answer_fetch(world: Brokers, request: Event, waited: bool) -> None:
     """Send what was read; a partition without anything new is left out of a session.
 
     Source: KafkaApis.handleFetchRequest@2.4.0; FetchSession's CachedPartition@1.1.0
     maybeUpdateResponseData (KIP-227).
     """
     kind = FETCH_RESPONSE if request.broker != NONE else CONSUMER_RESPONSE
-    answer = new_answer(kernel, request, kind)
-    counts_sent = request.broker != NONE and brokers.brokers[request.destination].throttles
+    answer = new_answer(world, request, kind)
+    counts_sent = request.broker != NONE and world.brokers[request.destination].throttles
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
         if item.size_bytes > 0:
-            row = row_of(topology, item.partition, request.destination)
-            mark_bytes_out(topology, brokers, request, row, item)
+            row = row_of(world, item.partition, request.destination)
+            mark_bytes_out(world, request, row, item)
             if counts_sent:
-                count_sent(kernel, brokers, row, item.size_bytes)
-        if traces_all(kernel):
-            _trace_answer(kernel, request, item, waited)
-        if _is_named(topology, brokers, request, item):
-            _add_records(kernel, topology, brokers, answer, item)
+                count_sent(world, row, item.size_bytes)
+        if traces_all(world):
+            _trace_answer(world, request, item, waited)
+        if _is_named(world, request, item):
+            _add_records(world, answer, item)
     if request.broker != NONE:
-        put_to_rest(topology, brokers, brokers.sessions[request.value])
-    departure_us = kernel.context[0].time_us + request.cost_us
-    send(kernel, answer, departure_us)
+        put_to_rest(world, world.fetch_sessions[request.value])
+    departure_us = world.context[0].time_us + request.cost_us
+    send(world, answer, departure_us)
 
 
 @inner_rule
-def _is_named(topology: Topology, brokers: Brokers, request: Event, item: PartitionData) -> bool:
+def _is_named(world: Brokers, request: Event, item: PartitionData) -> bool:
     """Whether the answer names a partition: always, unless a fetch session leaves it out."""
     if request.broker == NONE:
         return True
-    told = brokers.follower_fetches[place_of_fetch(topology, item.partition, request)]
+    told = world.follower_fetches[place_of_fetch(world, item.partition, request)]
     if item.error != errors.NONE:
         told.session_high_watermark = UNDEFINED
         return True
@@ -176,11 +170,9 @@ def _is_named(topology: Topology, brokers: Brokers, request: Event, item: Partit
 
 
 @inner_rule
-def _add_records(
-    kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event, read: PartitionData
-) -> None:
+def _add_records(world: Brokers, answer: Event, read: PartitionData) -> None:
     """Name a partition in the answer: its state, and its records epoch by epoch."""
-    item = add_item(kernel, answer, read.partition)
+    item = add_item(world, answer, read.partition)
     item.error = read.error
     item.leader_epoch = read.leader_epoch
     item.offset = read.offset
@@ -193,9 +185,9 @@ def _add_records(
     item.size_bytes = read.size_bytes
     if read.error != errors.NONE or read.end_offset <= read.offset:
         return
-    row = row_on(topology, brokers, answer.source, read.partition)
-    partition = brokers.replicas[row]
-    runs = runs_of(brokers, row)
+    row = row_on(world, answer.source, read.partition)
+    partition = world.replicas[row]
+    runs = runs_of(world, row)
     end_offset = min(read.end_offset, partition.log_end_offset)
     run = entry_for_offset(runs, partition.run_count, read.offset)
     offset = read.offset
@@ -204,7 +196,7 @@ def _add_records(
         if run + 1 < partition.run_count:
             run_end = runs[run + 1].start_offset
         if offset != read.offset:
-            item = add_item(kernel, answer, read.partition)
+            item = add_item(world, answer, read.partition)
             item.continues = True
             item.offset = offset
         item.epoch = runs[run].epoch
@@ -214,8 +206,8 @@ def _add_records(
 
 
 @inner_rule
-def _trace_answer(kernel: Kernel, request: Event, item: PartitionData, waited: bool) -> None:
-    row = new_row(kernel, request.destination, FETCH_ANSWERED)
+def _trace_answer(world: Kernel, request: Event, item: PartitionData, waited: bool) -> None:
+    row = new_row(world, request.destination, FETCH_ANSWERED)
     row.values[0] = item.partition
     row.values[1] = request.source
     row.values[2] = item.offset
@@ -223,4 +215,4 @@ def _trace_answer(kernel: Kernel, request: Event, item: PartitionData, waited: b
     row.values[4] = item.high_watermark
     row.values[5] = 1 if waited else 0
     row.values[6] = item.error
-    write_minor(kernel, row)
+    write_minor(world, row)

@@ -25,45 +25,45 @@ from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.events import add_item, free_event, free_items
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.topology import Topology, row_of, slot_of
 
 
 @inner_rule
-def update_session(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+def update_session(world: Brokers, request: Event) -> None:
     """Take over what a follower's request names: all of its partitions, or what has changed.
 
     Source: FetchManager.newContext@1.1.0, FetchSession.update@1.1.0.
     """
-    session = brokers.sessions[request.value]
+    session = world.fetch_sessions[request.value]
     if session.waiting != NONE:
         # The follower has given that one up, and asks again on another connection.
-        free_event(kernel, kernel.events[session.waiting])
+        free_event(world, world.events[session.waiting])
         session.waiting = NONE
     if request.acks == 1:
-        end_session(topology, brokers, session)
+        end_session(world, session)
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        index = place_of_fetch(topology, item.partition, request)
-        told = brokers.follower_fetches[index]
+        index = place_of_fetch(world, item.partition, request)
+        told = world.follower_fetches[index]
         if not told.in_session:
             _join(session, told, request.value, index)
         told.fetch_offset = item.offset
         told.leader_epoch = item.leader_epoch
         told.last_fetched_epoch = item.last_fetched_epoch
         if not told.active:
-            _activate(brokers, session, index)
+            _activate(world, session, index)
         told.unread = True
-    free_items(kernel, request)
+    free_items(world, request)
 
 
 @inner_rule
-def place_of_fetch(topology: Topology, partition: int, request: Event) -> int:
+def place_of_fetch(world: Topology, partition: int, request: Event) -> int:
     """Where in ``Brokers.follower_fetches`` stands what a leader keeps of a follower's request."""
-    row = row_of(topology, partition, request.destination)
-    return row * topology.sizes[0].width + slot_of(topology, partition, request.broker)
+    row = row_of(world, partition, request.destination)
+    return row * world.sizes[0].width + slot_of(world, partition, request.broker)
 
 
 @inner_rule
@@ -81,14 +81,14 @@ def _join(session: FetchSession, told: FollowerFetch, fetcher: int, index: int) 
 
 
 @inner_rule
-def end_session(topology: Topology, brokers: Brokers, session: FetchSession) -> None:
+def end_session(world: Brokers, session: FetchSession) -> None:
     """Forget the partitions of a session; what it knows of their followers is kept."""
     index = session.first
     while index != NONE:
-        told = brokers.follower_fetches[index]
+        told = world.follower_fetches[index]
         if not told.active:
-            _settle(brokers, session, index)
-        mark_left(topology, brokers, session, index)
+            _settle(world, session, index)
+        mark_left(world, session, index)
         told.in_session = False
         told.active = False
         index = told.next_in_session
@@ -99,77 +99,77 @@ def end_session(topology: Topology, brokers: Brokers, session: FetchSession) -> 
 
 
 @inner_rule
-def forget_sessions(topology: Topology, brokers: Brokers, broker: int) -> None:
+def forget_sessions(world: Brokers, broker: int) -> None:
     """A broker's process ends: nobody has a session with it any more."""
-    count = topology.sizes[0].brokers
-    room = len(brokers.sessions) // (count * count)
+    count = world.sizes[0].brokers
+    room = len(world.fetch_sessions) // (count * count)
     for follower in range(count):
         first = (follower * count + broker) * room
         for index in range(first, first + room):
-            end_session(topology, brokers, brokers.sessions[index])
-            brokers.sessions[index].waiting = NONE
-            brokers.sessions[index].expiry_timer = False
+            end_session(world, world.fetch_sessions[index])
+            world.fetch_sessions[index].waiting = NONE
+            world.fetch_sessions[index].expiry_timer = False
 
 
 @inner_rule
-def _activate(brokers: Brokers, session: FetchSession, index: int) -> None:
-    told = brokers.follower_fetches[index]
+def _activate(world: Brokers, session: FetchSession, index: int) -> None:
+    told = world.follower_fetches[index]
     told.active = True
     told.next_active = NONE
     if session.last_active == NONE:
         session.first_active = index
     else:
-        brokers.follower_fetches[session.last_active].next_active = index
+        world.follower_fetches[session.last_active].next_active = index
     session.last_active = index
 
 
 @inner_rule
-def _settle(brokers: Brokers, session: FetchSession, index: int) -> None:
+def _settle(world: Brokers, session: FetchSession, index: int) -> None:
     """Tell a resting follower's record of the last fetch, which was at the log end.
 
     It says what Replica.updateFetchState@2.4.0 would have said at each fetch since it rests.
     """
-    follower = brokers.followers[index]
+    follower = world.followers[index]
     follower.last_fetch_time_ms = session.fetched_ms
     follower.last_caught_up_time_ms = max(follower.last_caught_up_time_ms, session.fetched_ms)
 
 
 @inner_rule
-def settle(topology: Topology, brokers: Brokers, row: int) -> None:
+def settle(world: Brokers, row: int) -> None:
     """Bring what a leader knows of a partition's followers up to date, before it is read."""
-    width = topology.sizes[0].width
+    width = world.sizes[0].width
     for index in range(row * width, (row + 1) * width):
-        told = brokers.follower_fetches[index]
+        told = world.follower_fetches[index]
         if told.in_session and not told.active:
-            _settle(brokers, brokers.sessions[told.fetcher], index)
+            _settle(world, world.fetch_sessions[told.fetcher], index)
 
 
 @inner_rule
-def touch(topology: Topology, brokers: Brokers, row: int) -> None:
+def touch(world: Brokers, row: int) -> None:
     """A partition changes, or is about to: the next look at its followers' fetches reads it.
 
     Called before what the leader knows of the followers is changed otherwise.
     """
-    width = topology.sizes[0].width
+    width = world.sizes[0].width
     for index in range(row * width, (row + 1) * width):
-        told = brokers.follower_fetches[index]
+        told = world.follower_fetches[index]
         if told.in_session:
             told.unread = True
             if not told.active:
-                session = brokers.sessions[told.fetcher]
-                _settle(brokers, session, index)
-                _activate(brokers, session, index)
+                session = world.fetch_sessions[told.fetcher]
+                _settle(world, session, index)
+                _activate(world, session, index)
 
 
 @inner_rule
-def name_active(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+def name_active(world: Brokers, request: Event) -> None:
     """Have the request name the active partitions of its session, as they were last asked for."""
-    free_items(kernel, request)
-    width = topology.sizes[0].width
-    index = brokers.sessions[request.value].first_active
+    free_items(world, request)
+    width = world.sizes[0].width
+    index = world.fetch_sessions[request.value].first_active
     while index != NONE:
-        told = brokers.follower_fetches[index]
-        item = add_item(kernel, request, brokers.hosted[index // width].partition)
+        told = world.follower_fetches[index]
+        item = add_item(world, request, world.hosted[index // width].partition)
         item.offset = told.fetch_offset
         item.leader_epoch = told.leader_epoch
         item.last_fetched_epoch = told.last_fetched_epoch
@@ -177,20 +177,20 @@ def name_active(kernel: Kernel, topology: Topology, brokers: Brokers, request: E
 
 
 @inner_rule
-def put_to_rest(topology: Topology, brokers: Brokers, session: FetchSession) -> None:
+def put_to_rest(world: Brokers, session: FetchSession) -> None:
     """Let the partitions rest of which the next fetch would say nothing new."""
-    width = topology.sizes[0].width
+    width = world.sizes[0].width
     previous = NONE
     index = session.first_active
     while index != NONE:
-        told = brokers.follower_fetches[index]
+        told = world.follower_fetches[index]
         following = told.next_active
-        if _may_rest(brokers, told, index // width, index):
+        if _may_rest(world, told, index // width, index):
             told.active = False
             if previous == NONE:
                 session.first_active = following
             else:
-                brokers.follower_fetches[previous].next_active = following
+                world.follower_fetches[previous].next_active = following
         else:
             previous = index
         index = following
@@ -198,9 +198,9 @@ def put_to_rest(topology: Topology, brokers: Brokers, session: FetchSession) -> 
 
 
 @inner_rule
-def _may_rest(brokers: Brokers, told: FollowerFetch, row: int, index: int) -> bool:
+def _may_rest(world: Brokers, told: FollowerFetch, row: int, index: int) -> bool:
     """Whether leader and follower have the same, know it, and the ISR has the follower."""
-    partition = brokers.replicas[row]
+    partition = world.replicas[row]
     end_offset = partition.log_end_offset
     return (
         not told.unread
@@ -209,8 +209,8 @@ def _may_rest(brokers: Brokers, told: FollowerFetch, row: int, index: int) -> bo
         and told.session_high_watermark == end_offset
         and told.last_sent_high_watermark == end_offset
         and told.session_log_start_offset == partition.log_start_offset
-        and brokers.followers[index].log_end_offset == end_offset
+        and world.followers[index].log_end_offset == end_offset
         and is_leader(partition)
-        and not brokers.hosted[row].locked
+        and not world.hosted[row].locked
         and contains(partition.isr, index - partition.first_follower)
     )

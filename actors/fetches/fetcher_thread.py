@@ -15,84 +15,84 @@ from tidegauge.simulation.kinds import FETCHER_GIVES_UP, FETCHER_WAKES
 from tidegauge.simulation.links import send
 from tidegauge.simulation.row_kinds import PARTITION_FAILED
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology, row_of
+from tidegauge.simulation.topology import row_of
 
 
 @inner_rule
-def fetcher_for(topology: Topology, brokers: Brokers, row: int, source_broker: int) -> int:
+def fetcher_for(world: Brokers, row: int, source_broker: int) -> int:
     """The fetcher of a replica: by its source broker and the hash of its name.
 
     Source: AbstractFetcherManager.getFetcherId@0.10.2.0 and @2.8.0.
     """
-    hosted = brokers.hosted[row]
-    count = brokers.brokers[hosted.broker].num_replica_fetchers
-    room = len(brokers.fetchers) // (topology.sizes[0].brokers * topology.sizes[0].brokers)
-    pair = hosted.broker * topology.sizes[0].brokers + source_broker
-    return pair * room + topology.partitions[hosted.partition].fetcher_hash % count
+    hosted = world.hosted[row]
+    count = world.brokers[hosted.broker].num_replica_fetchers
+    room = len(world.fetchers) // (world.sizes[0].brokers * world.sizes[0].brokers)
+    pair = hosted.broker * world.sizes[0].brokers + source_broker
+    return pair * room + world.partitions[hosted.partition].fetcher_hash % count
 
 
 @inner_rule
-def add_to_fetcher(brokers: Brokers, row: int, index: int) -> None:
+def add_to_fetcher(world: Brokers, row: int, index: int) -> None:
     """Put a replica behind the others of a fetcher."""
-    fetcher = brokers.fetchers[index]
-    leave_session(brokers, fetcher)
-    hosted = brokers.hosted[row]
+    fetcher = world.fetchers[index]
+    leave_session(world, fetcher)
+    hosted = world.hosted[row]
     hosted.fetcher = index
     hosted.fetcher_lag = UNDEFINED
     hosted.next_in_fetcher = NONE
     if fetcher.last_row == NONE:
         fetcher.first_row = row
     else:
-        brokers.hosted[fetcher.last_row].next_in_fetcher = row
+        world.hosted[fetcher.last_row].next_in_fetcher = row
     fetcher.last_row = row
     fetcher.row_count += 1
 
 
 @inner_rule
-def remove_from_fetcher(brokers: Brokers, row: int) -> None:
+def remove_from_fetcher(world: Brokers, row: int) -> None:
     """Take a replica out of its fetcher, if it is in one.
 
     Source: AbstractFetcherManager.removeFetcherForPartitions@2.4.0.
     """
-    hosted = brokers.hosted[row]
+    hosted = world.hosted[row]
     if hosted.fetcher == NONE:
         return
-    fetcher = brokers.fetchers[hosted.fetcher]
-    leave_session(brokers, fetcher)
+    fetcher = world.fetchers[hosted.fetcher]
+    leave_session(world, fetcher)
     previous = NONE
     current = fetcher.first_row
     while current != row:
         previous = current
-        current = brokers.hosted[current].next_in_fetcher
+        current = world.hosted[current].next_in_fetcher
     if previous == NONE:
         fetcher.first_row = hosted.next_in_fetcher
     else:
-        brokers.hosted[previous].next_in_fetcher = hosted.next_in_fetcher
+        world.hosted[previous].next_in_fetcher = hosted.next_in_fetcher
     if fetcher.last_row == row:
         fetcher.last_row = previous
     fetcher.row_count -= 1
     hosted.fetcher = NONE
-    brokers.fetch_states[row].state = NOT_FETCHED
+    world.fetch_states[row].state = NOT_FETCHED
 
 
 @inner_rule
-def stop_fetcher(brokers: Brokers, index: int) -> None:
+def stop_fetcher(world: Brokers, index: int) -> None:
     """A fetcher thread ends, and with it its connection: nobody waits for an answer any more.
 
     Source: AbstractFetcherManager.shutdownIdleFetcherThreads@0.10.2.0 and @2.4.0.
     """
-    fetcher = brokers.fetchers[index]
+    fetcher = world.fetchers[index]
     fetcher.in_flight = 0
     fetcher.looking_up = NONE
-    leave_session(brokers, fetcher)
+    leave_session(world, fetcher)
     fetcher.asleep_until_us = 0
 
 
 @inner_rule
-def note_move(brokers: Brokers, row: int) -> None:
+def note_move(world: Brokers, row: int) -> None:
     """A replica's fetch offset has moved: the next request of the session names it."""
-    hosted = brokers.hosted[row]
-    fetcher = brokers.fetchers[hosted.fetcher]
+    hosted = world.hosted[row]
+    fetcher = world.fetchers[hosted.fetcher]
     if not fetcher.in_session or hosted.moved:
         return
     hosted.moved = True
@@ -100,90 +100,88 @@ def note_move(brokers: Brokers, row: int) -> None:
     if fetcher.last_moved == NONE:
         fetcher.first_moved = row
     else:
-        brokers.hosted[fetcher.last_moved].next_moved = row
+        world.hosted[fetcher.last_moved].next_moved = row
     fetcher.last_moved = row
 
 
 @inner_rule
-def forget_moves(brokers: Brokers, fetcher: Fetcher) -> None:
+def forget_moves(world: Brokers, fetcher: Fetcher) -> None:
     """Begin the list of those that have moved anew."""
     row = fetcher.first_moved
     while row != NONE:
-        brokers.hosted[row].moved = False
-        row = brokers.hosted[row].next_moved
+        world.hosted[row].moved = False
+        row = world.hosted[row].next_moved
     fetcher.first_moved = NONE
     fetcher.last_moved = NONE
 
 
 @inner_rule
-def leave_session(brokers: Brokers, fetcher: Fetcher) -> None:
+def leave_session(world: Brokers, fetcher: Fetcher) -> None:
     """What a fetcher fetches is to change: its next request names all of it."""
     fetcher.in_session = False
-    forget_moves(brokers, fetcher)
+    forget_moves(world, fetcher)
 
 
 @inner_rule
-def stop_idle_fetchers(topology: Topology, brokers: Brokers, broker: int) -> None:
+def stop_idle_fetchers(world: Brokers, broker: int) -> None:
     """End the fetcher threads of a broker that have nothing to fetch."""
-    room = len(brokers.fetchers) // topology.sizes[0].brokers
+    room = len(world.fetchers) // world.sizes[0].brokers
     for index in range(broker * room, (broker + 1) * room):
-        if brokers.fetchers[index].row_count == 0:
-            stop_fetcher(brokers, index)
+        if world.fetchers[index].row_count == 0:
+            stop_fetcher(world, index)
 
 
 @inner_rule
-def send_as_fetcher(
-    kernel: Kernel, brokers: Brokers, index: int, request: Event, departure_us: int
-) -> None:
+def send_as_fetcher(world: Brokers, index: int, request: Event, departure_us: int) -> None:
     """Send a fetcher's one request, and give it replica.socket.timeout.ms."""
-    fetcher = brokers.fetchers[index]
+    fetcher = world.fetchers[index]
     fetcher.requests += 1
     fetcher.in_flight = fetcher.requests
     request.request = fetcher.requests
     request.value = index
-    timeout_us = brokers.brokers[fetcher.broker].replica_socket_timeout_ms * 1000
+    timeout_us = world.brokers[fetcher.broker].replica_socket_timeout_ms * 1000
     fetcher.deadline_us = departure_us + timeout_us
     if not fetcher.deadline_timer:
-        watch_deadline(kernel, fetcher, index)
-    send(kernel, request, departure_us)
+        watch_deadline(world, fetcher, index)
+    send(world, request, departure_us)
 
 
 @inner_rule
-def watch_deadline(kernel: Kernel, fetcher: Fetcher, index: int) -> None:
+def watch_deadline(world: Kernel, fetcher: Fetcher, index: int) -> None:
     """Look after the request in flight when it should have been answered."""
     # One timer for all requests of a fetcher, not one each: most are answered long before.
     fetcher.deadline_timer = True
-    timer = new_event(kernel, fetcher.broker, fetcher.broker, FETCHER_GIVES_UP)
+    timer = new_event(world, fetcher.broker, fetcher.broker, FETCHER_GIVES_UP)
     timer.value = index
-    set_timer(kernel, timer, fetcher.deadline_us)
+    set_timer(world, timer, fetcher.deadline_us)
 
 
 @inner_rule
-def set_delay(kernel: Kernel, brokers: Brokers, row: int) -> None:
+def set_delay(world: Brokers, row: int) -> None:
     """A partition was delayed by a rule: note until when, and wake its fetcher then."""
-    hosted = brokers.hosted[row]
-    backoff_us = brokers.brokers[hosted.broker].replica_fetch_backoff_ms * 1000
-    leave_session(brokers, brokers.fetchers[hosted.fetcher])
-    hosted.delayed_until_us = kernel.context[0].time_us + backoff_us
-    wake_fetcher_at(kernel, brokers, hosted.fetcher, hosted.delayed_until_us)
+    hosted = world.hosted[row]
+    backoff_us = world.brokers[hosted.broker].replica_fetch_backoff_ms * 1000
+    leave_session(world, world.fetchers[hosted.fetcher])
+    hosted.delayed_until_us = world.context[0].time_us + backoff_us
+    wake_fetcher_at(world, hosted.fetcher, hosted.delayed_until_us)
 
 
 @inner_rule
-def wake_fetcher_at(kernel: Kernel, brokers: Brokers, index: int, time_us: int) -> None:
+def wake_fetcher_at(world: Brokers, index: int, time_us: int) -> None:
     """Have a fetcher look for work at ``time_us``, unless it does so before."""
-    fetcher = brokers.fetchers[index]
+    fetcher = world.fetchers[index]
     if fetcher.wake_timer:
         return
     fetcher.wake_timer = True
-    timer = new_event(kernel, fetcher.broker, fetcher.broker, FETCHER_WAKES)
+    timer = new_event(world, fetcher.broker, fetcher.broker, FETCHER_WAKES)
     timer.value = index
-    set_timer(kernel, timer, time_us)
+    set_timer(world, timer, time_us)
 
 
 @inner_rule
-def take_answer(brokers: Brokers, answer: Event) -> bool:
+def take_answer(world: Brokers, answer: Event) -> bool:
     """Whether an answer is the one that its fetcher waits for; it waits no longer then."""
-    fetcher = brokers.fetchers[answer.value]
+    fetcher = world.fetchers[answer.value]
     if fetcher.in_flight != answer.request:
         return False
     fetcher.in_flight = 0
@@ -191,20 +189,20 @@ def take_answer(brokers: Brokers, answer: Event) -> bool:
 
 
 @inner_rule
-def replica_of_answer(topology: Topology, brokers: Brokers, answer: Event, partition: int) -> int:
+def replica_of_answer(world: Brokers, answer: Event, partition: int) -> int:
     """The replica that an entry of an answer is about; NONE if its fetcher has it no more."""
-    row = row_of(topology, partition, answer.destination)
-    return row if brokers.hosted[row].fetcher == answer.value else NONE
+    row = row_of(world, partition, answer.destination)
+    return row if world.hosted[row].fetcher == answer.value else NONE
 
 
 @inner_rule
-def after_error(kernel: Kernel, brokers: Brokers, row: int) -> None:
+def after_error(world: Brokers, row: int) -> None:
     """A partition was delayed, or given up until the next LeaderAndIsr."""
-    if brokers.fetch_states[row].delayed:
-        set_delay(kernel, brokers, row)
+    if world.fetch_states[row].delayed:
+        set_delay(world, row)
         return
-    failed = new_row(kernel, brokers.hosted[row].broker, PARTITION_FAILED)
-    failed.values[0] = brokers.hosted[row].partition
-    failed.values[1] = brokers.replicas[row].leader_epoch
-    write_canonical(kernel, failed)
-    remove_from_fetcher(brokers, row)
+    failed = new_row(world, world.hosted[row].broker, PARTITION_FAILED)
+    failed.values[0] = world.hosted[row].partition
+    failed.values[1] = world.replicas[row].leader_epoch
+    write_canonical(world, failed)
+    remove_from_fetcher(world, row)

@@ -23,11 +23,11 @@ from tidegauge.simulation.kernel import NONE, Event, Kernel
 
 
 @inner_rule
-def new_watch(brokers: Brokers, event: int) -> int:
+def new_watch(world: Brokers, event: int) -> int:
     """Take a watch of the pool."""
-    pools = brokers.pools[0]
+    pools = world.pools[0]
     index = pools.free_watch
-    watch = brokers.watches[index]
+    watch = world.watches[index]
     pools.free_watch = watch.next
     pools.free_watches -= 1
     watch.event = event
@@ -36,76 +36,76 @@ def new_watch(brokers: Brokers, event: int) -> int:
 
 
 @inner_rule
-def _free_watch(brokers: Brokers, index: int) -> None:
-    pools = brokers.pools[0]
-    brokers.watches[index].next = pools.free_watch
+def _free_watch(world: Brokers, index: int) -> None:
+    pools = world.pools[0]
+    world.watches[index].next = pools.free_watch
     pools.free_watch = index
     pools.free_watches += 1
 
 
 @inner_rule
-def watch(brokers: Brokers, waiting: WatchList, event: int) -> None:
+def watch(world: Brokers, waiting: WatchList, event: int) -> None:
     """Let a request wait for a replica, behind those that do already."""
-    index = new_watch(brokers, event)
+    index = new_watch(world, event)
     if waiting.last == NONE:
         waiting.first = index
     else:
-        brokers.watches[waiting.last].next = index
+        world.watches[waiting.last].next = index
     waiting.last = index
 
 
 @inner_rule
-def unwatch(brokers: Brokers, waiting: WatchList, event: int) -> None:
+def unwatch(world: Brokers, waiting: WatchList, event: int) -> None:
     """Take a request that is complete out of the list of a replica."""
     previous = NONE
     index = waiting.first
-    while index != NONE and brokers.watches[index].event != event:
+    while index != NONE and world.watches[index].event != event:
         previous = index
-        index = brokers.watches[index].next
+        index = world.watches[index].next
     if index == NONE:
         return
-    following = brokers.watches[index].next
+    following = world.watches[index].next
     if previous == NONE:
         waiting.first = following
     else:
-        brokers.watches[previous].next = following
+        world.watches[previous].next = following
     if waiting.last == index:
         waiting.last = previous
-    _free_watch(brokers, index)
+    _free_watch(world, index)
 
 
 @inner_rule
-def forget_watches_of(brokers: Brokers, row: int) -> None:
+def forget_watches_of(world: Brokers, row: int) -> None:
     """Give back all watches of a replica; what they were about is gone already."""
-    _forget_list(brokers, brokers.delayed_fetches[row])
-    _forget_list(brokers, brokers.delayed_produces[row])
+    _forget_list(world, world.delayed_fetches[row])
+    _forget_list(world, world.delayed_produces[row])
 
 
 @inner_rule
-def _forget_list(brokers: Brokers, waiting: WatchList) -> None:
+def _forget_list(world: Brokers, waiting: WatchList) -> None:
     index = waiting.first
     while index != NONE:
-        following = brokers.watches[index].next
-        _free_watch(brokers, index)
+        following = world.watches[index].next
+        _free_watch(world, index)
         index = following
     waiting.first = NONE
     waiting.last = NONE
 
 
 @inner_rule
-def expire_later(kernel: Kernel, request: Event, kind: int, wait_ms: int) -> None:
+def expire_later(world: Kernel, request: Event, kind: int, wait_ms: int) -> None:
     """Answer the request after its time-out, whatever there is by then."""
-    timer = new_event(kernel, request.destination, request.destination, kind)
+    timer = new_event(world, request.destination, request.destination, kind)
     timer.value = request.index
     timer.broker = request.source
     timer.count = request.sequence
-    set_timer(kernel, timer, kernel.context[0].time_us + wait_ms * 1000)
+    set_timer(world, timer, world.context[0].time_us + wait_ms * 1000)
 
 
 @inner_rule
-def expired_request(kernel: Kernel, timer: Event, kind: int) -> int:
+def expired_request(world: Kernel, timer: Event, kind: int) -> int:
     """The event that the timer is about if it still waits, else NONE."""
-    request = kernel.events[timer.value]
+    request = world.events[timer.value]
     still_waits = (
         request.kind == kind and request.source == timer.broker and request.sequence == timer.count
     )

@@ -23,20 +23,20 @@ from tidegauge.replication.replication_quota import (
     is_quota_exceeded,
     record_bytes,
 )
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.row_kinds import THROTTLES_APPLIED
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology, row_of, slot_of
+from tidegauge.simulation.topology import row_of, slot_of
 
 
 @inner_rule
-def take_throttles(kernel: Kernel, topology: Topology, brokers: Brokers, news: Event) -> None:
+def take_throttles(world: Brokers, news: Event) -> None:
     """Apply the rates that ZooKeeper has told, and throttle the replicas that it names."""
     broker = news.destination
-    unthrottle_all(topology, brokers, broker)
-    brokers.quotas[2 * broker + LEADER_QUOTA].bytes_per_second = news.min_bytes
-    brokers.quotas[2 * broker + FOLLOWER_QUOTA].bytes_per_second = news.max_bytes
-    written = new_row(kernel, broker, THROTTLES_APPLIED)
+    unthrottle_all(world, broker)
+    world.quotas[2 * broker + LEADER_QUOTA].bytes_per_second = news.min_bytes
+    world.quotas[2 * broker + FOLLOWER_QUOTA].bytes_per_second = news.max_bytes
+    written = new_row(world, broker, THROTTLES_APPLIED)
     written.values[0] = broker
     written.values[1] = NONE if news.min_bytes == UNLIMITED else news.min_bytes
     written.values[2] = NONE if news.max_bytes == UNLIMITED else news.max_bytes
@@ -44,89 +44,87 @@ def take_throttles(kernel: Kernel, topology: Topology, brokers: Brokers, news: E
     written.values[4] = 0
     cursor = news.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        hosted = brokers.hosted[row_of(topology, item.partition, broker)]
+        hosted = world.hosted[row_of(world, item.partition, broker)]
         hosted.leader_throttled = item.may_move
         hosted.follower_throttled = item.deletes
         if item.deletes and hosted.fetcher != NONE:
-            leave_session(brokers, brokers.fetchers[hosted.fetcher])
-        brokers.brokers[broker].throttles = True
+            leave_session(world, world.fetchers[hosted.fetcher])
+        world.brokers[broker].throttles = True
         written.values[3] += 1 if item.may_move else 0
         written.values[4] += 1 if item.deletes else 0
-    write_canonical(kernel, written)
+    write_canonical(world, written)
 
 
 @inner_rule
-def unthrottle_all(topology: Topology, brokers: Brokers, broker: int) -> None:
+def unthrottle_all(world: Brokers, broker: int) -> None:
     """No replica of a broker is throttled any more, and it has no limits."""
-    brokers.brokers[broker].throttles = False
-    for row in range(len(topology.slots)):
-        if topology.slots[row].broker == broker:
-            brokers.hosted[row].leader_throttled = False
-            brokers.hosted[row].follower_throttled = False
+    world.brokers[broker].throttles = False
+    for row in range(len(world.slots)):
+        if world.slots[row].broker == broker:
+            world.hosted[row].leader_throttled = False
+            world.hosted[row].follower_throttled = False
     for which in (LEADER_QUOTA, FOLLOWER_QUOTA):
-        brokers.quotas[2 * broker + which].bytes_per_second = UNLIMITED
+        world.quotas[2 * broker + which].bytes_per_second = UNLIMITED
 
 
 @inner_rule
-def forget_quotas(topology: Topology, brokers: Brokers, broker: int) -> None:
+def forget_quotas(world: Brokers, broker: int) -> None:
     """A process that begins knows of no throttle, and has counted nothing."""
-    unthrottle_all(topology, brokers, broker)
+    unthrottle_all(world, broker)
     for which in (LEADER_QUOTA, FOLLOWER_QUOTA):
-        forget_samples(brokers.quotas[2 * broker + which])
+        forget_samples(world.quotas[2 * broker + which])
 
 
 @inner_rule
-def leader_throttles(
-    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, follower: int
-) -> bool:
+def leader_throttles(world: Brokers, row: int, follower: int) -> bool:
     """Whether a leader sends a follower nothing of a replica, for the time being.
 
     Source: ReplicaManager.shouldLeaderThrottle@2.6.0.
     """
-    if not brokers.hosted[row].leader_throttled:
+    if not world.hosted[row].leader_throttled:
         return False
-    partition = brokers.hosted[row].partition
-    if contains(brokers.replicas[row].isr, slot_of(topology, partition, follower)):
+    partition = world.hosted[row].partition
+    if contains(world.replicas[row].isr, slot_of(world, partition, follower)):
         return False
-    quota = brokers.quotas[2 * brokers.hosted[row].broker + LEADER_QUOTA]
-    time_ms = now_ms(kernel.context[0])
-    count_idle_windows(quota, brokers.quota_samples, time_ms)
-    return is_quota_exceeded(quota, brokers.quota_samples, time_ms)
+    quota = world.quotas[2 * world.hosted[row].broker + LEADER_QUOTA]
+    time_ms = now_ms(world.context[0])
+    count_idle_windows(quota, world.quota_samples, time_ms)
+    return is_quota_exceeded(quota, world.quota_samples, time_ms)
 
 
 @inner_rule
-def follower_throttles(kernel: Kernel, brokers: Brokers, row: int) -> bool:
+def follower_throttles(world: Brokers, row: int) -> bool:
     """Whether a follower leaves a throttled replica out of its fetch, for the time being.
 
     Source: ReplicaFetcherThread.shouldFollowerThrottle@2.6.0.
     """
-    if brokers.fetch_states[row].in_sync:
+    if world.fetch_states[row].in_sync:
         return False
-    quota = brokers.quotas[2 * brokers.hosted[row].broker + FOLLOWER_QUOTA]
-    return is_quota_exceeded(quota, brokers.quota_samples, now_ms(kernel.context[0]))
+    quota = world.quotas[2 * world.hosted[row].broker + FOLLOWER_QUOTA]
+    return is_quota_exceeded(quota, world.quota_samples, now_ms(world.context[0]))
 
 
 @inner_rule
-def count_sent(kernel: Kernel, brokers: Brokers, row: int, size_bytes: int) -> None:
+def count_sent(world: Brokers, row: int, size_bytes: int) -> None:
     """Count what an answer to a follower brings of a replica, if it is throttled.
 
     Source: KafkaApis.handleFetchRequest@2.6.0.
     """
-    if not brokers.hosted[row].leader_throttled:
+    if not world.hosted[row].leader_throttled:
         return
-    quota = brokers.quotas[2 * brokers.hosted[row].broker + LEADER_QUOTA]
-    time_ms = now_ms(kernel.context[0])
-    count_idle_windows(quota, brokers.quota_samples, time_ms)
-    record_bytes(quota, brokers.quota_samples, size_bytes, time_ms)
+    quota = world.quotas[2 * world.hosted[row].broker + LEADER_QUOTA]
+    time_ms = now_ms(world.context[0])
+    count_idle_windows(quota, world.quota_samples, time_ms)
+    record_bytes(quota, world.quota_samples, size_bytes, time_ms)
 
 
 @inner_rule
-def count_fetched(kernel: Kernel, brokers: Brokers, row: int, size_bytes: int) -> None:
+def count_fetched(world: Brokers, row: int, size_bytes: int) -> None:
     """Count what a follower has got of a throttled replica.
 
     Source: ReplicaFetcherThread.processPartitionData@2.6.0.
     """
-    quota = brokers.quotas[2 * brokers.hosted[row].broker + FOLLOWER_QUOTA]
-    record_bytes(quota, brokers.quota_samples, size_bytes, now_ms(kernel.context[0]))
+    quota = world.quotas[2 * world.hosted[row].broker + FOLLOWER_QUOTA]
+    record_bytes(quota, world.quota_samples, size_bytes, now_ms(world.context[0]))

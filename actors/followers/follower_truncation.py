@@ -43,67 +43,64 @@ from tidegauge.replication.truncation import (
     offset_truncation_state,
 )
 from tidegauge.simulation.events import add_item, free_event, new_event
-from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kernel import NONE, Event, PartitionData
 from tidegauge.simulation.kinds import OFFSETS_FOR_LEADER_EPOCH
 from tidegauge.simulation.row_kinds import STOP_OUT_OF_RANGE
-from tidegauge.simulation.topology import Topology
 
 _TRUE = code(True)
 
 
 @inner_rule
-def truncate_or_ask(kernel: Kernel, brokers: Brokers, index: int, departure_us: int) -> bool:
+def truncate_or_ask(world: Brokers, index: int, departure_us: int) -> bool:
     """Truncate all partitions of a fetcher that have to; whether it asks the leader first.
 
     Source: AbstractFetcherThread.maybeTruncate@0.11.0.0 and @2.4.0.
     """
-    fetcher = brokers.fetchers[index]
-    rules = brokers.rules[fetcher.broker]
-    request = new_event(kernel, fetcher.broker, fetcher.source_broker, OFFSETS_FOR_LEADER_EPOCH)
+    fetcher = world.fetchers[index]
+    rules = world.rules[fetcher.broker]
+    request = new_event(world, fetcher.broker, fetcher.source_broker, OFFSETS_FOR_LEADER_EPOCH)
     request.broker = fetcher.broker
     row = fetcher.first_row
     while row != NONE:
-        state = brokers.fetch_states[row]
-        partition = brokers.replicas[row]
+        state = world.fetch_states[row]
+        partition = world.replicas[row]
         if state.state == TRUNCATING and not state.delayed:
             if asks_for_epoch_end(rules, partition):
-                item = add_item(kernel, request, brokers.hosted[row].partition)
-                item.last_fetched_epoch = latest_epoch(
-                    epochs_of(brokers, row), partition.epoch_count
-                )
+                item = add_item(world, request, world.hosted[row].partition)
+                item.last_fetched_epoch = latest_epoch(epochs_of(world, row), partition.epoch_count)
                 item.leader_epoch = leader_epoch_of_epoch_request(rules, state)
                 # Not on the wire: the fetcher's own memory of when it asked.
                 item.version = state.current_leader_epoch
             else:
                 offset = fallback_offset(rules, partition, state)
-                _truncate(kernel, brokers, row, offset, _TRUE)
-        row = brokers.hosted[row].next_in_fetcher
+                _truncate(world, row, offset, _TRUE)
+        row = world.hosted[row].next_in_fetcher
     if request.item_count == 0:
-        free_event(kernel, request)
+        free_event(world, request)
         return False
-    send_as_fetcher(kernel, brokers, index, request, departure_us)
+    send_as_fetcher(world, index, request, departure_us)
     return True
 
 
 @inner_rule
-def take_epoch_answers(kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event) -> None:
+def take_epoch_answers(world: Brokers, answer: Event) -> None:
     """Truncate each partition as the leader's answer about its epoch says.
 
     Source: AbstractFetcherThread.truncateToEpochEndOffsets@2.4.0.
     """
     cursor = answer.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        row = replica_of_answer(topology, brokers, answer, item.partition)
-        if row != NONE and brokers.fetch_states[row].state == TRUNCATING:
-            _take_epoch_answer(kernel, brokers, row, item)
+        row = replica_of_answer(world, answer, item.partition)
+        if row != NONE and world.fetch_states[row].state == TRUNCATING:
+            _take_epoch_answer(world, row, item)
 
 
 @inner_rule
-def _take_epoch_answer(kernel: Kernel, brokers: Brokers, row: int, item: PartitionData) -> None:
-    rules = brokers.rules[brokers.hosted[row].broker]
-    state = brokers.fetch_states[row]
+def _take_epoch_answer(world: Brokers, row: int, item: PartitionData) -> None:
+    rules = world.rules[world.hosted[row].broker]
+    state = world.fetch_states[row]
     action = epoch_answer_action(rules, item.error, item.version, state.current_leader_epoch)
     if action == DROP_ANSWER:
         return
@@ -111,70 +108,64 @@ def _take_epoch_answer(kernel: Kernel, brokers: Brokers, row: int, item: Partiti
         epoch = item.epoch
         if rules.truncation_protocol == TRUNCATE_KIP_101:
             epoch = UNDEFINED  # version 0 of the answer has no such field
-        fallback = fallback_offset(rules, brokers.replicas[row], state)
-        follow_answer(kernel, brokers, row, epoch, item.end_offset, fallback)
+        fallback = fallback_offset(rules, world.replicas[row], state)
+        follow_answer(world, row, epoch, item.end_offset, fallback)
     elif action == PARTITION_FENCED:
         mark_partition_failed(rules, state)
-        after_error(kernel, brokers, row)
+        after_error(world, row)
     else:
         delay_partition(state)
-        set_delay(kernel, brokers, row)
+        set_delay(world, row)
 
 
 @inner_rule
-def follow_answer(
-    kernel: Kernel, brokers: Brokers, row: int, epoch: int, end_offset: int, fallback: int
-) -> None:
+def follow_answer(world: Brokers, row: int, epoch: int, end_offset: int, fallback: int) -> None:
     """Truncate as an answer says: (epoch, end offset), of a question or a fetch."""
-    rules = brokers.rules[brokers.hosted[row].broker]
-    partition = brokers.replicas[row]
+    rules = world.rules[world.hosted[row].broker]
+    partition = world.replicas[row]
     own_epoch, own_end_offset = end_offset_for(
-        rules, epochs_of(brokers, row), partition.epoch_count, partition.log_end_offset, epoch
+        rules, epochs_of(world, row), partition.epoch_count, partition.log_end_offset, epoch
     )
     offset, completed = offset_truncation_state(
         epoch, end_offset, own_epoch, own_end_offset, partition.log_end_offset, fallback
     )
-    _truncate(kernel, brokers, row, offset, completed)
+    _truncate(world, row, offset, completed)
 
 
 @inner_rule
-def _truncate(kernel: Kernel, brokers: Brokers, row: int, offset: int, completed: bool) -> None:
-    rules = brokers.rules[brokers.hosted[row].broker]
-    leave_session(brokers, brokers.fetchers[brokers.hosted[row].fetcher])
-    cut_log(kernel, brokers, row, offset)
-    partition = brokers.replicas[row]
-    epoch = latest_epoch(epochs_of(brokers, row), partition.epoch_count)
-    complete_truncation(rules, brokers.fetch_states[row], offset, completed, epoch)
+def _truncate(world: Brokers, row: int, offset: int, completed: bool) -> None:
+    rules = world.rules[world.hosted[row].broker]
+    leave_session(world, world.fetchers[world.hosted[row].fetcher])
+    cut_log(world, row, offset)
+    partition = world.replicas[row]
+    epoch = latest_epoch(epochs_of(world, row), partition.epoch_count)
+    complete_truncation(rules, world.fetch_states[row], offset, completed, epoch)
 
 
 @inner_rule
-def leave_range(
-    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, item: PartitionData
-) -> None:
+def leave_range(world: Brokers, row: int, item: PartitionData) -> None:
     """After OFFSET_OUT_OF_RANGE: cut the log to the leader's, or begin it anew at its start.
 
     Up to 2.0.0 the broker exits instead where unclean election is disabled.
 
     Source: AbstractFetcherThread.fetchOffsetAndTruncate@2.4.0.
     """
-    rules = brokers.rules[brokers.hosted[row].broker]
-    partition = brokers.replicas[row]
-    state = brokers.fetch_states[row]
+    rules = world.rules[world.hosted[row].broker]
+    partition = world.replicas[row]
+    state = world.fetch_states[row]
     action, offset = fetch_offset_and_truncate(
         rules,
         partition.log_end_offset,
         item.log_start_offset,
         item.end_offset,
-        topic_config(
-            topology, brokers, brokers.hosted[row].broker, item.partition
-        ).unclean_leader_election,
+        topic_config(world, world.hosted[row].broker, item.partition).unclean_leader_election,
     )
     if action == STOP_BROKER:
-        exit_by_itself(kernel, topology, brokers, brokers.hosted[row].broker, STOP_OUT_OF_RANGE)
+        exit_by_itself(world, world.hosted[row].broker, STOP_OUT_OF_RANGE)
         return
-    leave_session(brokers, brokers.fetchers[brokers.hosted[row].fetcher])
+    leave_session(world, world.fetchers[world.hosted[row].fetcher])
     if action == TRUNCATE_TO:
-        cut_log(kernel, brokers, row, offset)
+        cut_log(world, row, offset)
     elif action == TRUNCATE_FULLY_AND_START_AT:
-        empty_log(kernel, brokers, row, offset)
-    restart_at(state, offset, latest_epoch(epochs_of(brokers, row), partition.epoch_count))
+        empty_log(world, row, offset)
+    restart_at(state, offset, latest_epoch(epochs_of(world, row), partition.epoch_count))

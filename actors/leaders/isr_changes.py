@@ -70,124 +70,114 @@ from tidegauge.simulation.row_kinds import (
     REASON_ISR,
 )
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology, broker_of, state_znode
+from tidegauge.simulation.topology import broker_of, state_znode
 
 
 @inner_rule
-def schedule_expiration(kernel: Kernel, brokers: Brokers, broker: int, due_us: int) -> None:
+def schedule_expiration(world: Brokers, broker: int, due_us: int) -> None:
     """Run isr-expiration at ``due_us``, or at once if that has passed."""
-    brokers.brokers[broker].expiration_due_us = due_us
-    timer = new_event(kernel, broker, broker, ISR_EXPIRATION)
-    set_timer(kernel, timer, max(due_us, kernel.context[0].time_us))
+    world.brokers[broker].expiration_due_us = due_us
+    timer = new_event(world, broker, broker, ISR_EXPIRATION)
+    set_timer(world, timer, max(due_us, world.context[0].time_us))
 
 
 @inner_rule
-def handle_isr_expiration(
-    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
-) -> None:
+def handle_isr_expiration(world: Brokers, timer: Event) -> None:
     """Begin a run over all partitions that are led here.
 
     Source: ReplicaManager.maybeShrinkIsr@0.10.2.0 and @2.4.0.
     """
-    broker = brokers.brokers[timer.destination]
+    broker = world.brokers[timer.destination]
     broker.expiring = True
     broker.expiring_row = broker.first_log
-    continue_expiration(kernel, topology, brokers, timer.destination)
+    continue_expiration(world, timer.destination)
 
 
 @inner_rule
-def continue_expiration(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+def continue_expiration(world: Brokers, broker: int) -> None:
     """Go on with a run until a write has to be waited for, or it is done.
 
     Source: ReplicaManager.maybeShrinkIsr@2.4.0; KafkaScheduler.schedule@2.4.0, at a fixed rate.
     """
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     while state.expiring_row != NONE:
         row = state.expiring_row
-        hosted = brokers.hosted[row]
-        partition = brokers.replicas[row]
+        hosted = world.hosted[row]
+        partition = world.replicas[row]
         if hosted.locked:
             return
         if is_leader(partition):
-            settle(topology, brokers, row)
+            settle(world, row)
             out_of_sync = get_out_of_sync_replicas(
-                brokers.rules[broker],
+                world.rules[broker],
                 partition,
-                brokers.followers,
-                now_ms(kernel.context[0]),
+                world.followers,
+                now_ms(world.context[0]),
                 state.replica_lag_time_max_ms,
             )
-            if out_of_sync != EMPTY and _shrink(kernel, topology, brokers, row, out_of_sync):
+            if out_of_sync != EMPTY and _shrink(world, row, out_of_sync):
                 return
         state.expiring_row = hosted.next_log
     state.expiring = False
     period_us = state.replica_lag_time_max_ms * 1000 // 2
-    schedule_expiration(kernel, brokers, broker, state.expiration_due_us + period_us)
+    schedule_expiration(world, broker, state.expiration_due_us + period_us)
 
 
 @inner_rule
-def _shrink(
-    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, out_of_sync: int
-) -> bool:
+def _shrink(world: Brokers, row: int, out_of_sync: int) -> bool:
     """Take replicas out of the ISR; True if the answer has to be waited for.
 
     Source: Partition.maybeShrinkIsr@2.4.0, @2.8.0 and @3.8.0.
     """
-    hosted = brokers.hosted[row]
-    hosted.lag_ms = _longest_lag_ms(kernel, brokers, row, out_of_sync)
+    hosted = world.hosted[row]
+    hosted.lag_ms = _longest_lag_ms(world, row, out_of_sync)
     hosted.writing_request = NONE
-    isr = shrunk_isr(brokers.replicas[row], out_of_sync)
-    if _change_isr(kernel, topology, brokers, row, isr, out_of_sync):
+    isr = shrunk_isr(world.replicas[row], out_of_sync)
+    if _change_isr(world, row, isr, out_of_sync):
         return True
-    if high_watermark_may_move(brokers.rules[hosted.broker], PROPOSED):
-        try_high_watermark(kernel, topology, brokers, row, MOMENT_SHRINK)
+    if high_watermark_may_move(world.rules[hosted.broker], PROPOSED):
+        try_high_watermark(world, row, MOMENT_SHRINK)
     return False
 
 
 @inner_rule
-def _longest_lag_ms(kernel: Kernel, brokers: Brokers, row: int, out_of_sync: int) -> int:
+def _longest_lag_ms(world: Brokers, row: int, out_of_sync: int) -> int:
     lag_ms = 0
     while out_of_sync != EMPTY:
-        follower = brokers.followers[brokers.replicas[row].first_follower + first(out_of_sync)]
-        lag_ms = max(lag_ms, now_ms(kernel.context[0]) - follower.last_caught_up_time_ms)
+        follower = world.followers[world.replicas[row].first_follower + first(out_of_sync)]
+        lag_ms = max(lag_ms, now_ms(world.context[0]) - follower.last_caught_up_time_ms)
         out_of_sync = rest(out_of_sync)
     return lag_ms
 
 
 @inner_rule
-def expands_isr(
-    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, replica: int
-) -> bool:
+def expands_isr(world: Brokers, row: int, replica: int) -> bool:
     """Whether the follower that has just fetched is to join the ISR.
 
     Source: Partition.maybeExpandIsr@2.4.0.
     """
-    rules = brokers.rules[brokers.hosted[row].broker]
+    rules = world.rules[world.hosted[row].broker]
     ineligible = EMPTY
     if rules.expand_requires_eligible:
-        ineligible = ineligible_replicas(kernel, topology, brokers, row)
-    return needs_expand_isr(rules, brokers.replicas[row], brokers.followers, replica, ineligible)
+        ineligible = ineligible_replicas(world, row)
+    return needs_expand_isr(rules, world.replicas[row], world.followers, replica, ineligible)
 
 
 @inner_rule
-def begin_expansion(
-    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, replica: int, request: int
-) -> bool:
+def begin_expansion(world: Brokers, row: int, replica: int, request: int) -> bool:
     """Have an ISR with one more replica; True if ``request`` has to wait until it is written.
 
     Source: Partition.expandIsr@2.4.0, maybeExpandIsr@3.8.0.
     """
-    isr = expanded_isr(brokers.replicas[row], replica)
-    waits = _change_isr(kernel, topology, brokers, row, isr, EMPTY)
+    isr = expanded_isr(world.replicas[row], replica)
+    waits = _change_isr(world, row, isr, EMPTY)
     if waits:
-        brokers.hosted[row].writing_request = request
+        world.hosted[row].writing_request = request
     return waits
 
 
 @inner_rule
-def _change_isr(
-    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, isr: int, out_of_sync: int
-) -> bool:
+def _change_isr(world: Brokers, row: int, isr: int, out_of_sync: int) -> bool:
     """Write another ISR, or propose it; True if the partition is locked until the answer.
 
     A proposal is not taken while an earlier one of the partition is in flight: a LeaderAndIsr
@@ -195,57 +185,55 @@ def _change_isr(
 
     Source: Partition.updateIsr@2.6.0, submitAlterPartition@3.8.0.
     """
-    hosted = brokers.hosted[row]
-    partition = brokers.replicas[row]
-    proposes = alters_partition(brokers.rules[hosted.broker])
+    hosted = world.hosted[row]
+    partition = world.replicas[row]
+    proposes = alters_partition(world.rules[hosted.broker])
     if hosted.submitted_isr != EMPTY:
-        mark_failed_isr_update(brokers, hosted.broker)
+        mark_failed_isr_update(world, hosted.broker)
         return False
-    written = new_row(kernel, hosted.broker, ISR_UPDATE_SENT)
+    written = new_row(world, hosted.broker, ISR_UPDATE_SENT)
     written.values[0] = hosted.partition
     written.values[1] = isr
     written.values[2] = partition.isr
     written.values[3] = partition.partition_epoch
     if out_of_sync != EMPTY:
-        because_of(kernel, written, broker_of(topology, hosted.partition, first(out_of_sync)))
-    write_canonical(kernel, written)
-    touch(topology, brokers, row)
+        because_of(world, written, broker_of(world, hosted.partition, first(out_of_sync)))
+    write_canonical(world, written)
+    touch(world, row)
     if proposes:
         propose_isr(partition, isr)
-        submit_isr(kernel, topology, brokers, row, isr)
+        submit_isr(world, row, isr)
     else:
         hosted.locked = True
         hosted.written_isr = isr
-        send_isr(kernel, topology, brokers, row)
+        send_isr(world, row)
     return not proposes
 
 
 @inner_rule
-def send_isr(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
+def send_isr(world: Brokers, row: int) -> None:
     """Send the conditional write; again, if the session under which it was sent is gone.
 
     Source: ReplicationUtils.updateLeaderAndIsr@0.11.0.0, KafkaZkClient@2.4.0.
     """
-    hosted = brokers.hosted[row]
-    partition = brokers.replicas[row]
-    request = zookeeper_request(kernel, topology, brokers, hosted.broker, ZK_SET)
-    request.znode = state_znode(topology, hosted.partition)
+    hosted = world.hosted[row]
+    partition = world.replicas[row]
+    request = zookeeper_request(world, hosted.broker, ZK_SET)
+    request.znode = state_znode(world, hosted.partition)
     request.partition = hosted.partition
     request.version = partition.partition_epoch
-    if brokers.brokers[hosted.broker].isr_written_unconditionally:
+    if world.brokers[hosted.broker].isr_written_unconditionally:
         request.version = UNDEFINED
-    item = add_item(kernel, request, hosted.partition)
+    item = add_item(world, request, hosted.partition)
     item.leader = partition.local_replica
     item.leader_epoch = partition.leader_epoch
     item.controller_epoch = partition.controller_epoch
     item.isr = hosted.written_isr
-    send(kernel, request, kernel.context[0].time_us)
+    send(world, request, world.context[0].time_us)
 
 
 @inner_rule
-def take_isr_answer(
-    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, answer: Event
-) -> None:
+def take_isr_answer(world: Brokers, row: int, answer: Event) -> None:
     """Take ZooKeeper's answer to a write, and let go of the partition's lock.
 
     ``answer.version`` is the version written. Who waited goes on afterwards
@@ -253,29 +241,29 @@ def take_isr_answer(
 
     Source: Partition.updateIsr@0.10.2.0 and @2.4.0, ReplicaManager.recordIsrChange@2.4.0.
     """
-    hosted = brokers.hosted[row]
-    partition = brokers.replicas[row]
+    hosted = world.hosted[row]
+    partition = world.replicas[row]
     hosted.locked = False
     if answer.error != errors.NONE:
-        _write_failure(kernel, brokers, row, hosted.written_isr, answer.error)
+        _write_failure(world, row, hosted.written_isr, answer.error)
         return
     old_isr = partition.isr
     commit_isr(partition, hosted.written_isr, answer.version)
-    _write_isr_change(kernel, brokers, row, old_isr)
-    record_isr_change(kernel, topology, brokers, row)
+    _write_isr_change(world, row, old_isr)
+    record_isr_change(world, row)
     shrinks = size(partition.isr) < size(old_isr)
-    if shrinks and high_watermark_may_move(brokers.rules[hosted.broker], COMMITTED):
-        try_high_watermark(kernel, topology, brokers, row, MOMENT_SHRINK)
+    if shrinks and high_watermark_may_move(world.rules[hosted.broker], COMMITTED):
+        try_high_watermark(world, row, MOMENT_SHRINK)
 
 
 @inner_rule
-def _write_isr_change(kernel: Kernel, brokers: Brokers, row: int, old_isr: int) -> None:
+def _write_isr_change(world: Brokers, row: int, old_isr: int) -> None:
     """Write down, and count, that a leader has another ISR."""
-    hosted = brokers.hosted[row]
-    partition = brokers.replicas[row]
-    stats = brokers.stats[hosted.broker]
+    hosted = world.hosted[row]
+    partition = world.replicas[row]
+    stats = world.broker_stats[hosted.broker]
     shrinks = size(partition.isr) < size(old_isr)
-    changed = new_row(kernel, hosted.broker, ISR_SHRUNK if shrinks else ISR_EXPANDED)
+    changed = new_row(world, hosted.broker, ISR_SHRUNK if shrinks else ISR_EXPANDED)
     changed.values[0] = hosted.partition
     changed.values[1] = partition.isr
     changed.values[2] = old_isr
@@ -284,9 +272,9 @@ def _write_isr_change(kernel: Kernel, brokers: Brokers, row: int, old_isr: int) 
     changed.values[5] = partition.log_end_offset
     changed.values[6] = hosted.lag_ms
     if not shrinks:
-        changed.values[6] = _end_of_new_member(brokers, row, old_isr)
-    write_canonical(kernel, changed)
-    close_account(kernel, brokers, row, REASON_ISR)
+        changed.values[6] = _end_of_new_member(world, row, old_isr)
+    write_canonical(world, changed)
+    close_account(world, row, REASON_ISR)
     if shrinks:
         stats.isr_shrinks += 1
     else:
@@ -294,31 +282,29 @@ def _write_isr_change(kernel: Kernel, brokers: Brokers, row: int, old_isr: int) 
 
 
 @inner_rule
-def _end_of_new_member(brokers: Brokers, row: int, old_isr: int) -> int:
+def _end_of_new_member(world: Brokers, row: int, old_isr: int) -> int:
     """Where the log of the follower that has joined the ISR ends, as the leader knows it."""
-    partition = brokers.replicas[row]
+    partition = world.replicas[row]
     joined = without(partition.isr, old_isr)
     if joined == EMPTY:
         return partition.log_end_offset
-    return brokers.followers[partition.first_follower + first(joined)].log_end_offset
+    return world.followers[partition.first_follower + first(joined)].log_end_offset
 
 
 @inner_rule
-def _write_failure(kernel: Kernel, brokers: Brokers, row: int, isr: int, error: int) -> None:
-    hosted = brokers.hosted[row]
-    mark_failed_isr_update(brokers, hosted.broker)
-    failed = new_row(kernel, hosted.broker, ISR_UPDATE_FAILED)
+def _write_failure(world: Brokers, row: int, isr: int, error: int) -> None:
+    hosted = world.hosted[row]
+    mark_failed_isr_update(world, hosted.broker)
+    failed = new_row(world, hosted.broker, ISR_UPDATE_FAILED)
     failed.values[0] = hosted.partition
     failed.values[1] = isr
-    failed.values[2] = brokers.replicas[row].partition_epoch
+    failed.values[2] = world.replicas[row].partition_epoch
     failed.values[3] = error
-    write_canonical(kernel, failed)
+    write_canonical(world, failed)
 
 
 @inner_rule
-def handle_alter_partition_response(
-    kernel: Kernel, topology: Topology, brokers: Brokers, answer: Event
-) -> None:
+def handle_alter_partition_response(world: Brokers, answer: Event) -> None:
     """Take what the controller says of each proposal, and send what was queued meanwhile.
 
     NOT_CONTROLLER, of the whole or of one partition, sends the same request once more.
@@ -327,44 +313,42 @@ def handle_alter_partition_response(
     NodeToControllerRequestThread.handleResponse@3.8.0.
     """
     broker = answer.destination
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     if not answers_request_in_flight(state, answer) or state.ends:
         return
-    if _has_other_controller(kernel, answer):
-        send_again(kernel, topology, brokers, broker, errors.NOT_CONTROLLER)
+    if _has_other_controller(world, answer):
+        send_again(world, broker, errors.NOT_CONTROLLER)
         return
     if answer.error != errors.NONE:
-        make_again(kernel, topology, brokers, broker, answer.error)
+        make_again(world, broker, answer.error)
         return
-    sent = kernel.events[state.alter_partition].first_item
+    sent = world.events[state.alter_partition].first_item
     cursor = answer.first_item
     while cursor != NONE:
-        row = row_on(topology, brokers, broker, kernel.items[cursor].partition)
+        row = row_on(world, broker, world.items[cursor].partition)
         if row != NONE:
-            proposed_isr = kernel.items[sent].isr
-            _take_outcome(kernel, topology, brokers, row, proposed_isr, kernel.items[cursor])
-        sent = kernel.items[sent].next
-        cursor = kernel.items[cursor].next
-    forget_request(kernel, brokers, broker)
-    propagate_isrs(kernel, topology, brokers, broker)
+            proposed_isr = world.items[sent].isr
+            _take_outcome(world, row, proposed_isr, world.items[cursor])
+        sent = world.items[sent].next
+        cursor = world.items[cursor].next
+    forget_request(world, broker)
+    propagate_isrs(world, broker)
 
 
 @inner_rule
-def _has_other_controller(kernel: Kernel, answer: Event) -> bool:
+def _has_other_controller(world: Kernel, answer: Event) -> bool:
     """Source: AlterPartitionResponse.errorCounts@3.8.0."""
     found = answer.error == errors.NOT_CONTROLLER
     cursor = answer.first_item
     while cursor != NONE:
-        found = found or kernel.items[cursor].error == errors.NOT_CONTROLLER
-        cursor = kernel.items[cursor].next
+        found = found or world.items[cursor].error == errors.NOT_CONTROLLER
+        cursor = world.items[cursor].next
     return found
 
 
 @inner_rule
 def _take_outcome(
-    kernel: Kernel,
-    topology: Topology,
-    brokers: Brokers,
+    world: Brokers,
     row: int,
     proposed_isr: int,
     item: PartitionData,
@@ -373,13 +357,13 @@ def _take_outcome(
 
     Source: Partition.submitAlterPartition and handleAlterPartitionUpdate@3.8.0.
     """
-    partition = brokers.replicas[row]
-    rules = brokers.rules[brokers.hosted[row].broker]
-    drop_submitted_isr(brokers, row)
-    touch(topology, brokers, row)
+    partition = world.replicas[row]
+    rules = world.rules[world.hosted[row].broker]
+    drop_submitted_isr(world, row)
+    touch(world, row)
     old_isr = partition.isr
     if item.error == errors.NONE:
-        told = brokers.told[0]
+        told = world.told_state[0]
         told.leader_epoch = item.leader_epoch
         told.isr = item.isr
         told.partition_epoch = item.version
@@ -389,12 +373,12 @@ def _take_outcome(
     if outcome == IGNORED:
         return
     if outcome != COMMITTED:
-        _write_failure(kernel, brokers, row, proposed_isr, item.error)
+        _write_failure(world, row, proposed_isr, item.error)
         if outcome == RESENT and rules.isr_update_queued_again:
-            submit_isr(kernel, topology, brokers, row, proposed_isr)
+            submit_isr(world, row, proposed_isr)
         elif outcome == RESENT and rules.isr_update_reverts_if_not_attempted:
             revert_isr(partition)
         return
-    _write_isr_change(kernel, brokers, row, old_isr)
+    _write_isr_change(world, row, old_isr)
     if high_watermark_may_move(rules, COMMITTED):
-        try_high_watermark(kernel, topology, brokers, row, MOMENT_SHRINK)
+        try_high_watermark(world, row, MOMENT_SHRINK)

@@ -19,81 +19,80 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.events import free_all, free_event
-from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.kinds import FIRST_REQUEST, LAST_REQUEST
 from tidegauge.simulation.metadata_log import forget_metadata
-from tidegauge.simulation.topology import Topology
 
 
 @inner_rule
-def forget_everything(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+def forget_everything(world: Brokers, broker: int) -> None:
     """Leave a broker as one that has never run, but for its disk and its count of requests."""
-    drop_requests(kernel, topology, brokers, broker)
-    empty_fetchers(topology, brokers, broker)
-    forget_request(kernel, brokers, broker)
-    if brokers.brokers[broker].offline_directories != 0:
-        _forget_offline(topology, brokers, broker)
-    _forget_own(brokers, broker)
-    forget_quotas(topology, brokers, broker)
-    forget_groups(topology, brokers, broker)
-    forget_stats(topology, brokers, broker)
-    row = brokers.brokers[broker].first_log
+    drop_requests(world, broker)
+    empty_fetchers(world, broker)
+    forget_request(world, broker)
+    if world.brokers[broker].offline_directories != 0:
+        _forget_offline(world, broker)
+    _forget_own(world, broker)
+    forget_quotas(world, broker)
+    forget_groups(world, broker)
+    forget_stats(world, broker)
+    row = world.brokers[broker].first_log
     while row != NONE:
-        forget_replica(brokers, row)
-        row = brokers.hosted[row].next_log
-    room = len(brokers.fetchers) // topology.sizes[0].brokers
+        forget_replica(world, row)
+        row = world.hosted[row].next_log
+    room = len(world.fetchers) // world.sizes[0].brokers
     for index in range(broker * room, (broker + 1) * room):
         # Timers of this process mean nothing to the next one.
-        brokers.fetchers[index].deadline_timer = False
-        brokers.fetchers[index].wake_timer = False
+        world.fetchers[index].deadline_timer = False
+        world.fetchers[index].wake_timer = False
 
 
 @inner_rule
-def _forget_offline(topology: Topology, brokers: Brokers, broker: int) -> None:
+def _forget_offline(world: Brokers, broker: int) -> None:
     """The next process finds out itself what is offline, of logs and of replicas without one."""
-    for row in range(len(topology.slots)):
-        if topology.slots[row].broker == broker:
-            brokers.hosted[row].offline = False
+    for row in range(len(world.slots)):
+        if world.slots[row].broker == broker:
+            world.hosted[row].offline = False
 
 
 @inner_rule
-def empty_fetchers(topology: Topology, brokers: Brokers, broker: int) -> None:
+def empty_fetchers(world: Brokers, broker: int) -> None:
     """End all fetcher threads of a broker: it follows nobody any more."""
-    row = brokers.brokers[broker].first_log
+    row = world.brokers[broker].first_log
     while row != NONE:
-        remove_from_fetcher(brokers, row)
-        row = brokers.hosted[row].next_log
-    stop_idle_fetchers(topology, brokers, broker)
+        remove_from_fetcher(world, row)
+        row = world.hosted[row].next_log
+    stop_idle_fetchers(world, broker)
 
 
 @inner_rule
-def drop_requests(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+def drop_requests(world: Brokers, broker: int) -> None:
     """Give back every request that a broker has, wherever it waits; nobody will answer it."""
-    state = brokers.brokers[broker]
-    forget_sessions(topology, brokers, broker)
-    free_all(kernel, state.queue)
-    for index in range(len(kernel.events)):
-        event = kernel.events[index]
+    state = world.brokers[broker]
+    forget_sessions(world, broker)
+    free_all(world, state.queue)
+    for index in range(len(world.events)):
+        event = world.events[index]
         is_request = FIRST_REQUEST <= event.kind <= LAST_REQUEST
         # Those that a thread has taken; the others are on their way.
         if is_request and event.destination == broker and event.thread != NONE:
-            free_event(kernel, event)
+            free_event(world, event)
     for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
-        brokers.threads[thread].free_us = 0
+        world.threads[thread].free_us = 0
     row = state.first_log
     while row != NONE:
-        hosted = brokers.hosted[row]
+        hosted = world.hosted[row]
         hosted.waiting.first = NONE
         hosted.waiting.last = NONE
         hosted.waiting.length = 0
         hosted.writing_request = NONE
-        forget_watches_of(brokers, row)
+        forget_watches_of(world, row)
         row = hosted.next_log
 
 
 @inner_rule
-def _forget_own(brokers: Brokers, broker: int) -> None:
-    state = brokers.brokers[broker]
+def _forget_own(world: Brokers, broker: int) -> None:
+    state = world.brokers[broker]
     state.session = UNDEFINED
     state.reconnecting = False
     state.broker_epoch = UNDEFINED
@@ -125,13 +124,13 @@ def _forget_own(brokers: Brokers, broker: int) -> None:
     state.alter_partition_controller = NONE
     state.alter_partition_deadline = False
     state.alter_partition_due_us = 0
-    forget_metadata(brokers.metadata[broker])
+    forget_metadata(world.known_metadata[broker])
 
 
 @inner_rule
-def forget_replica(brokers: Brokers, row: int) -> None:
+def forget_replica(world: Brokers, row: int) -> None:
     """Leave a replica as one that its broker has not been told to host."""
-    hosted = brokers.hosted[row]
+    hosted = world.hosted[row]
     hosted.offline = False
     hosted.locked = False
     hosted.observer = 0
@@ -139,19 +138,19 @@ def forget_replica(brokers: Brokers, row: int) -> None:
     hosted.changed = False
     hosted.changed_again = False
     hosted.next_changed = NONE
-    stop_hosting(brokers, row)
+    stop_hosting(world, row)
 
 
 @inner_rule
-def stop_hosting(brokers: Brokers, row: int) -> None:
+def stop_hosting(world: Brokers, row: int) -> None:
     """A broker has a replica no more: it does not lead with it; its lock stays as it is."""
-    drop_submitted_isr(brokers, row)
-    hosted = brokers.hosted[row]
+    drop_submitted_isr(world, row)
+    hosted = world.hosted[row]
     hosted.exists = False
     forget_acknowledged(hosted)
-    brokers.fetch_states[row].delayed = False
-    brokers.fetch_states[row].failed = False
-    partition = brokers.replicas[row]
+    world.fetch_states[row].delayed = False
+    world.fetch_states[row].failed = False
+    partition = world.replicas[row]
     partition.leader = UNDEFINED
     partition.leader_epoch = UNDEFINED
     partition.partition_epoch = UNDEFINED

@@ -63,7 +63,7 @@ from tidegauge.simulation.costs import (
 )
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import dies, disconnect_all, lives
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import (
     BROKER_DIED,
     LOADING_BEGINS,
@@ -90,337 +90,327 @@ from tidegauge.simulation.row_kinds import (
 )
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.timed_stops import end_restarts_later
-from tidegauge.simulation.topology import Topology, controller_process
+from tidegauge.simulation.topology import controller_process
 
 _MEBIBYTE = 1024 * 1024
 
 
 @inner_rule
-def start(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+def start(world: Brokers, broker: int) -> None:
     """Begin a broker's process. The first time there is nothing to load, and it is up at once.
 
     Source: KafkaServer.startup@2.6.3.
     """
-    lives(kernel, broker)
-    state = brokers.brokers[broker]
+    lives(world, broker)
+    state = world.brokers[broker]
     state.starts += 1
     state.offline_directories = state.unreadable_directories
-    if _cannot_start(brokers, broker):
-        halt(kernel, topology, brokers, broker, STOP_LOG_DIRECTORY)
+    if _cannot_start(world, broker):
+        halt(world, broker, STOP_LOG_DIRECTORY)
         return
-    connect(kernel, topology, brokers, broker)
-    ping_later(kernel, brokers, broker)
+    connect(world, broker)
+    ping_later(world, broker)
     if state.starts == 1:
-        _run(kernel, brokers, broker)
+        _run(world, broker)
         return
     # Real files, if there are any, are read between this event and the next.
-    want_files(kernel, state, READ_DUE)
-    timer = new_event(kernel, broker, broker, LOADING_BEGINS)
-    set_timer(kernel, timer, kernel.context[0].time_us)
+    want_files(world, state, READ_DUE)
+    timer = new_event(world, broker, broker, LOADING_BEGINS)
+    set_timer(world, timer, world.context[0].time_us)
 
 
 @inner_rule
-def _cannot_start(brokers: Brokers, broker: int) -> bool:
+def _cannot_start(world: Brokers, broker: int) -> bool:
     """Whether log directories that cannot be read keep a broker from starting.
 
     Source: LogManager.createAndValidateLogDirs@0.11.0.0 and @2.6.0.
     """
-    offline = brokers.brokers[broker].offline_directories
-    if brokers.rules[broker].log_dir_failure_halts_broker:
+    offline = world.brokers[broker].offline_directories
+    if world.rules[broker].log_dir_failure_halts_broker:
         return offline != 0
-    return offline == all_directories(brokers.brokers[broker])
+    return offline == all_directories(world.brokers[broker])
 
 
 @inner_rule
-def handle_loading_begins(
-    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
-) -> None:
+def handle_loading_begins(world: Brokers, timer: Event) -> None:
     """The checkpoints are read: load the logs, which takes its time."""
     broker = timer.destination
-    until_us = kernel.context[0].time_us + _loading_us(kernel, topology, brokers, broker)
-    set_timer(kernel, new_event(kernel, broker, broker, LOGS_LOADED), until_us)
+    until_us = world.context[0].time_us + _loading_us(world, broker)
+    set_timer(world, new_event(world, broker, broker, LOGS_LOADED), until_us)
 
 
 @inner_rule
-def _loading_us(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> int:
+def _loading_us(world: Brokers, broker: int) -> int:
     """How long a start takes, by its logs and by what has to be read again.
 
     Source: LogManager.loadLogs@2.6.3, Log.recoverLog@2.6.3.
     """
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     logs = 0
     clean_logs = 0
     records = 0
     size_bytes = 0
     row = state.first_log
     while row != NONE:
-        on_disk = brokers.on_disk[row]
-        if on_disk.exists and not is_offline(brokers, row):
+        on_disk = world.on_disk[row]
+        if on_disk.exists and not is_offline(world, row):
             logs += 1
-            if is_in(state.clean_directories, brokers, row):
+            if is_in(state.clean_directories, world, row):
                 clean_logs += 1
             else:
-                end_offset = brokers.replicas[row].log_end_offset
+                end_offset = world.replicas[row].log_end_offset
                 behind = end_offset - min(max(0, on_disk.recovery_point_checkpoint), end_offset)
                 records += behind
-                partition = topology.partitions[brokers.hosted[row].partition]
+                partition = world.partitions[world.hosted[row].partition]
                 size_bytes += behind * partition.record_bytes
-        row = brokers.hosted[row].next_log
-    loading_us = cost_us(kernel, broker, BROKER_START_COST)
+        row = world.hosted[row].next_log
+    loading_us = cost_us(world, broker, BROKER_START_COST)
     all_clean = state.clean_directories | state.offline_directories == all_directories(state)
     if all_clean or clean_logs > 0:
-        loading_us += clean_logs * cost_us(kernel, broker, LOG_LOAD)
+        loading_us += clean_logs * cost_us(world, broker, LOG_LOAD)
     if not all_clean:
         state.recovered = True
-        loading_us += (logs - clean_logs) * cost_us(kernel, broker, LOG_RECOVERY)
-        mebibyte_us = cost_us(kernel, broker, LOG_RECOVERY_MEBIBYTE)
+        loading_us += (logs - clean_logs) * cost_us(world, broker, LOG_RECOVERY)
+        mebibyte_us = cost_us(world, broker, LOG_RECOVERY_MEBIBYTE)
         loading_us += size_bytes * mebibyte_us // _MEBIBYTE
-    row_begun = new_row(kernel, broker, BROKER_LOADING)
+    row_begun = new_row(world, broker, BROKER_LOADING)
     row_begun.values[0] = broker
     row_begun.values[1] = 1 if all_clean else 0
     row_begun.values[2] = logs
     row_begun.values[3] = records
-    row_begun.values[4] = kernel.context[0].time_us + loading_us
-    write_canonical(kernel, row_begun)
+    row_begun.values[4] = world.context[0].time_us + loading_us
+    write_canonical(world, row_begun)
     return loading_us
 
 
 @inner_rule
-def handle_logs_loaded(kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event) -> None:
+def handle_logs_loaded(world: Brokers, timer: Event) -> None:
     """The logs are loaded: take over what the checkpoints say, and register."""
     broker = timer.destination
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     row = state.first_log
     while row != NONE:
-        if brokers.on_disk[row].exists and not is_offline(brokers, row):
-            _load_log(kernel, brokers, row)
-        row = brokers.hosted[row].next_log
-    _run(kernel, brokers, broker)
-    state.ready_us = kernel.context[0].time_us + cost_us(kernel, broker, BROKER_READY)
-    if brokers.rules[broker].port_opened_last:
+        if world.on_disk[row].exists and not is_offline(world, row):
+            _load_log(world, row)
+        row = world.hosted[row].next_log
+    _run(world, broker)
+    state.ready_us = world.context[0].time_us + cost_us(world, broker, BROKER_READY)
+    if world.rules[broker].port_opened_last:
         state.port_opens_us = state.ready_us
     else:
-        _take_requests_later(brokers, broker)
-    if not brokers.rules[broker].registered_before_requests:
-        _register_later(kernel, topology, brokers, broker)
+        _take_requests_later(world, broker)
+    if not world.rules[broker].registered_before_requests:
+        _register_later(world, broker)
     elif state.session != NONE:
-        register(kernel, topology, brokers, broker)
+        register(world, broker)
 
 
 @inner_rule
-def _register_later(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+def _register_later(world: Brokers, broker: int) -> None:
     """The controller starts, then all the rest; only then the broker registers.
 
     Source: KafkaServer.startup@1.0.2.
     """
-    if brokers.brokers[broker].session != NONE:
-        start_controller(kernel, topology, brokers, broker)
-    due_us = brokers.brokers[broker].ready_us
-    set_timer(kernel, new_event(kernel, broker, broker, REGISTRATION_DUE), due_us)
+    if world.brokers[broker].session != NONE:
+        start_controller(world, broker)
+    due_us = world.brokers[broker].ready_us
+    set_timer(world, new_event(world, broker, broker, REGISTRATION_DUE), due_us)
 
 
 @inner_rule
-def handle_registration_due(
-    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
-) -> None:
+def handle_registration_due(world: Brokers, timer: Event) -> None:
     """The rest has started: register, unless there is no session yet."""
-    if brokers.brokers[timer.destination].session != NONE:
-        register(kernel, topology, brokers, timer.destination)
+    if world.brokers[timer.destination].session != NONE:
+        register(world, timer.destination)
 
 
 @inner_rule
-def _take_requests_later(brokers: Brokers, broker: int) -> None:
+def _take_requests_later(world: Brokers, broker: int) -> None:
     """Its port is open, but what comes in waits until the rest of the broker has started.
 
     Source: KafkaServer.startup@2.6.3, SocketServer.startProcessingRequests@2.6.3.
     """
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
-        brokers.threads[thread].free_us = state.ready_us
+        world.threads[thread].free_us = state.ready_us
 
 
 @inner_rule
-def _load_log(kernel: Kernel, brokers: Brokers, row: int) -> None:
+def _load_log(world: Brokers, row: int) -> None:
     """Open one log: its epochs are trimmed to it, its high watermark is the checkpointed one.
 
     Source: Log constructor@2.6.3, Partition.createLog@2.6.3.
     """
-    hosted = brokers.hosted[row]
-    broker = brokers.brokers[hosted.broker]
-    rules = brokers.rules[hosted.broker]
-    partition = brokers.replicas[row]
-    on_disk = brokers.on_disk[row]
-    epochs = epochs_of(brokers, row)
+    hosted = world.hosted[row]
+    broker = world.brokers[hosted.broker]
+    rules = world.rules[hosted.broker]
+    partition = world.replicas[row]
+    on_disk = world.on_disk[row]
+    epochs = epochs_of(world, row)
     count = partition.epoch_count
     for index in range(count):
-        brokers.epochs_read[index].epoch = epochs[index].epoch
-        brokers.epochs_read[index].start_offset = epochs[index].start_offset
-    open_log(rules, partition, brokers.epochs_read, count, epochs, max(0, on_disk.high_watermark))
+        world.epochs_read[index].epoch = epochs[index].epoch
+        world.epochs_read[index].start_offset = epochs[index].start_offset
+    open_log(rules, partition, world.epochs_read, count, epochs, max(0, on_disk.high_watermark))
     on_disk.recovery_point = max(0, on_disk.recovery_point_checkpoint)
-    was_clean = is_in(broker.clean_directories, brokers, row)
+    was_clean = is_in(broker.clean_directories, world, row)
     if was_clean or rules.recovery_point_at_end_after_recovery:
         on_disk.recovery_point = partition.log_end_offset
     on_disk.recovery_point = min(on_disk.recovery_point, partition.log_end_offset)
-    written = new_row(kernel, hosted.broker, CHECKPOINT_READ)
+    written = new_row(world, hosted.broker, CHECKPOINT_READ)
     written.values[0] = hosted.partition
     written.values[1] = on_disk.high_watermark
     written.values[2] = on_disk.recovery_point_checkpoint
     written.values[3] = partition.log_end_offset
     written.values[4] = count
-    write_canonical(kernel, written)
-    note_cut_epochs(kernel, brokers, row, count)
-    write_log_runs(kernel, brokers, row, REASON_RETURN)
+    write_canonical(world, written)
+    note_cut_epochs(world, row, count)
+    write_log_runs(world, row, REASON_RETURN)
 
 
 @inner_rule
-def _run(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+def _run(world: Brokers, broker: int) -> None:
     """Start the periodic tasks; they and the broker's clocks count from now.
 
     Source: ReplicaManager.startup@2.6.3, LogManager.startup@2.6.3.
     """
-    state = brokers.brokers[broker]
-    now_us = kernel.context[0].time_us
+    state = world.brokers[broker]
+    now_us = world.context[0].time_us
     state.loaded = True
     state.port_opens_us = now_us
     state.clean_directories = 0
-    written = new_row(kernel, broker, BROKER_STARTED)
+    written = new_row(world, broker, BROKER_STARTED)
     written.values[0] = broker
-    write_canonical(kernel, written)
-    state.last_isr_change_ms = now_ms(kernel.context[0])
+    write_canonical(world, written)
+    state.last_isr_change_ms = now_ms(world.context[0])
     state.last_isr_propagation_ms = state.last_isr_change_ms
-    schedule_expiration(kernel, brokers, broker, now_us)
-    if state.isr_change_batching and not alters_partition(brokers.rules[broker]):
-        schedule_propagation(kernel, brokers, broker, now_us)
-    schedule_recovery_points(kernel, brokers, broker)
-    sample_us = now_us + kernel.context[0].sample_period_us
-    set_timer(kernel, new_event(kernel, broker, broker, SAMPLE), sample_us)
+    schedule_expiration(world, broker, now_us)
+    if state.isr_change_batching and not alters_partition(world.rules[broker]):
+        schedule_propagation(world, broker, now_us)
+    schedule_recovery_points(world, broker)
+    sample_us = now_us + world.context[0].sample_period_us
+    set_timer(world, new_event(world, broker, broker, SAMPLE), sample_us)
 
 
 @inner_rule
-def exit_by_itself(
-    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, stop: int
-) -> None:
+def exit_by_itself(world: Brokers, broker: int, stop: int) -> None:
     """A broker ends its process on an error; its supervisor may start it again.
 
     Source: Exit.exit and FatalExitError@0.10.2.0 to @2.0.0, Kafka.main@2.6.3.
     """
-    close_session(kernel, topology, brokers, broker)
-    halt(kernel, topology, brokers, broker, stop)
+    close_session(world, broker)
+    halt(world, broker, stop)
 
 
 @inner_rule
-def halt(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, stop: int) -> None:
+def halt(world: Brokers, broker: int, stop: int) -> None:
     """A broker ends its process at once, and leaves its session behind.
 
     Source: Exit.halt@2.6.0.
     """
-    end(kernel, topology, brokers, broker, stop)
-    delay_us = brokers.brokers[broker].restart_after_exit_us
+    end(world, broker, stop)
+    delay_us = world.brokers[broker].restart_after_exit_us
     if delay_us >= 0:
-        timer = new_event(kernel, broker, broker, SUPERVISOR_STARTS)
-        timer.value = brokers.brokers[broker].starts
-        set_timer(kernel, timer, kernel.context[0].time_us + delay_us)
+        timer = new_event(world, broker, broker, SUPERVISOR_STARTS)
+        timer.value = world.brokers[broker].starts
+        set_timer(world, timer, world.context[0].time_us + delay_us)
 
 
 @inner_rule
-def handle_supervisor_starts(
-    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
-) -> None:
+def handle_supervisor_starts(world: Brokers, timer: Event) -> None:
     """Start a broker that has exited, unless a fault keeps it down or it was started since."""
     broker = timer.destination
-    process = kernel.processes[broker]
-    is_the_same = brokers.brokers[broker].starts == timer.value
+    process = world.processes[broker]
+    is_the_same = world.brokers[broker].starts == timer.value
     if is_the_same and not process.alive and process.held_down == 0:
-        start(kernel, topology, brokers, broker)
+        start(world, broker)
 
 
 @inner_rule
-def end(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, stop: int) -> None:
+def end(world: Brokers, broker: int, stop: int) -> None:
     """End a broker's process in the way that ``stop`` says."""
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     if state.loaded:
         # A start that fails ends in KafkaServer.shutdown, too.
         state.clean_directories = 0
         if stop in (STOP_CLEAN, STOP_REGISTERED_ALREADY):
             unusable = state.offline_directories | state.failing_directories
             state.clean_directories = all_directories(state) & ~unusable
-            _flush_all(brokers, broker)
-            checkpoint_high_watermarks(kernel, brokers, broker)
-            checkpoint_recovery_points(kernel, brokers, broker)
-    elif brokers.rules[broker].clean_marker_deleted_before_loading:
+            _flush_all(world, broker)
+            checkpoint_high_watermarks(world, broker)
+            checkpoint_recovery_points(world, broker)
+    elif world.rules[broker].clean_marker_deleted_before_loading:
         state.clean_directories = 0
-    _close_accounts(kernel, brokers, broker)
-    written = new_row(kernel, broker, BROKER_STOPPED)
+    _close_accounts(world, broker)
+    written = new_row(world, broker, BROKER_STOPPED)
     written.values[0] = broker
     written.values[1] = stop
-    write_canonical(kernel, written)
-    dies(kernel, broker)
-    forget_everything(kernel, topology, brokers, broker)
+    write_canonical(world, written)
+    dies(world, broker)
+    forget_everything(world, broker)
     if stop != STOP_POWER:
-        disconnect_all(kernel, broker)
-    died = new_event(kernel, broker, controller_process(topology, broker), BROKER_DIED)
-    send(kernel, died, kernel.context[0].time_us)
-    end_restarts_later(kernel, broker)
+        disconnect_all(world, broker)
+    died = new_event(world, broker, controller_process(world, broker), BROKER_DIED)
+    send(world, died, world.context[0].time_us)
+    end_restarts_later(world, broker)
 
 
 @inner_rule
-def _flush_all(brokers: Brokers, broker: int) -> None:
-    row = brokers.brokers[broker].first_log
+def _flush_all(world: Brokers, broker: int) -> None:
+    row = world.brokers[broker].first_log
     while row != NONE:
-        if not is_unwritable(brokers, row):
-            brokers.on_disk[row].recovery_point = brokers.replicas[row].log_end_offset
-        row = brokers.hosted[row].next_log
+        if not is_unwritable(world, row):
+            world.on_disk[row].recovery_point = world.replicas[row].log_end_offset
+        row = world.hosted[row].next_log
 
 
 @inner_rule
-def _close_accounts(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+def _close_accounts(world: Brokers, broker: int) -> None:
     """Write down what its leaders have promised, and what its logs held."""
-    row = brokers.brokers[broker].first_log
+    row = world.brokers[broker].first_log
     while row != NONE:
-        if is_leader(brokers.replicas[row]):
-            close_account(kernel, brokers, row, REASON_TERM)
-        if brokers.hosted[row].exists:
-            write_log_runs(kernel, brokers, row, REASON_STOP)
-        row = brokers.hosted[row].next_log
+        if is_leader(world.replicas[row]):
+            close_account(world, row, REASON_TERM)
+        if world.hosted[row].exists:
+            write_log_runs(world, row, REASON_STOP)
+        row = world.hosted[row].next_log
 
 
 @inner_rule
-def lose_power(
-    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, fault: int
-) -> None:
+def lose_power(world: Brokers, broker: int, fault: int) -> None:
     """The machine's power is gone, and its memory with it, whether the process ran or not.
 
     Of each log what was not on disk is lost, up to a point that is drawn or pinned.
     """
-    if kernel.processes[broker].alive:
-        end(kernel, topology, brokers, broker, STOP_POWER)
-    state = brokers.brokers[broker]
+    if world.processes[broker].alive:
+        end(world, broker, STOP_POWER)
+    state = world.brokers[broker]
     row = state.first_log
     while row != NONE:
-        _cut_to_disk(kernel, brokers, state, row, fault)
-        row = brokers.hosted[row].next_log
+        _cut_to_disk(world, state, row, fault)
+        row = world.hosted[row].next_log
     state.power_losses += 1
 
 
 @inner_rule
-def _cut_to_disk(kernel: Kernel, brokers: Brokers, state: Broker, row: int, fault: int) -> None:
-    partition = brokers.replicas[row]
+def _cut_to_disk(world: Brokers, state: Broker, row: int, fault: int) -> None:
+    partition = world.replicas[row]
     before = partition.log_end_offset
-    kept = offset_on_disk(kernel.context[0], brokers, row)
-    uniform = draw(kernel.context[0].seed, POWER_LOSS, row, state.power_losses)
+    kept = offset_on_disk(world.context[0], world, row)
+    uniform = draw(world.context[0].seed, POWER_LOSS, row, state.power_losses)
     kept += ((before - kept + 1) * uniform) >> 32
-    for index in range(len(brokers.kept_logs)):
-        pinned = brokers.kept_logs[index]
+    for index in range(len(world.kept_logs)):
+        pinned = world.kept_logs[index]
         if pinned.fault == fault and pinned.row == row:
             kept = min(pinned.offset, before)
     if kept >= before:
         return
     partition.log_end_offset = kept
-    partition.run_count = truncate_from_end(runs_of(brokers, row), partition.run_count, kept)
-    on_disk = brokers.on_disk[row]
+    partition.run_count = truncate_from_end(runs_of(world, row), partition.run_count, kept)
+    on_disk = world.on_disk[row]
     on_disk.recovery_point = min(on_disk.recovery_point, kept)
-    written = new_row(kernel, brokers.hosted[row].broker, LOG_LOST)
-    written.values[0] = brokers.hosted[row].partition
+    written = new_row(world, world.hosted[row].broker, LOG_LOST)
+    written.values[0] = world.hosted[row].partition
     written.values[1] = kept
     written.values[2] = before
-    write_canonical(kernel, written)
+    write_canonical(world, written)

@@ -24,7 +24,7 @@ from tidegauge.actors.storage.logs import write_log_runs
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_CREATE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.row_kinds import (
@@ -35,84 +35,82 @@ from tidegauge.simulation.row_kinds import (
     STOP_LOG_DIRECTORY,
 )
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology, log_dir_event_znode
+from tidegauge.simulation.topology import log_dir_event_znode
 
 
 @inner_rule
-def handle_log_dir_fails(
-    kernel: Kernel, topology: Topology, brokers: Brokers, event: Event
-) -> None:
+def handle_log_dir_fails(world: Brokers, event: Event) -> None:
     """Give up a directory that has failed, or halt.
 
     Source: ReplicaManager.LogDirFailureHandler.doWork and handleLogDirFailure@2.6.0,
     LogManager.handleLogDirFailure@2.6.0.
     """
     broker = event.destination
-    state = brokers.brokers[broker]
-    failed = new_row(kernel, broker, LOG_DIR_FAILED)
+    state = world.brokers[broker]
+    failed = new_row(world, broker, LOG_DIR_FAILED)
     failed.values[0] = broker
     failed.values[1] = event.value
-    write_canonical(kernel, failed)
-    if brokers.rules[broker].log_dir_failure_halts_broker:
-        halt(kernel, topology, brokers, broker, STOP_LOG_DIRECTORY)
+    write_canonical(world, failed)
+    if world.rules[broker].log_dir_failure_halts_broker:
+        halt(world, broker, STOP_LOG_DIRECTORY)
         return
     row = state.first_log
     while row != NONE:
-        if brokers.hosted[row].exists and brokers.on_disk[row].directory == event.value:
-            _take_offline(kernel, topology, brokers, row)
-        row = brokers.hosted[row].next_log
+        if world.hosted[row].exists and world.on_disk[row].directory == event.value:
+            _take_offline(world, row)
+        row = world.hosted[row].next_log
     if state.offline_directories == all_directories(state):
-        halt(kernel, topology, brokers, broker, STOP_LOG_DIRECTORY)
+        halt(world, broker, STOP_LOG_DIRECTORY)
     else:
         state.untold_failures |= 1 << event.value
-        send_log_dir_events(kernel, topology, brokers, broker)
+        send_log_dir_events(world, broker)
 
 
 @inner_rule
-def send_log_dir_events(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+def send_log_dir_events(world: Brokers, broker: int) -> None:
     """Tell the controller of directories that have failed; it finds out what was in them.
 
     Without a session, or if it has expired, it is told under the next one.
 
     Source: KafkaZkClient.propagateLogDirEvent@2.6.0.
     """
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     for directory in range(state.log_directories):
         if state.session != UNDEFINED and (state.untold_failures >> directory) & 1 == 1:
-            request = zookeeper_request(kernel, topology, brokers, broker, ZK_CREATE)
-            request.znode = log_dir_event_znode(topology, broker, directory)
-            send(kernel, request, kernel.context[0].time_us)
+            request = zookeeper_request(world, broker, ZK_CREATE)
+            request.znode = log_dir_event_znode(world, broker, directory)
+            send(world, request, world.context[0].time_us)
             state.untold_failures &= ~(1 << directory)
 
 
 @inner_rule
-def _take_offline(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
+def _take_offline(world: Brokers, row: int) -> None:
     """A replica is not hosted any more: its log cannot be used.
 
     An ISR that is being written stays so until ZooKeeper answers: who waits for the lock waits.
 
     Source: ReplicaManager.markPartitionOffline@2.6.0.
     """
-    remove_from_fetcher(brokers, row)
-    if is_leader(brokers.replicas[row]):
-        close_account(kernel, brokers, row, REASON_TERM)
-    write_log_runs(kernel, brokers, row, REASON_OFFLINE)
+    remove_from_fetcher(world, row)
+    if is_leader(world.replicas[row]):
+        close_account(world, row, REASON_TERM)
+    write_log_runs(world, row, REASON_OFFLINE)
     # Followers that rest are to find out by their next fetches.
-    touch(topology, brokers, row)
-    stop_hosting(brokers, row)
-    mark_offline(kernel, brokers, row)
+    touch(world, row)
+    stop_hosting(world, row)
+    mark_offline(world, row)
 
 
 @inner_rule
-def mark_offline(kernel: Kernel, brokers: Brokers, row: int) -> None:
+def mark_offline(world: Brokers, row: int) -> None:
     """A replica lies in a directory that is offline, or that is where it must lie."""
-    hosted = brokers.hosted[row]
+    hosted = world.hosted[row]
     if hosted.offline:
         return
     hosted.offline = True
-    written = new_row(kernel, hosted.broker, REPLICA_OFFLINE)
+    written = new_row(world, hosted.broker, REPLICA_OFFLINE)
     written.values[0] = hosted.partition
     written.values[1] = UNDEFINED
-    if brokers.on_disk[row].exists:
-        written.values[1] = brokers.on_disk[row].directory
-    write_canonical(kernel, written)
+    if world.on_disk[row].exists:
+        written.values[1] = world.on_disk[row].directory
+    write_canonical(world, written)

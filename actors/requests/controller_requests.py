@@ -66,7 +66,7 @@ from tidegauge.simulation.row_kinds import (
     REQUEST_REFUSED,
 )
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology, broker_of, slot_of
+from tidegauge.simulation.topology import broker_of, slot_of
 
 _FALSE = code(False)
 
@@ -77,9 +77,7 @@ _FOLLOWERS = code(2)
 
 
 @inner_rule
-def handle_leader_and_isr(
-    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
-) -> bool:
+def handle_leader_and_isr(world: Brokers, request: Event) -> bool:
     """Go on with a LeaderAndIsr; True when it is done, False if a lock is taken.
 
     Each partition takes its time (``become_leader``, ``become_follower`` of the cost model): then
@@ -87,179 +85,175 @@ def handle_leader_and_isr(
 
     Source: ReplicaManager.becomeLeaderOrFollower@0.10.2.0 and @2.4.0.
     """
-    broker = brokers.brokers[request.destination]
+    broker = world.brokers[request.destination]
     if request.phase == _CHECK:
         request.error = controller_request_error(
-            brokers.rules[request.destination],
+            world.rules[request.destination],
             broker.controller_epoch,
             request.controller_epoch,
             broker.broker_epoch,
             request.version,
         )
         if request.error != errors.NONE:
-            answer_controller(kernel, request)
+            answer_controller(world, request)
             return True
         broker.controller_epoch = request.controller_epoch
         request.phase = _LEADERS
         request.cursor = request.first_item
     while request.phase <= _FOLLOWERS:
         while request.cursor != NONE:
-            item = kernel.items[request.cursor]
-            leads = broker_of(topology, item.partition, item.leader) == request.destination
+            item = world.items[request.cursor]
+            leads = broker_of(world, item.partition, item.leader) == request.destination
             if leads == (request.phase == _LEADERS):
-                row = _host(kernel, topology, brokers, request, item)
-                if row != NONE and brokers.hosted[row].locked:
-                    wait_for_lock(kernel, brokers, row, request)
+                row = _host(world, request, item)
+                if row != NONE and world.hosted[row].locked:
+                    wait_for_lock(world, row, request)
                     return False
                 request.cursor = item.next
-                if row != NONE and _obey(kernel, topology, brokers, row, request, item):
+                if row != NONE and _obey(world, row, request, item):
                     table = BECOME_FOLLOWER
                     if leads:
                         table = BECOME_LEADER
-                    request.cost_us = cost_us(kernel, request.destination, table)
+                    request.cost_us = cost_us(world, request.destination, table)
                     return False
             else:
                 request.cursor = item.next
         request.phase += 1
         request.cursor = request.first_item
     # Not before everything is hosted: the file names what is.
-    start_high_watermark_checkpoints(kernel, brokers, request.destination)
-    stop_idle_fetchers(topology, brokers, request.destination)
-    read_topic_configs(kernel, topology, brokers, request.destination)
+    start_high_watermark_checkpoints(world, request.destination)
+    stop_idle_fetchers(world, request.destination)
+    read_topic_configs(world, request.destination)
     # Nor this: what one LeaderAndIsr gives to a fetcher is fetched together from the start.
-    start_fetchers(kernel, topology, brokers, request.destination)
-    answer_controller(kernel, request)
+    start_fetchers(world, request.destination)
+    answer_controller(world, request)
     return True
 
 
 @inner_rule
-def answer_controller(kernel: Kernel, request: Event) -> None:
+def answer_controller(world: Kernel, request: Event) -> None:
     """Tell the controller that its request has been dealt with, or why it has not.
 
     Source: KafkaApis.handleLeaderAndIsrRequest and its neighbours@2.4.0.
     """
     if request.error != errors.NONE:
-        refused = new_row(kernel, request.destination, REQUEST_REFUSED)
+        refused = new_row(world, request.destination, REQUEST_REFUSED)
         refused.values[0] = request.kind
         refused.values[1] = NONE
         refused.values[2] = request.source
         refused.values[3] = request.error
         refused.values[4] = NONE
-        write_canonical(kernel, refused)
-    answer = new_answer(kernel, request, CONTROL_RESPONSE)
+        write_canonical(world, refused)
+    answer = new_answer(world, request, CONTROL_RESPONSE)
     answer.broker = request.destination
     answer.error = request.error
     if request.kind == LEADER_AND_ISR:
-        _tell_offline_replicas(kernel, request, answer)
-    request.cost_us = cost_us(kernel, request.destination, REQUEST)
-    send(kernel, answer, kernel.context[0].time_us + request.cost_us)
+        _tell_offline_replicas(world, request, answer)
+    request.cost_us = cost_us(world, request.destination, REQUEST)
+    send(world, answer, world.context[0].time_us + request.cost_us)
 
 
 @inner_rule
-def _tell_offline_replicas(kernel: Kernel, request: Event, answer: Event) -> None:
+def _tell_offline_replicas(world: Kernel, request: Event, answer: Event) -> None:
     """Name the replicas whose log directory is offline; of errors of others nothing follows."""
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
         if item.error == errors.KAFKA_STORAGE_ERROR:
-            add_item(kernel, answer, item.partition).error = item.error
+            add_item(world, answer, item.partition).error = item.error
 
 
 @inner_rule
-def write_refused_partition(kernel: Kernel, request: Event, item: PartitionData) -> None:
+def write_refused_partition(world: Kernel, request: Event, item: PartitionData) -> None:
     """Write down that one partition of a controller's request was refused."""
-    refused = new_row(kernel, request.destination, REQUEST_REFUSED)
+    refused = new_row(world, request.destination, REQUEST_REFUSED)
     refused.values[0] = request.kind
     refused.values[1] = item.partition
     refused.values[2] = request.source
     refused.values[3] = item.error
     refused.values[4] = NONE
-    write_canonical(kernel, refused)
+    write_canonical(world, refused)
 
 
 @inner_rule
-def _host(
-    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event, item: PartitionData
-) -> int:
+def _host(world: Brokers, request: Event, item: PartitionData) -> int:
     """The replica that an entry is about, new or known; NONE if the broker has none.
 
     Source: ReplicaManager.getOrCreatePartition@0.10.2.0, createPartition@2.4.0.
     """
     broker = request.destination
-    slot = slot_of(topology, item.partition, broker)
+    slot = slot_of(world, item.partition, broker)
     if slot < 0:
         return NONE
-    facts = topology.partitions[item.partition]
+    facts = world.partitions[item.partition]
     row = facts.first_slot + slot
-    if brokers.hosted[row].exists:
+    if world.hosted[row].exists:
         return row
-    if not _has_directory(kernel, brokers, row, item):
-        mark_offline(kernel, brokers, row)
+    if not _has_directory(world, row, item):
+        mark_offline(world, row)
         item.error = errors.KAFKA_STORAGE_ERROR
-        write_refused_partition(kernel, request, item)
+        write_refused_partition(world, request, item)
         return NONE
-    hosted = brokers.hosted[row]
+    hosted = world.hosted[row]
     hosted.exists = True
-    brokers.brokers[broker].reads_topic_configs = True
-    width = topology.sizes[0].width
-    config = topic_config(topology, brokers, broker, item.partition)
+    world.brokers[broker].reads_topic_configs = True
+    width = world.sizes[0].width
+    config = topic_config(world, broker, item.partition)
     initialize_partition(
-        brokers.replicas[row], slot, item.replicas, row * width, config.min_insync_replicas
+        world.replicas[row], slot, item.replicas, row * width, config.min_insync_replicas
     )
     for other in range(facts.slot_count):
         initialize_follower(
-            brokers.followers[row * width + other], topology.slots[facts.first_slot + other].broker
+            world.followers[row * width + other], world.slots[facts.first_slot + other].broker
         )
-    if not brokers.on_disk[row].exists:
-        brokers.on_disk[row].exists = True
-        _list(brokers.brokers[broker], brokers, row)
+    if not world.on_disk[row].exists:
+        world.on_disk[row].exists = True
+        _list(world.brokers[broker], world, row)
     return row
 
 
 @inner_rule
-def _has_directory(kernel: Kernel, brokers: Brokers, row: int, item: PartitionData) -> bool:
+def _has_directory(world: Brokers, row: int, item: PartitionData) -> bool:
     """Find, or choose, the log directory of a replica; False if it cannot be used.
 
     Where a directory is offline the log of a replica that is not new may lie in it.
 
     Source: LogManager.getOrCreateLog@2.6.0.
     """
-    hosted = brokers.hosted[row]
+    hosted = world.hosted[row]
     if hosted.offline:
         return False
-    if brokers.on_disk[row].exists:
-        return not is_offline(brokers, row)
-    if brokers.brokers[hosted.broker].offline_directories != 0 and not item.is_new:
+    if world.on_disk[row].exists:
+        return not is_offline(world, row)
+    if world.brokers[hosted.broker].offline_directories != 0 and not item.is_new:
         return False
-    directory = next_log_directory(kernel, brokers, hosted.broker)
-    brokers.on_disk[row].directory = max(0, directory)
+    directory = next_log_directory(world, hosted.broker)
+    world.on_disk[row].directory = max(0, directory)
     return directory != NONE
 
 
 @inner_rule
-def _list(state: Broker, brokers: Brokers, row: int) -> None:
+def _list(state: Broker, world: Brokers, row: int) -> None:
     """A new log: it is the broker's from now on, whether it runs or not."""
     if state.last_log == NONE:
         state.first_log = row
     else:
-        brokers.hosted[state.last_log].next_log = row
+        world.hosted[state.last_log].next_log = row
     state.last_log = row
 
 
 @inner_rule
 def _obey(
-    kernel: Kernel,
-    topology: Topology,
-    brokers: Brokers,
+    world: Brokers,
     row: int,
     request: Event,
     item: PartitionData,
 ) -> bool:
     """Become what one entry of a LeaderAndIsr says; False if it is refused, or has to wait."""
-    partition = brokers.replicas[row]
-    broker = brokers.hosted[row].broker
-    rules = brokers.rules[broker]
+    partition = world.replicas[row]
+    broker = world.hosted[row].broker
+    rules = world.rules[broker]
     is_replica = contains(item.replicas, partition.local_replica)
     item.error = leader_and_isr_error(
         rules, partition.leader_epoch, item.leader_epoch, is_replica, _FALSE
@@ -267,41 +261,41 @@ def _obey(
     if item.error != errors.NONE:
         # The same epoch once more is what a new controller sends to all: nothing is wrong.
         if item.leader_epoch != partition.leader_epoch:
-            write_refused_partition(kernel, request, item)
+            write_refused_partition(world, request, item)
         return False
     if skips_older_partition_epoch(rules, partition, item.version):
         return False
     leads = item.leader == partition.local_replica
-    leader = broker_of(topology, item.partition, item.leader)
-    if not leads and not is_known_alive(kernel, brokers.metadata[broker], leader):
+    leader = broker_of(world, item.partition, item.leader)
+    if not leads and not is_known_alive(world, world.known_metadata[broker], leader):
         # Only followers of a leader that is there change: ReplicaManager.makeFollowers@2.4.0.
         return False
-    touch(topology, brokers, row)
-    told = brokers.told[0]
+    touch(world, row)
+    told = world.told_state[0]
     told.leader = item.leader
     told.leader_epoch = item.leader_epoch
     told.isr = item.isr
     told.partition_epoch = item.version
-    _update_assignment(topology, brokers, row, item)
+    _update_assignment(world, row, item)
     if rules.leader_and_isr_drops_isr_update:
-        drop_submitted_isr(brokers, row)
+        drop_submitted_isr(world, row)
     if is_leader(partition):
-        close_account(kernel, brokers, row, REASON_TERM)
+        close_account(world, row, REASON_TERM)
     if leads:
-        _lead(kernel, topology, brokers, row, item.controller_epoch)
+        _lead(world, row, item.controller_epoch)
     else:
-        _follow(kernel, topology, brokers, row, item.controller_epoch)
-    keep_room_for_epochs(kernel, brokers, row)
+        _follow(world, row, item.controller_epoch)
+    keep_room_for_epochs(world, row)
     return True
 
 
 @inner_rule
-def _update_assignment(topology: Topology, brokers: Brokers, row: int, item: PartitionData) -> None:
+def _update_assignment(world: Brokers, row: int, item: PartitionData) -> None:
     """Take over who has replicas; what was known of those that have none any more is forgotten.
 
     Source: Partition.updateAssignmentAndIsr@2.4.0.
     """
-    partition = brokers.replicas[row]
+    partition = world.replicas[row]
     gone = without(partition.replicas, item.replicas)
     partition.replicas = item.replicas
     partition.adding_replicas = item.adding
@@ -309,34 +303,32 @@ def _update_assignment(topology: Topology, brokers: Brokers, row: int, item: Par
     while gone != EMPTY:
         slot = first(gone)
         gone = rest(gone)
-        broker = broker_of(topology, item.partition, slot)
-        initialize_follower(brokers.followers[partition.first_follower + slot], broker)
+        broker = broker_of(world, item.partition, slot)
+        initialize_follower(world.followers[partition.first_follower + slot], broker)
 
 
 @inner_rule
-def _lead(
-    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, controller_epoch: int
-) -> None:
+def _lead(world: Brokers, row: int, controller_epoch: int) -> None:
     """Source: ReplicaManager.makeLeaders@2.4.0, Partition.makeLeader@2.4.0."""
-    partition = brokers.replicas[row]
-    hosted = brokers.hosted[row]
-    remove_from_fetcher(brokers, row)
+    partition = world.replicas[row]
+    hosted = world.hosted[row]
+    remove_from_fetcher(world, row)
     epoch_count = partition.epoch_count
-    epoch = latest_epoch(epochs_of(brokers, row), epoch_count)
+    epoch = latest_epoch(epochs_of(world, row), epoch_count)
     is_new_leader = make_leader(
-        brokers.rules[hosted.broker],
+        world.rules[hosted.broker],
         partition,
-        brokers.followers,
-        epochs_of(brokers, row),
-        brokers.told[0],
+        world.followers,
+        epochs_of(world, row),
+        world.told_state[0],
         controller_epoch,
-        now_ms(kernel.context[0]),
+        now_ms(world.context[0]),
     )
     if is_new_leader:
-        _forget_accounts(topology, brokers, row)
+        _forget_accounts(world, row)
     # What a term begins with: all that it exposes and acknowledges lies in this log and behind it.
-    write_log_runs(kernel, brokers, row, REASON_LEADER)
-    written = new_row(kernel, hosted.broker, BECAME_LEADER)
+    write_log_runs(world, row, REASON_LEADER)
+    written = new_row(world, hosted.broker, BECAME_LEADER)
     written.values[0] = hosted.partition
     written.values[1] = partition.leader_epoch
     written.values[2] = partition.partition_epoch
@@ -344,68 +336,66 @@ def _lead(
     written.values[4] = partition.log_end_offset
     written.values[5] = partition.high_watermark
     written.values[6] = 1 if is_new_leader else 0
-    write_canonical(kernel, written)
-    note_epoch(kernel, brokers, row, epoch_count, epoch)
-    try_high_watermark(kernel, topology, brokers, row, MOMENT_LEADER)
-    begin_loading(kernel, topology, brokers, row)
+    write_canonical(world, written)
+    note_epoch(world, row, epoch_count, epoch)
+    try_high_watermark(world, row, MOMENT_LEADER)
+    begin_loading(world, row)
 
 
 @inner_rule
-def _forget_accounts(topology: Topology, brokers: Brokers, row: int) -> None:
+def _forget_accounts(world: Brokers, row: int) -> None:
     """Begin a term: nothing is acknowledged, and no follower has a fetch session yet."""
-    forget_acknowledged(brokers.hosted[row])
-    width = topology.sizes[0].width
+    forget_acknowledged(world.hosted[row])
+    width = world.sizes[0].width
     for replica in range(width):
-        told = brokers.follower_fetches[row * width + replica]
+        told = world.follower_fetches[row * width + replica]
         told.session_high_watermark = UNDEFINED
         told.session_log_start_offset = UNDEFINED
         told.last_sent_high_watermark = 0
 
 
 @inner_rule
-def _follow(
-    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, controller_epoch: int
-) -> None:
+def _follow(world: Brokers, row: int, controller_epoch: int) -> None:
     """Source: ReplicaManager.makeFollowers@2.4.0, Partition.makeFollower@2.4.0."""
-    partition = brokers.replicas[row]
-    hosted = brokers.hosted[row]
-    rules = brokers.rules[hosted.broker]
-    restarts = make_follower(rules, partition, brokers.told[0], controller_epoch)
-    written = new_row(kernel, hosted.broker, BECAME_FOLLOWER)
+    partition = world.replicas[row]
+    hosted = world.hosted[row]
+    rules = world.rules[hosted.broker]
+    restarts = make_follower(rules, partition, world.told_state[0], controller_epoch)
+    written = new_row(world, hosted.broker, BECAME_FOLLOWER)
     written.values[0] = hosted.partition
-    written.values[1] = broker_of(topology, hosted.partition, partition.leader)
+    written.values[1] = broker_of(world, hosted.partition, partition.leader)
     written.values[2] = partition.leader_epoch
     written.values[3] = partition.partition_epoch
     written.values[4] = partition.log_end_offset
     written.values[5] = partition.high_watermark
-    write_canonical(kernel, written)
-    stop_coordinating(kernel, brokers, row)
-    wake_produces(kernel, topology, brokers, row)
-    wake_fetches(kernel, topology, brokers, row)
+    write_canonical(world, written)
+    stop_coordinating(world, row)
+    wake_produces(world, row)
+    wake_fetches(world, row)
     if not restarts:
         return
-    remove_from_fetcher(brokers, row)
-    if brokers.brokers[hosted.broker].stopping:
+    remove_from_fetcher(world, row)
+    if world.brokers[hosted.broker].stopping:
         return
-    leader = broker_of(topology, hosted.partition, partition.leader)
-    epoch = latest_epoch(epochs_of(brokers, row), partition.epoch_count)
+    leader = broker_of(world, hosted.partition, partition.leader)
+    epoch = latest_epoch(epochs_of(world, row), partition.epoch_count)
     offset = initial_fetch_offset(rules, partition)
-    add_partition(rules, brokers.fetch_states[row], offset, partition.leader_epoch, epoch)
-    fetcher = fetcher_for(topology, brokers, row, leader)
-    add_to_fetcher(brokers, row, fetcher)
+    add_partition(rules, world.fetch_states[row], offset, partition.leader_epoch, epoch)
+    fetcher = fetcher_for(world, row, leader)
+    add_to_fetcher(world, row, fetcher)
 
 
 @inner_rule
-def handle_update_metadata(kernel: Kernel, brokers: Brokers, request: Event) -> None:
+def handle_update_metadata(world: Brokers, request: Event) -> None:
     """Take over what the controller says of leaders, and of who is alive.
 
     ``offset`` is the position in the log of what is told (``simulation/metadata_log.py``).
 
     Source: ReplicaManager.maybeUpdateMetadataCache@0.10.2.0, MetadataCache@2.4.0.
     """
-    broker = brokers.brokers[request.destination]
+    broker = world.brokers[request.destination]
     request.error = controller_request_error(
-        brokers.rules[request.destination],
+        world.rules[request.destination],
         broker.controller_epoch,
         request.controller_epoch,
         broker.broker_epoch,
@@ -414,6 +404,6 @@ def handle_update_metadata(kernel: Kernel, brokers: Brokers, request: Event) -> 
     if request.error == errors.NONE:
         broker.controller_epoch = request.controller_epoch
         broker.known_controller = request.broker
-        known = brokers.metadata[request.destination]
+        known = world.known_metadata[request.destination]
         move_on(known, request.controller_epoch, request.offset, request.value == 1)
-    answer_controller(kernel, request)
+    answer_controller(world, request)

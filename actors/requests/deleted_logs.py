@@ -13,14 +13,13 @@ from tidegauge.actors.storage.logs import write_log_runs
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.row_kinds import LOG_DELETED, REASON_DELETED, REASON_TERM
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology
 
 
 @inner_rule
-def delete_log(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
+def delete_log(world: Brokers, row: int) -> None:
     """Delete the log of a replica that nobody locks, and be no replica any more.
 
     Kafka renames its folder and deletes it a minute later; whoever waits for it is told. The
@@ -28,54 +27,54 @@ def delete_log(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -
 
     Source: ReplicaManager.stopReplica, LogManager.asyncDelete@2.4.0 and @2.6.3.
     """
-    hosted = brokers.hosted[row]
-    partition = brokers.replicas[row]
-    broker = brokers.brokers[hosted.broker]
-    remove_from_fetcher(brokers, row)
+    hosted = world.hosted[row]
+    partition = world.replicas[row]
+    broker = world.brokers[hosted.broker]
+    remove_from_fetcher(world, row)
     if hosted.exists and is_leader(partition):
-        close_account(kernel, brokers, row, REASON_TERM)
-    write_log_runs(kernel, brokers, row, REASON_DELETED)
-    written = new_row(kernel, hosted.broker, LOG_DELETED)
+        close_account(world, row, REASON_TERM)
+    write_log_runs(world, row, REASON_DELETED)
+    written = new_row(world, hosted.broker, LOG_DELETED)
     written.values[0] = hosted.partition
     written.values[1] = partition.log_end_offset
-    write_canonical(kernel, written)
-    stop_coordinating(kernel, brokers, row)
-    forget_replica(brokers, row)
-    _take_out(broker, brokers, row)
-    _empty(brokers, row)
-    wake_produces(kernel, topology, brokers, row)
-    wake_fetches(kernel, topology, brokers, row)
-    checkpoint_recovery_points(kernel, brokers, hosted.broker)
+    write_canonical(world, written)
+    stop_coordinating(world, row)
+    forget_replica(world, row)
+    _take_out(broker, world, row)
+    _empty(world, row)
+    wake_produces(world, row)
+    wake_fetches(world, row)
+    checkpoint_recovery_points(world, hosted.broker)
 
 
 @inner_rule
-def _take_out(broker: Broker, brokers: Brokers, row: int) -> None:
+def _take_out(broker: Broker, world: Brokers, row: int) -> None:
     """It is none of the broker's logs any more."""
-    following = brokers.hosted[row].next_log
+    following = world.hosted[row].next_log
     previous = NONE
     current = broker.first_log
     while current != row:
         previous = current
-        current = brokers.hosted[current].next_log
+        current = world.hosted[current].next_log
     if previous == NONE:
         broker.first_log = following
     else:
-        brokers.hosted[previous].next_log = following
+        world.hosted[previous].next_log = following
     if broker.last_log == row:
         broker.last_log = previous
-    brokers.hosted[row].next_log = NONE
+    world.hosted[row].next_log = NONE
 
 
 @inner_rule
-def _empty(brokers: Brokers, row: int) -> None:
+def _empty(world: Brokers, row: int) -> None:
     """A log that is made in its place begins with nothing."""
-    partition = brokers.replicas[row]
+    partition = world.replicas[row]
     partition.log_start_offset = 0
     partition.log_end_offset = 0
     partition.high_watermark = 0
     partition.run_count = 0
     partition.epoch_count = 0
-    on_disk = brokers.on_disk[row]
+    on_disk = world.on_disk[row]
     on_disk.exists = False
     on_disk.high_watermark = UNDEFINED
     on_disk.recovery_point_checkpoint = UNDEFINED

@@ -22,9 +22,9 @@ from tidegauge.replication.partition import is_leader
 from tidegauge.replication.replica_list import NO_REPLICA
 from tidegauge.simulation.costs import REQUEST, REQUEST_PARTITION, cost_us
 from tidegauge.simulation.events import free_event
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.row_kinds import MOMENT_FETCH
-from tidegauge.simulation.topology import Topology, slot_of
+from tidegauge.simulation.topology import slot_of
 
 # Event.phase
 _ARRIVED = code(0)
@@ -38,7 +38,7 @@ _FALSE = code(False)
 
 
 @inner_rule
-def handle_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> bool:
+def handle_fetch(world: Brokers, request: Event) -> bool:
     """Go on with a fetch; False if it has to wait for a lock or for ZooKeeper.
 
     Source: ReplicaManager.fetchMessages@0.10.2.0 and @2.4.0,
@@ -46,101 +46,97 @@ def handle_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: 
     """
     if request.phase == _ARRIVED:
         if request.broker != NONE:
-            update_session(kernel, topology, brokers, request)
+            update_session(world, request)
         request.phase = _READ
     if request.phase == _READ:
         if request.broker != NONE:
-            name_active(kernel, topology, brokers, request)
+            name_active(world, request)
         request.cursor = request.first_item
-        if not _all_can_be_read(kernel, topology, brokers, request):
+        if not _all_can_be_read(world, request):
             return False
-        request.cost_us = cost_us(kernel, request.destination, REQUEST)
-        partition_us = cost_us(kernel, request.destination, REQUEST_PARTITION)
+        request.cost_us = cost_us(world, request.destination, REQUEST)
+        partition_us = cost_us(world, request.destination, REQUEST_PARTITION)
         partition_count = request.item_count
         if request.broker != NONE:
-            session = brokers.sessions[request.value]
-            session.fetched_ms = now_ms(kernel.context[0])
+            session = world.fetch_sessions[request.value]
+            session.fetched_ms = now_ms(world.context[0])
             partition_count = session.partition_count
         request.cost_us += partition_count * partition_us
-        completes = fetch_is_complete(topology, brokers, kernel, request)
-        mark_fetch(kernel, topology, brokers, request)
+        completes = fetch_is_complete(world, request)
+        mark_fetch(world, request)
         # Kept in the request: counting the fetch below may not change the decision.
         request.version = 1 if completes or request.wait_ms <= 0 else 0
         request.phase = _COUNT
         request.cursor = request.first_item
-    if request.broker != NONE and not _count_all(kernel, topology, brokers, request):
+    if request.broker != NONE and not _count_all(world, request):
         return False
     if request.version == 1:
-        _take_new_high_watermarks(kernel, topology, brokers, request)
-        answer_fetch(kernel, topology, brokers, request, _FALSE)
-    elif fetch_is_complete(topology, brokers, kernel, request):
+        _take_new_high_watermarks(world, request)
+        answer_fetch(world, request, _FALSE)
+    elif fetch_is_complete(world, request):
         # Something has come meanwhile, or this fetch has itself moved the high watermark.
-        mark_fetch(kernel, topology, brokers, request)
-        answer_fetch(kernel, topology, brokers, request, _TRUE)
+        mark_fetch(world, request)
+        answer_fetch(world, request, _TRUE)
     else:
-        delay_fetch(kernel, topology, brokers, request)
+        delay_fetch(world, request)
         return True
-    free_event(kernel, request)
+    free_event(world, request)
     return True
 
 
 @inner_rule
-def _all_can_be_read(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> bool:
+def _all_can_be_read(world: Brokers, request: Event) -> bool:
     while request.cursor != NONE:
-        item = kernel.items[request.cursor]
-        row = row_on(topology, brokers, request.destination, item.partition)
-        if row != NONE and brokers.hosted[row].locked:
-            wait_for_lock(kernel, brokers, row, request)
+        item = world.items[request.cursor]
+        row = row_on(world, request.destination, item.partition)
+        if row != NONE and world.hosted[row].locked:
+            wait_for_lock(world, row, request)
             return False
         request.cursor = item.next
     return True
 
 
 @inner_rule
-def _count_all(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> bool:
+def _count_all(world: Brokers, request: Event) -> bool:
     """Take each read for what it says of the follower; False if it has to wait.
 
     Source: ReplicaManager.updateFollowerFetchState@2.4.0, Partition@2.4.0.
     """
     while request.cursor != NONE:
-        item = kernel.items[request.cursor]
-        row = row_on(topology, brokers, request.destination, item.partition)
-        replica = slot_of(topology, item.partition, request.broker)
-        if row != NONE and replica != NO_REPLICA and is_leader(brokers.replicas[row]):
+        item = world.items[request.cursor]
+        row = row_on(world, request.destination, item.partition)
+        replica = slot_of(world, item.partition, request.broker)
+        if row != NONE and replica != NO_REPLICA and is_leader(world.replicas[row]):
             if request.phase == _COUNT:
-                if brokers.hosted[row].locked:
-                    wait_for_lock(kernel, brokers, row, request)
+                if world.hosted[row].locked:
+                    wait_for_lock(world, row, request)
                     return False
-                count_fetch(kernel, topology, brokers, row, replica, item)
-                expands = item.error == 0 and expands_isr(kernel, topology, brokers, row, replica)
-                if expands and begin_expansion(
-                    kernel, topology, brokers, row, replica, request.index
-                ):
+                count_fetch(world, row, replica, item)
+                expands = item.error == 0 and expands_isr(world, row, replica)
+                if expands and begin_expansion(world, row, replica, request.index):
                     request.phase = _EXPANDED
-                    hold_thread(brokers, request)
+                    hold_thread(world, request)
                     return False
             request.phase = _COUNT
             if item.may_move:
-                try_high_watermark(kernel, topology, brokers, row, MOMENT_FETCH)
+                try_high_watermark(world, row, MOMENT_FETCH)
         request.cursor = item.next
     request.phase = _ANSWER
     return True
 
 
 @inner_rule
-def _take_new_high_watermarks(
-    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
-) -> None:
+def _take_new_high_watermarks(world: Brokers, request: Event) -> None:
     """In some releases an answer brings what this very fetch has moved (KAFKA-7104)."""
-    rules = brokers.rules[request.destination]
+    rules = world.rules[request.destination]
     if request.broker == NONE or not rules.high_watermark_of_response_is_new:
         return
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
-        row = row_on(topology, brokers, request.destination, item.partition)
+        item = world.items[cursor]
+        row = row_on(world, request.destination, item.partition)
         if row != NONE and item.error == 0:
             item.high_watermark = high_watermark_of_response(
-                rules, item.high_watermark, brokers.replicas[row].high_watermark
+                rules, item.high_watermark, world.replicas[row].high_watermark
             )
         cursor = item.next

@@ -30,14 +30,13 @@ from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.costs import REQUEST, cost_us
 from tidegauge.simulation.events import free_event, new_event, set_timer
 from tidegauge.simulation.faults import because_of
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import HEARTBEAT, JOIN_GROUP, MEMBER_EXPIRES
 from tidegauge.simulation.links import send
 from tidegauge.simulation.metadata_log import is_known_alive, known_change
 from tidegauge.simulation.offset_commits import log_commit
 from tidegauge.simulation.row_kinds import MEMBER_EXPIRED
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology
 
 #: The record of a member that is none any more.
 _GONE = code(0)
@@ -45,54 +44,54 @@ _ONE = code(1)
 
 
 @inner_rule
-def handle_find_coordinator(kernel: Kernel, brokers: Brokers, request: Event) -> None:
+def handle_find_coordinator(world: Brokers, request: Event) -> None:
     """Say who leads a group's partition, as this broker has been told.
 
     Source: KafkaApis.handleFindCoordinatorRequest@2.6.0.
     """
-    known = brokers.metadata[request.destination]
-    index = known_change(kernel, known, request.partition)
+    known = world.known_metadata[request.destination]
+    index = known_change(world, known, request.partition)
     leader = NONE
     if index != NONE:
-        leader = kernel.metadata_changes[index].leader
-    answer = new_group_answer(kernel, request, errors.COORDINATOR_NOT_AVAILABLE)
-    if is_known_alive(kernel, known, leader):
+        leader = world.metadata_changes[index].leader
+    answer = new_group_answer(world, request, errors.COORDINATOR_NOT_AVAILABLE)
+    if is_known_alive(world, known, leader):
         answer.error = errors.NONE
         answer.broker = leader
-    request.cost_us = cost_us(kernel, request.destination, REQUEST)
-    send(kernel, answer, kernel.context[0].time_us + request.cost_us)
+    request.cost_us = cost_us(world, request.destination, REQUEST)
+    send(world, answer, world.context[0].time_us + request.cost_us)
 
 
 @inner_rule
-def handle_heartbeat(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+def handle_heartbeat(world: Brokers, request: Event) -> None:
     """A member is alive; while the groups are still being read everybody is believed.
 
     Source: GroupCoordinator.handleHeartbeat@2.6.0.
     """
-    error = _group_status(kernel, topology, brokers, request)
+    error = _group_status(world, request)
     if error == errors.COORDINATOR_LOAD_IN_PROGRESS:
         error = errors.NONE
     elif error == errors.NONE and request.kind == HEARTBEAT:
-        hear(kernel, topology, brokers, request.destination, request.version)
-    request.cost_us = cost_us(kernel, request.destination, REQUEST)
-    answer = new_group_answer(kernel, request, error)
-    send(kernel, answer, kernel.context[0].time_us + request.cost_us)
+        hear(world, request.destination, request.version)
+    request.cost_us = cost_us(world, request.destination, REQUEST)
+    answer = new_group_answer(world, request, error)
+    send(world, answer, world.context[0].time_us + request.cost_us)
 
 
 @inner_rule
-def _group_status(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> int:
+def _group_status(world: Brokers, request: Event) -> int:
     """What a coordinator has against a request; NONE if nothing.
 
     Source: GroupCoordinator.validateGroupStatus and doCommitOffsets@2.6.0.
     """
-    row = row_on(topology, brokers, request.destination, request.partition)
+    row = row_on(world, request.destination, request.partition)
     if row == NONE:
         return errors.NOT_COORDINATOR
-    if brokers.hosted[row].loads_offsets:
+    if world.hosted[row].loads_offsets:
         return errors.COORDINATOR_LOAD_IN_PROGRESS
-    if not brokers.hosted[row].coordinates:
+    if not world.hosted[row].coordinates:
         return errors.NOT_COORDINATOR
-    member = member_at(kernel, topology, brokers, request.destination, request.version)
+    member = member_at(world, request.destination, request.version)
     if request.kind == JOIN_GROUP:
         is_waited_for = member.present and member.start != request.value
         return errors.REBALANCE_IN_PROGRESS if is_waited_for else errors.NONE
@@ -101,70 +100,64 @@ def _group_status(kernel: Kernel, topology: Topology, brokers: Brokers, request:
 
 
 @inner_rule
-def handle_group_append(
-    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
-) -> bool:
+def handle_group_append(world: Brokers, request: Event) -> bool:
     """Append what a consumer commits, or that it is a member, and answer or wait.
 
     False if the partition is locked or the disk is slow.
 
     Source: GroupCoordinator.doCommitOffsets, GroupMetadataManager.appendForGroup@2.6.0.
     """
-    error = _group_status(kernel, topology, brokers, request)
+    error = _group_status(world, request)
     if error == errors.NONE:
         request.acks = ACKS_ALL
-        request.wait_ms = brokers.brokers[request.destination].offsets_commit_timeout_ms
+        request.wait_ms = world.brokers[request.destination].offsets_commit_timeout_ms
         if request.kind != JOIN_GROUP:
-            hear(kernel, topology, brokers, request.destination, request.version)
-        return handle_produce(kernel, topology, brokers, request)
+            hear(world, request.destination, request.version)
+        return handle_produce(world, request)
     request.error = error
-    request.cost_us = cost_us(kernel, request.destination, REQUEST)
-    answer_group_append(kernel, topology, brokers, request)
-    free_event(kernel, request)
+    request.cost_us = cost_us(world, request.destination, REQUEST)
+    answer_group_append(world, request)
+    free_event(world, request)
     return True
 
 
 @inner_rule
-def handle_member_expires(
-    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
-) -> None:
+def handle_member_expires(world: Brokers, timer: Event) -> None:
     """Take a member out of its group that was not heard for its session time-out.
 
     Source: GroupCoordinator.onExpireHeartbeat, removeMemberAndUpdateGroup@2.6.0.
     """
     broker = timer.destination
     key = timer.value
-    member = member_at(kernel, topology, brokers, broker, key)
+    member = member_at(world, broker, key)
     member.watched = False
-    partition = kernel.commit_keys[key].partition
-    row = row_on(topology, brokers, broker, partition)
-    if row == NONE or not brokers.hosted[row].coordinates or not member.present:
+    partition = world.commit_keys[key].partition
+    row = row_on(world, broker, partition)
+    if row == NONE or not world.hosted[row].coordinates or not member.present:
         return
-    now_us = kernel.context[0].time_us
-    due_us = member.heard_us + kernel.commit_keys[key].session_timeout_us
+    now_us = world.context[0].time_us
+    due_us = member.heard_us + world.commit_keys[key].session_timeout_us
     if now_us < due_us:
         member.watched = True
-        again = new_event(kernel, broker, broker, MEMBER_EXPIRES)
+        again = new_event(world, broker, broker, MEMBER_EXPIRES)
         again.value = key
-        set_timer(kernel, again, due_us)
+        set_timer(world, again, due_us)
         return
     member.present = False
-    written = new_row(kernel, broker, MEMBER_EXPIRED)
+    written = new_row(world, broker, MEMBER_EXPIRED)
     written.values[0] = partition
-    written.values[1] = kernel.commit_keys[key].process
+    written.values[1] = world.commit_keys[key].process
     written.values[2] = now_us - member.heard_us
-    because_of(kernel, written, kernel.commit_keys[key].process)
-    write_canonical(kernel, written)
-    _append_removal(kernel, topology, brokers, row, key)
+    because_of(world, written, world.commit_keys[key].process)
+    write_canonical(world, written)
+    _append_removal(world, row, key)
 
 
 @inner_rule
-def _append_removal(
-    kernel: Kernel, topology: Topology, brokers: Brokers, row: int, key: int
-) -> None:
+def _append_removal(world: Brokers, row: int, key: int) -> None:
     """Let the next coordinator find that a member is gone, if it can be appended at all."""
-    partition = brokers.replicas[row]
-    rules = brokers.rules[brokers.hosted[row].broker]
+    partition = world.replicas[row]
+    rules = world.rules[world.hosted[row].broker]
     if is_leader(partition) and append_error(rules, partition, ACKS_ALL) == errors.NONE:
-        offset = append_to_leader(kernel, topology, brokers, row, _ONE)
-        log_commit(kernel, key, partition.leader_epoch, offset, _GONE)
+        offset = append_to_leader(world, row, _ONE)
+        log_commit(world, key, partition.leader_epoch, offset, _GONE)

@@ -17,40 +17,37 @@ from tidegauge.simulation.links import send
 from tidegauge.simulation.metadata_log import name_differences, read_position, write_position
 from tidegauge.simulation.row_kinds import EPOCH_ANSWERED
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology
 
 _TRUE = code(True)
 _FALSE = code(False)
 
 
 @inner_rule
-def handle_offsets_for_leader_epoch(
-    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
-) -> None:
+def handle_offsets_for_leader_epoch(world: Brokers, request: Event) -> None:
     """Say where epochs ended in this leader's logs.
 
     Source: ReplicaManager.lastOffsetForLeaderEpoch@0.11.0.0 and @2.4.0.
     """
     broker = request.destination
-    if not brokers.rules[broker].epoch_requests_answered:
-        refuse_connection(kernel, request)
+    if not world.rules[broker].epoch_requests_answered:
+        refuse_connection(world, request)
         return
-    answer = new_answer(kernel, request, EPOCH_RESPONSE)
+    answer = new_answer(world, request, EPOCH_RESPONSE)
     cursor = request.first_item
     while cursor != NONE:
-        asked = kernel.items[cursor]
+        asked = world.items[cursor]
         cursor = asked.next
-        item = add_item(kernel, answer, asked.partition)
+        item = add_item(world, answer, asked.partition)
         item.leader_epoch = asked.leader_epoch
         item.version = asked.version
-        row = row_on(topology, brokers, broker, asked.partition)
+        row = row_on(world, broker, asked.partition)
         if row == NONE:
-            item.error = missing_error(kernel, topology, brokers, broker, asked.partition, _TRUE)
+            item.error = missing_error(world, broker, asked.partition, _TRUE)
         else:
             error, epoch, end_offset = last_offset_for_leader_epoch(
-                brokers.rules[broker],
-                brokers.replicas[row],
-                epochs_of(brokers, row),
+                world.rules[broker],
+                world.replicas[row],
+                epochs_of(world, row),
                 asked.leader_epoch,
                 asked.last_fetched_epoch,
                 _TRUE,
@@ -58,47 +55,45 @@ def handle_offsets_for_leader_epoch(
             item.error = error
             item.epoch = epoch
             item.end_offset = end_offset
-        _write_epoch_answer(kernel, request, asked.last_fetched_epoch, item)
-    _send_answer(kernel, request, answer, request.item_count)
+        _write_epoch_answer(world, request, asked.last_fetched_epoch, item)
+    _send_answer(world, request, answer, request.item_count)
 
 
 @inner_rule
 def _write_epoch_answer(
-    kernel: Kernel, request: Event, asked_epoch: int, item: PartitionData
+    world: Kernel, request: Event, asked_epoch: int, item: PartitionData
 ) -> None:
-    row = new_row(kernel, request.destination, EPOCH_ANSWERED)
+    row = new_row(world, request.destination, EPOCH_ANSWERED)
     row.values[0] = item.partition
     row.values[1] = request.source
     row.values[2] = asked_epoch
     row.values[3] = item.epoch
     row.values[4] = item.end_offset
     row.values[5] = item.error
-    write_canonical(kernel, row)
+    write_canonical(world, row)
 
 
 @inner_rule
-def handle_list_offsets(
-    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
-) -> None:
+def handle_list_offsets(world: Brokers, request: Event) -> None:
     """Say where this leader's log begins and ends; a consumer is told its high watermark.
 
     Source: ReplicaManager.fetchOffsetForTimestamp@2.4.0.
     """
     broker = request.destination
-    answer = new_answer(kernel, request, LIST_OFFSETS_RESPONSE)
+    answer = new_answer(world, request, LIST_OFFSETS_RESPONSE)
     cursor = request.first_item
     while cursor != NONE:
-        asked = kernel.items[cursor]
+        asked = world.items[cursor]
         cursor = asked.next
-        item = add_item(kernel, answer, asked.partition)
+        item = add_item(world, answer, asked.partition)
         item.leader_epoch = asked.leader_epoch
-        row = row_on(topology, brokers, broker, asked.partition)
+        row = row_on(world, broker, asked.partition)
         if row == NONE:
-            item.error = missing_error(kernel, topology, brokers, broker, asked.partition, _FALSE)
+            item.error = missing_error(world, broker, asked.partition, _FALSE)
             continue
-        partition = brokers.replicas[row]
+        partition = world.replicas[row]
         item.error = local_log_error(
-            brokers.rules[broker],
+            world.rules[broker],
             partition.leader_epoch,
             asked.leader_epoch,
             is_leader(partition),
@@ -109,11 +104,11 @@ def handle_list_offsets(
             item.log_start_offset = partition.log_start_offset
             item.end_offset = partition.log_end_offset
             item.high_watermark = partition.high_watermark
-    _send_answer(kernel, request, answer, request.item_count)
+    _send_answer(world, request, answer, request.item_count)
 
 
 @inner_rule
-def handle_metadata(kernel: Kernel, brokers: Brokers, request: Event) -> None:
+def handle_metadata(world: Brokers, request: Event) -> None:
     """Say who leads which partition, as this broker has been told.
 
     In the simulation the answer names what differs from what the client has said that it knows;
@@ -121,18 +116,18 @@ def handle_metadata(kernel: Kernel, brokers: Brokers, request: Event) -> None:
 
     Source: KafkaApis.handleTopicMetadataRequest@2.4.0.
     """
-    answer = new_answer(kernel, request, METADATA_RESPONSE)
-    known = brokers.metadata[request.destination]
-    asked = brokers.asked_metadata[0]
+    answer = new_answer(world, request, METADATA_RESPONSE)
+    known = world.known_metadata[request.destination]
+    asked = world.asked_metadata[0]
     read_position(request, asked)
-    name_differences(kernel, answer, known, asked)
+    name_differences(world, answer, known, asked)
     write_position(answer, known)
-    _send_answer(kernel, request, answer, request.count)
+    _send_answer(world, request, answer, request.count)
 
 
 @inner_rule
-def _send_answer(kernel: Kernel, request: Event, answer: Event, partitions: int) -> None:
-    partition_us = cost_us(kernel, request.destination, REQUEST_PARTITION)
-    request.cost_us = cost_us(kernel, request.destination, REQUEST)
+def _send_answer(world: Kernel, request: Event, answer: Event, partitions: int) -> None:
+    partition_us = cost_us(world, request.destination, REQUEST_PARTITION)
+    request.cost_us = cost_us(world, request.destination, REQUEST)
     request.cost_us += partitions * partition_us
-    send(kernel, answer, kernel.context[0].time_us + request.cost_us)
+    send(world, answer, world.context[0].time_us + request.cost_us)

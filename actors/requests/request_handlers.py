@@ -37,7 +37,7 @@ from tidegauge.simulation.events import (
     take_first,
 )
 from tidegauge.simulation.faults import refuse_connection
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import (
     FETCH,
     FIND_COORDINATOR,
@@ -52,173 +52,168 @@ from tidegauge.simulation.kinds import (
     PRODUCE,
     STOP_REPLICA,
 )
-from tidegauge.simulation.topology import Topology
 
 
 @inner_rule
-def take_request(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+def take_request(world: Brokers, request: Event) -> None:
     """Handle a request now if a thread is free and none waits, else let it wait.
 
     A broker that is starting up does not listen yet, one that stops not any more.
     """
-    broker = brokers.brokers[request.destination]
-    if broker.ends or not listens(kernel, brokers, request.destination):
-        refuse_connection(kernel, request)
-        free_event(kernel, request)
+    broker = world.brokers[request.destination]
+    if broker.ends or not listens(world, request.destination):
+        refuse_connection(world, request)
+        free_event(world, request)
         return
-    thread = free_thread(kernel, brokers, broker)
+    thread = free_thread(world, broker)
     if broker.queue.first == NONE and thread != NONE:
-        _take_thread(kernel, brokers, broker, request, thread)
-        handle(kernel, topology, brokers, request)
+        _take_thread(world, broker, request, thread)
+        handle(world, request)
         return
-    append_event(kernel, broker.queue, request)
-    _wake_when_free(kernel, brokers, request.destination)
+    append_event(world, broker.queue, request)
+    _wake_when_free(world, request.destination)
 
 
 @inner_rule
-def free_thread(kernel: Kernel, brokers: Brokers, broker: Broker) -> int:
+def free_thread(world: Brokers, broker: Broker) -> int:
     """A thread that is free now; NONE if all are busy."""
     for thread in range(broker.num_io_threads):
-        if brokers.threads[broker.first_thread + thread].free_us <= kernel.context[0].time_us:
+        if world.threads[broker.first_thread + thread].free_us <= world.context[0].time_us:
             return thread
     return NONE
 
 
 @inner_rule
-def _take_thread(
-    kernel: Kernel, brokers: Brokers, broker: Broker, request: Event, thread: int
-) -> None:
+def _take_thread(world: Brokers, broker: Broker, request: Event, thread: int) -> None:
     """Give a request to a thread that has waited for one until now."""
     request.thread = thread
-    taken = brokers.threads[broker.first_thread + thread]
-    taken.idle_us += kernel.context[0].time_us - max(taken.free_us, broker.port_opens_us)
+    taken = world.threads[broker.first_thread + thread]
+    taken.idle_us += world.context[0].time_us - max(taken.free_us, broker.port_opens_us)
 
 
 @inner_rule
-def _wake_when_free(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+def _wake_when_free(world: Brokers, broker: int) -> None:
     """Look at the queue again when the first thread is free; locked ones do not count."""
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     earliest_us = NEVER_US
     for thread in range(state.num_io_threads):
-        earliest_us = min(earliest_us, brokers.threads[state.first_thread + thread].free_us)
+        earliest_us = min(earliest_us, world.threads[state.first_thread + thread].free_us)
     if state.queue.first == NONE or earliest_us == NEVER_US:
         return
-    due_us = max(earliest_us, kernel.context[0].time_us)
+    due_us = max(earliest_us, world.context[0].time_us)
     if 0 < state.handler_due_us <= due_us:
         return
     state.handler_due_us = due_us
-    set_timer(kernel, new_event(kernel, broker, broker, HANDLER_FREE), due_us)
+    set_timer(world, new_event(world, broker, broker, HANDLER_FREE), due_us)
 
 
 @inner_rule
-def handle_handler_free(kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event) -> None:
+def handle_handler_free(world: Brokers, timer: Event) -> None:
     """Give waiting requests to the threads that are free."""
-    broker = brokers.brokers[timer.destination]
-    if kernel.context[0].time_us < broker.handler_due_us:
+    broker = world.brokers[timer.destination]
+    if world.context[0].time_us < broker.handler_due_us:
         # Another timer has looked at the queue meanwhile, and set the next.
         return
     broker.handler_due_us = 0
-    thread = free_thread(kernel, brokers, broker)
+    thread = free_thread(world, broker)
     while broker.queue.first != NONE and thread != NONE:
-        request = take_first(kernel, broker.queue)
-        _take_thread(kernel, brokers, broker, request, thread)
-        handle(kernel, topology, brokers, request)
-        thread = free_thread(kernel, brokers, broker)
-    _wake_when_free(kernel, brokers, timer.destination)
+        request = take_first(world, broker.queue)
+        _take_thread(world, broker, request, thread)
+        handle(world, request)
+        thread = free_thread(world, broker)
+    _wake_when_free(world, timer.destination)
 
 
 @inner_rule
-def handle(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+def handle(world: Brokers, request: Event) -> None:
     """Handle a request on its thread, or go on with it.
 
     Source: KafkaApis.handle@2.4.0.
     """
     broker = request.destination
-    thread = brokers.threads[brokers.brokers[broker].first_thread + request.thread]
-    now_us = kernel.context[0].time_us
+    thread = world.threads[world.brokers[broker].first_thread + request.thread]
+    now_us = world.context[0].time_us
     kind = request.kind
     done = True
     if kind == PRODUCE:
-        done = handle_produce(kernel, topology, brokers, request)
+        done = handle_produce(world, request)
     elif kind == FETCH:
-        done = handle_fetch(kernel, topology, brokers, request)
+        done = handle_fetch(world, request)
     elif kind in (OFFSET_COMMIT, JOIN_GROUP):
-        done = handle_group_append(kernel, topology, brokers, request)
+        done = handle_group_append(world, request)
     elif kind in (LEADER_AND_ISR, STOP_REPLICA):
-        _handle_order(kernel, topology, brokers, request)
+        _handle_order(world, request)
         return
     else:
-        _handle_small(kernel, topology, brokers, request)
+        _handle_small(world, request)
     if done:
         # A request that was answered is given back, but its slot is not taken again yet.
         thread.free_us = now_us + request.cost_us
 
 
 @inner_rule
-def _handle_order(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+def _handle_order(world: Brokers, request: Event) -> None:
     """Obey a controller: that can take its time, or has to wait for a lock."""
     broker = request.destination
-    thread = brokers.threads[brokers.brokers[broker].first_thread + request.thread]
+    thread = world.threads[world.brokers[broker].first_thread + request.thread]
     request.cost_us = 0
     done = True
     if request.kind == LEADER_AND_ISR:
-        done = handle_leader_and_isr(kernel, topology, brokers, request)
+        done = handle_leader_and_isr(world, request)
     else:
-        done = handle_stop_replica(kernel, topology, brokers, request)
+        done = handle_stop_replica(world, request)
     if done:
-        thread.free_us = kernel.context[0].time_us + request.cost_us
-        free_event(kernel, request)
+        thread.free_us = world.context[0].time_us + request.cost_us
+        free_event(world, request)
     elif request.cost_us > 0:
-        go_on_later(kernel, brokers, request, request.cost_us)
+        go_on_later(world, request, request.cost_us)
 
 
 @inner_rule
-def _handle_small(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+def _handle_small(world: Brokers, request: Event) -> None:
     if request.kind == OFFSETS_FOR_LEADER_EPOCH:
-        handle_offsets_for_leader_epoch(kernel, topology, brokers, request)
+        handle_offsets_for_leader_epoch(world, request)
     elif request.kind == LIST_OFFSETS:
-        handle_list_offsets(kernel, topology, brokers, request)
+        handle_list_offsets(world, request)
     elif request.kind == METADATA:
-        handle_metadata(kernel, brokers, request)
+        handle_metadata(world, request)
     elif request.kind == FIND_COORDINATOR:
-        handle_find_coordinator(kernel, brokers, request)
+        handle_find_coordinator(world, request)
     elif request.kind == HEARTBEAT:
-        handle_heartbeat(kernel, topology, brokers, request)
+        handle_heartbeat(world, request)
     else:
-        handle_update_metadata(kernel, brokers, request)
-    free_event(kernel, request)
+        handle_update_metadata(world, request)
+    free_event(world, request)
 
 
 @inner_rule
-def handle_handler_goes_on(
-    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
-) -> None:
+def handle_handler_goes_on(world: Brokers, timer: Event) -> None:
     """Go on with a request that takes its time, unless the broker has dropped all to stop."""
-    if brokers.brokers[timer.destination].ends:
+    if world.brokers[timer.destination].ends:
         return
-    request = kernel.events[timer.value]
-    handle(kernel, topology, brokers, request)
-    _wake_when_free(kernel, brokers, timer.destination)
+    request = world.events[timer.value]
+    handle(world, request)
+    _wake_when_free(world, timer.destination)
 
 
 @inner_rule
-def unlock(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
+def unlock(world: Brokers, row: int) -> None:
     """An ISR write is over: whoever made it goes on, then those who waited for the lock."""
-    hosted = brokers.hosted[row]
+    hosted = world.hosted[row]
     broker = hosted.broker
     writer = hosted.writing_request
     waiting = hosted.waiting.length
     hosted.writing_request = NONE
-    tell_observer(kernel, brokers, row)
+    tell_observer(world, row)
     if writer != NONE:
-        handle(kernel, topology, brokers, kernel.events[writer])
+        handle(world, world.events[writer])
     # The lock may be taken again by one of those who waited: then the others wait behind it.
     for _ in range(waiting):
-        handle(kernel, topology, brokers, take_first(kernel, hosted.waiting))
-    state = brokers.brokers[broker]
+        handle(world, take_first(world, hosted.waiting))
+    state = world.brokers[broker]
     if state.expiring:
         if writer == NONE and state.expiring_row == row:
             # Written or refused: the run goes on to the next partition either way.
             state.expiring_row = hosted.next_log
-        continue_expiration(kernel, topology, brokers, broker)
-    _wake_when_free(kernel, brokers, broker)
+        continue_expiration(world, broker)
+    _wake_when_free(world, broker)

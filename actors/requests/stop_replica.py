@@ -16,10 +16,10 @@ from tidegauge.actors.state.locks import wait_for_lock
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.controller_requests import controller_request_error, stop_replica_error
-from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kernel import NONE, Event, PartitionData
 from tidegauge.simulation.row_kinds import REPLICA_STOPPED
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology, slot_of
+from tidegauge.simulation.topology import slot_of
 
 # Event.phase.
 _CHECK = code(0)
@@ -27,17 +27,15 @@ _STOP = code(1)
 
 
 @inner_rule
-def handle_stop_replica(
-    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
-) -> bool:
+def handle_stop_replica(world: Brokers, request: Event) -> bool:
     """Take replicas out of their fetchers, and delete those that are to be.
 
     False: one of these is locked, and the request goes on when it is not.
     """
-    broker = brokers.brokers[request.destination]
+    broker = world.brokers[request.destination]
     if request.phase == _CHECK:
         request.error = controller_request_error(
-            brokers.rules[request.destination],
+            world.rules[request.destination],
             broker.controller_epoch,
             request.controller_epoch,
             broker.broker_epoch,
@@ -49,40 +47,40 @@ def handle_stop_replica(
             broker.controller_epoch = request.controller_epoch
             request.cursor = request.first_item
     while request.cursor != NONE:
-        item = kernel.items[request.cursor]
-        slot = slot_of(topology, item.partition, request.destination)
-        row = topology.partitions[item.partition].first_slot + slot
-        if slot >= 0 and item.deletes and brokers.hosted[row].locked:
-            wait_for_lock(kernel, brokers, row, request)
+        item = world.items[request.cursor]
+        slot = slot_of(world, item.partition, request.destination)
+        row = world.partitions[item.partition].first_slot + slot
+        if slot >= 0 and item.deletes and world.hosted[row].locked:
+            wait_for_lock(world, row, request)
             return False
         request.cursor = item.next
-        stops = slot >= 0 and _stops(kernel, brokers, row, request, item)
-        if stops and item.deletes and brokers.on_disk[row].exists:
-            delete_log(kernel, topology, brokers, row)
+        stops = slot >= 0 and _stops(world, row, request, item)
+        if stops and item.deletes and world.on_disk[row].exists:
+            delete_log(world, row)
     if request.error == errors.NONE:
-        stop_idle_fetchers(topology, brokers, request.destination)
-    answer_controller(kernel, request)
+        stop_idle_fetchers(world, request.destination)
+    answer_controller(world, request)
     return True
 
 
 @inner_rule
-def _stops(kernel: Kernel, brokers: Brokers, row: int, request: Event, item: PartitionData) -> bool:
+def _stops(world: Brokers, row: int, request: Event, item: PartitionData) -> bool:
     """Stop a replica, if it is hosted; False if it is told so in an older epoch."""
-    if brokers.hosted[row].offline:
+    if world.hosted[row].offline:
         item.error = errors.KAFKA_STORAGE_ERROR
-        write_refused_partition(kernel, request, item)
+        write_refused_partition(world, request, item)
         return False
-    if not brokers.hosted[row].exists:
+    if not world.hosted[row].exists:
         return True
-    known_epoch = brokers.replicas[row].leader_epoch
-    rules = brokers.rules[request.destination]
+    known_epoch = world.replicas[row].leader_epoch
+    rules = world.rules[request.destination]
     item.error = stop_replica_error(rules, known_epoch, item.leader_epoch)
     if item.error != errors.NONE:
-        write_refused_partition(kernel, request, item)
+        write_refused_partition(world, request, item)
         return False
-    remove_from_fetcher(brokers, row)
-    written = new_row(kernel, request.destination, REPLICA_STOPPED)
+    remove_from_fetcher(world, row)
+    written = new_row(world, request.destination, REPLICA_STOPPED)
     written.values[0] = item.partition
     written.values[1] = item.leader_epoch
-    write_canonical(kernel, written)
+    write_canonical(world, written)
     return True

@@ -17,60 +17,58 @@ from tidegauge.simulation.kinds import ISR_CHANGE_PROPAGATION, ZK_CREATE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.row_kinds import NOTIFICATION_SENT
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import NOTIFICATIONS_ZNODE, Topology
+from tidegauge.simulation.topology import NOTIFICATIONS_ZNODE
 
 
 @inner_rule
-def record_isr_change(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
+def record_isr_change(world: Brokers, row: int) -> None:
     """Remember a partition whose ISR was written, for the next notification.
 
     Source: ReplicaManager.recordIsrChange@0.10.2.0 and @2.4.0.
     """
-    hosted = brokers.hosted[row]
-    broker = brokers.brokers[hosted.broker]
-    broker.last_isr_change_ms = now_ms(kernel.context[0])
+    hosted = world.hosted[row]
+    broker = world.brokers[hosted.broker]
+    broker.last_isr_change_ms = now_ms(world.context[0])
     if hosted.changed:
         hosted.changed_again = broker.propagating > 0
     else:
-        _gather(brokers, row)
+        _gather(world, row)
     if not broker.isr_change_batching and broker.propagating == 0:
-        _propagate(kernel, topology, brokers, hosted.broker)
+        _propagate(world, hosted.broker)
 
 
 @inner_rule
-def _gather(brokers: Brokers, row: int) -> None:
-    hosted = brokers.hosted[row]
-    broker = brokers.brokers[hosted.broker]
+def _gather(world: Brokers, row: int) -> None:
+    hosted = world.hosted[row]
+    broker = world.brokers[hosted.broker]
     hosted.changed = True
     hosted.changed_again = False
     hosted.next_changed = NONE
     if broker.last_changed == NONE:
         broker.first_changed = row
     else:
-        brokers.hosted[broker.last_changed].next_changed = row
+        world.hosted[broker.last_changed].next_changed = row
     broker.last_changed = row
     broker.changed_count += 1
 
 
 @inner_rule
-def schedule_propagation(kernel: Kernel, brokers: Brokers, broker: int, due_us: int) -> None:
+def schedule_propagation(world: Brokers, broker: int, due_us: int) -> None:
     """Look at the gathered changes at ``due_us``, or at once if that has passed."""
-    brokers.brokers[broker].propagation_due_us = due_us
-    timer = new_event(kernel, broker, broker, ISR_CHANGE_PROPAGATION)
-    set_timer(kernel, timer, max(due_us, kernel.context[0].time_us))
+    world.brokers[broker].propagation_due_us = due_us
+    timer = new_event(world, broker, broker, ISR_CHANGE_PROPAGATION)
+    set_timer(world, timer, max(due_us, world.context[0].time_us))
 
 
 @inner_rule
-def handle_isr_change_propagation(
-    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
-) -> None:
+def handle_isr_change_propagation(world: Brokers, timer: Event) -> None:
     """Write a notification if it has become quiet, or if it has waited long enough.
 
     Source: ReplicaManager.maybePropagateIsrChanges@0.10.2.0 and @2.4.0.
     """
-    broker = brokers.brokers[timer.destination]
+    broker = world.brokers[timer.destination]
     propagates = should_propagate_isr_changes(
-        now_ms(kernel.context[0]),
+        now_ms(world.context[0]),
         broker.changed_count,
         broker.last_isr_change_ms,
         broker.last_isr_propagation_ms,
@@ -78,65 +76,63 @@ def handle_isr_change_propagation(
         broker.isr_change_max_delay_ms,
     )
     if propagates and broker.propagating == 0:
-        _propagate(kernel, topology, brokers, timer.destination)
+        _propagate(world, timer.destination)
         # The task waits for ZooKeeper; its next run comes when it is back.
         return
-    _schedule_next_propagation(kernel, brokers, timer.destination)
+    _schedule_next_propagation(world, timer.destination)
 
 
 @inner_rule
-def _schedule_next_propagation(kernel: Kernel, brokers: Brokers, broker: int) -> None:
-    state = brokers.brokers[broker]
+def _schedule_next_propagation(world: Brokers, broker: int) -> None:
+    state = world.brokers[broker]
     period_us = state.isr_change_check_interval_ms * 1000
-    schedule_propagation(kernel, brokers, broker, state.propagation_due_us + period_us)
+    schedule_propagation(world, broker, state.propagation_due_us + period_us)
 
 
 @inner_rule
-def _propagate(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+def _propagate(world: Brokers, broker: int) -> None:
     """Create one child of /isr_change_notification that names all gathered partitions.
 
     Source: ReplicationUtils.propagateIsrChanges@0.10.2.0, KafkaZkClient@2.4.0.
     """
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     state.propagating = state.changed_count
-    state.propagation_time_ms = now_ms(kernel.context[0])
+    state.propagation_time_ms = now_ms(world.context[0])
     row = state.first_changed
     while row != NONE:
-        brokers.hosted[row].changed_again = False
-        row = brokers.hosted[row].next_changed
-    _write_notification(kernel, state, brokers.stats[broker], broker)
-    send_notification(kernel, topology, brokers, broker)
+        world.hosted[row].changed_again = False
+        row = world.hosted[row].next_changed
+    _write_notification(world, state, world.broker_stats[broker], broker)
+    send_notification(world, broker)
 
 
 @inner_rule
-def _write_notification(kernel: Kernel, state: Broker, stats: BrokerStats, broker: int) -> None:
-    sent = new_row(kernel, broker, NOTIFICATION_SENT)
+def _write_notification(world: Kernel, state: Broker, stats: BrokerStats, broker: int) -> None:
+    sent = new_row(world, broker, NOTIFICATION_SENT)
     sent.values[0] = state.notifications
     sent.values[1] = state.propagating
     sent.values[2] = state.propagation_time_ms - state.last_isr_change_ms
     sent.values[3] = state.propagation_time_ms - state.last_isr_propagation_ms
-    write_canonical(kernel, sent)
+    write_canonical(world, sent)
     state.notifications += 1
     stats.isr_change_notifications += 1
 
 
 @inner_rule
-def send_notification(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+def send_notification(world: Brokers, broker: int) -> None:
     """Send the write of a notification; again, if the session is gone."""
-    state = brokers.brokers[broker]
-    request = zookeeper_request(kernel, topology, brokers, broker, ZK_CREATE)
+    state = world.brokers[broker]
+    request = zookeeper_request(world, broker, ZK_CREATE)
     request.znode = NOTIFICATIONS_ZNODE
     row = state.first_changed
     for _ in range(state.propagating):
-        add_item(kernel, request, brokers.hosted[row].partition)
-        row = brokers.hosted[row].next_changed
-    send(kernel, request, kernel.context[0].time_us)
+        add_item(world, request, world.hosted[row].partition)
+        row = world.hosted[row].next_changed
+    send(world, request, world.context[0].time_us)
 
 
 @inner_rule
-def take_notification_answer(
-    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int
-) -> None:
+def take_notification_answer(world: Brokers, broker: int) -> None:
     """The notification is written: forget what it named.
 
     What has changed meanwhile stays for the next one: in Kafka it waits for the lock of
@@ -144,20 +140,20 @@ def take_notification_answer(
 
     Source: ReplicaManager.maybePropagateIsrChanges@2.4.0.
     """
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     for _ in range(state.propagating):
         row = state.first_changed
-        hosted = brokers.hosted[row]
+        hosted = world.hosted[row]
         state.first_changed = hosted.next_changed
         if state.first_changed == NONE:
             state.last_changed = NONE
         state.changed_count -= 1
         hosted.changed = False
         if hosted.changed_again:
-            _gather(brokers, row)
+            _gather(world, row)
     state.propagating = 0
     state.last_isr_propagation_ms = state.propagation_time_ms
     if state.isr_change_batching:
-        _schedule_next_propagation(kernel, brokers, broker)
+        _schedule_next_propagation(world, broker)
     elif state.changed_count > 0:
-        _propagate(kernel, topology, brokers, broker)
+        _propagate(world, broker)

@@ -12,7 +12,7 @@ from tidegauge.actors.state.brokers import Brokers
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import Event, Kernel
+from tidegauge.simulation.kernel import Event
 from tidegauge.simulation.kinds import (
     CONTROLLER_START,
     SESSION_PING,
@@ -25,7 +25,6 @@ from tidegauge.simulation.kinds import (
 from tidegauge.simulation.links import send
 from tidegauge.simulation.random_streams import RECONNECT, draw_below
 from tidegauge.simulation.topology import (
-    Topology,
     broker_znode,
     controller_process,
     zookeeper_process,
@@ -37,31 +36,29 @@ _MOST_SLEEP_US = code(1_000_000)
 
 
 @inner_rule
-def zookeeper_request(
-    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, kind: int
-) -> Event:
+def zookeeper_request(world: Brokers, broker: int, kind: int) -> Event:
     """A request of this broker's session that has still to be sent."""
-    request = new_event(kernel, broker, zookeeper_process(topology), kind)
+    request = new_event(world, broker, zookeeper_process(world), kind)
     request.broker = broker
-    request.value = brokers.brokers[broker].session
-    brokers.brokers[broker].zookeeper_sent_us = kernel.context[0].time_us
+    request.value = world.brokers[broker].session
+    world.brokers[broker].zookeeper_sent_us = world.context[0].time_us
     return request
 
 
 @inner_rule
-def connect(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+def connect(world: Brokers, broker: int) -> None:
     """Open a session."""
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     state.session = UNDEFINED
     state.connects += 1
-    request = zookeeper_request(kernel, topology, brokers, broker, ZK_CONNECT)
+    request = zookeeper_request(world, broker, ZK_CONNECT)
     request.request = state.connects
     request.wait_ms = state.zookeeper_session_timeout_ms
-    send(kernel, request, kernel.context[0].time_us)
+    send(world, request, world.context[0].time_us)
 
 
 @inner_rule
-def reconnect(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+def reconnect(world: Brokers, broker: int) -> None:
     """Connect anew after the server was lost; only the server says that the session is over.
 
     The client gives a server up when it has not heard it for two thirds of the session's
@@ -71,73 +68,71 @@ def reconnect(kernel: Kernel, brokers: Brokers, broker: int) -> None:
     Source: ClientCnxn.SendThread.run and startConnect, StaticHostProvider.next of ZooKeeper
     3.5.9.
     """
-    state = brokers.brokers[broker]
-    now_us = kernel.context[0].time_us
+    state = world.brokers[broker]
+    now_us = world.context[0].time_us
     timeout_us = state.zookeeper_session_timeout_ms * 1000
     lost_us = max(
-        state.zookeeper_heard_us + timeout_us * 2 // 3, kernel.processes[broker].resumed_us
+        state.zookeeper_heard_us + timeout_us * 2 // 3, world.processes[broker].resumed_us
     )
-    seed = kernel.context[0].seed
+    seed = world.context[0].seed
     sleep_us = draw_below(_MOST_SLEEP_US, seed, RECONNECT, broker, state.connects)
     if state.zookeeper_servers == 1:
         sleep_us += _ONE_SERVER_SPIN_US
     connecting_us = timeout_us // state.zookeeper_servers
     since_us = max(0, now_us - lost_us) % (sleep_us + connecting_us)
-    timer = new_event(kernel, broker, broker, SESSION_RECONNECTS)
+    timer = new_event(world, broker, broker, SESSION_RECONNECTS)
     timer.value = state.session
     state.reconnecting = True
-    set_timer(kernel, timer, now_us + max(0, sleep_us - since_us))
+    set_timer(world, timer, now_us + max(0, sleep_us - since_us))
 
 
 @inner_rule
-def close_session(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+def close_session(world: Brokers, broker: int) -> None:
     """Give the session back, and with it the registration.
 
     Source: ZooKeeperClient.close@2.4.0.
     """
-    if brokers.brokers[broker].session != UNDEFINED:
-        request = zookeeper_request(kernel, topology, brokers, broker, ZK_CLOSE)
-        send(kernel, request, kernel.context[0].time_us)
+    if world.brokers[broker].session != UNDEFINED:
+        request = zookeeper_request(world, broker, ZK_CLOSE)
+        send(world, request, world.context[0].time_us)
 
 
 @inner_rule
-def register(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+def register(world: Brokers, broker: int) -> None:
     """Create /brokers/ids/<id>, which lives as long as the session.
 
     From 2.2 on it is set in the same transaction, whose answer tells its czxid, the broker epoch.
 
     Source: KafkaZkClient.registerBroker@2.4.0 (KIP-380).
     """
-    request = zookeeper_request(kernel, topology, brokers, broker, ZK_CREATE)
+    request = zookeeper_request(world, broker, ZK_CREATE)
     request.znode = broker_znode(broker)
-    request.count = 1 if brokers.rules[broker].bounced_brokers_detected else 0
-    send(kernel, request, kernel.context[0].time_us)
+    request.count = 1 if world.rules[broker].bounced_brokers_detected else 0
+    send(world, request, world.context[0].time_us)
 
 
 @inner_rule
-def tell_controller(
-    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, kind: int
-) -> None:
+def tell_controller(world: Brokers, broker: int, kind: int) -> None:
     """Tell the controller on the same broker what has become of the session."""
-    news = new_event(kernel, broker, controller_process(topology, broker), kind)
-    news.value = brokers.brokers[broker].session
-    send(kernel, news, kernel.context[0].time_us)
+    news = new_event(world, broker, controller_process(world, broker), kind)
+    news.value = world.brokers[broker].session
+    send(world, news, world.context[0].time_us)
 
 
 @inner_rule
-def start_controller(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+def start_controller(world: Brokers, broker: int) -> None:
     """Let the controller of this broker begin under the session, unless it has already.
 
     Source: KafkaController.startup@2.6.3.
     """
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     if state.told_session != state.session:
         state.told_session = state.session
-        tell_controller(kernel, topology, brokers, broker, CONTROLLER_START)
+        tell_controller(world, broker, CONTROLLER_START)
 
 
 @inner_rule
-def ping_later(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+def ping_later(world: Brokers, broker: int) -> None:
     """Ping when nothing has been sent for a third of the session's time-out.
 
     Simplified: a client that something else wakes after a second without sending pings up to a
@@ -145,41 +140,41 @@ def ping_later(kernel: Kernel, brokers: Brokers, broker: int) -> None:
 
     Source: ClientCnxn.SendThread.run of ZooKeeper 3.5.9.
     """
-    state = brokers.brokers[broker]
-    timer = new_event(kernel, broker, broker, SESSION_PING)
+    state = world.brokers[broker]
+    timer = new_event(world, broker, broker, SESSION_PING)
     third_us = state.zookeeper_session_timeout_ms * 1000 // 3
     due_us = state.zookeeper_sent_us + third_us
-    if due_us <= kernel.context[0].time_us:
-        due_us = kernel.context[0].time_us + third_us
-    set_timer(kernel, timer, due_us)
+    if due_us <= world.context[0].time_us:
+        due_us = world.context[0].time_us + third_us
+    set_timer(world, timer, due_us)
 
 
 @inner_rule
-def handle_session_ping(kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event) -> None:
+def handle_session_ping(world: Brokers, timer: Event) -> None:
     """Keep the session alive, unless something else has done so meanwhile."""
     broker = timer.destination
-    state = brokers.brokers[broker]
-    idle_us = kernel.context[0].time_us - state.zookeeper_sent_us
+    state = world.brokers[broker]
+    idle_us = world.context[0].time_us - state.zookeeper_sent_us
     if state.session != UNDEFINED and idle_us >= state.zookeeper_session_timeout_ms * 1000 // 3:
-        _ping(kernel, topology, brokers, broker)
-    ping_later(kernel, brokers, broker)
+        _ping(world, broker)
+    ping_later(world, broker)
 
 
 @inner_rule
-def _ping(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
-    ping = zookeeper_request(kernel, topology, brokers, broker, ZK_PING)
-    send(kernel, ping, kernel.context[0].time_us)
+def _ping(world: Brokers, broker: int) -> None:
+    ping = zookeeper_request(world, broker, ZK_PING)
+    send(world, ping, world.context[0].time_us)
 
 
 @inner_rule
-def read_topic_configs(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int) -> None:
+def read_topic_configs(world: Brokers, broker: int) -> None:
     """Settings of topics are read that it has not hosted since it runs.
 
     It knows them from the log of changes; what counts here is the sign of life.
 
     Source: Partition.createLog@2.6.3, KafkaZkClient.getEntityConfigs@2.6.3.
     """
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     if state.reads_topic_configs and state.session != UNDEFINED:
-        _ping(kernel, topology, brokers, broker)
+        _ping(world, broker)
     state.reads_topic_configs = False

@@ -16,109 +16,105 @@ from tidegauge.actors.state.brokers import Brokers, BrokerStats, BrokerTopicStat
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import contains
-from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
-from tidegauge.simulation.topology import Topology, slot_of
+from tidegauge.simulation.kernel import NONE, Event, PartitionData
+from tidegauge.simulation.topology import slot_of
 
 
 @inner_rule
-def topic_stats(
-    topology: Topology, brokers: Brokers, broker: int, partition: int
-) -> BrokerTopicStats:
+def topic_stats(world: Brokers, broker: int, partition: int) -> BrokerTopicStats:
     """What a broker counts of the topic of a partition."""
-    topic = topology.partitions[partition].topic
-    return brokers.topic_stats[broker * topology.sizes[0].topics + topic]
+    topic = world.partitions[partition].topic
+    return world.topic_stats[broker * world.sizes[0].topics + topic]
 
 
 @inner_rule
-def mark_produce(topology: Topology, brokers: Brokers, request: Event) -> None:
+def mark_produce(world: Brokers, request: Event) -> None:
     """Count an append that was asked for, and what it has appended.
 
     Source: ReplicaManager.appendToLocalLog@2.6.0.
     """
-    stats = topic_stats(topology, brokers, request.destination, request.partition)
+    stats = topic_stats(world, request.destination, request.partition)
     stats.produce_requests += 1
     error = request.error
     if error == errors.NONE:
         stats.messages_in += request.count
-        stats.bytes_in += request.count * topology.partitions[request.partition].record_bytes
+        stats.bytes_in += request.count * world.partitions[request.partition].record_bytes
     elif error == errors.NOT_ENOUGH_REPLICAS:
         # Of the errors that an append has here, the one that Kafka does not expect.
         stats.failed_produce_requests += 1
 
 
 @inner_rule
-def mark_fetch(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+def mark_fetch(world: Brokers, request: Event) -> None:
     """Count that all partitions of a fetch are read.
 
     Source: ReplicaManager.readFromLocalLog@2.6.0.
     """
     if request.broker != NONE:
-        brokers.sessions[request.value].reads += 1
+        world.fetch_sessions[request.value].reads += 1
         return
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        topic_stats(topology, brokers, request.destination, item.partition).fetch_requests += 1
+        topic_stats(world, request.destination, item.partition).fetch_requests += 1
 
 
 @inner_rule
-def mark_left(topology: Topology, brokers: Brokers, session: FetchSession, index: int) -> None:
+def mark_left(world: Brokers, session: FetchSession, index: int) -> None:
     """A partition leaves a session: add up how often it was read there."""
-    slot = topology.slots[index // topology.sizes[0].width]
-    reads = session.reads - brokers.follower_fetches[index].reads_before
-    topic_stats(topology, brokers, slot.broker, slot.partition).fetch_requests += reads
+    slot = world.slots[index // world.sizes[0].width]
+    reads = session.reads - world.follower_fetches[index].reads_before
+    topic_stats(world, slot.broker, slot.partition).fetch_requests += reads
 
 
 @inner_rule
-def mark_bytes_out(
-    topology: Topology, brokers: Brokers, request: Event, row: int, item: PartitionData
-) -> None:
+def mark_bytes_out(world: Brokers, request: Event, row: int, item: PartitionData) -> None:
     """Count what a fetch is answered of a replica.
 
     Source: KafkaApis.handleFetchRequest@2.6.0, BrokerTopicStats.updateBytesOut@2.6.0.
     """
     if request.broker == NONE:
-        stats = topic_stats(topology, brokers, request.destination, item.partition)
+        stats = topic_stats(world, request.destination, item.partition)
         stats.bytes_out += item.size_bytes
         return
-    own = brokers.stats[request.destination]
+    own = world.broker_stats[request.destination]
     own.replication_bytes_out += item.size_bytes
-    follower = slot_of(topology, item.partition, request.broker)
-    if contains(brokers.replicas[row].adding_replicas, follower):
+    follower = slot_of(world, item.partition, request.broker)
+    if contains(world.replicas[row].adding_replicas, follower):
         own.reassignment_bytes_out += item.size_bytes
 
 
 @inner_rule
-def mark_replicated(brokers: Brokers, row: int, size_bytes: int) -> None:
+def mark_replicated(world: Brokers, row: int, size_bytes: int) -> None:
     """Count what a follower has appended.
 
     Source: ReplicaFetcherThread.processPartitionData@2.6.0.
     """
-    own = brokers.stats[brokers.hosted[row].broker]
+    own = world.broker_stats[world.hosted[row].broker]
     own.replication_bytes_in += size_bytes
-    partition = brokers.replicas[row]
+    partition = world.replicas[row]
     if contains(partition.adding_replicas, partition.local_replica):
         own.reassignment_bytes_in += size_bytes
 
 
 @inner_rule
-def mark_failed_isr_update(brokers: Brokers, broker: int) -> None:
+def mark_failed_isr_update(world: Brokers, broker: int) -> None:
     """Count that an ISR could not be written, for this process and for the whole run."""
-    brokers.stats[broker].failed_isr_updates += 1
-    brokers.brokers[broker].failed_isr_updates += 1
+    world.broker_stats[broker].failed_isr_updates += 1
+    world.brokers[broker].failed_isr_updates += 1
 
 
 @inner_rule
-def forget_stats(topology: Topology, brokers: Brokers, broker: int) -> None:
+def forget_stats(world: Brokers, broker: int) -> None:
     """The next process counts from 0."""
-    _blank_stats(brokers.stats[broker])
-    topics = topology.sizes[0].topics
+    _blank_stats(world.broker_stats[broker])
+    topics = world.sizes[0].topics
     for index in range(broker * topics, (broker + 1) * topics):
-        _blank_topic(brokers.topic_stats[index])
-    state = brokers.brokers[broker]
+        _blank_topic(world.topic_stats[index])
+    state = world.brokers[broker]
     for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
-        brokers.threads[thread].idle_us = 0
+        world.threads[thread].idle_us = 0
 
 
 @inner_rule

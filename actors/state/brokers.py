@@ -7,7 +7,7 @@ A replica's *row* is its place in ``Topology.slots``.
 from __future__ import annotations
 
 from tidegauge.compiled.records import Record, Records, flag, i64
-from tidegauge.compiled.rules import Tables, code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import (
     EpochEntry,
     LeaderAndIsr,
@@ -17,11 +17,10 @@ from tidegauge.replication.records import (
     RemoteReplica,
     ReplicationQuota,
 )
-from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.replica_list import EMPTY, append
-from tidegauge.simulation.kernel import Context, EventList, Kernel
+from tidegauge.simulation.kernel import Context, EventList
 from tidegauge.simulation.metadata_log import MetadataPosition, is_known_alive
-from tidegauge.simulation.topology import Topology
+from tidegauge.simulation.topology import Cluster
 
 #: Brokers' clocks start here, so that time 0 lies further back than any lag time: Kafka
 #: uses 0 for "never caught up".
@@ -447,15 +446,14 @@ class Pools(Record):
     epoch_room: i64
 
 
-class Brokers(Tables):
+class Brokers(Cluster, part=2):
     """All brokers of one group."""
 
     pools: Records[Pools]
     brokers: Records[Broker]
-    stats: Records[BrokerStats]
+    broker_stats: Records[BrokerStats]
     #: At ``broker * topic_count + topic``.
     topic_stats: Records[BrokerTopicStats]
-    rules: Records[ReleaseRules]
     threads: Records[IoThread]
     replicas: Records[Partition]
     hosted: Records[HostedReplica]
@@ -469,22 +467,22 @@ class Brokers(Tables):
     #: At ``(broker * broker_count + source broker) * fetchers + number``.
     fetchers: Records[Fetcher]
     #: ... and the source broker's side of each, at the same place.
-    sessions: Records[FetchSession]
+    fetch_sessions: Records[FetchSession]
     watches: Records[Watch]
     #: The purgatories of each replica.
     delayed_fetches: Records[WatchList]
     delayed_produces: Records[WatchList]
     #: How far each broker has read what controllers tell all brokers
     #: (``simulation/metadata_log.py``).
-    metadata: Records[MetadataPosition]
+    known_metadata: Records[MetadataPosition]
     #: What a client knows that asks one of them, while that is compared: one record.
     asked_metadata: Records[MetadataPosition]
     #: At ``broker * topic_count + topic``.
-    topics: Records[BrokerTopic]
+    broker_topics: Records[BrokerTopic]
     #: At ``broker * keys + key`` and ``broker * clients + client``
     #: (``simulation/offset_commits.py``).
     committed_offsets: Records[CommittedOffset]
-    members: Records[GroupMember]
+    group_members: Records[GroupMember]
     #: At ``2 * broker + which``: LEADER_QUOTA or FOLLOWER_QUOTA of
     #: ``replication/replication_quota.py``.
     quotas: Records[ReplicationQuota]
@@ -496,7 +494,7 @@ class Brokers(Tables):
     #: A copy of one replica's epochs, as a start reads them: as many as it has room for.
     epochs_read: Records[EpochEntry]
     #: What a LeaderAndIsr says of one partition, while a rule looks at it: one record.
-    told: Records[LeaderAndIsr]
+    told_state: Records[LeaderAndIsr]
 
 
 @inner_rule
@@ -506,37 +504,37 @@ def now_ms(context: Context) -> int:
 
 
 @inner_rule
-def ineligible_replicas(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> int:
+def ineligible_replicas(world: Brokers, row: int) -> int:
     """Replicas whose brokers the metadata cache of this replica's broker has not as alive."""
-    slot = topology.slots[row]
-    facts = topology.partitions[slot.partition]
+    slot = world.slots[row]
+    facts = world.partitions[slot.partition]
     ineligible = EMPTY
     for other in range(facts.slot_count):
-        broker = topology.slots[facts.first_slot + other].broker
-        if not is_known_alive(kernel, brokers.metadata[slot.broker], broker):
+        broker = world.slots[facts.first_slot + other].broker
+        if not is_known_alive(world, world.known_metadata[slot.broker], broker):
             ineligible = append(ineligible, other)
     return ineligible
 
 
 @inner_rule
-def runs_of(brokers: Brokers, row: int) -> Records[EpochEntry]:
+def runs_of(world: Brokers, row: int) -> Records[EpochEntry]:
     """The epoch runs of a replica's log."""
-    room = brokers.pools[0].epoch_room
-    return brokers.runs[row * room : (row + 1) * room]
+    room = world.pools[0].epoch_room
+    return world.runs[row * room : (row + 1) * room]
 
 
 @inner_rule
-def epochs_of(brokers: Brokers, row: int) -> Records[EpochEntry]:
+def epochs_of(world: Brokers, row: int) -> Records[EpochEntry]:
     """The leader-epoch cache of a replica."""
-    room = brokers.pools[0].epoch_room
-    return brokers.epochs[row * room : (row + 1) * room]
+    room = world.pools[0].epoch_room
+    return world.epochs[row * room : (row + 1) * room]
 
 
 @inner_rule
-def listens(kernel: Kernel, brokers: Brokers, broker: int) -> bool:
+def listens(world: Brokers, broker: int) -> bool:
     """Whether a broker accepts connections: while it starts it does not yet.
 
     Source: KafkaServer.startup@2.6.3; SocketServer.Acceptor.start@3.5.0, KAFKA-14658.
     """
-    state = brokers.brokers[broker]
-    return state.loaded and state.port_opens_us <= kernel.context[0].time_us
+    state = world.brokers[broker]
+    return state.loaded and state.port_opens_us <= world.context[0].time_us

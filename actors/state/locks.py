@@ -9,28 +9,28 @@ from __future__ import annotations
 from tidegauge.actors.state.brokers import NEVER_US, Brokers
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import append_event, new_event, set_timer
-from tidegauge.simulation.kernel import Event, Kernel
+from tidegauge.simulation.kernel import Event
 from tidegauge.simulation.kinds import HANDLER_GOES_ON
 
 
 @inner_rule
-def wait_for_lock(kernel: Kernel, brokers: Brokers, row: int, request: Event) -> None:
+def wait_for_lock(world: Brokers, row: int, request: Event) -> None:
     """Let a request wait for a replica's lock, behind those that do already."""
-    append_event(kernel, brokers.hosted[row].waiting, request)
-    hold_thread(brokers, request)
+    append_event(world, world.hosted[row].waiting, request)
+    hold_thread(world, request)
 
 
 @inner_rule
-def hold_thread(brokers: Brokers, request: Event) -> None:
+def hold_thread(world: Brokers, request: Event) -> None:
     """Keep the request's thread busy until the request goes on."""
-    thread = brokers.brokers[request.destination].first_thread + request.thread
-    brokers.threads[thread].free_us = NEVER_US
+    thread = world.brokers[request.destination].first_thread + request.thread
+    world.threads[thread].free_us = NEVER_US
 
 
 @inner_rule
-def go_on_later(kernel: Kernel, brokers: Brokers, request: Event, delay_us: int) -> None:
+def go_on_later(world: Brokers, request: Event, delay_us: int) -> None:
     """Let a request's work take its time; the request goes on after it."""
-    hold_thread(brokers, request)
-    timer = new_event(kernel, request.destination, request.destination, HANDLER_GOES_ON)
+    hold_thread(world, request)
+    timer = new_event(world, request.destination, request.destination, HANDLER_GOES_ON)
     timer.value = request.index
-    set_timer(kernel, timer, kernel.context[0].time_us + delay_us)
+    set_timer(world, timer, world.context[0].time_us + delay_us)

@@ -39,40 +39,40 @@ READ_DUE = code(8)
 
 
 @inner_rule
-def want_files(kernel: Kernel, broker: Broker, what: int) -> None:
+def want_files(world: Kernel, broker: Broker, what: int) -> None:
     """Real files are to be written or read, if the scenario has them."""
-    context = kernel.context[0]
+    context = world.context[0]
     if context.has_files:
         broker.files_due |= what
         context.files_due = True
 
 
 @inner_rule
-def start_high_watermark_checkpoints(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+def start_high_watermark_checkpoints(world: Brokers, broker: int) -> None:
     """Begin to checkpoint high watermarks, with the first LeaderAndIsr.
 
     Source: ReplicaManager.startHighWaterMarksCheckPointThread@0.10.2.0 and @2.4.0.
     """
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     if not state.checkpoints_high_watermarks:
         state.checkpoints_high_watermarks = True
-        timer = new_event(kernel, broker, broker, HIGH_WATERMARK_CHECKPOINT)
-        set_timer(kernel, timer, kernel.context[0].time_us)
+        timer = new_event(world, broker, broker, HIGH_WATERMARK_CHECKPOINT)
+        set_timer(world, timer, world.context[0].time_us)
 
 
 @inner_rule
-def handle_high_watermark_checkpoint(kernel: Kernel, brokers: Brokers, timer: Event) -> None:
+def handle_high_watermark_checkpoint(world: Brokers, timer: Event) -> None:
     """Write the file, and again after the interval."""
     broker = timer.destination
-    notice_at_checkpoint(kernel, brokers, broker, _TRUE)
-    checkpoint_high_watermarks(kernel, brokers, broker)
-    period_us = brokers.brokers[broker].replica_high_watermark_checkpoint_interval_ms * 1000
-    following = new_event(kernel, broker, broker, HIGH_WATERMARK_CHECKPOINT)
-    set_timer(kernel, following, kernel.context[0].time_us + period_us)
+    notice_at_checkpoint(world, broker, _TRUE)
+    checkpoint_high_watermarks(world, broker)
+    period_us = world.brokers[broker].replica_high_watermark_checkpoint_interval_ms * 1000
+    following = new_event(world, broker, broker, HIGH_WATERMARK_CHECKPOINT)
+    set_timer(world, following, world.context[0].time_us + period_us)
 
 
 @inner_rule
-def checkpoint_high_watermarks(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+def checkpoint_high_watermarks(world: Brokers, broker: int) -> None:
     """Write replication-offset-checkpoint: what the broker has not been told to host is missing.
 
     A broker that hosts nothing leaves the file as it is. Each log directory has a file of its
@@ -80,121 +80,121 @@ def checkpoint_high_watermarks(kernel: Kernel, brokers: Brokers, broker: int) ->
 
     Source: ReplicaManager.checkpointHighWatermarks@0.10.2.0 and @2.4.0.
     """
-    state = brokers.brokers[broker]
-    if not _hosts_anything(brokers, broker):
+    state = world.brokers[broker]
+    if not _hosts_anything(world, broker):
         return
     count = 0
     row = state.first_log
     while row != NONE:
-        hosted = brokers.hosted[row]
-        if not is_unwritable(brokers, row):
-            brokers.on_disk[row].high_watermark = UNDEFINED
+        hosted = world.hosted[row]
+        if not is_unwritable(world, row):
+            world.on_disk[row].high_watermark = UNDEFINED
             if hosted.exists:
-                brokers.on_disk[row].high_watermark = brokers.replicas[row].high_watermark
+                world.on_disk[row].high_watermark = world.replicas[row].high_watermark
                 count += 1
         row = hosted.next_log
-    _trace_checkpoint(kernel, broker, HIGH_WATERMARKS, count)
-    want_files(kernel, state, HIGH_WATERMARKS_DUE)
+    _trace_checkpoint(world, broker, HIGH_WATERMARKS, count)
+    want_files(world, state, HIGH_WATERMARKS_DUE)
 
 
 @inner_rule
-def _hosts_anything(brokers: Brokers, broker: int) -> bool:
-    row = brokers.brokers[broker].first_log
+def _hosts_anything(world: Brokers, broker: int) -> bool:
+    row = world.brokers[broker].first_log
     while row != NONE:
-        if brokers.hosted[row].exists:
+        if world.hosted[row].exists:
             return True
-        row = brokers.hosted[row].next_log
+        row = world.hosted[row].next_log
     return False
 
 
 @inner_rule
-def schedule_recovery_points(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+def schedule_recovery_points(world: Brokers, broker: int) -> None:
     """Begin to checkpoint recovery points: a while after the start.
 
     Source: LogManager.startup@0.10.2.0 and @2.4.0.
     """
-    delay_us = brokers.brokers[broker].log_initial_task_delay_ms * 1000
-    timer = new_event(kernel, broker, broker, RECOVERY_POINT_CHECKPOINT)
-    set_timer(kernel, timer, kernel.context[0].time_us + delay_us)
+    delay_us = world.brokers[broker].log_initial_task_delay_ms * 1000
+    timer = new_event(world, broker, broker, RECOVERY_POINT_CHECKPOINT)
+    set_timer(world, timer, world.context[0].time_us + delay_us)
 
 
 @inner_rule
-def handle_recovery_point_checkpoint(kernel: Kernel, brokers: Brokers, timer: Event) -> None:
+def handle_recovery_point_checkpoint(world: Brokers, timer: Event) -> None:
     """Write the file, and again after the interval."""
     broker = timer.destination
-    notice_at_checkpoint(kernel, brokers, broker, _FALSE)
-    checkpoint_recovery_points(kernel, brokers, broker)
-    period_us = brokers.brokers[broker].log_flush_offset_checkpoint_interval_ms * 1000
-    following = new_event(kernel, broker, broker, RECOVERY_POINT_CHECKPOINT)
-    set_timer(kernel, following, kernel.context[0].time_us + period_us)
+    notice_at_checkpoint(world, broker, _FALSE)
+    checkpoint_recovery_points(world, broker)
+    period_us = world.brokers[broker].log_flush_offset_checkpoint_interval_ms * 1000
+    following = new_event(world, broker, broker, RECOVERY_POINT_CHECKPOINT)
+    set_timer(world, following, world.context[0].time_us + period_us)
 
 
 @inner_rule
-def checkpoint_recovery_points(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+def checkpoint_recovery_points(world: Brokers, broker: int) -> None:
     """Write recovery-point-offset-checkpoint: of every log that there is.
 
     Source: LogManager.checkpointRecoveryPointOffsets@0.10.2.0,
     checkpointLogRecoveryOffsets@2.4.0.
     """
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     count = 0
     row = state.first_log
     while row != NONE:
-        on_disk = brokers.on_disk[row]
-        if on_disk.exists and not is_unwritable(brokers, row):
+        on_disk = world.on_disk[row]
+        if on_disk.exists and not is_unwritable(world, row):
             on_disk.recovery_point_checkpoint = on_disk.recovery_point
             count += 1
-        row = brokers.hosted[row].next_log
-    _trace_checkpoint(kernel, broker, RECOVERY_POINTS, count)
-    want_files(kernel, state, RECOVERY_POINTS_DUE)
+        row = world.hosted[row].next_log
+    _trace_checkpoint(world, broker, RECOVERY_POINTS, count)
+    want_files(world, state, RECOVERY_POINTS_DUE)
 
 
 @inner_rule
-def _trace_checkpoint(kernel: Kernel, broker: int, checkpoint: int, count: int) -> None:
-    if traces_all(kernel):
-        row = new_row(kernel, broker, CHECKPOINT_WRITTEN)
+def _trace_checkpoint(world: Kernel, broker: int, checkpoint: int, count: int) -> None:
+    if traces_all(world):
+        row = new_row(world, broker, CHECKPOINT_WRITTEN)
         row.values[0] = checkpoint
         row.values[1] = count
-        write_minor(kernel, row)
+        write_minor(world, row)
 
 
 @inner_rule
-def note_epoch(kernel: Kernel, brokers: Brokers, row: int, old_count: int, old_epoch: int) -> None:
+def note_epoch(world: Brokers, row: int, old_count: int, old_epoch: int) -> None:
     """Write down that an epoch has come into a replica's cache, if one has.
 
     ``old_count`` and ``old_epoch`` are those of the cache before.
     """
-    partition = brokers.replicas[row]
-    epochs = epochs_of(brokers, row)
+    partition = world.replicas[row]
+    epochs = epochs_of(world, row)
     epoch = latest_epoch(epochs, partition.epoch_count)
     if partition.epoch_count == old_count and epoch == old_epoch:
         return
-    hosted = brokers.hosted[row]
-    written = new_row(kernel, hosted.broker, EPOCH_ASSIGNED)
+    hosted = world.hosted[row]
+    written = new_row(world, hosted.broker, EPOCH_ASSIGNED)
     written.values[0] = hosted.partition
     written.values[1] = partition.epoch_count - 1
     written.values[2] = epoch
     written.values[3] = epochs[partition.epoch_count - 1].start_offset
-    write_canonical(kernel, written)
-    _want_epoch_file(kernel, brokers, row)
+    write_canonical(world, written)
+    _want_epoch_file(world, row)
 
 
 @inner_rule
-def note_cut_epochs(kernel: Kernel, brokers: Brokers, row: int, old_count: int) -> None:
+def note_cut_epochs(world: Brokers, row: int, old_count: int) -> None:
     """Write down that a replica's cache has forgotten its last epochs, if it has."""
-    partition = brokers.replicas[row]
+    partition = world.replicas[row]
     if partition.epoch_count >= old_count:
         return
-    hosted = brokers.hosted[row]
-    written = new_row(kernel, hosted.broker, EPOCHS_CUT)
+    hosted = world.hosted[row]
+    written = new_row(world, hosted.broker, EPOCHS_CUT)
     written.values[0] = hosted.partition
     written.values[1] = partition.epoch_count
-    write_canonical(kernel, written)
-    _want_epoch_file(kernel, brokers, row)
+    write_canonical(world, written)
+    _want_epoch_file(world, row)
 
 
 @inner_rule
-def _want_epoch_file(kernel: Kernel, brokers: Brokers, row: int) -> None:
-    if kernel.context[0].has_files:
-        brokers.on_disk[row].epochs_due = True
-        want_files(kernel, brokers.brokers[brokers.hosted[row].broker], EPOCHS_DUE)
+def _want_epoch_file(world: Brokers, row: int) -> None:
+    if world.context[0].has_files:
+        world.on_disk[row].epochs_due = True
+        want_files(world, world.brokers[world.hosted[row].broker], EPOCHS_DUE)

@@ -36,43 +36,40 @@ from tidegauge.simulation.row_kinds import (
     MEMBER_JOINED,
 )
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology
 
 _MEBIBYTE = code(1024 * 1024)
 
 
 @inner_rule
-def begin_loading(kernel: Kernel, topology: Topology, brokers: Brokers, row: int) -> None:
+def begin_loading(world: Brokers, row: int) -> None:
     """A broker leads a partition, again or anew: read it if it is one of __consumer_offsets.
 
     Source: GroupCoordinator.onElection, GroupMetadataManager.scheduleLoadGroupAndOffsets@2.6.0.
     """
-    hosted = brokers.hosted[row]
-    if hosted.loads_offsets or not topology.partitions[hosted.partition].holds_offsets:
+    hosted = world.hosted[row]
+    if hosted.loads_offsets or not world.partitions[hosted.partition].holds_offsets:
         return
     hosted.loads_offsets = True
-    partition = brokers.replicas[row]
-    state = brokers.brokers[hosted.broker]
-    now_us = kernel.context[0].time_us
-    size_bytes = partition.log_end_offset * topology.partitions[hosted.partition].record_bytes
-    mebibyte_us = cost_us(kernel, hosted.broker, OFFSETS_LOAD_MEBIBYTE)
-    load_us = cost_us(kernel, hosted.broker, OFFSETS_LOAD) + size_bytes * mebibyte_us // _MEBIBYTE
+    partition = world.replicas[row]
+    state = world.brokers[hosted.broker]
+    now_us = world.context[0].time_us
+    size_bytes = partition.log_end_offset * world.partitions[hosted.partition].record_bytes
+    mebibyte_us = cost_us(world, hosted.broker, OFFSETS_LOAD_MEBIBYTE)
+    load_us = cost_us(world, hosted.broker, OFFSETS_LOAD) + size_bytes * mebibyte_us // _MEBIBYTE
     state.offsets_load_until_us = max(state.offsets_load_until_us, now_us) + load_us
-    written = new_row(kernel, hosted.broker, COORDINATOR_LOADING)
+    written = new_row(world, hosted.broker, COORDINATOR_LOADING)
     written.values[0] = hosted.partition
     written.values[1] = partition.leader_epoch
     written.values[2] = partition.log_end_offset
     written.values[3] = state.offsets_load_until_us
-    write_canonical(kernel, written)
-    timer = new_event(kernel, hosted.broker, hosted.broker, OFFSETS_LOADED)
+    write_canonical(world, written)
+    timer = new_event(world, hosted.broker, hosted.broker, OFFSETS_LOADED)
     timer.value = row
-    set_timer(kernel, timer, state.offsets_load_until_us)
+    set_timer(world, timer, state.offsets_load_until_us)
 
 
 @inner_rule
-def handle_offsets_loaded(
-    kernel: Kernel, topology: Topology, brokers: Brokers, timer: Event
-) -> None:
+def handle_offsets_loaded(world: Brokers, timer: Event) -> None:
     """The partition is read: its groups are coordinated here, if it is led here still.
 
     What is in the cache already stays as it is there.
@@ -80,128 +77,124 @@ def handle_offsets_loaded(
     Source: GroupMetadataManager.loadGroupsAndOffsets, loadGroup@2.6.0.
     """
     row = timer.value
-    hosted = brokers.hosted[row]
+    hosted = world.hosted[row]
     if not hosted.loads_offsets:
         return
     hosted.loads_offsets = False
-    partition = brokers.replicas[row]
+    partition = world.replicas[row]
     if not is_leader(partition):
         return
     offsets = 0
     members = 0
-    targets = len(kernel.commit_keys) - _clients(topology, brokers)
-    for key in range(len(kernel.commit_keys)):
-        if kernel.commit_keys[key].partition != hosted.partition:
+    targets = len(world.commit_keys) - _clients(world)
+    for key in range(len(world.commit_keys)):
+        if world.commit_keys[key].partition != hosted.partition:
             continue
         if not hosted.coordinates:
-            _load_key(kernel, topology, brokers, row, key)
+            _load_key(world, row, key)
         if key < targets:
-            index = hosted.broker * len(kernel.commit_keys) + key
-            offsets += 1 if brokers.committed_offsets[index].offset != NONE else 0
+            index = hosted.broker * len(world.commit_keys) + key
+            offsets += 1 if world.committed_offsets[index].offset != NONE else 0
         else:
-            index = hosted.broker * _clients(topology, brokers) + key - targets
-            members += 1 if brokers.members[index].present else 0
+            index = hosted.broker * _clients(world) + key - targets
+            members += 1 if world.group_members[index].present else 0
     hosted.coordinates = True
-    written = new_row(kernel, hosted.broker, COORDINATOR_LOADED)
+    written = new_row(world, hosted.broker, COORDINATOR_LOADED)
     written.values[0] = hosted.partition
     written.values[1] = partition.leader_epoch
     written.values[2] = partition.log_end_offset
     written.values[3] = offsets
     written.values[4] = members
-    write_canonical(kernel, written)
+    write_canonical(world, written)
 
 
 @inner_rule
-def _clients(topology: Topology, brokers: Brokers) -> int:
-    return len(brokers.members) // topology.sizes[0].brokers
+def _clients(world: Brokers) -> int:
+    return len(world.group_members) // world.sizes[0].brokers
 
 
 @inner_rule
-def _load_key(kernel: Kernel, topology: Topology, brokers: Brokers, row: int, key: int) -> None:
+def _load_key(world: Brokers, row: int, key: int) -> None:
     """Take the newest record of a key into the cache; members are given their time anew.
 
     Source: GroupCoordinator.onGroupLoaded@2.6.0.
     """
-    broker = brokers.hosted[row].broker
-    found = newest_commit(kernel, key, brokers.replicas[row], runs_of(brokers, row))
-    targets = len(kernel.commit_keys) - _clients(topology, brokers)
+    broker = world.hosted[row].broker
+    found = newest_commit(world, key, world.replicas[row], runs_of(world, row))
+    targets = len(world.commit_keys) - _clients(world)
     if key < targets:
-        brokers.committed_offsets[broker * len(kernel.commit_keys) + key].offset = found
+        world.committed_offsets[broker * len(world.commit_keys) + key].offset = found
         return
-    member = member_at(kernel, topology, brokers, broker, key)
+    member = member_at(world, broker, key)
     member.present = found > 0
     member.start = found - 1
     if member.present:
-        hear(kernel, topology, brokers, broker, key)
+        hear(world, broker, key)
 
 
 @inner_rule
-def stop_coordinating(kernel: Kernel, brokers: Brokers, row: int) -> None:
+def stop_coordinating(world: Brokers, row: int) -> None:
     """A broker follows: it forgets what it knew of the groups.
 
     Source: GroupCoordinator.onResignation, GroupMetadataManager.removeGroupsForPartition@2.6.0.
     """
-    hosted = brokers.hosted[row]
+    hosted = world.hosted[row]
     hosted.loads_offsets = False
     if not hosted.coordinates:
         return
     hosted.coordinates = False
-    written = new_row(kernel, hosted.broker, COORDINATOR_UNLOADED)
+    written = new_row(world, hosted.broker, COORDINATOR_UNLOADED)
     written.values[0] = hosted.partition
-    written.values[1] = brokers.replicas[row].leader_epoch
-    write_canonical(kernel, written)
+    written.values[1] = world.replicas[row].leader_epoch
+    write_canonical(world, written)
 
 
 @inner_rule
-def member_at(
-    kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, key: int
-) -> GroupMember:
+def member_at(world: Brokers, broker: int, key: int) -> GroupMember:
     """What a coordinator knows of the consumer that a key is about."""
-    clients = _clients(topology, brokers)
-    targets = len(kernel.commit_keys) - clients
-    return brokers.members[broker * clients + key - targets]
+    clients = _clients(world)
+    targets = len(world.commit_keys) - clients
+    return world.group_members[broker * clients + key - targets]
 
 
 @inner_rule
-def hear(kernel: Kernel, topology: Topology, brokers: Brokers, broker: int, key: int) -> None:
+def hear(world: Brokers, broker: int, key: int) -> None:
     """A member has been heard: look after session.timeout.ms whether it was heard again.
 
     Source: GroupCoordinator.completeAndScheduleNextHeartbeatExpiration@2.6.0.
     """
-    member = member_at(kernel, topology, brokers, broker, key)
-    member.heard_us = kernel.context[0].time_us
+    member = member_at(world, broker, key)
+    member.heard_us = world.context[0].time_us
     if member.watched:
         return
     member.watched = True
-    timer = new_event(kernel, broker, broker, MEMBER_EXPIRES)
+    timer = new_event(world, broker, broker, MEMBER_EXPIRES)
     timer.value = key
-    timeout_us = kernel.commit_keys[key].session_timeout_us
-    set_timer(kernel, timer, kernel.context[0].time_us + timeout_us)
+    timeout_us = world.commit_keys[key].session_timeout_us
+    set_timer(world, timer, world.context[0].time_us + timeout_us)
 
 
 @inner_rule
-def note_group_append(kernel: Kernel, brokers: Brokers, row: int, request: Event) -> None:
+def note_group_append(world: Brokers, row: int, request: Event) -> None:
     """Write down what the records say that were just appended for a request.
 
     Source: GroupMetadataManager.storeOffsets and storeGroup@2.6.0.
     """
-    epoch = brokers.replicas[row].leader_epoch
+    epoch = world.replicas[row].leader_epoch
     if request.kind == JOIN_GROUP:
-        log_commit(kernel, request.version, epoch, request.offset, request.value + 1)
+        log_commit(world, request.version, epoch, request.offset, request.value + 1)
         return
     offset = request.offset
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        log_commit(kernel, item.version, epoch, offset, item.offset)
+        log_commit(world, item.version, epoch, offset, item.offset)
         offset += 1
 
 
 @inner_rule
-def answer_group_append(
-    kernel: Kernel, topology: Topology, brokers: Brokers, request: Event
-) -> None:
+def answer_group_append(world: Brokers, request: Event) -> None:
     """Tell a consumer what has become of its commit or its joining, once that is known.
 
     Source: GroupMetadataManager.storeOffsets and storeGroup (putCacheCallback)@2.6.0.
@@ -209,23 +202,23 @@ def answer_group_append(
     broker = request.destination
     if request.error == errors.NONE:
         if request.kind == OFFSET_COMMIT:
-            _take_into_cache(kernel, brokers, request)
+            _take_into_cache(world, request)
         else:
-            _admit(kernel, topology, brokers, request)
-    answer = new_group_answer(kernel, request, _group_error(request.kind, request.error))
+            _admit(world, request)
+    answer = new_group_answer(world, request, _group_error(request.kind, request.error))
     cursor = request.first_item
     while cursor != NONE and answer.error == errors.NONE:
-        asked = kernel.items[cursor]
+        asked = world.items[cursor]
         cursor = asked.next
-        index = broker * len(kernel.commit_keys) + asked.version
-        add_item(kernel, answer, asked.partition).offset = brokers.committed_offsets[index].offset
-    send(kernel, answer, kernel.context[0].time_us + request.cost_us)
+        index = broker * len(world.commit_keys) + asked.version
+        add_item(world, answer, asked.partition).offset = world.committed_offsets[index].offset
+    send(world, answer, world.context[0].time_us + request.cost_us)
 
 
 @inner_rule
-def new_group_answer(kernel: Kernel, request: Event, error: int) -> Event:
+def new_group_answer(world: Kernel, request: Event, error: int) -> Event:
     """A blank answer to what a consumer has asked about its group."""
-    answer = new_answer(kernel, request, GROUP_RESPONSE)
+    answer = new_answer(world, request, GROUP_RESPONSE)
     answer.version = request.kind
     answer.error = error
     return answer
@@ -248,39 +241,39 @@ def _group_error(kind: int, error: int) -> int:
 
 
 @inner_rule
-def _take_into_cache(kernel: Kernel, brokers: Brokers, request: Event) -> None:
+def _take_into_cache(world: Brokers, request: Event) -> None:
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        index = request.destination * len(kernel.commit_keys) + item.version
-        brokers.committed_offsets[index].offset = item.offset
+        index = request.destination * len(world.commit_keys) + item.version
+        world.committed_offsets[index].offset = item.offset
 
 
 @inner_rule
-def _admit(kernel: Kernel, topology: Topology, brokers: Brokers, request: Event) -> None:
+def _admit(world: Brokers, request: Event) -> None:
     """A consumer is a member now."""
-    member = member_at(kernel, topology, brokers, request.destination, request.version)
+    member = member_at(world, request.destination, request.version)
     member.present = True
     member.start = request.value
-    hear(kernel, topology, brokers, request.destination, request.version)
-    written = new_row(kernel, request.destination, MEMBER_JOINED)
+    hear(world, request.destination, request.version)
+    written = new_row(world, request.destination, MEMBER_JOINED)
     written.values[0] = request.partition
     written.values[1] = request.source
     written.values[2] = request.value
-    write_canonical(kernel, written)
+    write_canonical(world, written)
 
 
 @inner_rule
-def forget_groups(topology: Topology, brokers: Brokers, broker: int) -> None:
+def forget_groups(world: Brokers, broker: int) -> None:
     """A process that begins coordinates nobody."""
-    row = brokers.brokers[broker].first_log
+    row = world.brokers[broker].first_log
     while row != NONE:
-        brokers.hosted[row].coordinates = False
-        brokers.hosted[row].loads_offsets = False
-        row = brokers.hosted[row].next_log
-    clients = _clients(topology, brokers)
+        world.hosted[row].coordinates = False
+        world.hosted[row].loads_offsets = False
+        row = world.hosted[row].next_log
+    clients = _clients(world)
     for index in range(broker * clients, (broker + 1) * clients):
-        brokers.members[index].present = False
-        brokers.members[index].watched = False
-    brokers.brokers[broker].offsets_load_until_us = 0
+        world.group_members[index].present = False
+        world.group_members[index].watched = False
+    world.brokers[broker].offsets_load_until_us = 0

@@ -16,7 +16,7 @@ from tidegauge.actors.state.brokers import Broker, Brokers
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import LOG_DIRECTORY_FAILURE
-from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.kinds import LOG_DIR_FAILS
 
 
@@ -27,37 +27,37 @@ def all_directories(state: Broker) -> int:
 
 
 @inner_rule
-def is_in(directories: int, brokers: Brokers, row: int) -> bool:
+def is_in(directories: int, world: Brokers, row: int) -> bool:
     """Whether a replica's log lies in one of these directories."""
-    return (directories >> brokers.on_disk[row].directory) & 1 == 1
+    return (directories >> world.on_disk[row].directory) & 1 == 1
 
 
 @inner_rule
-def is_offline(brokers: Brokers, row: int) -> bool:
+def is_offline(world: Brokers, row: int) -> bool:
     """Whether a replica's log lies in a directory that its broker has given up."""
-    return is_in(brokers.brokers[brokers.hosted[row].broker].offline_directories, brokers, row)
+    return is_in(world.brokers[world.hosted[row].broker].offline_directories, world, row)
 
 
 @inner_rule
-def is_unwritable(brokers: Brokers, row: int) -> bool:
+def is_unwritable(world: Brokers, row: int) -> bool:
     """Whether nothing can be written to the directory of a replica's log."""
-    state = brokers.brokers[brokers.hosted[row].broker]
-    return is_in(state.offline_directories | state.failing_directories, brokers, row)
+    state = world.brokers[world.hosted[row].broker]
+    return is_in(state.offline_directories | state.failing_directories, world, row)
 
 
 @inner_rule
-def know_failing_directories(kernel: Kernel, brokers: Brokers, broker: int) -> None:
+def know_failing_directories(world: Brokers, broker: int) -> None:
     """Work out which directories of a machine fail now: those of which a fault says so.
 
     One that is full can still be read.
     """
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     state.failing_directories = 0
     state.unreadable_directories = 0
-    count = kernel.context[0].process_count
-    for number in range(len(kernel.faults)):
-        fault = kernel.faults[number]
-        role = kernel.fault_roles[number * count + broker]
+    count = world.context[0].process_count
+    for number in range(len(world.faults)):
+        fault = world.faults[number]
+        role = world.fault_roles[number * count + broker]
         if fault.kind == LOG_DIRECTORY_FAILURE and role.active and role.side != 0:
             state.failing_directories |= 1 << fault.directory
             if not fault.is_full:
@@ -65,88 +65,86 @@ def know_failing_directories(kernel: Kernel, brokers: Brokers, broker: int) -> N
 
 
 @inner_rule
-def write_fails(kernel: Kernel, brokers: Brokers, row: int) -> bool:
+def write_fails(world: Brokers, row: int) -> bool:
     """Whether a write to a replica's log fails; then its directory goes offline.
 
     Source: Log.maybeHandleIOException@2.6.0.
     """
-    state = brokers.brokers[brokers.hosted[row].broker]
+    state = world.brokers[world.hosted[row].broker]
     unusable = state.failing_directories | state.offline_directories
-    if unusable == 0 or not is_in(unusable, brokers, row):
+    if unusable == 0 or not is_in(unusable, world, row):
         return False
-    notice_failure(kernel, brokers, brokers.hosted[row].broker, brokers.on_disk[row].directory)
+    notice_failure(world, world.hosted[row].broker, world.on_disk[row].directory)
     return True
 
 
 @inner_rule
-def notice_failure(kernel: Kernel, brokers: Brokers, broker: int, directory: int) -> None:
+def notice_failure(world: Brokers, broker: int, directory: int) -> None:
     """An IOException in a directory: it is offline, of which LogDirFailureHandler is told once.
 
     Source: LogDirFailureChannel.maybeAddOfflineLogDir@2.6.0.
     """
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     if (state.offline_directories >> directory) & 1 == 1:
         return
     state.offline_directories |= 1 << directory
-    told = new_event(kernel, broker, broker, LOG_DIR_FAILS)
+    told = new_event(world, broker, broker, LOG_DIR_FAILS)
     told.value = directory
-    set_timer(kernel, told, kernel.context[0].time_us)
+    set_timer(world, told, world.context[0].time_us)
 
 
 @inner_rule
-def notice_at_checkpoint(kernel: Kernel, brokers: Brokers, broker: int, hosting: bool) -> None:
+def notice_at_checkpoint(world: Brokers, broker: int, hosting: bool) -> None:
     """A checkpoint is written into each directory; ``hosting``: only where replicas are hosted.
 
     Source: ReplicaManager.checkpointHighWatermarks@2.6.0,
     LogManager.checkpointLogRecoveryOffsets@2.6.0.
     """
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     failing = state.failing_directories & ~state.offline_directories
     for directory in range(state.log_directories):
-        if (failing >> directory) & 1 == 1 and (
-            not hosting or _hosts_in(brokers, broker, directory)
-        ):
-            notice_failure(kernel, brokers, broker, directory)
+        if (failing >> directory) & 1 == 1 and (not hosting or _hosts_in(world, broker, directory)):
+            notice_failure(world, broker, directory)
 
 
 @inner_rule
-def _hosts_in(brokers: Brokers, broker: int, directory: int) -> bool:
-    row = brokers.brokers[broker].first_log
+def _hosts_in(world: Brokers, broker: int, directory: int) -> bool:
+    row = world.brokers[broker].first_log
     while row != NONE:
-        if brokers.hosted[row].exists and brokers.on_disk[row].directory == directory:
+        if world.hosted[row].exists and world.on_disk[row].directory == directory:
             return True
-        row = brokers.hosted[row].next_log
+        row = world.hosted[row].next_log
     return False
 
 
 @inner_rule
-def next_log_directory(kernel: Kernel, brokers: Brokers, broker: int) -> int:
+def next_log_directory(world: Brokers, broker: int) -> int:
     """Where a new log is made: where the fewest are; NONE if no directory can be written to.
 
     One that cannot goes offline, and the next is tried.
 
     Source: LogManager.nextLogDirs and getOrCreateLog@2.6.0.
     """
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     while state.offline_directories != all_directories(state):
-        directory = _with_fewest_logs(brokers, broker)
+        directory = _with_fewest_logs(world, broker)
         if (state.failing_directories >> directory) & 1 == 0:
             return directory
-        notice_failure(kernel, brokers, broker, directory)
+        notice_failure(world, broker, directory)
     return NONE
 
 
 @inner_rule
-def _with_fewest_logs(brokers: Brokers, broker: int) -> int:
+def _with_fewest_logs(world: Brokers, broker: int) -> int:
     """Of the directories that are not offline; the first of those with equally few."""
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     found = NONE
     fewest = 0
     for directory in range(state.log_directories):
         if (state.offline_directories >> directory) & 1 == 0:
             logs = 0
             if state.log_directories > 1:
-                logs = _logs_in(brokers, broker, directory)
+                logs = _logs_in(world, broker, directory)
             if found == NONE or logs < fewest:
                 found = directory
                 fewest = logs
@@ -154,10 +152,10 @@ def _with_fewest_logs(brokers: Brokers, broker: int) -> int:
 
 
 @inner_rule
-def _logs_in(brokers: Brokers, broker: int, directory: int) -> int:
+def _logs_in(world: Brokers, broker: int, directory: int) -> int:
     logs = 0
-    row = brokers.brokers[broker].first_log
+    row = world.brokers[broker].first_log
     while row != NONE:
-        logs += 1 if brokers.on_disk[row].directory == directory else 0
-        row = brokers.hosted[row].next_log
+        logs += 1 if world.on_disk[row].directory == directory else 0
+        row = world.hosted[row].next_log
     return logs

@@ -6,89 +6,88 @@ from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
 from tidegauge.actors.storage.checkpoints import checkpoint_recovery_points, note_cut_epochs
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.log import truncate_fully_and_start_at, truncate_to
-from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.row_kinds import LOG_END, REASON_TRUNCATION, TRUNCATED
 from tidegauge.simulation.rows import new_row, write_canonical
 
 
 @inner_rule
-def cut_log(kernel: Kernel, brokers: Brokers, row: int, offset: int) -> None:
+def cut_log(world: Brokers, row: int, offset: int) -> None:
     """Cut a replica's log at ``offset``, and write down what it held if that removes records.
 
     Source: Partition.truncateTo@2.4.0.
     """
-    partition = brokers.replicas[row]
-    hosted = brokers.hosted[row]
+    partition = world.replicas[row]
+    hosted = world.hosted[row]
     before = partition.log_end_offset
     epoch_count = partition.epoch_count
     if offset < before:
-        write_log_runs(kernel, brokers, row, REASON_TRUNCATION)
-    rules = brokers.rules[hosted.broker]
-    removed = truncate_to(rules, partition, runs_of(brokers, row), epochs_of(brokers, row), offset)
+        write_log_runs(world, row, REASON_TRUNCATION)
+    rules = world.rules[hosted.broker]
+    removed = truncate_to(rules, partition, runs_of(world, row), epochs_of(world, row), offset)
     if removed > 0:
-        _write_truncation(kernel, brokers, row, before)
-        _lower_recovery_point(kernel, brokers, row)
+        _write_truncation(world, row, before)
+        _lower_recovery_point(world, row)
     elif rules.truncation_always_checkpoints:
-        on_disk = brokers.on_disk[row]
+        on_disk = world.on_disk[row]
         # The first of many partitions has written the file for all of them.
         if on_disk.recovery_point_checkpoint != on_disk.recovery_point:
-            checkpoint_recovery_points(kernel, brokers, hosted.broker)
-    note_cut_epochs(kernel, brokers, row, epoch_count)
+            checkpoint_recovery_points(world, hosted.broker)
+    note_cut_epochs(world, row, epoch_count)
 
 
 @inner_rule
-def empty_log(kernel: Kernel, brokers: Brokers, row: int, offset: int) -> None:
+def empty_log(world: Brokers, row: int, offset: int) -> None:
     """Begin a replica's log anew at ``offset``.
 
     Source: Partition.truncateFullyAndStartAt@2.4.0.
     """
-    partition = brokers.replicas[row]
+    partition = world.replicas[row]
     before = partition.log_end_offset
     epoch_count = partition.epoch_count
-    write_log_runs(kernel, brokers, row, REASON_TRUNCATION)
-    truncate_fully_and_start_at(brokers.rules[brokers.hosted[row].broker], partition, offset)
-    _write_truncation(kernel, brokers, row, before)
-    _lower_recovery_point(kernel, brokers, row)
-    note_cut_epochs(kernel, brokers, row, epoch_count)
+    write_log_runs(world, row, REASON_TRUNCATION)
+    truncate_fully_and_start_at(world.rules[world.hosted[row].broker], partition, offset)
+    _write_truncation(world, row, before)
+    _lower_recovery_point(world, row)
+    note_cut_epochs(world, row, epoch_count)
 
 
 @inner_rule
-def _lower_recovery_point(kernel: Kernel, brokers: Brokers, row: int) -> None:
+def _lower_recovery_point(world: Brokers, row: int) -> None:
     """What is cut is not on disk any more: the checkpoint says so at once.
 
     Source: LogManager.truncateTo@0.10.2.0 and @2.4.0.
     """
-    on_disk = brokers.on_disk[row]
-    on_disk.recovery_point = min(on_disk.recovery_point, brokers.replicas[row].log_end_offset)
-    checkpoint_recovery_points(kernel, brokers, brokers.hosted[row].broker)
+    on_disk = world.on_disk[row]
+    on_disk.recovery_point = min(on_disk.recovery_point, world.replicas[row].log_end_offset)
+    checkpoint_recovery_points(world, world.hosted[row].broker)
 
 
 @inner_rule
-def _write_truncation(kernel: Kernel, brokers: Brokers, row: int, before: int) -> None:
-    partition = brokers.replicas[row]
-    written = new_row(kernel, brokers.hosted[row].broker, TRUNCATED)
-    written.values[0] = brokers.hosted[row].partition
+def _write_truncation(world: Brokers, row: int, before: int) -> None:
+    partition = world.replicas[row]
+    written = new_row(world, world.hosted[row].broker, TRUNCATED)
+    written.values[0] = world.hosted[row].partition
     written.values[1] = partition.log_end_offset
     written.values[2] = before
     written.values[3] = partition.leader_epoch
     written.values[4] = partition.high_watermark
-    write_canonical(kernel, written)
+    write_canonical(world, written)
 
 
 @inner_rule
-def write_log_runs(kernel: Kernel, brokers: Brokers, row: int, reason: int) -> None:
+def write_log_runs(world: Brokers, row: int, reason: int) -> None:
     """Write down what a replica's log holds: a row for each epoch's run of records."""
-    partition = brokers.replicas[row]
-    runs = runs_of(brokers, row)
+    partition = world.replicas[row]
+    runs = runs_of(world, row)
     for index in range(partition.run_count):
         end_offset = partition.log_end_offset
         if index + 1 < partition.run_count:
             end_offset = runs[index + 1].start_offset
-        written = new_row(kernel, brokers.hosted[row].broker, LOG_END)
-        written.values[0] = brokers.hosted[row].partition
+        written = new_row(world, world.hosted[row].broker, LOG_END)
+        written.values[0] = world.hosted[row].partition
         written.values[1] = runs[index].epoch
         written.values[2] = runs[index].start_offset
         written.values[3] = end_offset
         written.values[4] = reason
         written.values[5] = partition.high_watermark
-        write_canonical(kernel, written)
+        write_canonical(world, written)

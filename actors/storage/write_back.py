@@ -24,48 +24,48 @@ _NEVER = code(2**63 - 1)
 
 
 @inner_rule
-def note_append(context: Context, brokers: Brokers, row: int, base_offset: int) -> None:
+def note_append(context: Context, world: Brokers, row: int, base_offset: int) -> None:
     """Records were appended from ``base_offset`` on: they lie in memory from now on."""
-    if len(brokers.marks) == 0:
+    if len(world.marks) == 0:
         return
-    on_disk = brokers.on_disk[row]
-    span_us = brokers.brokers[brokers.hosted[row].broker].write_back_us // _SPANS
-    last = brokers.marks[row * MARKS + (on_disk.marks + MARKS - 1) % MARKS]
+    on_disk = world.on_disk[row]
+    span_us = world.brokers[world.hosted[row].broker].write_back_us // _SPANS
+    last = world.marks[row * MARKS + (on_disk.marks + MARKS - 1) % MARKS]
     if on_disk.marks > 0 and context.time_us < last.time_us + span_us:
         # A log that was cut meanwhile begins its span where it is now.
         last.offset = min(last.offset, base_offset)
         return
-    mark = brokers.marks[row * MARKS + on_disk.marks % MARKS]
+    mark = world.marks[row * MARKS + on_disk.marks % MARKS]
     mark.time_us = context.time_us
     mark.offset = base_offset
     on_disk.marks += 1
 
 
 @inner_rule
-def offset_on_disk(context: Context, brokers: Brokers, row: int) -> int:
+def offset_on_disk(context: Context, world: Brokers, row: int) -> int:
     """Up to which offset a log is on disk now, if it was not cut to less."""
-    on_disk = brokers.on_disk[row]
-    broker = brokers.brokers[brokers.hosted[row].broker]
-    log_end_offset = brokers.replicas[row].log_end_offset
+    on_disk = world.on_disk[row]
+    broker = world.brokers[world.hosted[row].broker]
+    log_end_offset = world.replicas[row].log_end_offset
     written = log_end_offset
     span_us = broker.write_back_us // _SPANS
     for back in range(1, min(on_disk.marks, MARKS) + 1):
-        mark = brokers.marks[row * MARKS + (on_disk.marks - back) % MARKS]
+        mark = world.marks[row * MARKS + (on_disk.marks - back) % MARKS]
         if mark.time_us + span_us + broker.write_back_us > context.time_us:
             written = min(written, mark.offset)
     return max(written, min(on_disk.recovery_point, log_end_offset))
 
 
 @inner_rule
-def flush_if_due(brokers: Brokers, row: int) -> None:
+def flush_if_due(world: Brokers, row: int) -> None:
     """Flush a log in which enough records have gathered.
 
     Source: Log.append and unflushedMessages@0.10.2.0 and @2.4.0.
     """
-    interval = brokers.brokers[brokers.hosted[row].broker].log_flush_interval_messages
+    interval = world.brokers[world.hosted[row].broker].log_flush_interval_messages
     if interval == _NEVER:
         return
-    on_disk = brokers.on_disk[row]
-    end_offset = brokers.replicas[row].log_end_offset
+    on_disk = world.on_disk[row]
+    end_offset = world.replicas[row].log_end_offset
     if end_offset - on_disk.recovery_point >= interval:
         on_disk.recovery_point = end_offset

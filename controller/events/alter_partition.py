@@ -32,7 +32,7 @@ from tidegauge.simulation.kinds import ALTER_PARTITION_RESPONSE, ZK_SET
 from tidegauge.simulation.links import send
 from tidegauge.simulation.row_kinds import ISR_ALTERED
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology, broker_of, controller_process, state_znode
+from tidegauge.simulation.topology import broker_of, controller_process, state_znode
 from tidegauge.simulation.zookeeper_errors import OK
 
 # Phases.
@@ -41,36 +41,32 @@ _READ_BACK = code(1)
 
 
 @inner_rule
-def advance_alter_partition(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
+def advance_alter_partition(world: ControlPlane, controller: int) -> None:
     """One phase of an AlterPartition."""
-    state = plane.controllers[controller]
-    request = kernel.events[state.request]
+    state = world.controllers[controller]
+    request = world.events[state.request]
     phase = state.phase
     state.phase += 1
     if phase == _WRITE:
-        request.error = _request_error(topology, plane, controller, request)
+        request.error = _request_error(world, controller, request)
         if request.error == errors.NONE:
-            _write_all(kernel, topology, plane, controller, request)
+            _write_all(world, controller, request)
             return
     elif phase == _READ_BACK:
-        _read_back(kernel, topology, plane, controller, request)
+        _read_back(world, controller, request)
         return
     else:
-        _tell_all(kernel, topology, plane, controller, request)
+        _tell_all(world, controller, request)
     state.request = NONE
     state.event = NONE
-    if _note_moves(kernel, topology, plane, controller, request):
+    if _note_moves(world, controller, request):
         state.event = REASSIGNMENT_ISR_CHANGE
         state.phase = 0
-    answer_alter_partition(kernel, request, request.error)
+    answer_alter_partition(world, request, request.error)
 
 
 @inner_rule
-def _note_moves(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, request: Event
-) -> bool:
+def _note_moves(world: ControlPlane, controller: int, request: Event) -> bool:
     """An ISR that has grown can end the reassignment of its partition.
 
     Source: KafkaController.processAlterIsr and maybeCompleteReassignment@2.7.0.
@@ -79,35 +75,33 @@ def _note_moves(
         return False
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
         if item.error == errors.NONE:
-            note_isr_change(topology, plane, controller, state_znode(topology, item.partition))
-    return plane.controllers[controller].first_move != NONE
+            note_isr_change(world, controller, state_znode(world, item.partition))
+    return world.controllers[controller].first_move != NONE
 
 
 @inner_rule
-def _request_error(topology: Topology, plane: ControlPlane, controller: int, request: Event) -> int:
+def _request_error(world: ControlPlane, controller: int, request: Event) -> int:
     """Why the request as a whole is refused, if it is."""
-    if not plane.controllers[controller].active:
+    if not world.controllers[controller].active:
         return errors.NOT_CONTROLLER
-    known = broker_at(topology, plane, controller, request.broker)
+    known = broker_at(world, controller, request.broker)
     if not known.alive or known.broker_epoch != request.version:
         return errors.STALE_BROKER_EPOCH
     return errors.NONE
 
 
 @inner_rule
-def _write_all(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, request: Event
-) -> None:
+def _write_all(world: ControlPlane, controller: int, request: Event) -> None:
     """Write what passes; these entries have a controller epoch from now on."""
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        if partition_at(topology, plane, controller, item.partition).has_state:
-            _write_if_it_passes(kernel, topology, plane, controller, request.broker, item)
+        if partition_at(world, controller, item.partition).has_state:
+            _write_if_it_passes(world, controller, request.broker, item)
         else:
             item.error = errors.UNKNOWN_TOPIC_OR_PARTITION
     # ZooKeeper answers in the order of the writes.
@@ -116,45 +110,43 @@ def _write_all(
 
 @inner_rule
 def _write_if_it_passes(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     broker: int,
     item: PartitionData,
 ) -> None:
-    current = state_at(topology, plane, controller, item.partition)
-    proposal = plane.proposal[0]
+    current = state_at(world, controller, item.partition)
+    proposal = world.proposal[0]
     proposal.leader = item.leader
     proposal.leader_epoch = item.leader_epoch
     proposal.isr = item.isr
     proposal.partition_epoch = item.version
-    live = live_replicas(topology, plane, controller, item.partition)
-    item.error = alter_partition_error(plane.rules[controller], current, proposal, live)
-    if item.error == errors.INELIGIBLE_REPLICA and not _knows_ineligible(plane, broker):
+    live = live_replicas(world, controller, item.partition)
+    item.error = alter_partition_error(world.rules[controller], current, proposal, live)
+    if item.error == errors.INELIGIBLE_REPLICA and not _knows_ineligible(world, broker):
         item.error = errors.OPERATION_NOT_ATTEMPTED
     if item.error != errors.NONE:
         return
     if equals_but_for_version(current, proposal):
         item.version = current.partition_epoch
     else:
-        item.controller_epoch = plane.controllers[controller].controller_epoch
-        write_state(kernel, topology, plane, controller, item.partition, ZK_SET)
+        item.controller_epoch = world.controllers[controller].controller_epoch
+        write_state(world, controller, item.partition, ZK_SET)
 
 
 @inner_rule
-def _knows_ineligible(plane: ControlPlane, broker: int) -> bool:
+def _knows_ineligible(world: ControlPlane, broker: int) -> bool:
     """Whether a leader asks in a version of the request that has INELIGIBLE_REPLICA: 3.3+."""
-    return plane.rules[broker].isr_update_reverts_if_ineligible
+    return world.rules[broker].isr_update_reverts_if_ineligible
 
 
 @inner_rule
-def take_altered_state(kernel: Kernel, plane: ControlPlane, controller: int, answer: Event) -> None:
+def take_altered_state(world: ControlPlane, controller: int, answer: Event) -> None:
     """Take ZooKeeper's answer to one write."""
-    request = kernel.events[plane.controllers[controller].request]
-    while kernel.items[request.cursor].partition != answer.partition:
-        request.cursor = kernel.items[request.cursor].next
-    item = kernel.items[request.cursor]
+    request = world.events[world.controllers[controller].request]
+    while world.items[request.cursor].partition != answer.partition:
+        request.cursor = world.items[request.cursor].next
+    item = world.items[request.cursor]
     if answer.error == OK:
         item.version = answer.version
     else:
@@ -162,70 +154,66 @@ def take_altered_state(kernel: Kernel, plane: ControlPlane, controller: int, ans
 
 
 @inner_rule
-def fail_what_is_written(kernel: Kernel, request: Event) -> None:
+def fail_what_is_written(world: Kernel, request: Event) -> None:
     """The session is gone, and with it what was to be written, or has been.
 
     Source: KafkaZkClient.updateLeaderAndIsr@2.7.0.
     """
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
         if item.controller_epoch != UNDEFINED:
             item.error = errors.UNKNOWN_SERVER_ERROR
 
 
 @inner_rule
-def _read_back(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, request: Event
-) -> None:
+def _read_back(world: ControlPlane, controller: int, request: Event) -> None:
     """Take over from ZooKeeper what was written.
 
     Source: KafkaController.updateLeaderAndIsrCache@2.7.0.
     """
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
         if item.controller_epoch != UNDEFINED and item.error == errors.NONE:
-            read_state(kernel, topology, plane, controller, item.partition)
+            read_state(world, controller, item.partition)
 
 
 @inner_rule
-def _tell_all(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, request: Event
-) -> None:
+def _tell_all(world: ControlPlane, controller: int, request: Event) -> None:
     """Tell all brokers of every partition that the request names, whatever came of it."""
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        add_update_metadata_request(topology, plane, controller, item.partition)
-        altered = new_row(kernel, controller_process(topology, controller), ISR_ALTERED)
+        add_update_metadata_request(world, controller, item.partition)
+        altered = new_row(world, controller_process(world, controller), ISR_ALTERED)
         altered.values[0] = item.partition
-        altered.values[1] = broker_of(topology, item.partition, item.leader)
+        altered.values[1] = broker_of(world, item.partition, item.leader)
         altered.values[2] = item.leader_epoch
         altered.values[3] = item.isr
         altered.values[4] = item.version
         altered.values[5] = item.error
-        write_canonical(kernel, altered)
-    send_requests_to_brokers(kernel, topology, plane, controller)
+        write_canonical(world, altered)
+    send_requests_to_brokers(world, controller)
 
 
 @inner_rule
-def answer_alter_partition(kernel: Kernel, request: Event, error: int) -> None:
+def answer_alter_partition(world: Kernel, request: Event, error: int) -> None:
     """Tell the leader what came of each partition, or why of none."""
-    answer = new_answer(kernel, request, ALTER_PARTITION_RESPONSE)
+    answer = new_answer(world, request, ALTER_PARTITION_RESPONSE)
     answer.error = error
     cursor = request.first_item
     while error == errors.NONE and cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        told = add_item(kernel, answer, item.partition)
+        told = add_item(world, answer, item.partition)
         told.error = item.error
         told.leader = item.leader
         told.leader_epoch = item.leader_epoch
         told.isr = item.isr
         told.version = item.version
-    send(kernel, answer, kernel.context[0].time_us)
-    free_event(kernel, request)
+    send(world, answer, world.context[0].time_us)
+    free_event(world, request)

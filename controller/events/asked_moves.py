@@ -22,10 +22,9 @@ from tidegauge.simulation.controller_events import (
     REASSIGNMENT_ASKED_FOR,
 )
 from tidegauge.simulation.events import add_item, append_event, new_event
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_DELETE, ZK_SET, ZK_WATCH
 from tidegauge.simulation.topology import (
-    Topology,
     broker_of,
     controller_process,
     reassign_partitions_znode,
@@ -36,38 +35,34 @@ CHOOSE = code(2)
 
 
 @inner_rule
-def take_asked_moves(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> None:
+def take_asked_moves(world: ControlPlane, controller: int, answer: Event) -> None:
     """Take what /admin/reassign_partitions names: to begin with it, or to ask for less.
 
     Source: KafkaController.processZkPartitionReassignment@2.6.3.
     """
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     if state.phase != CHOOSE or state.event == REASSIGNMENT_ALTERED:
-        _ask_less(kernel, topology, plane, controller, answer)
+        _ask_less(world, controller, answer)
         return
     cursor = answer.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        known = partition_at(topology, plane, controller, item.partition)
+        known = partition_at(world, controller, item.partition)
         # Kafka fails on one without a leader only after it has written the assignment.
-        is_gone = is_deleted(topology, plane, controller, item.partition)
-        says_what_moves = plane.rules[controller].assignment_says_what_moves
+        is_gone = is_deleted(world, controller, item.partition)
+        says_what_moves = world.rules[controller].assignment_says_what_moves
         is_there = not says_what_moves and known.replicas == item.replicas
         if known.known and known.has_state and not is_gone and not is_there:
             known.target = item.replicas
-            want_move(topology, plane, controller, item.partition)
+            want_move(world, controller, item.partition)
         else:
             known.move_refused = True
             state.moves_refused = True
 
 
 @inner_rule
-def note_altered_moves(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, request: Event
-) -> None:
+def note_altered_moves(world: ControlPlane, controller: int, request: Event) -> None:
     """Take what an AlterPartitionReassignments asks for; without replicas it cancels.
 
     It is refused if a replica that it adds is on a broker that is not alive; what
@@ -77,35 +72,33 @@ def note_altered_moves(
     """
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        known = partition_at(topology, plane, controller, item.partition)
-        is_gone = is_deleted(topology, plane, controller, item.partition)
+        known = partition_at(world, controller, item.partition)
+        is_gone = is_deleted(world, controller, item.partition)
         is_cancelled = item.replicas == EMPTY
         if not known.has_state or is_gone or (is_cancelled and not known.reassigned):
             continue
-        if _adds_dead(topology, plane, controller, item.partition, item.replicas):
+        if _adds_dead(world, controller, item.partition, item.replicas):
             continue
         known.target = item.replicas
         if is_cancelled:
             known.target = without(known.replicas, known.adding)
-        want_move(topology, plane, controller, item.partition)
+        want_move(world, controller, item.partition)
 
 
 @inner_rule
-def _adds_dead(
-    topology: Topology, plane: ControlPlane, controller: int, partition: int, target: int
-) -> bool:
+def _adds_dead(world: ControlPlane, controller: int, partition: int, target: int) -> bool:
     """Whether a replica that was not there before is on a broker that is dead or stops.
 
     Source: KafkaController.replicasAreValid@2.4.1, validateReplicas@2.6.3.
     """
-    known = partition_at(topology, plane, controller, partition)
+    known = partition_at(world, controller, partition)
     origin = without(known.replicas, known.adding)
     while target != EMPTY:
         slot = first(target)
         target = rest(target)
-        broker = broker_at(topology, plane, controller, broker_of(topology, partition, slot))
+        broker = broker_at(world, controller, broker_of(world, partition, slot))
         is_live = broker.alive and not broker.shutting_down
         if not contains(origin, slot) and not is_live:
             return True
@@ -113,38 +106,36 @@ def _adds_dead(
 
 
 @inner_rule
-def _ask_less(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> None:
+def _ask_less(world: ControlPlane, controller: int, answer: Event) -> None:
     """Leave in the znode what is neither done nor refused; delete it if that is nothing.
 
     Source: KafkaController.maybeRemoveFromZkReassignment@2.6.3.
     """
-    state = plane.controllers[controller]
-    znode = reassign_partitions_znode(topology)
-    request = new_request(kernel, topology, plane, controller, ZK_SET, znode)
+    state = world.controllers[controller]
+    znode = reassign_partitions_znode(world)
+    request = new_request(world, controller, ZK_SET, znode)
     cursor = answer.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        known = partition_at(topology, plane, controller, item.partition)
+        known = partition_at(world, controller, item.partition)
         is_done = item.partition == state.moving
         is_done = is_done and item.replicas == known.replicas
         # Before the first of those that somebody replaces is taken up.
         is_done = is_done or (state.phase == CHOOSE and known.moves)
         if not is_done and not known.move_refused:
-            add_item(kernel, request, item.partition).replicas = item.replicas
+            add_item(world, request, item.partition).replicas = item.replicas
     if request.item_count == 0:
         request.kind = ZK_DELETE
-        _look_again(kernel, topology, plane, controller)
-    issue(kernel, plane, controller, request)
+        _look_again(world, controller)
+    issue(world, controller, request)
 
 
 @inner_rule
-def _look_again(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def _look_again(world: ControlPlane, controller: int) -> None:
     """Watch for the next reassignment, which may be there already: an event for the queue."""
-    process = controller_process(topology, controller)
-    event = new_event(kernel, process, process, ZK_WATCH)
-    event.time_us = kernel.context[0].time_us
+    process = controller_process(world, controller)
+    event = new_event(world, process, process, ZK_WATCH)
+    event.time_us = world.context[0].time_us
     event.phase = REASSIGNMENT_ASKED_FOR
-    append_event(kernel, plane.controllers[controller].queue, event)
+    append_event(world, world.controllers[controller].queue, event)

@@ -39,14 +39,13 @@ from tidegauge.controller.state.zookeeper_requests import issue_read
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, append, first, rest, without
 from tidegauge.simulation.controller_events import REASSIGNMENT_RESUMED, TOPIC_DELETION_RESUMED
-from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.kinds import ZK_CHILDREN
 from tidegauge.simulation.row_kinds import BROKER_FAILED, BROKER_REGISTERED
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.scala_hash import MOST_IN_ORDER
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
-    Topology,
     broker_of,
     controller_process,
 )
@@ -75,51 +74,49 @@ _MOST_IN_ORDER = code(MOST_IN_ORDER)
 
 
 @inner_rule
-def advance_broker_change(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
+def advance_broker_change(world: ControlPlane, controller: int) -> None:
     """One phase of a broker change.
 
     Source: KafkaController.processBrokerChange@2.4.0.
     """
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     phase = state.phase
     state.phase += 1
     if phase == _LIST:
-        issue_read(kernel, topology, plane, controller, ZK_CHILDREN, BROKER_IDS_ZNODE, _TRUE)
+        issue_read(world, controller, ZK_CHILDREN, BROKER_IDS_ZNODE, _TRUE)
         return
     if phase == _COMPARE:
-        _compare(kernel, topology, plane, controller)
+        _compare(world, controller)
         return
-    rounds = _rounds(topology, plane, controller)
-    fail_steps = _FIRST_BROKER + rounds * topology.sizes[0].brokers + 1
+    rounds = _rounds(world, controller)
+    fail_steps = _FIRST_BROKER + rounds * world.sizes[0].brokers + 1
     step = phase - _FIRST_STAGE
     if step < _START_STEPS:
-        _start_up(kernel, topology, plane, controller, _APPEARED, step)
+        _start_up(world, controller, _APPEARED, step)
         return
     step -= _START_STEPS
     if step < fail_steps:
-        _fail(kernel, topology, plane, controller, _BOUNCED, step)
+        _fail(world, controller, _BOUNCED, step)
         return
     step -= fail_steps
     if step < _START_STEPS:
-        _start_up(kernel, topology, plane, controller, _BOUNCED, step)
+        _start_up(world, controller, _BOUNCED, step)
         return
     step -= _START_STEPS
     if step < fail_steps:
-        _fail(kernel, topology, plane, controller, _GONE, step)
+        _fail(world, controller, _GONE, step)
         return
     state.event = NONE
-    if _resume_reassignments(topology, plane, controller):
+    if _resume_reassignments(world, controller):
         state.event = REASSIGNMENT_RESUMED
         state.phase = 0
-    elif is_any_topic_deleted(topology, plane, controller):
+    elif is_any_topic_deleted(world, controller):
         state.event = TOPIC_DELETION_RESUMED
         state.phase = 0
 
 
 @inner_rule
-def _resume_reassignments(topology: Topology, plane: ControlPlane, controller: int) -> bool:
+def _resume_reassignments(world: ControlPlane, controller: int) -> bool:
     """Go on with what waited for brokers that have come; whether there is anything.
 
     Kafka does so before it deals with those that are gone.
@@ -127,34 +124,34 @@ def _resume_reassignments(topology: Topology, plane: ControlPlane, controller: i
     Source: KafkaController.maybeResumeReassignments@2.4.0.
     """
     found = False
-    for partition in range(topology.sizes[0].partitions):
-        known = partition_at(topology, plane, controller, partition)
-        if known.reassigned and _has_come(topology, plane, controller, partition):
+    for partition in range(world.sizes[0].partitions):
+        known = partition_at(world, controller, partition)
+        if known.reassigned and _has_come(world, controller, partition):
             known.target = without(known.replicas, known.removing)
-            want_move(topology, plane, controller, partition)
+            want_move(world, controller, partition)
             found = True
     return found
 
 
 @inner_rule
-def _has_come(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> bool:
+def _has_come(world: ControlPlane, controller: int, partition: int) -> bool:
     """Whether a replica that a partition is to have is on a broker that has come."""
-    known = partition_at(topology, plane, controller, partition)
+    known = partition_at(world, controller, partition)
     target = without(known.replicas, known.removing)
     while target != EMPTY:
-        broker = broker_of(topology, partition, first(target))
+        broker = broker_of(world, partition, first(target))
         target = rest(target)
-        if broker_at(topology, plane, controller, broker).change in (_APPEARED, _BOUNCED):
+        if broker_at(world, controller, broker).change in (_APPEARED, _BOUNCED):
             return True
     return False
 
 
 @inner_rule
-def _compare(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def _compare(world: ControlPlane, controller: int) -> None:
     """Find out who has appeared, bounced or gone since brokers were last listed."""
-    process = controller_process(topology, controller)
-    for broker in range(topology.sizes[0].brokers):
-        known = broker_at(topology, plane, controller, broker)
+    process = controller_process(world, controller)
+    for broker in range(world.sizes[0].brokers):
+        known = broker_at(world, controller, broker)
         is_listed = known.listed_epoch != UNDEFINED
         known.change = _UNCHANGED
         if known.alive and not is_listed:
@@ -164,34 +161,32 @@ def _compare(kernel: Kernel, topology: Topology, plane: ControlPlane, controller
         elif (
             is_listed
             and known.listed_epoch > known.broker_epoch
-            and (plane.rules[controller].bounced_brokers_detected)
+            and (world.rules[controller].bounced_brokers_detected)
         ):
             known.change = _BOUNCED
         if known.change != _UNCHANGED:
-            close_channel(kernel, topology, plane, controller, broker)
+            close_channel(world, controller, broker)
         if known.change in (_GONE, _BOUNCED):
-            written = new_row(kernel, process, BROKER_FAILED)
+            written = new_row(world, process, BROKER_FAILED)
             written.values[0] = broker
-            write_canonical(kernel, written)
+            write_canonical(world, written)
         if known.change in (_APPEARED, _BOUNCED):
-            written = new_row(kernel, process, BROKER_REGISTERED)
+            written = new_row(world, process, BROKER_REGISTERED)
             written.values[0] = broker
-            write_canonical(kernel, written)
+            write_canonical(world, written)
 
 
 @inner_rule
-def _any(topology: Topology, plane: ControlPlane, controller: int, change: int) -> bool:
-    for broker in range(topology.sizes[0].brokers):
-        if broker_at(topology, plane, controller, broker).change == change:
+def _any(world: ControlPlane, controller: int, change: int) -> bool:
+    for broker in range(world.sizes[0].brokers):
+        if broker_at(world, controller, broker).change == change:
             return True
     return False
 
 
 @inner_rule
 def _start_up(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     change: int,
     step: int,
@@ -200,55 +195,51 @@ def _start_up(
 
     Source: KafkaController.onBrokerStartup@2.4.0.
     """
-    if not _any(topology, plane, controller, change):
+    if not _any(world, controller, change):
         return
     if step == _STARTED:
-        send_requests_to_brokers(kernel, topology, plane, controller)
+        send_requests_to_brokers(world, controller)
         return
-    sizes = topology.sizes[0]
+    sizes = world.sizes[0]
     for broker in range(sizes.brokers):
-        known = broker_at(topology, plane, controller, broker)
+        known = broker_at(world, controller, broker)
         if known.change == change:
             known.alive = True
-            forget_offline_replicas(topology, plane, controller, broker)
+            forget_offline_replicas(world, controller, broker)
             known.broker_epoch = known.listed_epoch
     # New brokers learn of everything with it: they read all that was ever told.
-    send_update_metadata_request(kernel, topology, plane, controller)
+    send_update_metadata_request(world, controller)
     for partition in range(sizes.partitions):
-        if partition_at(topology, plane, controller, partition).known:
-            _tell_new_replicas(kernel, topology, plane, controller, partition, change)
-    send_requests_to_brokers(kernel, topology, plane, controller)
-    bring_online(kernel, topology, plane, controller, NONE)
+        if partition_at(world, controller, partition).known:
+            _tell_new_replicas(world, controller, partition, change)
+    send_requests_to_brokers(world, controller)
+    bring_online(world, controller, NONE)
 
 
 @inner_rule
 def _tell_new_replicas(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     partition: int,
     change: int,
 ) -> None:
-    facts = topology.partitions[partition]
+    facts = world.partitions[partition]
     for slot in range(facts.slot_count):
-        broker = topology.slots[facts.first_slot + slot].broker
-        is_replica = is_assigned(topology, plane, controller, partition, slot)
-        if is_replica and broker_at(topology, plane, controller, broker).change == change:
+        broker = world.slots[facts.first_slot + slot].broker
+        is_replica = is_assigned(world, controller, partition, slot)
+        if is_replica and broker_at(world, controller, broker).change == change:
             row = facts.first_slot + slot
-            resume_deletion(topology, plane, controller, facts.topic)
+            resume_deletion(world, controller, facts.topic)
             # Who is new will be told when the reassignment goes on.
-            was_new = replica_at(topology, plane, controller, row).state == NEW_REPLICA
-            bring_replica_online(topology, plane, controller, row)
-            if partition_at(topology, plane, controller, partition).has_state and not was_new:
-                add_leader_and_isr_request(kernel, topology, plane, controller, partition, broker)
+            was_new = replica_at(world, controller, row).state == NEW_REPLICA
+            bring_replica_online(world, controller, row)
+            if partition_at(world, controller, partition).has_state and not was_new:
+                add_leader_and_isr_request(world, controller, partition, broker)
 
 
 @inner_rule
 def _fail(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     change: int,
     step: int,
@@ -257,90 +248,88 @@ def _fail(
 
     Source: KafkaController.onBrokerFailure and onReplicasBecomeOffline@2.4.0.
     """
-    if not _any(topology, plane, controller, change):
+    if not _any(world, controller, change):
         return
-    state = plane.controllers[controller]
-    brokers = topology.sizes[0].brokers
+    state = world.controllers[controller]
+    brokers = world.sizes[0].brokers
     if step == _FAIL:
         for broker in range(brokers):
-            known = broker_at(topology, plane, controller, broker)
+            known = broker_at(world, controller, broker)
             if known.change == change:
                 known.alive = False
                 known.shutting_down = False
-                forget_offline_replicas(topology, plane, controller, broker)
-        state.leaders_lost = _take_offline(topology, plane, controller, change)
-        state.dead_hashed = _are_hashed(topology, plane, controller, change)
-        bring_online(kernel, topology, plane, controller, NONE)
+                forget_offline_replicas(world, controller, broker)
+        state.leaders_lost = _take_offline(world, controller, change)
+        state.dead_hashed = _are_hashed(world, controller, change)
+        bring_online(world, controller, NONE)
     elif step == _FAILED:
-        send_requests_to_brokers(kernel, topology, plane, controller)
-    elif step < _FIRST_BROKER + _rounds(topology, plane, controller) * brokers:
+        send_requests_to_brokers(world, controller)
+    elif step < _FIRST_BROKER + _rounds(world, controller) * brokers:
         turn, broker = divmod(step - _FIRST_BROKER, brokers)
-        if broker_at(topology, plane, controller, broker).change == change:
-            _take_turn(kernel, topology, plane, controller, broker, turn)
+        if broker_at(world, controller, broker).change == change:
+            _take_turn(world, controller, broker, turn)
     else:
-        send_requests_to_brokers(kernel, topology, plane, controller)
+        send_requests_to_brokers(world, controller)
         if not state.leaders_lost:
             # An election has told everybody already who is gone.
-            send_update_metadata_request(kernel, topology, plane, controller)
+            send_update_metadata_request(world, controller)
 
 
 @inner_rule
 def _take_turn(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     broker: int,
     turn: int,
 ) -> None:
-    if plane.controllers[controller].dead_hashed:
-        take_replicas_offline(kernel, topology, plane, controller, broker, turn)
+    if world.controllers[controller].dead_hashed:
+        take_replicas_offline(world, controller, broker, turn)
     elif turn == 0:
-        take_replicas_offline(kernel, topology, plane, controller, broker, ALL_REPLICAS)
+        take_replicas_offline(world, controller, broker, ALL_REPLICAS)
 
 
 @inner_rule
-def _rounds(topology: Topology, plane: ControlPlane, controller: int) -> int:
+def _rounds(world: ControlPlane, controller: int) -> int:
     """How often each broker has its turn: once, or with one replica of each partition at a time."""
-    return topology.sizes[0].width if plane.rules[controller].dead_replicas_in_set else 1
+    return world.sizes[0].width if world.rules[controller].dead_replicas_in_set else 1
 
 
 @inner_rule
-def _are_hashed(topology: Topology, plane: ControlPlane, controller: int, change: int) -> bool:
+def _are_hashed(world: ControlPlane, controller: int, change: int) -> bool:
     """Whether the replicas on brokers that are gone are so many that their set is a HashSet.
 
     Source: ControllerContext.replicasOnBrokers@0.10.2.2; immutable.Set4.+ of Scala 2.11.
     """
-    if not plane.rules[controller].dead_replicas_in_set:
+    if not world.rules[controller].dead_replicas_in_set:
         return False
     found = 0
-    for row in range(len(topology.slots)):
-        slot = topology.slots[row]
-        if broker_at(topology, plane, controller, slot.broker).change == change:
-            place = row - topology.partitions[slot.partition].first_slot
-            if is_assigned(topology, plane, controller, slot.partition, place):
+    for row in range(len(world.slots)):
+        slot = world.slots[row]
+        if broker_at(world, controller, slot.broker).change == change:
+            place = row - world.partitions[slot.partition].first_slot
+            if is_assigned(world, controller, slot.partition, place):
                 found += 1
     return found > _MOST_IN_ORDER
 
 
 @inner_rule
-def _take_offline(topology: Topology, plane: ControlPlane, controller: int, change: int) -> bool:
+def _take_offline(world: ControlPlane, controller: int, change: int) -> bool:
     """Find the partitions that have no leader now; whether there are any."""
-    sizes = topology.sizes[0]
+    sizes = world.sizes[0]
     found = False
     for partition in range(sizes.partitions):
-        known = partition_at(topology, plane, controller, partition)
+        known = partition_at(world, controller, partition)
         if not known.has_state:
             continue
-        facts = topology.partitions[partition]
+        facts = world.partitions[partition]
         dead = EMPTY
         for slot in range(facts.slot_count):
-            broker = topology.slots[facts.first_slot + slot].broker
-            if broker_at(topology, plane, controller, broker).change == change:
+            broker = world.slots[facts.first_slot + slot].broker
+            if broker_at(world, controller, broker).change == change:
                 dead = append(dead, slot)
-        online = live_replicas(topology, plane, controller, partition)
-        current = state_at(topology, plane, controller, partition)
-        is_hit = failure_takes_offline(plane.rules[controller], current, dead, online)
+        online = live_replicas(world, controller, partition)
+        current = state_at(world, controller, partition)
+        is_hit = failure_takes_offline(world.rules[controller], current, dead, online)
         if is_hit and may_enter(known.state, OFFLINE_PARTITION):
             known.state = OFFLINE_PARTITION
             found = True

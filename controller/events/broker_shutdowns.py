@@ -34,7 +34,7 @@ from tidegauge.simulation.kinds import CONTROLLED_SHUTDOWN_RESPONSE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.row_kinds import BROKER_SHUTS_DOWN
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology, broker_of, controller_process, row_of, slot_of
+from tidegauge.simulation.topology import broker_of, controller_process, row_of, slot_of
 
 # Phases.
 _ELECT = code(0)
@@ -44,42 +44,40 @@ _FALSE = code(False)
 
 
 @inner_rule
-def advance_broker_shutdown(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
+def advance_broker_shutdown(world: ControlPlane, controller: int) -> None:
     """One phase of a controlled shutdown."""
-    state = plane.controllers[controller]
-    request = kernel.events[state.request]
+    state = world.controllers[controller]
+    request = world.events[state.request]
     broker = request.broker
     phase = state.phase
     state.phase += 1
     if phase == _ELECT:
-        error = _error_of(topology, plane, controller, request)
+        error = _error_of(world, controller, request)
         if error != errors.NONE:
-            _end(kernel, plane, controller, error, UNDEFINED)
+            _end(world, controller, error, UNDEFINED)
             return
-        broker_at(topology, plane, controller, broker).shutting_down = True
-        _select_led(topology, plane, controller, broker)
-        elect_selected(kernel, topology, plane, controller, CONTROLLED_SHUTDOWN)
+        broker_at(world, controller, broker).shutting_down = True
+        _select_led(world, controller, broker)
+        elect_selected(world, controller, CONTROLLED_SHUTDOWN)
     elif phase == _STOP:
-        send_requests_to_brokers(kernel, topology, plane, controller)
-        _stop_followed(kernel, topology, plane, controller, broker)
+        send_requests_to_brokers(world, controller)
+        _stop_followed(world, controller, broker)
     else:
-        send_requests_to_brokers(kernel, topology, plane, controller)
-        remaining = _count_led(topology, plane, controller, broker)
-        written = new_row(kernel, controller_process(topology, controller), BROKER_SHUTS_DOWN)
+        send_requests_to_brokers(world, controller)
+        remaining = _count_led(world, controller, broker)
+        written = new_row(world, controller_process(world, controller), BROKER_SHUTS_DOWN)
         written.values[0] = broker
         written.values[1] = remaining
-        write_canonical(kernel, written)
-        _end(kernel, plane, controller, errors.NONE, remaining)
+        write_canonical(world, written)
+        _end(world, controller, errors.NONE, remaining)
 
 
 @inner_rule
-def _error_of(topology: Topology, plane: ControlPlane, controller: int, request: Event) -> int:
-    if not plane.controllers[controller].active:
+def _error_of(world: ControlPlane, controller: int, request: Event) -> int:
+    if not world.controllers[controller].active:
         return errors.STALE_CONTROLLER_EPOCH
-    known = broker_at(topology, plane, controller, request.broker)
-    is_fenced = plane.rules[controller].broker_epoch_fenced
+    known = broker_at(world, controller, request.broker)
+    is_fenced = world.rules[controller].broker_epoch_fenced
     if is_fenced and request.version < known.broker_epoch:
         return errors.STALE_BROKER_EPOCH
     if not known.alive:
@@ -88,81 +86,73 @@ def _error_of(topology: Topology, plane: ControlPlane, controller: int, request:
 
 
 @inner_rule
-def _end(kernel: Kernel, plane: ControlPlane, controller: int, error: int, remaining: int) -> None:
-    state = plane.controllers[controller]
-    answer_shutdown(kernel, kernel.events[state.request], error, remaining)
+def _end(world: ControlPlane, controller: int, error: int, remaining: int) -> None:
+    state = world.controllers[controller]
+    answer_shutdown(world, world.events[state.request], error, remaining)
     state.request = NONE
     state.event = NONE
 
 
 @inner_rule
-def answer_shutdown(kernel: Kernel, request: Event, error: int, remaining: int) -> None:
+def answer_shutdown(world: Kernel, request: Event, error: int, remaining: int) -> None:
     """Tell a broker how many partitions it still leads, or why that is not known."""
-    answer = new_answer(kernel, request, CONTROLLED_SHUTDOWN_RESPONSE)
+    answer = new_answer(world, request, CONTROLLED_SHUTDOWN_RESPONSE)
     answer.error = error
     answer.count = remaining
-    send(kernel, answer, kernel.context[0].time_us)
-    free_event(kernel, request)
+    send(world, answer, world.context[0].time_us)
+    free_event(world, request)
 
 
 @inner_rule
-def _is_concerned(
-    topology: Topology, plane: ControlPlane, controller: int, partition: int, broker: int
-) -> bool:
-    known = partition_at(topology, plane, controller, partition)
-    if is_deleted(topology, plane, controller, partition):
+def _is_concerned(world: ControlPlane, controller: int, partition: int, broker: int) -> bool:
+    known = partition_at(world, controller, partition)
+    if is_deleted(world, controller, partition):
         return False
-    slot = slot_of(topology, partition, broker)
+    slot = slot_of(world, partition, broker)
     return known.has_state and size(known.replicas) > 1 and contains(known.replicas, slot)
 
 
 @inner_rule
-def _is_led_by(
-    topology: Topology, plane: ControlPlane, controller: int, partition: int, broker: int
-) -> bool:
-    leader = state_at(topology, plane, controller, partition).leader
-    return broker_of(topology, partition, leader) == broker
+def _is_led_by(world: ControlPlane, controller: int, partition: int, broker: int) -> bool:
+    leader = state_at(world, controller, partition).leader
+    return broker_of(world, partition, leader) == broker
 
 
 @inner_rule
-def _select_led(topology: Topology, plane: ControlPlane, controller: int, broker: int) -> None:
+def _select_led(world: ControlPlane, controller: int, broker: int) -> None:
     """Select what the broker leads; what it follows in is stopped afterwards."""
-    for partition in range(topology.sizes[0].partitions):
-        if _is_concerned(topology, plane, controller, partition, broker):
-            known = partition_at(topology, plane, controller, partition)
-            leads = _is_led_by(topology, plane, controller, partition, broker)
+    for partition in range(world.sizes[0].partitions):
+        if _is_concerned(world, controller, partition, broker):
+            known = partition_at(world, controller, partition)
+            leads = _is_led_by(world, controller, partition, broker)
             known.selected = leads
             known.is_followed = not leads
 
 
 @inner_rule
-def _stop_followed(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, broker: int
-) -> None:
+def _stop_followed(world: ControlPlane, controller: int, broker: int) -> None:
     """Let the broker fetch no more of what it followed in, and take it out of the ISRs."""
-    for partition in range(topology.sizes[0].partitions):
-        if partition_at(topology, plane, controller, partition).is_followed:
-            add_stop_replica_request(kernel, topology, plane, controller, partition, broker, _FALSE)
-    send_requests_to_brokers(kernel, topology, plane, controller)
-    for partition in range(topology.sizes[0].partitions):
-        known = partition_at(topology, plane, controller, partition)
+    for partition in range(world.sizes[0].partitions):
+        if partition_at(world, controller, partition).is_followed:
+            add_stop_replica_request(world, controller, partition, broker, _FALSE)
+    send_requests_to_brokers(world, controller)
+    for partition in range(world.sizes[0].partitions):
+        known = partition_at(world, controller, partition)
         if known.is_followed:
             known.is_followed = False
-            row = row_of(topology, partition, broker)
-            if enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA):
-                add_stop_replica_request(
-                    kernel, topology, plane, controller, partition, broker, _FALSE
-                )
-                remove_from_isr(kernel, topology, plane, controller, partition, broker)
+            row = row_of(world, partition, broker)
+            if enter_replica_state(world, controller, row, OFFLINE_REPLICA):
+                add_stop_replica_request(world, controller, partition, broker, _FALSE)
+                remove_from_isr(world, controller, partition, broker)
 
 
 @inner_rule
-def _count_led(topology: Topology, plane: ControlPlane, controller: int, broker: int) -> int:
+def _count_led(world: ControlPlane, controller: int, broker: int) -> int:
     """How many partitions with other replicas the broker still leads."""
     count = 0
-    for partition in range(topology.sizes[0].partitions):
-        if _is_concerned(topology, plane, controller, partition, broker) and (
-            _is_led_by(topology, plane, controller, partition, broker)
+    for partition in range(world.sizes[0].partitions):
+        if _is_concerned(world, controller, partition, broker) and (
+            _is_led_by(world, controller, partition, broker)
         ):
             count += 1
     return count

@@ -13,34 +13,33 @@ from tidegauge.controller.state.control_plane import (
     topic_at,
 )
 from tidegauge.replication.replica_list import EMPTY
-from tidegauge.simulation.kernel import NONE, Kernel
-from tidegauge.simulation.topology import Topology
+from tidegauge.simulation.kernel import NONE
 
 
 @inner_rule
-def take_context(kernel: Kernel, plane: ControlPlane, controller: int) -> None:
+def take_context(world: ControlPlane, controller: int) -> None:
     """Take a context that is free; there is one, and will be one for the next."""
-    kernel.context[0].needs_room = True
-    for context in range(len(plane.contexts)):
-        if plane.contexts[context].controller == NONE:
-            plane.contexts[context].controller = controller
-            plane.controllers[controller].context = context
+    world.context[0].needs_room = True
+    for context in range(len(world.controller_contexts)):
+        if world.controller_contexts[context].controller == NONE:
+            world.controller_contexts[context].controller = controller
+            world.controllers[controller].context = context
             return
 
 
 @inner_rule
-def give_back_context(plane: ControlPlane, controller: int) -> None:
+def give_back_context(world: ControlPlane, controller: int) -> None:
     """Leave the context to the next controller."""
-    state = plane.controllers[controller]
-    plane.contexts[state.context].controller = NONE
+    state = world.controllers[controller]
+    world.controller_contexts[state.context].controller = NONE
     state.context = NONE
 
 
 @inner_rule
-def forget_everything(topology: Topology, plane: ControlPlane, controller: int) -> None:
+def forget_everything(world: ControlPlane, controller: int) -> None:
     """Begin with an empty context."""
-    sizes = topology.sizes[0]
-    state = plane.controllers[controller]
+    sizes = world.sizes[0]
+    state = world.controllers[controller]
     state.told = 0
     state.tells_all = False
     state.removing = NONE
@@ -51,7 +50,7 @@ def forget_everything(topology: Topology, plane: ControlPlane, controller: int) 
     state.last_move = NONE
     state.moves_refused = False
     for partition in range(sizes.partitions):
-        known = partition_at(topology, plane, controller, partition)
+        known = partition_at(world, controller, partition)
         known.known = False
         known.replicas = EMPTY
         known.adding = EMPTY
@@ -68,16 +67,16 @@ def forget_everything(topology: Topology, plane: ControlPlane, controller: int) 
         known.is_followed = False
         known.unclean_enabled = False
     for topic in range(sizes.topics):
-        known_topic = topic_at(topology, plane, controller, topic)
+        known_topic = topic_at(world, controller, topic)
         known_topic.deleted = False
         known_topic.ineligible = False
         known_topic.deletion_started = False
-    for row in range(len(topology.slots)):
-        replica = replica_at(topology, plane, controller, row)
+    for row in range(len(world.slots)):
+        replica = replica_at(world, controller, row)
         replica.state = NON_EXISTENT_REPLICA
         replica.directory_offline = 0
     for broker in range(sizes.brokers):
-        known_broker = broker_at(topology, plane, controller, broker)
+        known_broker = broker_at(world, controller, broker)
         known_broker.alive = False
         known_broker.shutting_down = False
         known_broker.log_dir_failed = False

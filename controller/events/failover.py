@@ -49,7 +49,7 @@ from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.controller_events import PREFERRED_ELECTION, REASSIGNMENT_ASKED_FOR
 from tidegauge.simulation.costs import CONTROLLER_FAILOVER_PARTITION, cost_us
 from tidegauge.simulation.events import add_item, free_all
-from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.kinds import (
     ZK_CHILDREN,
     ZK_CREATE,
@@ -67,7 +67,6 @@ from tidegauge.simulation.topology import (
     NOTIFICATIONS_ZNODE,
     PREFERRED_ELECTION_ZNODE,
     TOPICS_ZNODE,
-    Topology,
     broker_of,
     controller_process,
     delete_topics_znode,
@@ -90,220 +89,208 @@ _FALSE = code(False)
 
 
 @inner_rule
-def advance_election(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
+def advance_election(world: ControlPlane, controller: int) -> None:
     """One phase of becoming controller, or of finding out that another is.
 
     Source: KafkaController.processReelect and elect@2.4.0,
     KafkaZkClient.registerControllerAndIncrementControllerEpoch@2.4.0.
     """
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     phase = state.phase
     state.phase += 1
-    in_one_transaction = plane.rules[controller].controller_fenced_by_epoch
+    in_one_transaction = world.rules[controller].controller_fenced_by_epoch
     if phase == _LOOK:
-        issue_read(kernel, topology, plane, controller, ZK_EXISTS, CONTROLLER_ZNODE, _TRUE)
+        issue_read(world, controller, ZK_EXISTS, CONTROLLER_ZNODE, _TRUE)
     elif phase == _CREATE:
         if state.active and (state.answer_error != OK or state.answer_broker != controller):
-            resign(kernel, topology, plane, controller)
+            resign(world, controller)
         if state.answer_error == OK:
             state.event = NONE
         elif not in_one_transaction:
-            request = new_request(kernel, topology, plane, controller, ZK_CREATE, CONTROLLER_ZNODE)
-            issue(kernel, plane, controller, request)
+            request = new_request(world, controller, ZK_CREATE, CONTROLLER_ZNODE)
+            issue(world, controller, request)
     elif phase == _READ_EPOCH:
         if not in_one_transaction and state.answer_error != OK:
             state.event = NONE
             return
         state.answer_epoch = 0
-        issue_read(kernel, topology, plane, controller, ZK_GET, CONTROLLER_EPOCH_ZNODE, _FALSE)
+        issue_read(world, controller, ZK_GET, CONTROLLER_EPOCH_ZNODE, _FALSE)
     elif phase == _RAISE_EPOCH:
-        _raise_epoch(kernel, topology, plane, controller, in_one_transaction)
+        _raise_epoch(world, controller, in_one_transaction)
     else:
-        _advance_failover(kernel, topology, plane, controller, phase)
+        _advance_failover(world, controller, phase)
 
 
 @inner_rule
 def _raise_epoch(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     in_one_transaction: bool,
 ) -> None:
     """Take the next controller epoch; in one transaction with /controller, or after it."""
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     kind = ZK_SET if state.answer_error == OK else ZK_CREATE
     znode = CONTROLLER_EPOCH_ZNODE
     if in_one_transaction:
         kind = ZK_CREATE
         znode = CONTROLLER_ZNODE
     state.controller_epoch = state.answer_epoch + 1
-    request = new_request(kernel, topology, plane, controller, kind, znode)
+    request = new_request(world, controller, kind, znode)
     request.version = state.answer_version if state.answer_error == OK else UNDEFINED
-    item = add_item(kernel, request, NONE)
+    item = add_item(world, request, NONE)
     item.controller_epoch = state.controller_epoch
-    issue(kernel, plane, controller, request)
+    issue(world, controller, request)
 
 
 @inner_rule
-def _advance_failover(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, phase: int
-) -> None:
+def _advance_failover(world: ControlPlane, controller: int, phase: int) -> None:
     """Source: KafkaController.onControllerFailover@2.4.0."""
-    state = plane.controllers[controller]
-    brokers = topology.sizes[0].brokers
+    state = world.controllers[controller]
+    brokers = world.sizes[0].brokers
     if phase == _TAKE_OVER:
         if state.answer_error != OK:
             # Somebody else was faster; the watch on /controller is set.
             state.event = NONE
             return
-        _take_over(kernel, topology, plane, controller)
+        _take_over(world, controller)
     elif phase == _READ_STATES:
-        _read_everything(kernel, topology, plane, controller)
+        _read_everything(world, controller)
     elif phase == _TELL:
         # Who is alive first: brokers follow only a leader that they know as alive.
-        send_update_metadata_request(kernel, topology, plane, controller)
-        _start_replicas(topology, plane, controller)
+        send_update_metadata_request(world, controller)
+        _start_replicas(world, controller)
         state.tells_all = True
-        send_requests_to_brokers(kernel, topology, plane, controller)
+        send_requests_to_brokers(world, controller)
     elif phase < _FIRST_BROKER + brokers:
-        if plane.rules[controller].failover_removes_dead_replicas:
+        if world.rules[controller].failover_removes_dead_replicas:
             broker = phase - _FIRST_BROKER
-            take_replicas_offline(kernel, topology, plane, controller, broker, ALL_REPLICAS)
+            take_replicas_offline(world, controller, broker, ALL_REPLICAS)
     elif phase == _FIRST_BROKER + brokers:
-        send_requests_to_brokers(kernel, topology, plane, controller)
-        _start_partitions(topology, plane, controller)
-        bring_online(kernel, topology, plane, controller, NONE)
+        send_requests_to_brokers(world, controller)
+        _start_partitions(world, controller)
+        bring_online(world, controller, NONE)
     else:
-        send_requests_to_brokers(kernel, topology, plane, controller)
-        rebalance_later(kernel, topology, plane, controller, _TRUE)
+        send_requests_to_brokers(world, controller)
+        rebalance_later(world, controller, _TRUE)
         state.event = NONE
         state.phase = 0
-        if topology.sizes[0].admin_znodes > 0:
+        if world.sizes[0].admin_znodes > 0:
             state.event = REASSIGNMENT_ASKED_FOR
-            take_up_reassignments(topology, plane, controller)
+            take_up_reassignments(world, controller)
         elif state.election_pending:
             state.election_pending = False
             state.event = PREFERRED_ELECTION
 
 
 @inner_rule
-def _take_over(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def _take_over(world: ControlPlane, controller: int) -> None:
     """Be controller: watch and list what there is."""
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     state.active = True
     state.failovers += 1
     state.epoch_version = state.answer_version
-    written = new_row(kernel, controller_process(topology, controller), CONTROLLER_ELECTED)
+    written = new_row(world, controller_process(world, controller), CONTROLLER_ELECTED)
     written.values[0] = controller
     written.values[1] = state.controller_epoch
-    write_canonical(kernel, written)
-    take_context(kernel, plane, controller)
-    forget_everything(topology, plane, controller)
+    write_canonical(world, written)
+    take_context(world, controller)
+    forget_everything(world, controller)
     for parent in (BROKER_IDS_ZNODE, TOPICS_ZNODE, NOTIFICATIONS_ZNODE):
-        issue_read(kernel, topology, plane, controller, ZK_CHILDREN, parent, _TRUE)
-    if topology.sizes[0].admin_znodes > 0:
-        znode = delete_topics_znode(topology)
-        issue_read(kernel, topology, plane, controller, ZK_CHILDREN, znode, _TRUE)
-    watch_log_dir_events(kernel, topology, plane, controller)
-    issue_read(kernel, topology, plane, controller, ZK_EXISTS, PREFERRED_ELECTION_ZNODE, _TRUE)
+        issue_read(world, controller, ZK_CHILDREN, parent, _TRUE)
+    if world.sizes[0].admin_znodes > 0:
+        znode = delete_topics_znode(world)
+        issue_read(world, controller, ZK_CHILDREN, znode, _TRUE)
+    watch_log_dir_events(world, controller)
+    issue_read(world, controller, ZK_EXISTS, PREFERRED_ELECTION_ZNODE, _TRUE)
 
 
 @inner_rule
-def _read_everything(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
+def _read_everything(world: ControlPlane, controller: int) -> None:
     """Take over the lists, delete notifications unread (from 1.1 on), read all states.
 
     Source: KafkaController.initializeControllerContext@2.4.0.
     """
-    sizes = topology.sizes[0]
-    state = plane.controllers[controller]
+    sizes = world.sizes[0]
+    state = world.controllers[controller]
     # The last of the answers is that about /admin/preferred_replica_election.
     state.election_pending = state.answer_error == OK
     for broker in range(sizes.brokers):
-        known = broker_at(topology, plane, controller, broker)
+        known = broker_at(world, controller, broker)
         known.alive = known.listed_epoch != UNDEFINED
         known.broker_epoch = known.listed_epoch
-    if state.listing != NONE and plane.rules[controller].notifications_deleted_at_failover:
-        issue_for_notifications(kernel, topology, plane, controller, ZK_DELETE)
-    issue_for_log_dir_events(kernel, topology, plane, controller, ZK_DELETE)
-    process = controller_process(topology, controller)
+    if state.listing != NONE and world.rules[controller].notifications_deleted_at_failover:
+        issue_for_notifications(world, controller, ZK_DELETE)
+    issue_for_log_dir_events(world, controller, ZK_DELETE)
+    process = controller_process(world, controller)
     for partition in range(sizes.partitions):
-        if partition_at(topology, plane, controller, partition).known:
-            state.work_us += cost_us(kernel, process, CONTROLLER_FAILOVER_PARTITION)
-            read_state(kernel, topology, plane, controller, partition)
+        if partition_at(world, controller, partition).known:
+            state.work_us += cost_us(world, process, CONTROLLER_FAILOVER_PARTITION)
+            read_state(world, controller, partition)
 
 
 @inner_rule
-def _start_replicas(topology: Topology, plane: ControlPlane, controller: int) -> None:
+def _start_replicas(world: ControlPlane, controller: int) -> None:
     """Know which replicas are online, and tell each of these its role.
 
     Source: ReplicaStateMachine.startup@0.10.2.0 and @2.4.0.
     """
-    for partition in range(topology.sizes[0].partitions):
-        known = partition_at(topology, plane, controller, partition)
+    for partition in range(world.sizes[0].partitions):
+        known = partition_at(world, controller, partition)
         if not known.known:
             continue
-        facts = topology.partitions[partition]
+        facts = world.partitions[partition]
         for row in range(facts.first_slot, facts.first_slot + facts.slot_count):
             if not contains(known.replicas, row - facts.first_slot):
                 continue
-            replica = replica_at(topology, plane, controller, row)
+            replica = replica_at(world, controller, row)
             replica.state = REPLICA_DELETION_INELIGIBLE
-            if broker_at(topology, plane, controller, topology.slots[row].broker).alive:
+            if broker_at(world, controller, world.slots[row].broker).alive:
                 replica.state = ONLINE_REPLICA
-            elif is_deleted(topology, plane, controller, partition):
-                topic_at(topology, plane, controller, facts.topic).ineligible = True
+            elif is_deleted(world, controller, partition):
+                topic_at(world, controller, facts.topic).ineligible = True
         if known.has_state:
-            add_leader_and_isr_request_for_replicas(topology, plane, controller, partition)
+            add_leader_and_isr_request_for_replicas(world, controller, partition)
 
 
 @inner_rule
-def _start_partitions(topology: Topology, plane: ControlPlane, controller: int) -> None:
+def _start_partitions(world: ControlPlane, controller: int) -> None:
     """A partition is online if its leader is alive.
 
     Source: PartitionStateMachine.initializePartitionState@2.4.0.
     """
-    for partition in range(topology.sizes[0].partitions):
-        known = partition_at(topology, plane, controller, partition)
+    for partition in range(world.sizes[0].partitions):
+        known = partition_at(world, controller, partition)
         if known.has_state:
-            leader = broker_of(
-                topology, partition, state_at(topology, plane, controller, partition).leader
-            )
+            leader = broker_of(world, partition, state_at(world, controller, partition).leader)
             known.state = OFFLINE_PARTITION
-            if leader >= 0 and broker_at(topology, plane, controller, leader).alive:
+            if leader >= 0 and broker_at(world, controller, leader).alive:
                 known.state = ONLINE_PARTITION
 
 
 @inner_rule
-def resign(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def resign(world: ControlPlane, controller: int) -> None:
     """Another is controller, or will be: forget what this one knows, and tell nobody anything.
 
     Source: KafkaController.onControllerResignation@2.4.0.
     """
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     if not state.active:
         return
-    written = new_row(kernel, controller_process(topology, controller), CONTROLLER_RESIGNED)
+    written = new_row(world, controller_process(world, controller), CONTROLLER_RESIGNED)
     written.values[0] = controller
     written.values[1] = state.controller_epoch
-    write_canonical(kernel, written)
-    give_up_context(kernel, topology, plane, controller)
+    write_canonical(world, written)
+    give_up_context(world, controller)
 
 
 @inner_rule
-def give_up_context(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
+def give_up_context(world: ControlPlane, controller: int) -> None:
     """Be controller no longer, without a word."""
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     if state.context != NONE:
-        for broker in range(topology.sizes[0].brokers):
-            close_channel(kernel, topology, plane, controller, broker)
-        give_back_context(plane, controller)
+        for broker in range(world.sizes[0].brokers):
+            close_channel(world, controller, broker)
+        give_back_context(world, controller)
     state.active = False
     state.moved = False
-    free_all(kernel, state.unsent)
+    free_all(world, state.unsent)

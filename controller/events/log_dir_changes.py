@@ -44,12 +44,11 @@ from tidegauge.controller.state.control_plane import (
 )
 from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.replication.replica_list import contains
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_DELETE, ZK_GET
 from tidegauge.simulation.row_kinds import LOG_DIR_EVENT_READ, REPLICA_FOUND_OFFLINE
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import (
-    Topology,
     controller_process,
     log_dir_events_znode,
     row_of,
@@ -74,175 +73,157 @@ _TRUE = code(True)
 
 
 @inner_rule
-def watch_log_dir_events(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
+def watch_log_dir_events(world: ControlPlane, controller: int) -> None:
     """List what brokers have told of failed directories, and watch it, if any ever does."""
-    if topology.sizes[0].log_dir_znodes > 0:
-        znode = log_dir_events_znode(topology)
-        issue_read(kernel, topology, plane, controller, ZK_CHILDREN, znode, _TRUE)
+    if world.sizes[0].log_dir_znodes > 0:
+        znode = log_dir_events_znode(world)
+        issue_read(world, controller, ZK_CHILDREN, znode, _TRUE)
 
 
 @inner_rule
-def advance_log_dir_change(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
+def advance_log_dir_change(world: ControlPlane, controller: int) -> None:
     """One phase of a log directory's failure: list, read, ask the brokers, delete.
 
     Source: KafkaController.processLogDirEventNotification@2.6.0.
     """
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     phase = state.phase
     state.phase += 1
     if phase == _LIST:
-        watch_log_dir_events(kernel, topology, plane, controller)
+        watch_log_dir_events(world, controller)
     elif phase == _READ:
-        issue_for_log_dir_events(kernel, topology, plane, controller, ZK_GET)
+        issue_for_log_dir_events(world, controller, ZK_GET)
     elif phase == _TELL:
-        for broker in range(topology.sizes[0].brokers):
-            known = broker_at(topology, plane, controller, broker)
+        for broker in range(world.sizes[0].brokers):
+            known = broker_at(world, controller, broker)
             if known.log_dir_failed:
                 known.log_dir_failed = False
-                _tell_all_replicas(kernel, topology, plane, controller, broker)
-        send_requests_to_brokers(kernel, topology, plane, controller)
-        issue_for_log_dir_events(kernel, topology, plane, controller, ZK_DELETE)
+                _tell_all_replicas(world, controller, broker)
+        send_requests_to_brokers(world, controller)
+        issue_for_log_dir_events(world, controller, ZK_DELETE)
     else:
         state.event = NONE
 
 
 @inner_rule
-def issue_for_log_dir_events(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, kind: int
-) -> None:
+def issue_for_log_dir_events(world: ControlPlane, controller: int, kind: int) -> None:
     """Read or delete what is listed of failed directories."""
-    listing = plane.controllers[controller].log_dir_listing
+    listing = world.controllers[controller].log_dir_listing
     if listing == NONE:
         return
-    cursor = kernel.events[listing].first_item
+    cursor = world.events[listing].first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        znode = log_dir_events_znode(topology) + 1 + item.partition
-        request = new_request(kernel, topology, plane, controller, kind, znode)
+        znode = log_dir_events_znode(world) + 1 + item.partition
+        request = new_request(world, controller, kind, znode)
         # Another failure of the same directory takes the same place, under another number.
         request.offset = item.version
-        issue(kernel, plane, controller, request)
+        issue(world, controller, request)
 
 
 @inner_rule
-def note_log_dir_event(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, broker: int
-) -> None:
+def note_log_dir_event(world: ControlPlane, controller: int, broker: int) -> None:
     """It is read of which broker a directory has failed."""
-    broker_at(topology, plane, controller, broker).log_dir_failed = True
-    written = new_row(kernel, controller_process(topology, controller), LOG_DIR_EVENT_READ)
+    broker_at(world, controller, broker).log_dir_failed = True
+    written = new_row(world, controller_process(world, controller), LOG_DIR_EVENT_READ)
     written.values[0] = broker
-    write_canonical(kernel, written)
+    write_canonical(world, written)
 
 
 @inner_rule
-def _tell_all_replicas(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, broker: int
-) -> None:
+def _tell_all_replicas(world: ControlPlane, controller: int, broker: int) -> None:
     """Source: KafkaController.onBrokerLogDirFailure@2.6.0."""
-    if not broker_at(topology, plane, controller, broker).alive:
+    if not broker_at(world, controller, broker).alive:
         return
-    for row in range(len(topology.slots)):
-        partition = topology.slots[row].partition
-        slot = row - topology.partitions[partition].first_slot
-        if topology.slots[row].broker != broker or not (
-            partition_at(topology, plane, controller, partition).known
-            and is_assigned(topology, plane, controller, partition, slot)
+    for row in range(len(world.slots)):
+        partition = world.slots[row].partition
+        slot = row - world.partitions[partition].first_slot
+        if world.slots[row].broker != broker or not (
+            partition_at(world, controller, partition).known
+            and is_assigned(world, controller, partition, slot)
         ):
             continue
-        is_online = bring_replica_online(topology, plane, controller, row)
-        if is_online and partition_at(topology, plane, controller, partition).has_state:
-            add_leader_and_isr_request(kernel, topology, plane, controller, partition, broker)
+        is_online = bring_replica_online(world, controller, row)
+        if is_online and partition_at(world, controller, partition).has_state:
+            add_leader_and_isr_request(world, controller, partition, broker)
 
 
 @inner_rule
-def note_offline_replicas(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> None:
+def note_offline_replicas(world: ControlPlane, controller: int, answer: Event) -> None:
     """Take from a broker's answer to a LeaderAndIsr which of its replicas are offline."""
     cursor = answer.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        row = row_of(topology, item.partition, answer.broker)
-        replica = replica_at(topology, plane, controller, row)
+        row = row_of(world, item.partition, answer.broker)
+        replica = replica_at(world, controller, row)
         if replica.directory_offline == _ONLINE:
             replica.directory_offline = _FOUND_NOW
-            written = new_row(
-                kernel, controller_process(topology, controller), REPLICA_FOUND_OFFLINE
-            )
+            written = new_row(world, controller_process(world, controller), REPLICA_FOUND_OFFLINE)
             written.values[0] = item.partition
             written.values[1] = answer.broker
-            write_canonical(kernel, written)
+            write_canonical(world, written)
 
 
 @inner_rule
-def forget_offline_replicas(
-    topology: Topology, plane: ControlPlane, controller: int, broker: int
-) -> None:
+def forget_offline_replicas(world: ControlPlane, controller: int, broker: int) -> None:
     """A broker has come or is gone: what was known of its log directories is not so any more.
 
     Source: KafkaController.onBrokerStartup and onBrokerFailure@2.6.0 (replicasOnOfflineDirs).
     """
-    if topology.sizes[0].log_dir_znodes == 0:
+    if world.sizes[0].log_dir_znodes == 0:
         return
-    for row in range(len(topology.slots)):
-        if topology.slots[row].broker == broker:
-            replica_at(topology, plane, controller, row).directory_offline = _ONLINE
+    for row in range(len(world.slots)):
+        if world.slots[row].broker == broker:
+            replica_at(world, controller, row).directory_offline = _ONLINE
 
 
 @inner_rule
-def advance_offline_replicas(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
+def advance_offline_replicas(world: ControlPlane, controller: int) -> None:
     """One phase of replicas that are found offline: elect, then take them out of the ISRs.
 
     Source: KafkaController.onReplicasBecomeOffline@2.6.0.
     """
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     phase = state.phase
     state.phase += 1
     if phase == _ELECT:
-        if not _any_found(topology, plane, controller):
+        if not _any_found(world, controller):
             state.event = NONE
             return
-        state.leaders_lost = _take_partitions_offline(topology, plane, controller)
-        bring_online(kernel, topology, plane, controller, NONE)
+        state.leaders_lost = _take_partitions_offline(world, controller)
+        bring_online(world, controller, NONE)
     elif phase == _ELECTED:
-        send_requests_to_brokers(kernel, topology, plane, controller)
+        send_requests_to_brokers(world, controller)
     elif phase == _REMOVE:
-        for row in range(len(topology.slots)):
-            _take_offline(kernel, topology, plane, controller, row)
+        for row in range(len(world.slots)):
+            _take_offline(world, controller, row)
     else:
-        send_requests_to_brokers(kernel, topology, plane, controller)
+        send_requests_to_brokers(world, controller)
         if not state.leaders_lost:
-            send_update_metadata_request(kernel, topology, plane, controller)
+            send_update_metadata_request(world, controller)
         state.event = NONE
 
 
 @inner_rule
-def _any_found(topology: Topology, plane: ControlPlane, controller: int) -> bool:
-    for row in range(len(topology.slots)):
-        if replica_at(topology, plane, controller, row).directory_offline == _FOUND_NOW:
+def _any_found(world: ControlPlane, controller: int) -> bool:
+    for row in range(len(world.slots)):
+        if replica_at(world, controller, row).directory_offline == _FOUND_NOW:
             return True
     return False
 
 
 @inner_rule
-def _take_partitions_offline(topology: Topology, plane: ControlPlane, controller: int) -> bool:
+def _take_partitions_offline(world: ControlPlane, controller: int) -> bool:
     """Find the partitions whose leader is not online; whether there are any."""
     found = False
-    for partition in range(topology.sizes[0].partitions):
-        known = partition_at(topology, plane, controller, partition)
-        if not known.has_state or is_deleted(topology, plane, controller, partition):
+    for partition in range(world.sizes[0].partitions):
+        known = partition_at(world, controller, partition)
+        if not known.has_state or is_deleted(world, controller, partition):
             continue
-        leader = state_at(topology, plane, controller, partition).leader
-        online = live_replicas(topology, plane, controller, partition)
+        leader = state_at(world, controller, partition).leader
+        online = live_replicas(world, controller, partition)
         if not contains(online, leader):
             found = True
             if may_enter(known.state, OFFLINE_PARTITION):
@@ -251,18 +232,16 @@ def _take_partitions_offline(topology: Topology, plane: ControlPlane, controller
 
 
 @inner_rule
-def _take_offline(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, row: int
-) -> None:
-    replica = replica_at(topology, plane, controller, row)
+def _take_offline(world: ControlPlane, controller: int, row: int) -> None:
+    replica = replica_at(world, controller, row)
     if replica.directory_offline != _FOUND_NOW:
         return
     replica.directory_offline = _OFFLINE
-    partition = topology.slots[row].partition
-    if is_deleted(topology, plane, controller, partition):
-        set_aside(topology, plane, controller, row)
-    elif enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA) and (
-        partition_at(topology, plane, controller, partition).has_state
+    partition = world.slots[row].partition
+    if is_deleted(world, controller, partition):
+        set_aside(world, controller, row)
+    elif enter_replica_state(world, controller, row, OFFLINE_REPLICA) and (
+        partition_at(world, controller, partition).has_state
     ):
-        broker = topology.slots[row].broker
-        remove_from_isr(kernel, topology, plane, controller, partition, broker)
+        broker = world.slots[row].broker
+        remove_from_isr(world, controller, partition, broker)

@@ -16,11 +16,11 @@ from tidegauge.controller.partitions.request_batch import (
 )
 from tidegauge.controller.state.control_plane import ControlPlane, partition_at
 from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_DELETE, ZK_GET
 from tidegauge.simulation.row_kinds import NOTIFICATION_READ
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import NOTIFICATIONS_ZNODE, Topology, controller_process
+from tidegauge.simulation.topology import NOTIFICATIONS_ZNODE, controller_process
 
 # Phases.
 _LIST = code(0)
@@ -35,79 +35,73 @@ _TRUE = code(True)
 
 
 @inner_rule
-def advance_isr_change(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
+def advance_isr_change(world: ControlPlane, controller: int) -> None:
     """One phase of an ISR change.
 
     Source: KafkaController.processIsrChangeNotification@2.4.0, IsrChangeNotification@1.0.0.
     """
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     phase = state.phase
     state.phase += 1
     if phase == _LIST:
         # Up to 1.0 the event has brought the list of children with it.
         if state.listing == NONE:
-            issue_read(kernel, topology, plane, controller, ZK_CHILDREN, NOTIFICATIONS_ZNODE, _TRUE)
+            issue_read(world, controller, ZK_CHILDREN, NOTIFICATIONS_ZNODE, _TRUE)
     elif phase == _READ:
-        issue_for_notifications(kernel, topology, plane, controller, ZK_GET)
+        issue_for_notifications(world, controller, ZK_GET)
     elif phase == _READ_STATES:
-        _read_states(kernel, topology, plane, controller)
+        _read_states(world, controller)
     elif phase == _TELL:
-        send_requests_to_brokers(kernel, topology, plane, controller)
-        issue_for_notifications(kernel, topology, plane, controller, ZK_DELETE)
+        send_requests_to_brokers(world, controller)
+        issue_for_notifications(world, controller, ZK_DELETE)
     else:
         state.event = NONE
 
 
 @inner_rule
-def note_notification(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> None:
+def note_notification(world: ControlPlane, controller: int, answer: Event) -> None:
     """Take what a notification holds: the partitions whose ISRs have changed."""
     cursor = answer.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        add_update_metadata_request(topology, plane, controller, item.partition)
-    cursor = kernel.events[plane.controllers[controller].listing].first_item
+        add_update_metadata_request(world, controller, item.partition)
+    cursor = world.events[world.controllers[controller].listing].first_item
     while cursor != NONE:
-        listed = kernel.items[cursor]
+        listed = world.items[cursor]
         cursor = listed.next
         if listed.partition == answer.znode:
             listed.version = _WAS_READ
 
 
 @inner_rule
-def _read_states(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def _read_states(world: ControlPlane, controller: int) -> None:
     """Read the states of all partitions that the notifications name."""
     count = 0
-    partition = plane.controllers[controller].first_touched
+    partition = world.controllers[controller].first_touched
     while partition != NONE:
         count += 1
-        read_state(kernel, topology, plane, controller, partition)
-        partition = partition_at(topology, plane, controller, partition).next_touched
-    cursor = kernel.events[plane.controllers[controller].listing].first_item
+        read_state(world, controller, partition)
+        partition = partition_at(world, controller, partition).next_touched
+    cursor = world.events[world.controllers[controller].listing].first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
         if item.version == _WAS_READ:
-            written = new_row(kernel, controller_process(topology, controller), NOTIFICATION_READ)
+            written = new_row(world, controller_process(world, controller), NOTIFICATION_READ)
             written.values[0] = item.offset
             written.values[1] = count
-            write_canonical(kernel, written)
+            write_canonical(world, written)
 
 
 @inner_rule
-def issue_for_notifications(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, kind: int
-) -> None:
+def issue_for_notifications(world: ControlPlane, controller: int, kind: int) -> None:
     """Read or delete all notifications that are listed, also those that are gone by now."""
-    cursor = kernel.events[plane.controllers[controller].listing].first_item
+    cursor = world.events[world.controllers[controller].listing].first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        request = new_request(kernel, topology, plane, controller, kind, item.partition)
+        request = new_request(world, controller, kind, item.partition)
         # A znode's place is taken again once it is deleted; its number tells which one is meant.
         request.offset = item.offset
-        issue(kernel, plane, controller, request)
+        issue(world, controller, request)

@@ -21,11 +21,10 @@ from tidegauge.controller.state.control_plane import ControlPlane, partition_at,
 from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.replication.replica_list import contains, first
 from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import AUTO_LEADER_REBALANCE, ZK_DELETE, ZK_EXISTS, ZK_GET
 from tidegauge.simulation.topology import (
     PREFERRED_ELECTION_ZNODE,
-    Topology,
     broker_of,
     controller_process,
 )
@@ -45,25 +44,23 @@ _FALSE = code(False)
 
 
 @inner_rule
-def advance_preferred_election(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
+def advance_preferred_election(world: ControlPlane, controller: int) -> None:
     """One phase of a preferred election that somebody has asked for."""
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     phase = state.phase
     state.phase += 1
     znode = PREFERRED_ELECTION_ZNODE
     if phase == _READ:
-        issue_read(kernel, topology, plane, controller, ZK_GET, znode, _FALSE)
+        issue_read(world, controller, ZK_GET, znode, _FALSE)
     elif phase == _ELECT:
-        elect_selected(kernel, topology, plane, controller, PREFERRED)
+        elect_selected(world, controller, PREFERRED)
     elif phase == _TELL:
-        send_requests_to_brokers(kernel, topology, plane, controller)
-        request = new_request(kernel, topology, plane, controller, ZK_DELETE, znode)
-        issue(kernel, plane, controller, request)
+        send_requests_to_brokers(world, controller)
+        request = new_request(world, controller, ZK_DELETE, znode)
+        issue(world, controller, request)
     elif phase == _DELETE:
         # Watch for the next one, which may be there already.
-        issue_read(kernel, topology, plane, controller, ZK_EXISTS, znode, _TRUE)
+        issue_read(world, controller, ZK_EXISTS, znode, _TRUE)
     elif state.answer_error == OK:
         state.phase = _READ
     else:
@@ -71,116 +68,102 @@ def advance_preferred_election(
 
 
 @inner_rule
-def note_preferred_election(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> None:
+def note_preferred_election(world: ControlPlane, controller: int, answer: Event) -> None:
     """Take which partitions /admin/preferred_replica_election names; the others stay."""
     cursor = answer.first_item
     while cursor != NONE:
-        partition = kernel.items[cursor].partition
-        cursor = kernel.items[cursor].next
-        known = partition_at(topology, plane, controller, partition)
-        known.selected = known.has_state and _can_be_given_back(
-            topology, plane, controller, partition
-        )
+        partition = world.items[cursor].partition
+        cursor = world.items[cursor].next
+        known = partition_at(world, controller, partition)
+        known.selected = known.has_state and _can_be_given_back(world, controller, partition)
 
 
 @inner_rule
-def _can_be_given_back(
-    topology: Topology, plane: ControlPlane, controller: int, partition: int
-) -> bool:
+def _can_be_given_back(world: ControlPlane, controller: int, partition: int) -> bool:
     """Whether the preferred replica may lead, and does not, as far as is known."""
-    state = state_at(topology, plane, controller, partition)
-    assignment = partition_at(topology, plane, controller, partition).replicas
+    state = state_at(world, controller, partition)
+    assignment = partition_at(world, controller, partition).replicas
     preferred = first(assignment)
-    live = live_replicas(topology, plane, controller, partition)
-    needed = needs_preferred_election(plane.rules[controller], state, assignment)
+    live = live_replicas(world, controller, partition)
+    needed = needs_preferred_election(world.rules[controller], state, assignment)
     return needed and contains(live, preferred)
 
 
 @inner_rule
-def rebalance_later(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, is_first: bool
-) -> None:
+def rebalance_later(world: ControlPlane, controller: int, is_first: bool) -> None:
     """Look whether leaders are where they should be, after a while."""
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     if not state.auto_leader_rebalance_enable:
         return
     delay_us = state.leader_imbalance_check_interval_seconds * 1_000_000
     if is_first:
         delay_us = _FIRST_REBALANCE_US
-    process = controller_process(topology, controller)
-    timer = new_event(kernel, process, process, AUTO_LEADER_REBALANCE)
+    process = controller_process(world, controller)
+    timer = new_event(world, process, process, AUTO_LEADER_REBALANCE)
     timer.controller_epoch = state.controller_epoch
-    set_timer(kernel, timer, kernel.context[0].time_us + delay_us)
+    set_timer(world, timer, world.context[0].time_us + delay_us)
 
 
 @inner_rule
-def advance_auto_rebalance(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
+def advance_auto_rebalance(world: ControlPlane, controller: int) -> None:
     """One phase of an automatic rebalance: choose and elect, then tell.
 
     Nothing is chosen as long as replicas are being moved.
     """
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     phase = state.phase
     state.phase += 1
     if phase == 0:
-        for broker in range(topology.sizes[0].brokers):
-            if is_anything_reassigned(topology, plane, controller):
+        for broker in range(world.sizes[0].brokers):
+            if is_anything_reassigned(world, controller):
                 break
-            _select_if_imbalanced(topology, plane, controller, broker)
-        elect_selected(kernel, topology, plane, controller, PREFERRED)
+            _select_if_imbalanced(world, controller, broker)
+        elect_selected(world, controller, PREFERRED)
     else:
-        send_requests_to_brokers(kernel, topology, plane, controller)
-        rebalance_later(kernel, topology, plane, controller, _FALSE)
+        send_requests_to_brokers(world, controller)
+        rebalance_later(world, controller, _FALSE)
         state.event = NONE
 
 
 @inner_rule
-def _select_if_imbalanced(
-    topology: Topology, plane: ControlPlane, controller: int, broker: int
-) -> None:
+def _select_if_imbalanced(world: ControlPlane, controller: int, broker: int) -> None:
     """Select what a broker should lead, does not and could, if that is too much."""
     preferred = 0
     elsewhere = 0
-    for partition in range(topology.sizes[0].partitions):
-        known = partition_at(topology, plane, controller, partition)
+    for partition in range(world.sizes[0].partitions):
+        known = partition_at(world, controller, partition)
         slot = first(known.replicas)
-        if known.known and broker_of(topology, partition, slot) == broker:
+        if known.known and broker_of(world, partition, slot) == broker:
             preferred += 1
-            elsewhere += 1 if _is_elsewhere(topology, plane, controller, partition) else 0
-    percentage = plane.controllers[controller].leader_imbalance_per_broker_percentage
+            elsewhere += 1 if _is_elsewhere(world, controller, partition) else 0
+    percentage = world.controllers[controller].leader_imbalance_per_broker_percentage
     if preferred == 0 or elsewhere * 100 <= percentage * preferred:
         return
-    for partition in range(topology.sizes[0].partitions):
-        known = partition_at(topology, plane, controller, partition)
+    for partition in range(world.sizes[0].partitions):
+        known = partition_at(world, controller, partition)
         slot = first(known.replicas)
-        if not known.known or broker_of(topology, partition, slot) != broker:
+        if not known.known or broker_of(world, partition, slot) != broker:
             continue
-        known.selected = _could_lead(
-            topology, plane, controller, partition, slot
-        ) and _is_elsewhere(topology, plane, controller, partition)
+        known.selected = _could_lead(world, controller, partition, slot) and _is_elsewhere(
+            world, controller, partition
+        )
 
 
 @inner_rule
-def _could_lead(
-    topology: Topology, plane: ControlPlane, controller: int, partition: int, slot: int
-) -> bool:
+def _could_lead(world: ControlPlane, controller: int, partition: int, slot: int) -> bool:
     """Whether it is worth while to try: before 2.6 only whether the replica is live.
 
     Source: KafkaController.canPreferredReplicaBeLeader@2.6.3.
     """
-    if not contains(live_replicas(topology, plane, controller, partition), slot):
+    if not contains(live_replicas(world, controller, partition), slot):
         return False
-    state = state_at(topology, plane, controller, partition)
-    return not plane.rules[controller].rebalance_asks_known_isr or contains(state.isr, slot)
+    state = state_at(world, controller, partition)
+    return not world.rules[controller].rebalance_asks_known_isr or contains(state.isr, slot)
 
 
 @inner_rule
-def _is_elsewhere(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> bool:
+def _is_elsewhere(world: ControlPlane, controller: int, partition: int) -> bool:
     """Whether another than the preferred replica leads, or nobody."""
-    known = partition_at(topology, plane, controller, partition)
-    leader = state_at(topology, plane, controller, partition).leader
+    known = partition_at(world, controller, partition)
+    leader = state_at(world, controller, partition).leader
     return known.has_state and leader != first(known.replicas)

@@ -55,12 +55,11 @@ from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.controller_events import PREFERRED_ELECTION, TOPIC_DELETION_ASKED_FOR
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_DELETE
 from tidegauge.simulation.row_kinds import TOPIC_DELETED, TOPIC_DELETION_BEGUN
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import (
-    Topology,
     controller_process,
     delete_topics_znode,
     row_of,
@@ -85,119 +84,113 @@ _FALSE = code(False)
 
 
 @inner_rule
-def is_any_topic_deleted(topology: Topology, plane: ControlPlane, controller: int) -> bool:
+def is_any_topic_deleted(world: ControlPlane, controller: int) -> bool:
     """Whether any topic is to be deleted, as far as a controller knows."""
-    for topic in range(topology.sizes[0].topics):
-        if topic_at(topology, plane, controller, topic).deleted:
+    for topic in range(world.sizes[0].topics):  # noqa: SIM110 - compiled code has no any()
+        if topic_at(world, controller, topic).deleted:
             return True
     return False
 
 
 @inner_rule
-def resume_deletion(topology: Topology, plane: ControlPlane, controller: int, topic: int) -> None:
+def resume_deletion(world: ControlPlane, controller: int, topic: int) -> None:
     """What a deletion has waited for may be over.
 
     Source: TopicDeletionManager.resumeDeletionForTopics@2.6.3.
     """
-    topic_at(topology, plane, controller, topic).ineligible = False
+    topic_at(world, controller, topic).ineligible = False
 
 
 @inner_rule
-def note_listed_deletions(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> None:
+def note_listed_deletions(world: ControlPlane, controller: int, answer: Event) -> None:
     """Take which topics are to be deleted; of one that is not there the request is deleted.
 
     Source: KafkaController.processTopicDeletion and fetchTopicDeletionsInProgress@2.6.3.
     """
     cursor = answer.first_item
     while cursor != NONE:
-        topic = kernel.items[cursor].partition
-        cursor = kernel.items[cursor].next
-        known = topic_at(topology, plane, controller, topic)
+        topic = world.items[cursor].partition
+        cursor = world.items[cursor].next
+        known = topic_at(world, controller, topic)
         known.deleted = False
-        for partition in range(topology.sizes[0].partitions):
-            of_topic = partition_at(topology, plane, controller, partition)
-            if topology.partitions[partition].topic == topic and of_topic.known:
+        for partition in range(world.sizes[0].partitions):
+            of_topic = partition_at(world, controller, partition)
+            if world.partitions[partition].topic == topic and of_topic.known:
                 known.deleted = True
                 known.ineligible = known.ineligible or of_topic.reassigned
         if not known.deleted:
-            znode = topic_deletion_znode(topology, topic)
-            request = new_request(kernel, topology, plane, controller, ZK_DELETE, znode)
-            issue(kernel, plane, controller, request)
+            znode = topic_deletion_znode(world, topic)
+            request = new_request(world, controller, ZK_DELETE, znode)
+            issue(world, controller, request)
 
 
 @inner_rule
-def note_deleted_replicas(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, request: Event
-) -> None:
+def note_deleted_replicas(world: ControlPlane, controller: int, request: Event) -> None:
     """A broker has answered a StopReplica that deletes; ``request`` has its error.
 
     Source: KafkaController.processTopicDeletionStopReplicaResponseReceived@2.6.3.
     """
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        topic = topology.partitions[item.partition].topic
-        row = row_of(topology, item.partition, request.destination)
-        if not item.deletes or not topic_at(topology, plane, controller, topic).deleted:
+        topic = world.partitions[item.partition].topic
+        row = row_of(world, item.partition, request.destination)
+        if not item.deletes or not topic_at(world, controller, topic).deleted:
             continue
         if request.error == errors.NONE:
-            enter_replica_state(topology, plane, controller, row, REPLICA_DELETION_SUCCESSFUL)
+            enter_replica_state(world, controller, row, REPLICA_DELETION_SUCCESSFUL)
         else:
-            set_aside(topology, plane, controller, row)
+            set_aside(world, controller, row)
 
 
 @inner_rule
-def advance_topic_deletion(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
+def advance_topic_deletion(world: ControlPlane, controller: int) -> None:
     """One phase of an event that deletes topics, or looks whether it can go on."""
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     phase = state.phase
     state.phase += 1
     if phase == _LIST and state.event == TOPIC_DELETION_ASKED_FOR:
-        znode = delete_topics_znode(topology)
-        issue_read(kernel, topology, plane, controller, ZK_CHILDREN, znode, _TRUE)
+        znode = delete_topics_znode(world)
+        issue_read(world, controller, ZK_CHILDREN, znode, _TRUE)
     elif phase <= _LISTED:
         state.deleting = NONE
         state.phase = _CHOOSE
     elif phase == _CHOOSE:
-        _choose(topology, plane, controller)
+        _choose(world, controller)
     elif phase == _RETRY:
-        _retry(kernel, topology, plane, controller)
+        _retry(world, controller)
     elif phase == _BEGIN:
-        _begin(kernel, topology, plane, controller)
+        _begin(world, controller)
     elif phase == _TAKE_OFFLINE:
-        _take_offline(kernel, topology, plane, controller)
+        _take_offline(world, controller)
     elif phase == _DELETE:
-        _delete_logs(kernel, topology, plane, controller)
+        _delete_logs(world, controller)
         state.phase = _CHOOSE
     elif phase == _DELETE_ZNODES:
-        _delete_znodes(kernel, topology, plane, controller)
+        _delete_znodes(world, controller)
     else:
-        _forget(kernel, topology, plane, controller)
+        _forget(world, controller)
         state.phase = _CHOOSE
 
 
 @inner_rule
-def _choose(topology: Topology, plane: ControlPlane, controller: int) -> None:
+def _choose(world: ControlPlane, controller: int) -> None:
     """Go to the next topic that is to be deleted, and to what can be done for it."""
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     state.deleting += 1
     state.deleting_broker = 0
     state.phase = _CHOOSE
-    if state.deleting == topology.sizes[0].topics:
+    if state.deleting == world.sizes[0].topics:
         _end(state)
         return
-    known = topic_at(topology, plane, controller, state.deleting)
+    known = topic_at(world, controller, state.deleting)
     if not known.deleted:
         return
-    started = _count(topology, plane, controller, REPLICA_DELETION_STARTED)
-    failed = _count(topology, plane, controller, REPLICA_DELETION_INELIGIBLE)
-    if _count(topology, plane, controller, REPLICA_DELETION_SUCCESSFUL) == (
-        _count_replicas(topology, plane, controller)
+    started = _count(world, controller, REPLICA_DELETION_STARTED)
+    failed = _count(world, controller, REPLICA_DELETION_INELIGIBLE)
+    if _count(world, controller, REPLICA_DELETION_SUCCESSFUL) == (
+        _count_replicas(world, controller)
     ):
         state.phase = _DELETE_ZNODES
     elif started == 0 and failed > 0:
@@ -218,189 +211,179 @@ def _end(state: Controller) -> None:
 
 
 @inner_rule
-def _is_of_topic(topology: Topology, plane: ControlPlane, controller: int, row: int) -> bool:
+def _is_of_topic(world: ControlPlane, controller: int, row: int) -> bool:
     """Whether a row is a replica of the topic that is being deleted."""
-    partition = topology.slots[row].partition
-    known = partition_at(topology, plane, controller, partition)
-    slot = row - topology.partitions[partition].first_slot
-    is_topic = topology.partitions[partition].topic == plane.controllers[controller].deleting
+    partition = world.slots[row].partition
+    known = partition_at(world, controller, partition)
+    slot = row - world.partitions[partition].first_slot
+    is_topic = world.partitions[partition].topic == world.controllers[controller].deleting
     return is_topic and known.known and contains(known.replicas, slot)
 
 
 @inner_rule
-def _count(topology: Topology, plane: ControlPlane, controller: int, replica_state: int) -> int:
+def _count(world: ControlPlane, controller: int, replica_state: int) -> int:
     count = 0
-    for row in range(len(topology.slots)):
-        if _is_of_topic(topology, plane, controller, row):
-            known = replica_at(topology, plane, controller, row)
+    for row in range(len(world.slots)):
+        if _is_of_topic(world, controller, row):
+            known = replica_at(world, controller, row)
             count += 1 if known.state == replica_state else 0
     return count
 
 
 @inner_rule
-def _count_replicas(topology: Topology, plane: ControlPlane, controller: int) -> int:
+def _count_replicas(world: ControlPlane, controller: int) -> int:
     count = 0
-    for row in range(len(topology.slots)):
-        count += 1 if _is_of_topic(topology, plane, controller, row) else 0
+    for row in range(len(world.slots)):
+        count += 1 if _is_of_topic(world, controller, row) else 0
     return count
 
 
 @inner_rule
-def _is_online(topology: Topology, plane: ControlPlane, controller: int, row: int) -> bool:
+def _is_online(world: ControlPlane, controller: int, row: int) -> bool:
     """Source: ControllerContext.isReplicaOnline@2.6.3."""
-    partition = topology.slots[row].partition
-    known = broker_at(topology, plane, controller, topology.slots[row].broker)
-    slot = row - topology.partitions[partition].first_slot
-    is_usable = has_directory(topology, plane, controller, partition, slot)
+    partition = world.slots[row].partition
+    known = broker_at(world, controller, world.slots[row].broker)
+    slot = row - world.partitions[partition].first_slot
+    is_usable = has_directory(world, controller, partition, slot)
     return known.alive and not known.shutting_down and is_usable
 
 
 @inner_rule
-def _retry(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def _retry(world: ControlPlane, controller: int) -> None:
     """Take what was set aside out of the ISR, broker by broker; then it may begin anew.
 
     Source: TopicDeletionManager.retryDeletionForIneligibleReplicas@2.6.3.
     """
-    state = plane.controllers[controller]
-    if state.deleting_broker < topology.sizes[0].brokers:
+    state = world.controllers[controller]
+    if state.deleting_broker < world.sizes[0].brokers:
         broker = state.deleting_broker
         state.deleting_broker += 1
         state.phase = _RETRY
-        for row in range(len(topology.slots)):
-            was = replica_at(topology, plane, controller, row).state
+        for row in range(len(world.slots)):
+            was = replica_at(world, controller, row).state
             is_set_aside = was == REPLICA_DELETION_INELIGIBLE
-            if is_set_aside and _is_here(topology, plane, controller, row, broker):
-                _stop(kernel, topology, plane, controller, row)
+            if is_set_aside and _is_here(world, controller, row, broker):
+                _stop(world, controller, row)
         return
-    send_requests_to_brokers(kernel, topology, plane, controller)
+    send_requests_to_brokers(world, controller)
     state.removing = NONE
     state.deleting_broker = 0
-    known = topic_at(topology, plane, controller, state.deleting)
+    known = topic_at(world, controller, state.deleting)
     state.phase = _CHOOSE if known.ineligible else _BEGIN
 
 
 @inner_rule
-def _is_here(
-    topology: Topology, plane: ControlPlane, controller: int, row: int, broker: int
-) -> bool:
-    is_there = topology.slots[row].broker == broker
-    return is_there and _is_of_topic(topology, plane, controller, row)
+def _is_here(world: ControlPlane, controller: int, row: int, broker: int) -> bool:
+    is_there = world.slots[row].broker == broker
+    return is_there and _is_of_topic(world, controller, row)
 
 
 @inner_rule
-def _stop(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, row: int
-) -> None:
+def _stop(world: ControlPlane, controller: int, row: int) -> None:
     """Let a replica fetch no more, and take it out of the ISR."""
-    partition = topology.slots[row].partition
-    broker = topology.slots[row].broker
-    if not enter_replica_state(topology, plane, controller, row, OFFLINE_REPLICA):
+    partition = world.slots[row].partition
+    broker = world.slots[row].broker
+    if not enter_replica_state(world, controller, row, OFFLINE_REPLICA):
         return
-    if broker_at(topology, plane, controller, broker).alive:
-        add_stop_replica_request(kernel, topology, plane, controller, partition, broker, _FALSE)
-    if partition_at(topology, plane, controller, partition).has_state:
-        remove_from_isr(kernel, topology, plane, controller, partition, broker)
+    if broker_at(world, controller, broker).alive:
+        add_stop_replica_request(world, controller, partition, broker, _FALSE)
+    if partition_at(world, controller, partition).has_state:
+        remove_from_isr(world, controller, partition, broker)
 
 
 @inner_rule
-def _begin(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def _begin(world: ControlPlane, controller: int) -> None:
     """Nobody leads its partitions any more; replicas on dead brokers are set aside.
 
     Source: TopicDeletionManager.onTopicDeletion and onPartitionDeletion@2.6.3.
     """
-    topic = plane.controllers[controller].deleting
-    known = topic_at(topology, plane, controller, topic)
+    topic = world.controllers[controller].deleting
+    known = topic_at(world, controller, topic)
     if not known.deletion_started:
         known.deletion_started = True
-        written = new_row(kernel, controller_process(topology, controller), TOPIC_DELETION_BEGUN)
+        written = new_row(world, controller_process(world, controller), TOPIC_DELETION_BEGUN)
         written.values[0] = topic
-        write_canonical(kernel, written)
-    for partition in range(topology.sizes[0].partitions):
-        of_topic = partition_at(topology, plane, controller, partition)
-        if topology.partitions[partition].topic == topic and of_topic.known:
+        write_canonical(world, written)
+    for partition in range(world.sizes[0].partitions):
+        of_topic = partition_at(world, controller, partition)
+        if world.partitions[partition].topic == topic and of_topic.known:
             of_topic.state = NON_EXISTENT_PARTITION
-            add_update_metadata_request(topology, plane, controller, partition)
-    send_requests_to_brokers(kernel, topology, plane, controller)
-    for row in range(len(topology.slots)):
-        is_dead = not _is_online(topology, plane, controller, row)
-        if is_dead and _is_of_topic(topology, plane, controller, row):
-            set_aside(topology, plane, controller, row)
+            add_update_metadata_request(world, controller, partition)
+    send_requests_to_brokers(world, controller)
+    for row in range(len(world.slots)):
+        is_dead = not _is_online(world, controller, row)
+        if is_dead and _is_of_topic(world, controller, row):
+            set_aside(world, controller, row)
 
 
 @inner_rule
-def _take_offline(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def _take_offline(world: ControlPlane, controller: int) -> None:
     """Stop the replicas of one broker after the other."""
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     broker = state.deleting_broker
-    if broker == topology.sizes[0].brokers:
-        send_requests_to_brokers(kernel, topology, plane, controller)
+    if broker == world.sizes[0].brokers:
+        send_requests_to_brokers(world, controller)
         state.removing = NONE
         return
     state.deleting_broker += 1
     state.phase = _TAKE_OFFLINE
-    for row in range(len(topology.slots)):
-        is_deleted = replica_at(topology, plane, controller, row).state == (
-            REPLICA_DELETION_SUCCESSFUL
-        )
-        is_online = _is_online(topology, plane, controller, row)
-        if is_online and not is_deleted and _is_here(topology, plane, controller, row, broker):
-            _stop(kernel, topology, plane, controller, row)
+    for row in range(len(world.slots)):
+        is_deleted = replica_at(world, controller, row).state == (REPLICA_DELETION_SUCCESSFUL)
+        is_online = _is_online(world, controller, row)
+        if is_online and not is_deleted and _is_here(world, controller, row, broker):
+            _stop(world, controller, row)
 
 
 @inner_rule
-def _delete_logs(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
-    for row in range(len(topology.slots)):
-        broker = topology.slots[row].broker
-        is_online = _is_online(topology, plane, controller, row)
-        if is_online and _is_of_topic(topology, plane, controller, row):
-            partition = topology.slots[row].partition
-            if enter_replica_state(topology, plane, controller, row, REPLICA_DELETION_STARTED):
-                add_stop_replica_request(
-                    kernel, topology, plane, controller, partition, broker, _TRUE
-                )
-    send_requests_to_brokers(kernel, topology, plane, controller)
+def _delete_logs(world: ControlPlane, controller: int) -> None:
+    for row in range(len(world.slots)):
+        broker = world.slots[row].broker
+        is_online = _is_online(world, controller, row)
+        if is_online and _is_of_topic(world, controller, row):
+            partition = world.slots[row].partition
+            if enter_replica_state(world, controller, row, REPLICA_DELETION_STARTED):
+                add_stop_replica_request(world, controller, partition, broker, _TRUE)
+    send_requests_to_brokers(world, controller)
 
 
 @inner_rule
-def _delete_znodes(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
+def _delete_znodes(world: ControlPlane, controller: int) -> None:
     """Delete the states, the topic, and the request to delete it.
 
     Source: TopicDeletionManager.completeDeleteTopic, ControllerDeletionClient.deleteTopic@2.6.3.
     """
-    topic = plane.controllers[controller].deleting
-    for partition in range(topology.sizes[0].partitions):
-        known = partition_at(topology, plane, controller, partition)
-        if topology.partitions[partition].topic == topic and known.has_state:
-            znode = state_znode(topology, partition)
-            request = new_request(kernel, topology, plane, controller, ZK_DELETE, znode)
-            issue(kernel, plane, controller, request)
-    for znode in (topic_znode(topology, topic), topic_deletion_znode(topology, topic)):
-        request = new_request(kernel, topology, plane, controller, ZK_DELETE, znode)
-        issue(kernel, plane, controller, request)
+    topic = world.controllers[controller].deleting
+    for partition in range(world.sizes[0].partitions):
+        known = partition_at(world, controller, partition)
+        if world.partitions[partition].topic == topic and known.has_state:
+            znode = state_znode(world, partition)
+            request = new_request(world, controller, ZK_DELETE, znode)
+            issue(world, controller, request)
+    for znode in (topic_znode(world, topic), topic_deletion_znode(world, topic)):
+        request = new_request(world, controller, ZK_DELETE, znode)
+        issue(world, controller, request)
 
 
 @inner_rule
-def _forget(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> None:
+def _forget(world: ControlPlane, controller: int) -> None:
     """There is no such topic any more.
 
     Source: ControllerContext.removeTopic@2.6.3.
     """
-    topic = plane.controllers[controller].deleting
-    for row in range(len(topology.slots)):
-        if topology.partitions[topology.slots[row].partition].topic == topic:
-            replica_at(topology, plane, controller, row).state = NON_EXISTENT_REPLICA
-    for partition in range(topology.sizes[0].partitions):
-        if topology.partitions[partition].topic == topic:
-            of_topic = partition_at(topology, plane, controller, partition)
+    topic = world.controllers[controller].deleting
+    for row in range(len(world.slots)):
+        if world.partitions[world.slots[row].partition].topic == topic:
+            replica_at(world, controller, row).state = NON_EXISTENT_REPLICA
+    for partition in range(world.sizes[0].partitions):
+        if world.partitions[partition].topic == topic:
+            of_topic = partition_at(world, controller, partition)
             of_topic.known = False
             of_topic.has_state = False
             of_topic.state = NEW_PARTITION
-    known = topic_at(topology, plane, controller, topic)
+    known = topic_at(world, controller, topic)
     known.deleted = False
     known.ineligible = False
     known.deletion_started = False
-    written = new_row(kernel, controller_process(topology, controller), TOPIC_DELETED)
+    written = new_row(world, controller_process(world, controller), TOPIC_DELETED)
     written.values[0] = topic
-    write_canonical(kernel, written)
+    write_canonical(world, written)

@@ -28,7 +28,7 @@ from tidegauge.simulation.events import (
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import CONTROL_GIVES_UP, CONTROL_RETRIES, STOP_REPLICA
 from tidegauge.simulation.links import send
-from tidegauge.simulation.topology import Topology, controller_process
+from tidegauge.simulation.topology import controller_process
 
 #: RequestSendThread.backoff: between two attempts.
 _BACKOFF_US = code(100_000)
@@ -36,178 +36,156 @@ _BACKOFF_US = code(100_000)
 
 @inner_rule
 def queue_request(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     broker: int,
     index: int,
 ) -> None:
     """Send a request when all before it are answered; nobody else is told what it says."""
-    known = broker_at(topology, plane, controller, broker)
-    append_event(kernel, known.queue, kernel.events[index])
+    known = broker_at(world, controller, broker)
+    append_event(world, known.queue, world.events[index])
     if known.queue.length == 1:
-        _send_first(kernel, topology, plane, controller, broker)
+        _send_first(world, controller, broker)
 
 
 @inner_rule
-def _send_first(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, broker: int
-) -> None:
+def _send_first(world: ControlPlane, controller: int, broker: int) -> None:
     """Send the first request of the queue; it stays there until it is answered."""
-    known = broker_at(topology, plane, controller, broker)
-    request = kernel.events[known.queue.first]
-    copy = copy_event(kernel, request)
+    known = broker_at(world, controller, broker)
+    request = world.events[known.queue.first]
+    copy = copy_event(world, request)
     # What is sent again later was still decided for the same reason.
     copy.cause_process = request.cause_process
     copy.cause_sequence = request.cause_sequence
     known.requests += 1
     known.in_flight = known.requests
-    known.sent_us = kernel.context[0].time_us
+    known.sent_us = world.context[0].time_us
     copy.request = known.in_flight
-    send(kernel, copy, known.sent_us)
+    send(world, copy, known.sent_us)
     if not known.deadline_timer:
-        _watch_deadline(kernel, topology, plane, controller, broker)
+        _watch_deadline(world, controller, broker)
 
 
 @inner_rule
-def _watch_deadline(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, broker: int
-) -> None:
-    known = broker_at(topology, plane, controller, broker)
+def _watch_deadline(world: ControlPlane, controller: int, broker: int) -> None:
+    known = broker_at(world, controller, broker)
     known.deadline_timer = True
-    timer = _channel_timer(kernel, topology, plane, controller, broker, CONTROL_GIVES_UP)
-    timeout_us = plane.controllers[controller].controller_socket_timeout_ms * 1000
-    set_timer(kernel, timer, known.sent_us + timeout_us)
+    timer = _channel_timer(world, controller, broker, CONTROL_GIVES_UP)
+    timeout_us = world.controllers[controller].controller_socket_timeout_ms * 1000
+    set_timer(world, timer, known.sent_us + timeout_us)
 
 
 @inner_rule
 def _channel_timer(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     broker: int,
     kind: int,
 ) -> Event:
-    process = controller_process(topology, controller)
-    timer = new_event(kernel, process, process, kind)
+    process = controller_process(world, controller)
+    timer = new_event(world, process, process, kind)
     timer.broker = broker
-    timer.value = plane.controllers[controller].generation
+    timer.value = world.controllers[controller].generation
     return timer
 
 
 @inner_rule
-def is_answer_awaited(
-    topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> bool:
+def is_answer_awaited(world: ControlPlane, controller: int, answer: Event) -> bool:
     """Whether an answer is that to the request in flight: no earlier one's, or term's."""
-    known = broker_at(topology, plane, controller, answer.broker)
+    known = broker_at(world, controller, answer.broker)
     # The number of an earlier term may come again, its time does not.
     return known.in_flight == answer.request and known.sent_us == answer.asked_us
 
 
 @inner_rule
-def take_control_response(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> int:
+def take_control_response(world: ControlPlane, controller: int, answer: Event) -> int:
     """A broker has dealt with a request: send the next.
 
     The request is given back, unless it has deleted replicas of a topic that is to be deleted:
     then its index is returned, for the controller to go on with that; else NONE.
     """
-    known = broker_at(topology, plane, controller, answer.broker)
-    if not is_answer_awaited(topology, plane, controller, answer):
+    known = broker_at(world, controller, answer.broker)
+    if not is_answer_awaited(world, controller, answer):
         return NONE
     known.in_flight = NONE
-    request = take_first(kernel, known.queue)
+    request = take_first(world, known.queue)
     if known.queue.length > 0:
-        _send_first(kernel, topology, plane, controller, answer.broker)
-    if _deletes_a_topic(kernel, topology, plane, controller, request):
+        _send_first(world, controller, answer.broker)
+    if _deletes_a_topic(world, controller, request):
         request.error = answer.error
         return request.index
-    free_event(kernel, request)
+    free_event(world, request)
     return NONE
 
 
 @inner_rule
-def _deletes_a_topic(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, request: Event
-) -> bool:
+def _deletes_a_topic(world: ControlPlane, controller: int, request: Event) -> bool:
     cursor = request.first_item
     while request.kind == STOP_REPLICA and cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        if item.deletes and is_deleted(topology, plane, controller, item.partition):
+        if item.deletes and is_deleted(world, controller, item.partition):
             return True
     return False
 
 
 @inner_rule
 def lose_channel(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     broker: int,
     until_us: int,
 ) -> None:
     """The connection to a broker is gone: what was sent up to ``until_us`` is sent again."""
-    known = broker_at(topology, plane, controller, broker)
+    known = broker_at(world, controller, broker)
     if known.in_flight != NONE and known.sent_us <= until_us:
         known.in_flight = NONE
-        timer = _channel_timer(kernel, topology, plane, controller, broker, CONTROL_RETRIES)
+        timer = _channel_timer(world, controller, broker, CONTROL_RETRIES)
         timer.request = known.requests
-        set_timer(kernel, timer, kernel.context[0].time_us + _BACKOFF_US)
+        set_timer(world, timer, world.context[0].time_us + _BACKOFF_US)
 
 
 @inner_rule
-def handle_control_gives_up(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, timer: Event
-) -> None:
+def handle_control_gives_up(world: ControlPlane, controller: int, timer: Event) -> None:
     """A request may not have been answered within controller.socket.timeout.ms."""
-    known = broker_at(topology, plane, controller, timer.broker)
+    known = broker_at(world, controller, timer.broker)
     known.deadline_timer = False
     if known.in_flight == NONE:
         return
-    now_us = kernel.context[0].time_us
-    timeout_us = plane.controllers[controller].controller_socket_timeout_ms * 1000
+    now_us = world.context[0].time_us
+    timeout_us = world.controllers[controller].controller_socket_timeout_ms * 1000
     if now_us < known.sent_us + timeout_us:
-        _watch_deadline(kernel, topology, plane, controller, timer.broker)
+        _watch_deadline(world, controller, timer.broker)
     else:
-        lose_channel(kernel, topology, plane, controller, timer.broker, now_us)
+        lose_channel(world, controller, timer.broker, now_us)
 
 
 @inner_rule
-def handle_control_retries(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, timer: Event
-) -> None:
+def handle_control_retries(world: ControlPlane, controller: int, timer: Event) -> None:
     """The pause is over: send the first request once more."""
-    known = broker_at(topology, plane, controller, timer.broker)
+    known = broker_at(world, controller, timer.broker)
     if known.in_flight == NONE and known.requests == timer.request and known.queue.length > 0:
-        _send_first(kernel, topology, plane, controller, timer.broker)
+        _send_first(world, controller, timer.broker)
 
 
 @inner_rule
-def close_channel(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, broker: int
-) -> None:
+def close_channel(world: ControlPlane, controller: int, broker: int) -> None:
     """A broker is gone: what was to be sent to it is dropped.
 
     Source: ControllerChannelManager.removeBroker@2.4.0.
     """
-    known = broker_at(topology, plane, controller, broker)
-    _drop_unsent(kernel, known)
-    free_all(kernel, known.queue)
+    known = broker_at(world, controller, broker)
+    _drop_unsent(world, known)
+    free_all(world, known.queue)
     known.in_flight = NONE
 
 
 @inner_rule
-def _drop_unsent(kernel: Kernel, known: ControllerBroker) -> None:
+def _drop_unsent(world: Kernel, known: ControllerBroker) -> None:
     """What was being put together will not be sent."""
     if known.building != NONE:
-        free_event(kernel, kernel.events[known.building])
+        free_event(world, world.events[known.building])
         known.building = NONE
     if known.stopping != NONE:
-        free_event(kernel, kernel.events[known.stopping])
+        free_event(world, world.events[known.stopping])
         known.stopping = NONE

@@ -47,12 +47,11 @@ from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, append
 from tidegauge.simulation.events import add_item
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_CREATE, ZK_GET, ZK_SET
 from tidegauge.simulation.row_kinds import LEADER_ELECTED, LEADER_EPOCH_RAISED, REMOVED_FROM_ISR
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import (
-    Topology,
     broker_of,
     controller_process,
     slot_of,
@@ -66,106 +65,94 @@ _DECIDE = code(1)
 
 
 @inner_rule
-def has_directory(
-    topology: Topology, plane: ControlPlane, controller: int, partition: int, slot: int
-) -> bool:
+def has_directory(world: ControlPlane, controller: int, partition: int, slot: int) -> bool:
     """Whether the log directory of a replica is online, as far as the controller knows."""
-    row = topology.partitions[partition].first_slot + slot
-    return replica_at(topology, plane, controller, row).directory_offline == 0
+    row = world.partitions[partition].first_slot + slot
+    return replica_at(world, controller, row).directory_offline == 0
 
 
 @inner_rule
-def live_replicas(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> int:
+def live_replicas(world: ControlPlane, controller: int, partition: int) -> int:
     """Replicas that can be used, on brokers that are alive and not about to stop; a replica list.
 
     Source: ControllerContext.isReplicaOnline@2.4.0.
     """
     live = EMPTY
-    for slot in range(topology.partitions[partition].slot_count):
-        broker = broker_of(topology, partition, slot)
-        known = broker_at(topology, plane, controller, broker)
+    for slot in range(world.partitions[partition].slot_count):
+        broker = broker_of(world, partition, slot)
+        known = broker_at(world, controller, broker)
         if (
             known.alive
             and not known.shutting_down
-            and has_directory(topology, plane, controller, partition, slot)
+            and has_directory(world, controller, partition, slot)
         ):
             live = append(live, slot)
     return live
 
 
 @inner_rule
-def shutting_down_replicas(
-    topology: Topology, plane: ControlPlane, controller: int, partition: int
-) -> int:
+def shutting_down_replicas(world: ControlPlane, controller: int, partition: int) -> int:
     """Replicas whose brokers are about to stop; a replica list."""
     found = EMPTY
-    for slot in range(topology.partitions[partition].slot_count):
-        broker = broker_of(topology, partition, slot)
-        if broker_at(topology, plane, controller, broker).shutting_down:
+    for slot in range(world.partitions[partition].slot_count):
+        broker = broker_of(world, partition, slot)
+        if broker_at(world, controller, broker).shutting_down:
             found = append(found, slot)
     return found
 
 
 @inner_rule
-def _live_or_shutting_down(
-    topology: Topology, plane: ControlPlane, controller: int, partition: int
-) -> int:
+def _live_or_shutting_down(world: ControlPlane, controller: int, partition: int) -> int:
     found = EMPTY
-    for slot in range(topology.partitions[partition].slot_count):
-        broker = broker_of(topology, partition, slot)
-        if broker_at(topology, plane, controller, broker).alive and has_directory(
-            topology, plane, controller, partition, slot
+    for slot in range(world.partitions[partition].slot_count):
+        broker = broker_of(world, partition, slot)
+        if broker_at(world, controller, broker).alive and has_directory(
+            world, controller, partition, slot
         ):
             found = append(found, slot)
     return found
 
 
 @inner_rule
-def bring_online(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, topic: int
-) -> None:
+def bring_online(world: ControlPlane, controller: int, topic: int) -> None:
     """Create the state of new partitions, and elect leaders for those that are offline.
 
     Of one topic, or (-1) of all.
 
     Source: PartitionStateMachine.triggerOnlinePartitionStateChange@2.4.0.
     """
-    plane.controllers[controller].removing = NONE
-    plane.controllers[controller].strategy = OFFLINE
-    for partition in range(topology.sizes[0].partitions):
-        known = partition_at(topology, plane, controller, partition)
-        is_asked_for = topic in (NONE, topology.partitions[partition].topic)
-        if is_deleted(topology, plane, controller, partition):
+    world.controllers[controller].removing = NONE
+    world.controllers[controller].strategy = OFFLINE
+    for partition in range(world.sizes[0].partitions):
+        known = partition_at(world, controller, partition)
+        is_asked_for = topic in (NONE, world.partitions[partition].topic)
+        if is_deleted(world, controller, partition):
             continue
         if is_asked_for and known.known and known.state in (NEW_PARTITION, OFFLINE_PARTITION):
             if known.has_state:
-                _read_and_decide(kernel, topology, plane, controller, partition)
+                _read_and_decide(world, controller, partition)
             else:
-                _decide(kernel, topology, plane, controller, partition)
+                _decide(world, controller, partition)
 
 
 @inner_rule
-def elect_selected(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, strategy: int
-) -> None:
+def elect_selected(world: ControlPlane, controller: int, strategy: int) -> None:
     """Elect leaders by a strategy for the partitions that the event has selected.
 
     Source: PartitionStateMachine.doElectLeaderForPartitions@2.4.0.
     """
-    plane.controllers[controller].removing = NONE
-    plane.controllers[controller].strategy = strategy
-    for partition in range(topology.sizes[0].partitions):
-        known = partition_at(topology, plane, controller, partition)
+    world.controllers[controller].removing = NONE
+    world.controllers[controller].strategy = strategy
+    for partition in range(world.sizes[0].partitions):
+        known = partition_at(world, controller, partition)
         if known.selected:
             known.selected = False
-            _read_and_decide(kernel, topology, plane, controller, partition)
+            _read_and_decide(world, controller, partition)
 
 
 @inner_rule
 def decide_on(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     partition: int,
     strategy: int,
@@ -175,16 +162,14 @@ def decide_on(
     Source: PartitionStateMachine.doElectLeaderForPartitions@2.4.0,
     KafkaController.updateLeaderEpoch@2.4.0.
     """
-    plane.controllers[controller].removing = NONE
-    plane.controllers[controller].strategy = strategy
-    _read_and_decide(kernel, topology, plane, controller, partition)
+    world.controllers[controller].removing = NONE
+    world.controllers[controller].strategy = strategy
+    _read_and_decide(world, controller, partition)
 
 
 @inner_rule
 def remove_from_isr(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     partition: int,
     broker: int,
@@ -193,48 +178,46 @@ def remove_from_isr(
 
     Source: ReplicaStateMachine.doRemoveReplicasFromIsr@2.4.0.
     """
-    plane.controllers[controller].removing = broker
-    _read_and_decide(kernel, topology, plane, controller, partition)
+    world.controllers[controller].removing = broker
+    _read_and_decide(world, controller, partition)
 
 
 @inner_rule
-def _decide(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
-) -> None:
+def _decide(world: ControlPlane, controller: int, partition: int) -> None:
     """Let the rules decide on one partition, and write what they say, if anything."""
-    known = partition_at(topology, plane, controller, partition)
-    current = state_at(topology, plane, controller, partition)
-    proposal = plane.proposal[0]
+    known = partition_at(world, controller, partition)
+    current = state_at(world, controller, partition)
+    proposal = world.proposal[0]
     proposal.leader = current.leader
     proposal.leader_epoch = current.leader_epoch
     proposal.isr = current.isr
     proposal.partition_epoch = current.partition_epoch
     kind = ZK_SET
-    if plane.controllers[controller].removing != NONE:
-        replica = slot_of(topology, partition, plane.controllers[controller].removing)
+    if world.controllers[controller].removing != NONE:
+        replica = slot_of(world, partition, world.controllers[controller].removing)
         changes = replica >= 0 and remove_replica_from_isr(
-            plane.rules[controller], proposal, replica, known.unclean_enabled
+            world.rules[controller], proposal, replica, known.unclean_enabled
         )
         # It is told to its replicas also if there was nothing to be changed.
-        add_leader_and_isr_request_for_replicas(topology, plane, controller, partition)
+        add_leader_and_isr_request_for_replicas(world, controller, partition)
     elif known.has_state:
-        changes = _elect(topology, plane, controller, partition)
+        changes = _elect(world, controller, partition)
     else:
         kind = ZK_CREATE
-        live = live_replicas(topology, plane, controller, partition)
+        live = live_replicas(world, controller, partition)
         changes = initialize_leader_and_isr(proposal, known.replicas, live)
     if changes:
-        write_state(kernel, topology, plane, controller, partition, kind)
+        write_state(world, controller, partition, kind)
 
 
 @inner_rule
-def _elect(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> bool:
+def _elect(world: ControlPlane, controller: int, partition: int) -> bool:
     """Elect a leader, or raise the epoch; whether there is anything that has to be written."""
-    known = partition_at(topology, plane, controller, partition)
+    known = partition_at(world, controller, partition)
     replicas = known.replicas
-    proposal = plane.proposal[0]
-    strategy = plane.controllers[controller].strategy
-    live = live_replicas(topology, plane, controller, partition)
+    proposal = world.proposal[0]
+    strategy = world.controllers[controller].strategy
+    live = live_replicas(world, controller, partition)
     if strategy == RAISE_EPOCH:
         new_leader_and_isr(proposal, proposal.leader, proposal.isr)
         return True
@@ -246,8 +229,8 @@ def _elect(topology: Topology, plane: ControlPlane, controller: int, partition: 
         outcome = controlled_shutdown_partition_leader_election(
             proposal,
             replicas,
-            _live_or_shutting_down(topology, plane, controller, partition),
-            shutting_down_replicas(topology, plane, controller, partition),
+            _live_or_shutting_down(world, controller, partition),
+            shutting_down_replicas(world, controller, partition),
         )
     else:
         outcome = offline_partition_leader_election(proposal, replicas, live, known.unclean_enabled)
@@ -257,92 +240,80 @@ def _elect(topology: Topology, plane: ControlPlane, controller: int, partition: 
 
 @inner_rule
 def write_state(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     partition: int,
     kind: int,
 ) -> None:
     """Write what ``plane.proposal`` says, if the state still has the version that it names."""
-    known = partition_at(topology, plane, controller, partition)
-    proposal = plane.proposal[0]
+    known = partition_at(world, controller, partition)
+    proposal = world.proposal[0]
     known.written_leader = proposal.leader
     known.written_epoch = proposal.leader_epoch
     known.written_isr = proposal.isr
-    znode = state_znode(topology, partition)
-    request = new_request(kernel, topology, plane, controller, kind, znode)
+    znode = state_znode(world, partition)
+    request = new_request(world, controller, kind, znode)
     request.partition = partition
     request.version = proposal.partition_epoch
-    item = add_item(kernel, request, partition)
+    item = add_item(world, request, partition)
     item.leader = proposal.leader
     item.leader_epoch = proposal.leader_epoch
     item.isr = proposal.isr
-    item.controller_epoch = plane.controllers[controller].controller_epoch
-    issue(kernel, plane, controller, request)
+    item.controller_epoch = world.controllers[controller].controller_epoch
+    issue(world, controller, request)
 
 
 @inner_rule
-def take_state_answer(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> None:
+def take_state_answer(world: ControlPlane, controller: int, answer: Event) -> None:
     """Take ZooKeeper's answer about one partition's state: read, or written."""
     if answer.value == ZK_GET:
-        _take_state(kernel, topology, plane, controller, answer)
+        _take_state(world, controller, answer)
     elif answer.error == OK:
-        _confirm(kernel, topology, plane, controller, answer)
+        _confirm(world, controller, answer)
     elif answer.error == BAD_VERSION:
-        _read_and_decide(kernel, topology, plane, controller, answer.partition)
+        _read_and_decide(world, controller, answer.partition)
 
 
 @inner_rule
-def read_state(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
-) -> None:
+def read_state(world: ControlPlane, controller: int, partition: int) -> None:
     """Read the state of a partition into the controller's cache."""
-    _read(kernel, topology, plane, controller, partition, _TAKE_OVER)
+    _read(world, controller, partition, _TAKE_OVER)
 
 
 @inner_rule
-def _read_and_decide(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
-) -> None:
-    _read(kernel, topology, plane, controller, partition, _DECIDE)
+def _read_and_decide(world: ControlPlane, controller: int, partition: int) -> None:
+    _read(world, controller, partition, _DECIDE)
 
 
 @inner_rule
 def _read(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     partition: int,
     purpose: int,
 ) -> None:
-    znode = state_znode(topology, partition)
-    request = new_request(kernel, topology, plane, controller, ZK_GET, znode)
+    znode = state_znode(world, partition)
+    request = new_request(world, controller, ZK_GET, znode)
     request.partition = partition
     request.wait_ms = purpose
     # While its replicas are moved the controller watches it, if it does not write ISRs itself.
-    known = partition_at(topology, plane, controller, partition)
-    writes_isrs = alters_partition(plane.rules[controller])
+    known = partition_at(world, controller, partition)
+    writes_isrs = alters_partition(world.rules[controller])
     request.acks = 1 if known.reassigned and not writes_isrs else 0
-    issue(kernel, plane, controller, request)
+    issue(world, controller, request)
 
 
 @inner_rule
-def _take_state(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> None:
+def _take_state(world: ControlPlane, controller: int, answer: Event) -> None:
     """Take over a state that was read; one of a later controller is not for this one to change.
 
     Source: PartitionStateMachine.doElectLeaderForPartitions@2.4.0.
     """
     if answer.error != OK:
         return
-    item = kernel.items[answer.first_item]
-    known = partition_at(topology, plane, controller, answer.partition)
-    state = state_at(topology, plane, controller, answer.partition)
+    item = world.items[answer.first_item]
+    known = partition_at(world, controller, answer.partition)
+    state = state_at(world, controller, answer.partition)
     state.leader = item.leader
     state.leader_epoch = item.leader_epoch
     state.isr = item.isr
@@ -350,18 +321,16 @@ def _take_state(
     known.has_state = True
     known.controller_epoch = item.controller_epoch
     known.unclean_enabled = item.may_move
-    own_epoch = plane.controllers[controller].controller_epoch
+    own_epoch = world.controllers[controller].controller_epoch
     if answer.wait_ms == _DECIDE and item.controller_epoch <= own_epoch:
-        _decide(kernel, topology, plane, controller, answer.partition)
+        _decide(world, controller, answer.partition)
 
 
 @inner_rule
-def _confirm(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, answer: Event
-) -> None:
+def _confirm(world: ControlPlane, controller: int, answer: Event) -> None:
     """A state is written: take it over, and remember that brokers have to be told."""
-    known = partition_at(topology, plane, controller, answer.partition)
-    state = state_at(topology, plane, controller, answer.partition)
+    known = partition_at(world, controller, answer.partition)
+    state = state_at(world, controller, answer.partition)
     old_leader = state.leader if known.has_state else UNDEFINED
     state.leader = known.written_leader
     state.leader_epoch = known.written_epoch
@@ -369,68 +338,62 @@ def _confirm(
     state.partition_epoch = answer.version
     known.is_new = not known.has_state
     known.has_state = True
-    known.controller_epoch = plane.controllers[controller].controller_epoch
-    add_leader_and_isr_request_for_replicas(topology, plane, controller, answer.partition)
-    if plane.controllers[controller].removing == NONE:
-        if plane.controllers[controller].strategy == RAISE_EPOCH:
-            _write_raised_epoch(kernel, topology, plane, controller, answer.partition)
+    known.controller_epoch = world.controllers[controller].controller_epoch
+    add_leader_and_isr_request_for_replicas(world, controller, answer.partition)
+    if world.controllers[controller].removing == NONE:
+        if world.controllers[controller].strategy == RAISE_EPOCH:
+            _write_raised_epoch(world, controller, answer.partition)
             return
         known.state = ONLINE_PARTITION
-        _write_election(kernel, topology, plane, controller, answer.partition, old_leader)
+        _write_election(world, controller, answer.partition, old_leader)
     else:
-        _write_removal(kernel, topology, plane, controller, answer.partition)
+        _write_removal(world, controller, answer.partition)
 
 
 @inner_rule
 def _write_election(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     partition: int,
     old_leader: int,
 ) -> None:
-    state = state_at(topology, plane, controller, partition)
-    unclean = partition_at(topology, plane, controller, partition).unclean
-    counted = plane.controllers[controller]
+    state = state_at(world, controller, partition)
+    unclean = partition_at(world, controller, partition).unclean
+    counted = world.controllers[controller]
     counted.leader_elections += 1 if state.leader != old_leader else 0
     counted.unclean_elections += 1 if unclean else 0
-    written = new_row(kernel, controller_process(topology, controller), LEADER_ELECTED)
+    written = new_row(world, controller_process(world, controller), LEADER_ELECTED)
     written.values[0] = partition
-    written.values[1] = broker_of(topology, partition, state.leader)
+    written.values[1] = broker_of(world, partition, state.leader)
     written.values[2] = state.leader_epoch
     written.values[3] = state.isr
     written.values[4] = state.partition_epoch
-    written.values[5] = broker_of(topology, partition, old_leader)
+    written.values[5] = broker_of(world, partition, old_leader)
     written.values[6] = 1 if unclean else 0
-    write_canonical(kernel, written)
+    write_canonical(world, written)
 
 
 @inner_rule
-def _write_raised_epoch(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
-) -> None:
-    state = state_at(topology, plane, controller, partition)
-    written = new_row(kernel, controller_process(topology, controller), LEADER_EPOCH_RAISED)
+def _write_raised_epoch(world: ControlPlane, controller: int, partition: int) -> None:
+    state = state_at(world, controller, partition)
+    written = new_row(world, controller_process(world, controller), LEADER_EPOCH_RAISED)
     written.values[0] = partition
-    written.values[1] = broker_of(topology, partition, state.leader)
+    written.values[1] = broker_of(world, partition, state.leader)
     written.values[2] = state.leader_epoch
     written.values[3] = state.isr
     written.values[4] = state.partition_epoch
-    written.values[5] = partition_at(topology, plane, controller, partition).replicas
-    write_canonical(kernel, written)
+    written.values[5] = partition_at(world, controller, partition).replicas
+    write_canonical(world, written)
 
 
 @inner_rule
-def _write_removal(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
-) -> None:
-    state = state_at(topology, plane, controller, partition)
-    written = new_row(kernel, controller_process(topology, controller), REMOVED_FROM_ISR)
+def _write_removal(world: ControlPlane, controller: int, partition: int) -> None:
+    state = state_at(world, controller, partition)
+    written = new_row(world, controller_process(world, controller), REMOVED_FROM_ISR)
     written.values[0] = partition
-    written.values[1] = plane.controllers[controller].removing
-    written.values[2] = broker_of(topology, partition, state.leader)
+    written.values[1] = world.controllers[controller].removing
+    written.values[2] = broker_of(world, partition, state.leader)
     written.values[3] = state.leader_epoch
     written.values[4] = state.isr
     written.values[5] = state.partition_epoch
-    write_canonical(kernel, written)
+    write_canonical(world, written)

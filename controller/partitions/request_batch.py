@@ -26,36 +26,34 @@ from tidegauge.controller.state.control_plane import (
 from tidegauge.replication.controller_requests import EPOCH_DURING_DELETE
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import add_item, new_event
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA
 from tidegauge.simulation.metadata_log import broker_subject, log_change
-from tidegauge.simulation.topology import Topology, broker_of, controller_process, row_of
+from tidegauge.simulation.topology import broker_of, controller_process, row_of
 
 
 @inner_rule
-def add_update_metadata_request(
-    topology: Topology, plane: ControlPlane, controller: int, partition: int
-) -> None:
+def add_update_metadata_request(world: ControlPlane, controller: int, partition: int) -> None:
     """Put a partition into the next UpdateMetadata.
 
     Source: ControllerBrokerRequestBatch.addUpdateMetadataRequestForBrokers@2.4.0.
     """
-    known = partition_at(topology, plane, controller, partition)
+    known = partition_at(world, controller, partition)
     if known.touched:
         return
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     known.touched = True
     known.next_touched = NONE
     if state.last_touched == NONE:
         state.first_touched = partition
     else:
-        partition_at(topology, plane, controller, state.last_touched).next_touched = partition
+        partition_at(world, controller, state.last_touched).next_touched = partition
     state.last_touched = partition
 
 
 @inner_rule
 def add_leader_and_isr_request_for_replicas(
-    topology: Topology, plane: ControlPlane, controller: int, partition: int
+    world: ControlPlane, controller: int, partition: int
 ) -> None:
     """Put a partition into the LeaderAndIsr of all its live replicas.
 
@@ -63,17 +61,15 @@ def add_leader_and_isr_request_for_replicas(
 
     Source: ControllerBrokerRequestBatch.addLeaderAndIsrRequestForBrokers@2.4.0.
     """
-    if is_deleted(topology, plane, controller, partition):
+    if is_deleted(world, controller, partition):
         return
-    add_update_metadata_request(topology, plane, controller, partition)
-    partition_at(topology, plane, controller, partition).led_anew = True
+    add_update_metadata_request(world, controller, partition)
+    partition_at(world, controller, partition).led_anew = True
 
 
 @inner_rule
 def add_leader_and_isr_request(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     partition: int,
     broker: int,
@@ -82,31 +78,29 @@ def add_leader_and_isr_request(
 
     Source: ControllerBrokerRequestBatch.addLeaderAndIsrRequestForBrokers@2.4.0.
     """
-    known = broker_at(topology, plane, controller, broker)
+    known = broker_at(world, controller, broker)
     if known.building == NONE:
-        request = _new_control_request(kernel, topology, plane, controller, broker, LEADER_AND_ISR)
+        request = _new_control_request(world, controller, broker, LEADER_AND_ISR)
         known.building = request.index
-    add_update_metadata_request(topology, plane, controller, partition)
-    item = add_item(kernel, kernel.events[known.building], partition)
-    state = state_at(topology, plane, controller, partition)
+    add_update_metadata_request(world, controller, partition)
+    item = add_item(world, world.events[known.building], partition)
+    state = state_at(world, controller, partition)
     item.leader = state.leader
     item.leader_epoch = state.leader_epoch
     item.isr = state.isr
     item.version = state.partition_epoch
-    known_partition = partition_at(topology, plane, controller, partition)
+    known_partition = partition_at(world, controller, partition)
     item.replicas = known_partition.replicas
     item.adding = known_partition.adding
     item.controller_epoch = known_partition.controller_epoch
     item.removing = known_partition.removing
-    replica = replica_at(topology, plane, controller, row_of(topology, partition, broker))
+    replica = replica_at(world, controller, row_of(world, partition, broker))
     item.is_new = known_partition.is_new or replica.state == NEW_REPLICA
 
 
 @inner_rule
 def add_stop_replica_request(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     partition: int,
     broker: int,
@@ -118,140 +112,129 @@ def add_stop_replica_request(
 
     Source: ControllerBrokerRequestBatch.addStopReplicaRequestForBrokers@2.6.3.
     """
-    known = broker_at(topology, plane, controller, broker)
+    known = broker_at(world, controller, broker)
     if known.stopping == NONE:
-        request = _new_control_request(kernel, topology, plane, controller, broker, STOP_REPLICA)
+        request = _new_control_request(world, controller, broker, STOP_REPLICA)
         known.stopping = request.index
-    item = add_item(kernel, kernel.events[known.stopping], partition)
-    item.leader_epoch = state_at(topology, plane, controller, partition).leader_epoch
-    if is_deleted(topology, plane, controller, partition):
+    item = add_item(world, world.events[known.stopping], partition)
+    item.leader_epoch = state_at(world, controller, partition).leader_epoch
+    if is_deleted(world, controller, partition):
         item.leader_epoch = EPOCH_DURING_DELETE
     item.deletes = deletes
 
 
 @inner_rule
 def _new_control_request(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     broker: int,
     kind: int,
 ) -> Event:
-    request = new_event(kernel, controller_process(topology, controller), broker, kind)
+    request = new_event(world, controller_process(world, controller), broker, kind)
     request.broker = controller
-    request.controller_epoch = plane.controllers[controller].controller_epoch
-    request.version = broker_at(topology, plane, controller, broker).broker_epoch
+    request.controller_epoch = world.controllers[controller].controller_epoch
+    request.version = broker_at(world, controller, broker).broker_epoch
     return request
 
 
 @inner_rule
-def send_requests_to_brokers(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
+def send_requests_to_brokers(world: ControlPlane, controller: int) -> None:
     """Send what was gathered: LeaderAndIsr, then UpdateMetadata, then StopReplica.
 
     Source: ControllerBrokerRequestBatch.sendRequestsToBrokers@2.4.0.
     """
-    partition = plane.controllers[controller].first_touched
+    partition = world.controllers[controller].first_touched
     anything_touched = partition != NONE
     while partition != NONE:
-        known = partition_at(topology, plane, controller, partition)
+        known = partition_at(world, controller, partition)
         if known.led_anew:
             known.led_anew = False
-            _add_to_live_replicas(kernel, topology, plane, controller, partition)
+            _add_to_live_replicas(world, controller, partition)
             known.is_new = False
         partition = known.next_touched
-    for broker in range(topology.sizes[0].brokers):
-        told = broker_at(topology, plane, controller, broker)
+    for broker in range(world.sizes[0].brokers):
+        told = broker_at(world, controller, broker)
         if told.building != NONE:
-            queue_request(kernel, topology, plane, controller, broker, told.building)
+            queue_request(world, controller, broker, told.building)
             told.building = NONE
     if anything_touched:
-        send_update_metadata_request(kernel, topology, plane, controller)
-    for broker in range(topology.sizes[0].brokers):
-        stopped = broker_at(topology, plane, controller, broker)
+        send_update_metadata_request(world, controller)
+    for broker in range(world.sizes[0].brokers):
+        stopped = broker_at(world, controller, broker)
         if stopped.stopping != NONE:
-            queue_request(kernel, topology, plane, controller, broker, stopped.stopping)
+            queue_request(world, controller, broker, stopped.stopping)
             stopped.stopping = NONE
 
 
 @inner_rule
-def _add_to_live_replicas(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, partition: int
-) -> None:
-    facts = topology.partitions[partition]
-    removing = plane.controllers[controller].removing
-    elects = removing == NONE and plane.controllers[controller].strategy != CONTROLLED_SHUTDOWN
+def _add_to_live_replicas(world: ControlPlane, controller: int, partition: int) -> None:
+    facts = world.partitions[partition]
+    removing = world.controllers[controller].removing
+    elects = removing == NONE and world.controllers[controller].strategy != CONTROLLED_SHUTDOWN
     for slot in range(facts.slot_count):
-        broker = topology.slots[facts.first_slot + slot].broker
-        known = broker_at(topology, plane, controller, broker)
+        broker = world.slots[facts.first_slot + slot].broker
+        known = broker_at(world, controller, broker)
         # Who is about to stop is told what was decided for that reason only.
         is_told = broker != removing and not (elects and known.shutting_down)
-        is_replica = is_assigned(topology, plane, controller, partition, slot)
+        is_replica = is_assigned(world, controller, partition, slot)
         if known.alive and is_told and is_replica:
-            add_leader_and_isr_request(kernel, topology, plane, controller, partition, broker)
+            add_leader_and_isr_request(world, controller, partition, broker)
 
 
 @inner_rule
-def send_update_metadata_request(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int
-) -> None:
+def send_update_metadata_request(world: ControlPlane, controller: int) -> None:
     """Tell every live broker of the partitions that were touched, and of who is alive.
 
     Source: KafkaController.sendUpdateMetadataRequest@2.4.0.
     """
-    partitions = _write_down(kernel, topology, plane, controller)
-    for broker in range(topology.sizes[0].brokers):
-        if broker_at(topology, plane, controller, broker).alive:
-            request = _new_control_request(
-                kernel, topology, plane, controller, broker, UPDATE_METADATA
-            )
-            request.offset = plane.controllers[controller].told
+    partitions = _write_down(world, controller)
+    for broker in range(world.sizes[0].brokers):
+        if broker_at(world, controller, broker).alive:
+            request = _new_control_request(world, controller, broker, UPDATE_METADATA)
+            request.offset = world.controllers[controller].told
             request.count = partitions
-            request.value = 1 if plane.controllers[controller].tells_all else 0
-            queue_request(kernel, topology, plane, controller, broker, request.index)
-    plane.controllers[controller].tells_all = False
+            request.value = 1 if world.controllers[controller].tells_all else 0
+            queue_request(world, controller, broker, request.index)
+    world.controllers[controller].tells_all = False
 
 
 @inner_rule
-def _write_down(kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int) -> int:
+def _write_down(world: ControlPlane, controller: int) -> int:
     """Write down what brokers are told now; how many partitions that are."""
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     count = 0
     partition = state.first_touched
     while partition != NONE:
-        known = partition_at(topology, plane, controller, partition)
+        known = partition_at(world, controller, partition)
         known.touched = False
         if known.has_state:
-            current = state_at(topology, plane, controller, partition)
-            leader = broker_of(topology, partition, current.leader)
-            if is_deleted(topology, plane, controller, partition):
+            current = state_at(world, controller, partition)
+            leader = broker_of(world, partition, current.leader)
+            if is_deleted(world, controller, partition):
                 leader = UNDEFINED
-            _write_change(kernel, plane, controller, partition, leader, current.leader_epoch)
+            _write_change(world, controller, partition, leader, current.leader_epoch)
             count += 1
         partition = known.next_touched
     state.first_touched = NONE
     state.last_touched = NONE
-    for broker in range(topology.sizes[0].brokers):
-        told = broker_at(topology, plane, controller, broker)
+    for broker in range(world.sizes[0].brokers):
+        told = broker_at(world, controller, broker)
         alive = 1 if told.alive else 0
         if alive != told.told_alive:
             told.told_alive = alive
             subject = broker_subject(broker)
-            _write_change(kernel, plane, controller, subject, alive, UNDEFINED)
+            _write_change(world, controller, subject, alive, UNDEFINED)
     return count
 
 
 @inner_rule
 def _write_change(
-    kernel: Kernel,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     subject: int,
     leader: int,
     leader_epoch: int,
 ) -> None:
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     state.told += 1
-    log_change(kernel, subject, leader, leader_epoch, state.controller_epoch, state.told)
+    log_change(world, subject, leader, leader_epoch, state.controller_epoch, state.told)

@@ -21,10 +21,10 @@ from tidegauge.controller.state.control_plane import (
 )
 from tidegauge.replication.replica_list import EMPTY, append, contains, first, rest, without
 from tidegauge.simulation.events import add_item
-from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kernel import NONE, Event, PartitionData
 from tidegauge.simulation.row_kinds import ASSIGNMENT_WRITTEN
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import Topology, topic_znode
+from tidegauge.simulation.topology import topic_znode
 
 
 @rule
@@ -42,18 +42,16 @@ def full_replica_set(target: int, origin: int) -> int:
 
 
 @inner_rule
-def is_assigned(
-    topology: Topology, plane: ControlPlane, controller: int, partition: int, slot: int
-) -> bool:
+def is_assigned(world: ControlPlane, controller: int, partition: int, slot: int) -> bool:
     """Whether a slot of a partition has a replica now, as far as a controller knows."""
-    return contains(partition_at(topology, plane, controller, partition).replicas, slot)
+    return contains(partition_at(world, controller, partition).replicas, slot)
 
 
 @inner_rule
-def is_anything_reassigned(topology: Topology, plane: ControlPlane, controller: int) -> bool:
+def is_anything_reassigned(world: ControlPlane, controller: int) -> bool:
     """Whether replicas of any partition are being moved."""
-    for partition in range(topology.sizes[0].partitions):
-        if partition_at(topology, plane, controller, partition).reassigned:
+    for partition in range(world.sizes[0].partitions):
+        if partition_at(world, controller, partition).reassigned:
             return True
     return False
 
@@ -72,59 +70,57 @@ def know_assignment(known: ControllerPartition, item: PartitionData) -> None:
 
 
 @inner_rule
-def list_assignments(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, topic: int, answer: Event
-) -> None:
+def list_assignments(world: ControlPlane, topic: int, answer: Event) -> None:
     """Name the partitions of a topic in an answer's chain, and where their replicas are.
 
     Kafka lists topics first and then reads them; here both come in one answer.
     """
-    for partition in range(topology.sizes[0].partitions):
-        if topology.partitions[partition].topic == topic:
-            item = add_item(kernel, answer, partition)
-            item.replicas = plane.assignments[partition].replicas
-            item.adding = plane.assignments[partition].adding
-            item.removing = plane.assignments[partition].removing
+    for partition in range(world.sizes[0].partitions):
+        if world.partitions[partition].topic == topic:
+            item = add_item(world, answer, partition)
+            item.replicas = world.assignments[partition].replicas
+            item.adding = world.assignments[partition].adding
+            item.removing = world.assignments[partition].removing
 
 
 @inner_rule
-def store_assignments(kernel: Kernel, plane: ControlPlane, request: Event) -> None:
+def store_assignments(world: ControlPlane, request: Event) -> None:
     """Take over what is written into /brokers/topics/<topic>: the partitions that change."""
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        assignment = plane.assignments[item.partition]
+        assignment = world.assignments[item.partition]
         assignment.replicas = item.replicas
         assignment.adding = item.adding
         assignment.removing = item.removing
-        written = new_row(kernel, request.destination, ASSIGNMENT_WRITTEN)
+        written = new_row(world, request.destination, ASSIGNMENT_WRITTEN)
         written.values[0] = item.partition
         written.values[1] = item.replicas
         written.values[2] = item.adding
         written.values[3] = item.removing
-        write_canonical(kernel, written)
+        write_canonical(world, written)
 
 
 @inner_rule
-def begin_assignments(topology: Topology, plane: ControlPlane, topic: int) -> None:
+def begin_assignments(world: ControlPlane, topic: int) -> None:
     """A topic is created, perhaps once more: its replicas are where the scenario has them.
 
     Source: AdminZkClient.writeTopicPartitionAssignment@2.4.0.
     """
-    for partition in range(topology.sizes[0].partitions):
-        if topology.partitions[partition].topic == topic:
-            assignment = plane.assignments[partition]
-            assignment.replicas = topology.partitions[partition].replicas
+    for partition in range(world.sizes[0].partitions):
+        if world.partitions[partition].topic == topic:
+            assignment = world.assignments[partition]
+            assignment.replicas = world.partitions[partition].replicas
             assignment.adding = EMPTY
             assignment.removing = EMPTY
 
 
 @inner_rule
-def want_move(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> None:
+def want_move(world: ControlPlane, controller: int, partition: int) -> None:
     """Let the event being processed, or the next, deal with a partition: behind the others."""
-    state = plane.controllers[controller]
-    known = partition_at(topology, plane, controller, partition)
+    state = world.controllers[controller]
+    known = partition_at(world, controller, partition)
     if known.moves:
         return
     known.moves = True
@@ -132,29 +128,29 @@ def want_move(topology: Topology, plane: ControlPlane, controller: int, partitio
     if state.last_move == NONE:
         state.first_move = partition
     else:
-        partition_at(topology, plane, controller, state.last_move).next_move = partition
+        partition_at(world, controller, state.last_move).next_move = partition
     state.last_move = partition
 
 
 @inner_rule
-def take_up_reassignments(topology: Topology, plane: ControlPlane, controller: int) -> None:
+def take_up_reassignments(world: ControlPlane, controller: int) -> None:
     """A new controller goes on with what another has begun.
 
     Source: KafkaController.initializePartitionReassignments@2.4.0.
     """
-    for partition in range(topology.sizes[0].partitions):
-        known = partition_at(topology, plane, controller, partition)
+    for partition in range(world.sizes[0].partitions):
+        known = partition_at(world, controller, partition)
         if known.reassigned:
             known.target = without(known.replicas, known.removing)
-            want_move(topology, plane, controller, partition)
+            want_move(world, controller, partition)
 
 
 @inner_rule
-def note_isr_change(topology: Topology, plane: ControlPlane, controller: int, znode: int) -> None:
+def note_isr_change(world: ControlPlane, controller: int, znode: int) -> None:
     """The state of a partition that is being moved has changed."""
     # The states of partitions stand behind the topics.
-    partition = znode - topic_znode(topology, topology.sizes[0].topics)
-    known = partition_at(topology, plane, controller, partition)
+    partition = znode - topic_znode(world, world.sizes[0].topics)
+    known = partition_at(world, controller, partition)
     if known.reassigned:
         known.target = without(known.replicas, known.removing)
-        want_move(topology, plane, controller, partition)
+        want_move(world, controller, partition)

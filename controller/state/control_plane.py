@@ -8,11 +8,10 @@ controller, the others wait for /controller to go away.
 from __future__ import annotations
 
 from tidegauge.compiled.records import Record, Records, flag, i64
-from tidegauge.compiled.rules import Tables, inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.records import LeaderAndIsr
-from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.simulation.kernel import EventList
-from tidegauge.simulation.topology import Topology
+from tidegauge.simulation.topology import Cluster
 
 
 class Znode(Record):
@@ -318,7 +317,7 @@ class ContextOwner(Record):
     controller: i64
 
 
-class ControlPlane(Tables):
+class ControlPlane(Cluster, part=3):
     """ZooKeeper and all controllers of one group."""
 
     ensemble: Records[Ensemble]
@@ -326,74 +325,63 @@ class ControlPlane(Tables):
     znode_watches: Records[ZnodeWatch]
     topic_configs: Records[TopicConfig]
     #: By row of the replica.
-    throttles: Records[ReplicaThrottle]
+    replica_throttles: Records[ReplicaThrottle]
     #: By broker.
     throttled_rates: Records[ThrottledRates]
     #: By number of the partition.
     assignments: Records[Assignment]
-    sessions: Records[Session]
+    zookeeper_sessions: Records[Session]
     controllers: Records[Controller]
-    rules: Records[ReleaseRules]
-    contexts: Records[ContextOwner]
+    controller_contexts: Records[ContextOwner]
     #: At ``context * broker_count + broker``.
-    brokers: Records[ControllerBroker]
+    controller_brokers: Records[ControllerBroker]
     #: At ``context * partition_count + partition``.
-    partitions: Records[ControllerPartition]
-    leader_and_isr: Records[LeaderAndIsr]
+    controller_partitions: Records[ControllerPartition]
+    controller_leader_and_isr: Records[LeaderAndIsr]
     #: At ``context * topic_count + topic``.
-    topics: Records[ControllerTopic]
+    controller_topics: Records[ControllerTopic]
     #: At ``context * replica_count + row``.
-    replicas: Records[ControllerReplica]
+    controller_replicas: Records[ControllerReplica]
     #: What a rule has to decide on before it is written: one record.
     proposal: Records[LeaderAndIsr]
 
 
 @inner_rule
-def broker_at(
-    topology: Topology, plane: ControlPlane, controller: int, broker: int
-) -> ControllerBroker:
+def broker_at(world: ControlPlane, controller: int, broker: int) -> ControllerBroker:
     """What a controller knows of a broker."""
-    context = plane.controllers[controller].context
-    return plane.brokers[context * topology.sizes[0].brokers + broker]
+    context = world.controllers[controller].context
+    return world.controller_brokers[context * world.sizes[0].brokers + broker]
 
 
 @inner_rule
-def partition_at(
-    topology: Topology, plane: ControlPlane, controller: int, partition: int
-) -> ControllerPartition:
+def partition_at(world: ControlPlane, controller: int, partition: int) -> ControllerPartition:
     """What a controller knows of a partition."""
-    context = plane.controllers[controller].context
-    return plane.partitions[context * topology.sizes[0].partitions + partition]
+    context = world.controllers[controller].context
+    return world.controller_partitions[context * world.sizes[0].partitions + partition]
 
 
 @inner_rule
-def state_at(
-    topology: Topology, plane: ControlPlane, controller: int, partition: int
-) -> LeaderAndIsr:
+def state_at(world: ControlPlane, controller: int, partition: int) -> LeaderAndIsr:
     """A partition's leader and ISR, as a controller has read or written them last."""
-    context = plane.controllers[controller].context
-    return plane.leader_and_isr[context * topology.sizes[0].partitions + partition]
+    context = world.controllers[controller].context
+    return world.controller_leader_and_isr[context * world.sizes[0].partitions + partition]
 
 
 @inner_rule
-def topic_at(
-    topology: Topology, plane: ControlPlane, controller: int, topic: int
-) -> ControllerTopic:
+def topic_at(world: ControlPlane, controller: int, topic: int) -> ControllerTopic:
     """What a controller knows of a topic."""
-    context = plane.controllers[controller].context
-    return plane.topics[context * topology.sizes[0].topics + topic]
+    context = world.controllers[controller].context
+    return world.controller_topics[context * world.sizes[0].topics + topic]
 
 
 @inner_rule
-def is_deleted(topology: Topology, plane: ControlPlane, controller: int, partition: int) -> bool:
+def is_deleted(world: ControlPlane, controller: int, partition: int) -> bool:
     """Whether a partition's topic is to be deleted (Kafka: isTopicQueuedUpForDeletion)."""
-    return topic_at(topology, plane, controller, topology.partitions[partition].topic).deleted
+    return topic_at(world, controller, world.partitions[partition].topic).deleted
 
 
 @inner_rule
-def replica_at(
-    topology: Topology, plane: ControlPlane, controller: int, row: int
-) -> ControllerReplica:
+def replica_at(world: ControlPlane, controller: int, row: int) -> ControllerReplica:
     """What a controller knows of a replica."""
-    context = plane.controllers[controller].context
-    return plane.replicas[context * len(topology.slots) + row]
+    context = world.controllers[controller].context
+    return world.controller_replicas[context * len(world.slots) + row]

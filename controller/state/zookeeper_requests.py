@@ -10,66 +10,62 @@ from __future__ import annotations
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.simulation.events import append_event, new_event, take_first
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.links import send
-from tidegauge.simulation.topology import Topology, controller_process, zookeeper_process
+from tidegauge.simulation.topology import controller_process, zookeeper_process
 
 
 @inner_rule
-def new_request(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, controller: int, kind: int, znode: int
-) -> Event:
+def new_request(world: ControlPlane, controller: int, kind: int, znode: int) -> Event:
     """A request under the broker's session that has still to be issued."""
-    source = controller_process(topology, controller)
-    request = new_event(kernel, source, zookeeper_process(topology), kind)
+    source = controller_process(world, controller)
+    request = new_event(world, source, zookeeper_process(world), kind)
     request.broker = controller
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     request.value = state.session
     request.request = state.generation
     request.znode = znode
     # The version of /controller_epoch that a write depends on.
     request.count = NONE
-    if state.active and plane.rules[controller].controller_fenced_by_epoch:
+    if state.active and world.rules[controller].controller_fenced_by_epoch:
         request.count = state.epoch_version
     return request
 
 
 @inner_rule
-def issue(kernel: Kernel, plane: ControlPlane, controller: int, request: Event) -> None:
+def issue(world: ControlPlane, controller: int, request: Event) -> None:
     """Send a request, or let it wait for the answers to those before it.
 
     Source: ZooKeeperClient.handleRequests@2.6.3.
     """
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     state.pending += 1
     if state.pending - state.unsent.length <= state.zookeeper_max_in_flight_requests:
-        send(kernel, request, kernel.context[0].time_us)
+        send(world, request, world.context[0].time_us)
         return
-    append_event(kernel, state.unsent, request)
+    append_event(world, state.unsent, request)
 
 
 @inner_rule
-def issue_next(kernel: Kernel, plane: ControlPlane, controller: int) -> None:
+def issue_next(world: ControlPlane, controller: int) -> None:
     """An answer has come: send the request that waits for it."""
-    state = plane.controllers[controller]
+    state = world.controllers[controller]
     if state.unsent.first == NONE:
         return
-    request = take_first(kernel, state.unsent)
+    request = take_first(world, state.unsent)
     # It was made when the others were; it leaves, and takes its place in line, now.
-    send(kernel, request, kernel.context[0].time_us)
+    send(world, request, world.context[0].time_us)
 
 
 @inner_rule
 def issue_read(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     controller: int,
     kind: int,
     znode: int,
     watch: bool,
 ) -> None:
     """Read a znode or its children, and watch it if ``watch``."""
-    request = new_request(kernel, topology, plane, controller, kind, znode)
+    request = new_request(world, controller, kind, znode)
     request.acks = 1 if watch else 0
-    issue(kernel, plane, controller, request)
+    issue(world, controller, request)

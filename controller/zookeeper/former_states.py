@@ -16,41 +16,39 @@ from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.controller.zookeeper.znodes import delete_znode, write_znode_row
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY
-from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.row_kinds import FORMER_WRITER, ZNODE_CREATED, ZNODE_SET
-from tidegauge.simulation.topology import CONTROLLER_ZNODE, Topology
+from tidegauge.simulation.topology import CONTROLLER_ZNODE
 
 #: The session of the former controller; those of this run are counted from 1.
 _FORMER_SESSION = code(0)
 
 
 @inner_rule
-def restore_former_states(kernel: Kernel, plane: ControlPlane, zookeeper: int) -> None:
+def restore_former_states(world: ControlPlane, zookeeper: int) -> None:
     """Have the znodes that were there before, by nobody's doing; parents come first."""
-    for znode in range(len(plane.znodes)):
-        node = plane.znodes[znode]
+    for znode in range(len(world.znodes)):
+        node = world.znodes[znode]
         if not node.was_there:
             continue
         node.exists = True
         node.broker = NONE
         if znode == CONTROLLER_ZNODE:
             node.session = _FORMER_SESSION
-        write_znode_row(kernel, plane, zookeeper, FORMER_WRITER, znode, ZNODE_CREATED)
+        write_znode_row(world, zookeeper, FORMER_WRITER, znode, ZNODE_CREATED)
 
 
 @inner_rule
-def end_former_session(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, zookeeper: int
-) -> None:
+def end_former_session(world: ControlPlane, zookeeper: int) -> None:
     """Delete the former controller's /controller, if that is still there; ISRs are made sound."""
-    node = plane.znodes[CONTROLLER_ZNODE]
+    node = world.znodes[CONTROLLER_ZNODE]
     if not node.exists or node.session != _FORMER_SESSION:
         return
-    for znode in range(len(plane.znodes)):
-        state = plane.znodes[znode]
+    for znode in range(len(world.znodes)):
+        state = world.znodes[znode]
         if state.was_there and state.isr == EMPTY and state.elr != EMPTY:
             state.isr = state.elr
             state.version += 1
-            write_znode_row(kernel, plane, zookeeper, FORMER_WRITER, znode, ZNODE_SET)
-    now_us = kernel.context[0].time_us
-    delete_znode(kernel, topology, plane, zookeeper, CONTROLLER_ZNODE, UNDEFINED, now_us)
+            write_znode_row(world, zookeeper, FORMER_WRITER, znode, ZNODE_SET)
+    now_us = world.context[0].time_us
+    delete_znode(world, zookeeper, CONTROLLER_ZNODE, UNDEFINED, now_us)

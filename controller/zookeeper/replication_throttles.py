@@ -20,114 +20,110 @@ from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.replication.replica_list import contains, without
 from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.simulation.events import add_item, new_event
-from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kernel import NONE, Event, PartitionData
 from tidegauge.simulation.kinds import THROTTLES_CHANGED
 from tidegauge.simulation.links import send
 from tidegauge.simulation.throttles import THROTTLE_MOVES, THROTTLE_NAMED
-from tidegauge.simulation.topology import Topology, reassign_partitions_znode
+from tidegauge.simulation.topology import reassign_partitions_znode
 
 
 @inner_rule
-def write_throttles(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, request: Event, departure_us: int
-) -> None:
+def write_throttles(world: ControlPlane, request: Event, departure_us: int) -> None:
     """Write throttles, and tell all brokers that have a session of their own."""
     if request.acks == THROTTLE_NAMED:
-        _write_named(kernel, topology, plane, request)
+        _write_named(world, request)
     elif request.acks == THROTTLE_MOVES:
-        _write_moves(kernel, topology, plane, request)
-    elif _is_reassigning(topology, plane):
+        _write_moves(world, request)
+    elif _is_reassigning(world):
         return
     else:
-        _remove_all(topology, plane)
-    number = plane.ensemble[0].first_session
+        _remove_all(world)
+    number = world.ensemble[0].first_session
     while number != NONE:
-        tell_throttles(kernel, topology, plane, request.destination, number, departure_us)
-        number = plane.sessions[number].next
+        tell_throttles(world, request.destination, number, departure_us)
+        number = world.zookeeper_sessions[number].next
 
 
 @inner_rule
-def _is_reassigning(topology: Topology, plane: ControlPlane) -> bool:
-    has_znode = topology.sizes[0].admin_znodes > 0
-    return has_znode and plane.znodes[reassign_partitions_znode(topology)].exists
+def _is_reassigning(world: ControlPlane) -> bool:
+    has_znode = world.sizes[0].admin_znodes > 0
+    return has_znode and world.znodes[reassign_partitions_znode(world)].exists
 
 
 @inner_rule
 def tell_throttles(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     zookeeper: int,
     session: int,
     departure_us: int,
 ) -> None:
     """Tell a broker its rates, and which of its replicas are throttled; all others are not."""
-    broker = plane.sessions[session].broker
-    news = new_event(kernel, zookeeper, broker, THROTTLES_CHANGED)
+    broker = world.zookeeper_sessions[session].broker
+    news = new_event(world, zookeeper, broker, THROTTLES_CHANGED)
     news.value = session
-    news.min_bytes = plane.throttled_rates[broker].leader_rate
-    news.max_bytes = plane.throttled_rates[broker].follower_rate
-    for row in range(len(topology.slots)):
-        throttled = plane.throttles[row]
+    news.min_bytes = world.throttled_rates[broker].leader_rate
+    news.max_bytes = world.throttled_rates[broker].follower_rate
+    for row in range(len(world.slots)):
+        throttled = world.replica_throttles[row]
         is_throttled = throttled.leader or throttled.follower
-        if is_throttled and topology.slots[row].broker == broker:
-            item = add_item(kernel, news, topology.slots[row].partition)
+        if is_throttled and world.slots[row].broker == broker:
+            item = add_item(world, news, world.slots[row].partition)
             item.may_move = throttled.leader
             item.deletes = throttled.follower
-    send(kernel, news, departure_us)
+    send(world, news, departure_us)
 
 
 @inner_rule
-def has_throttles(topology: Topology, plane: ControlPlane) -> bool:
+def has_throttles(world: ControlPlane) -> bool:
     """Whether anything is throttled, or any broker has a limit."""
-    for broker in range(topology.sizes[0].brokers):
-        rates = plane.throttled_rates[broker]
+    for broker in range(world.sizes[0].brokers):
+        rates = world.throttled_rates[broker]
         if rates.leader_rate != UNLIMITED or rates.follower_rate != UNLIMITED:
             return True
-    for row in range(len(topology.slots)):
-        if plane.throttles[row].leader or plane.throttles[row].follower:
+    for row in range(len(world.slots)):
+        if world.replica_throttles[row].leader or world.replica_throttles[row].follower:
             return True
     return False
 
 
 @inner_rule
-def _write_named(kernel: Kernel, topology: Topology, plane: ControlPlane, request: Event) -> None:
+def _write_named(world: ControlPlane, request: Event) -> None:
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
         if item.continues:
-            _set_rates(plane, item.partition, request)
+            _set_rates(world, item.partition, request)
         else:
-            _set_throttled(topology, plane, item, item.adding, item.removing)
+            _set_throttled(world, item, item.adding, item.removing)
 
 
 @inner_rule
-def _write_moves(kernel: Kernel, topology: Topology, plane: ControlPlane, request: Event) -> None:
+def _write_moves(world: ControlPlane, request: Event) -> None:
     """Throttle what moves, as the tool works it out from the assignments; nothing else of a topic.
 
     Source: ReassignPartitionsCommand.calculateLeaderThrottles, calculateFollowerThrottles@2.6.3.
     """
     cursor = request.first_item
     while cursor != NONE:
-        _forget_topic(topology, plane, topology.partitions[kernel.items[cursor].partition].topic)
-        cursor = kernel.items[cursor].next
+        _forget_topic(world, world.partitions[world.items[cursor].partition].topic)
+        cursor = world.items[cursor].next
     cursor = request.first_item
     while cursor != NONE:
-        item = kernel.items[cursor]
+        item = world.items[cursor]
         cursor = item.next
-        facts = topology.partitions[item.partition]
-        sources = plane.assignments[item.partition].replicas
+        facts = world.partitions[item.partition]
+        sources = world.assignments[item.partition].replicas
         destinations = without(item.replicas, sources)
-        _set_throttled(topology, plane, item, sources, destinations)
+        _set_throttled(world, item, sources, destinations)
         for slot in range(facts.slot_count):
             if contains(sources, slot) or contains(destinations, slot):
-                _set_rates(plane, topology.slots[facts.first_slot + slot].broker, request)
+                _set_rates(world, world.slots[facts.first_slot + slot].broker, request)
 
 
 @inner_rule
-def _set_rates(plane: ControlPlane, broker: int, request: Event) -> None:
-    rates = plane.throttled_rates[broker]
+def _set_rates(world: ControlPlane, broker: int, request: Event) -> None:
+    rates = world.throttled_rates[broker]
     if request.min_bytes != NONE:
         rates.leader_rate = request.min_bytes
     if request.max_bytes != NONE:
@@ -135,12 +131,10 @@ def _set_rates(plane: ControlPlane, broker: int, request: Event) -> None:
 
 
 @inner_rule
-def _set_throttled(
-    topology: Topology, plane: ControlPlane, item: PartitionData, leaders: int, followers: int
-) -> None:
-    facts = topology.partitions[item.partition]
+def _set_throttled(world: ControlPlane, item: PartitionData, leaders: int, followers: int) -> None:
+    facts = world.partitions[item.partition]
     for slot in range(facts.slot_count):
-        throttled = plane.throttles[facts.first_slot + slot]
+        throttled = world.replica_throttles[facts.first_slot + slot]
         if leaders != NONE:
             throttled.leader = contains(leaders, slot)
         if followers != NONE:
@@ -148,19 +142,19 @@ def _set_throttled(
 
 
 @inner_rule
-def _forget_topic(topology: Topology, plane: ControlPlane, topic: int) -> None:
-    for row in range(len(topology.slots)):
-        if topology.partitions[topology.slots[row].partition].topic == topic:
-            plane.throttles[row].leader = False
-            plane.throttles[row].follower = False
+def _forget_topic(world: ControlPlane, topic: int) -> None:
+    for row in range(len(world.slots)):
+        if world.partitions[world.slots[row].partition].topic == topic:
+            world.replica_throttles[row].leader = False
+            world.replica_throttles[row].follower = False
 
 
 @inner_rule
-def _remove_all(topology: Topology, plane: ControlPlane) -> None:
+def _remove_all(world: ControlPlane) -> None:
     """Source: ReassignPartitionsCommand.clearAllThrottles@2.6.3."""
-    for broker in range(topology.sizes[0].brokers):
-        plane.throttled_rates[broker].leader_rate = UNLIMITED
-        plane.throttled_rates[broker].follower_rate = UNLIMITED
-    for row in range(len(topology.slots)):
-        plane.throttles[row].leader = False
-        plane.throttles[row].follower = False
+    for broker in range(world.sizes[0].brokers):
+        world.throttled_rates[broker].leader_rate = UNLIMITED
+        world.throttled_rates[broker].follower_rate = UNLIMITED
+    for row in range(len(world.slots)):
+        world.replica_throttles[row].leader = False
+        world.replica_throttles[row].follower = False

@@ -20,144 +20,138 @@ from tidegauge.controller.state.control_plane import ControlPlane, Session
 from tidegauge.controller.zookeeper.znodes import delete_znode, forget_watches
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.faults import because_of
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.row_kinds import SESSION_CLOSED, SESSION_EXPIRED, SESSION_OPENED
 from tidegauge.simulation.rows import new_row, write_canonical
-from tidegauge.simulation.topology import CONTROLLER_ZNODE, Topology, broker_znode
+from tidegauge.simulation.topology import CONTROLLER_ZNODE, broker_znode
 
 
 @inner_rule
-def open_session(kernel: Kernel, plane: ControlPlane, request: Event) -> int:
+def open_session(world: ControlPlane, request: Event) -> int:
     """Open a session for a broker; its number."""
-    ensemble = plane.ensemble[0]
+    ensemble = world.ensemble[0]
     number = ensemble.sessions
     ensemble.sessions += 1
-    if ensemble.sessions + 1 >= len(plane.sessions):
-        kernel.context[0].needs_room = True
-    session = plane.sessions[number]
+    if ensemble.sessions + 1 >= len(world.zookeeper_sessions):
+        world.context[0].needs_room = True
+    session = world.zookeeper_sessions[number]
     session.broker = request.broker
     session.open = True
-    session.opened_us = kernel.context[0].time_us
+    session.opened_us = world.context[0].time_us
     session.timeout_ms = request.wait_ms
     session.next = NONE
     if ensemble.last_session == NONE:
         ensemble.first_session = number
     else:
-        plane.sessions[ensemble.last_session].next = number
+        world.zookeeper_sessions[ensemble.last_session].next = number
     ensemble.last_session = number
-    _touch(kernel, plane, session)
-    written = new_row(kernel, request.destination, SESSION_OPENED)
+    _touch(world, session)
+    written = new_row(world, request.destination, SESSION_OPENED)
     written.values[0] = request.broker
     written.values[1] = number
     written.values[2] = session.timeout_ms
-    write_canonical(kernel, written)
+    write_canonical(world, written)
     return number
 
 
 @inner_rule
-def touch_session(kernel: Kernel, plane: ControlPlane, number: int) -> None:
+def touch_session(world: ControlPlane, number: int) -> None:
     """Something has come from the session: it lives on."""
-    _touch(kernel, plane, plane.sessions[number])
+    _touch(world, world.zookeeper_sessions[number])
 
 
 @inner_rule
-def _touch(kernel: Kernel, plane: ControlPlane, session: Session) -> None:
+def _touch(world: ControlPlane, session: Session) -> None:
     """Source: SessionTrackerImpl.touchSession and ExpiryQueue.update, ZooKeeper 3.5."""
-    now_us = kernel.context[0].time_us
-    tick_us = plane.ensemble[0].tick_us
+    now_us = world.context[0].time_us
+    tick_us = world.ensemble[0].tick_us
     session.heard_us = now_us
     session.expires_us = ((now_us + session.timeout_ms * 1000) // tick_us + 1) * tick_us
 
 
 @inner_rule
-def is_expired(plane: ControlPlane, number: int) -> bool:
+def is_expired(world: ControlPlane, number: int) -> bool:
     """Whether a request comes from a session that is not open any more, or has none."""
-    return number < 0 or not plane.sessions[number].open
+    return number < 0 or not world.zookeeper_sessions[number].open
 
 
 @inner_rule
-def check_sessions(kernel: Kernel, topology: Topology, plane: ControlPlane, zookeeper: int) -> None:
+def check_sessions(world: ControlPlane, zookeeper: int) -> None:
     """Expire every session whose tick has come, in the order of brokers."""
-    for broker in range(topology.sizes[0].brokers):
-        number = plane.ensemble[0].first_session
+    for broker in range(world.sizes[0].brokers):
+        number = world.ensemble[0].first_session
         while number != NONE:
-            session = plane.sessions[number]
+            session = world.zookeeper_sessions[number]
             following = session.next
-            if session.broker == broker and session.expires_us <= kernel.context[0].time_us:
-                _expire(kernel, topology, plane, zookeeper, number)
+            if session.broker == broker and session.expires_us <= world.context[0].time_us:
+                _expire(world, zookeeper, number)
             number = following
 
 
 @inner_rule
-def _expire(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, zookeeper: int, number: int
-) -> None:
-    session = plane.sessions[number]
-    now_us = kernel.context[0].time_us
-    written = new_row(kernel, zookeeper, SESSION_EXPIRED)
+def _expire(world: ControlPlane, zookeeper: int, number: int) -> None:
+    session = world.zookeeper_sessions[number]
+    now_us = world.context[0].time_us
+    written = new_row(world, zookeeper, SESSION_EXPIRED)
     written.values[0] = session.broker
     written.values[1] = number
     written.values[2] = now_us - session.heard_us
-    because_of(kernel, written, session.broker)
-    write_canonical(kernel, written)
-    _end(kernel, topology, plane, zookeeper, number, now_us)
+    because_of(world, written, session.broker)
+    write_canonical(world, written)
+    _end(world, zookeeper, number, now_us)
 
 
 @inner_rule
-def close_session(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, request: Event, departure_us: int
-) -> None:
+def close_session(world: ControlPlane, request: Event, departure_us: int) -> None:
     """End a session because its broker asks for it.
 
     Source: PrepRequestProcessor (OpCode.closeSession), ZooKeeper 3.5.
     """
-    written = new_row(kernel, request.destination, SESSION_CLOSED)
+    written = new_row(world, request.destination, SESSION_CLOSED)
     written.values[0] = request.broker
     written.values[1] = request.value
-    write_canonical(kernel, written)
-    _end(kernel, topology, plane, request.destination, request.value, departure_us)
+    write_canonical(world, written)
+    _end(world, request.destination, request.value, departure_us)
 
 
 @inner_rule
 def _end(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     zookeeper: int,
     number: int,
     departure_us: int,
 ) -> None:
     """Delete what a session owns, and forget what it has watched."""
-    session = plane.sessions[number]
+    session = world.zookeeper_sessions[number]
     session.open = False
-    _take_out(plane, number)
-    forget_watches(topology, plane, number)
+    _take_out(world, number)
+    forget_watches(world, number)
     for znode in (broker_znode(session.broker), CONTROLLER_ZNODE):
-        node = plane.znodes[znode]
+        node = world.znodes[znode]
         if node.exists and node.session == number:
-            delete_znode(kernel, topology, plane, zookeeper, znode, UNDEFINED, departure_us)
+            delete_znode(world, zookeeper, znode, UNDEFINED, departure_us)
 
 
 @inner_rule
-def _take_out(plane: ControlPlane, number: int) -> None:
+def _take_out(world: ControlPlane, number: int) -> None:
     """Take a session out of the list of open ones."""
-    ensemble = plane.ensemble[0]
+    ensemble = world.ensemble[0]
     previous = NONE
     current = ensemble.first_session
     while current != number:
         previous = current
-        current = plane.sessions[current].next
-    following = plane.sessions[number].next
+        current = world.zookeeper_sessions[current].next
+    following = world.zookeeper_sessions[number].next
     if previous == NONE:
         ensemble.first_session = following
     else:
-        plane.sessions[previous].next = following
+        world.zookeeper_sessions[previous].next = following
     if ensemble.last_session == number:
         ensemble.last_session = previous
 
 
 @inner_rule
-def lose_connections(topology: Topology, plane: ControlPlane, broker: int, until_us: int) -> None:
+def lose_connections(world: ControlPlane, broker: int, until_us: int) -> None:
     """The process of a broker is gone: its watches go with its connection, not its session.
 
     That may come late, when its next process has a session: only those count that were opened
@@ -165,24 +159,24 @@ def lose_connections(topology: Topology, plane: ControlPlane, broker: int, until
 
     Source: NIOServerCnxn.close, DataTree.removeCnxn, ZooKeeper 3.5.
     """
-    number = plane.ensemble[0].first_session
+    number = world.ensemble[0].first_session
     while number != NONE:
-        session = plane.sessions[number]
+        session = world.zookeeper_sessions[number]
         if session.broker == broker and session.opened_us <= until_us:
-            forget_watches(topology, plane, number)
+            forget_watches(world, number)
         number = session.next
 
 
 @inner_rule
-def refresh_sessions(kernel: Kernel, plane: ControlPlane) -> None:
+def refresh_sessions(world: ControlPlane) -> None:
     """A new leader of the ensemble gives every session its full time-out.
 
     Source: ZooKeeperServer.startSessionTracker, ZooKeeper 3.5.
     """
-    number = plane.ensemble[0].first_session
+    number = world.ensemble[0].first_session
     while number != NONE:
-        session = plane.sessions[number]
+        session = world.zookeeper_sessions[number]
         heard_us = session.heard_us
-        _touch(kernel, plane, session)
+        _touch(world, session)
         session.heard_us = heard_us
         number = session.next

@@ -32,49 +32,49 @@ from tidegauge.simulation.topology import (
 
 
 @inner_rule
-def parent_of(topology: Topology, znode: int) -> int:
+def parent_of(world: Topology, znode: int) -> int:
     """The parent whose children are watched; NONE for all other znodes."""
-    sizes = topology.sizes[0]
+    sizes = world.sizes[0]
     parent = NONE
     if FIXED_ZNODES <= znode < FIXED_ZNODES + sizes.brokers:
         parent = BROKER_IDS_ZNODE
     elif FIXED_ZNODES + sizes.brokers <= znode < FIXED_ZNODES + sizes.brokers + sizes.topics:
         parent = TOPICS_ZNODE
-    elif znode >= first_notification_znode(topology):
+    elif znode >= first_notification_znode(world):
         parent = NOTIFICATIONS_ZNODE
-    elif is_log_dir_event(topology, znode):
-        parent = log_dir_events_znode(topology)
-    elif delete_topics_znode(topology) < znode < log_dir_events_znode(topology):
-        parent = delete_topics_znode(topology)
+    elif is_log_dir_event(world, znode):
+        parent = log_dir_events_znode(world)
+    elif delete_topics_znode(world) < znode < log_dir_events_znode(world):
+        parent = delete_topics_znode(world)
     return parent
 
 
 @inner_rule
-def holds_chain(topology: Topology, znode: int) -> bool:
+def holds_chain(world: Topology, znode: int) -> bool:
     """Whether a znode names partitions that somebody asks the controller to deal with."""
     if znode == PREFERRED_ELECTION_ZNODE:
         return True
-    return topology.sizes[0].admin_znodes > 0 and znode == reassign_partitions_znode(topology)
+    return world.sizes[0].admin_znodes > 0 and znode == reassign_partitions_znode(world)
 
 
 @inner_rule
-def add_watch(kernel: Kernel, plane: ControlPlane, request: Event, on_children: bool) -> None:
+def add_watch(world: ControlPlane, request: Event, on_children: bool) -> None:
     """Watch a znode, or its children, once; a watch that is set already is not set twice."""
     znode = request.znode
     session = request.value if request.broker != NONE else NONE
-    node = plane.znodes[znode]
+    node = world.znodes[znode]
     index = node.first_child_watch if on_children else node.first_watch
     while index != NONE:
-        watch = plane.znode_watches[index]
+        watch = world.znode_watches[index]
         if watch.process == request.source and watch.session == session:
             return
-        index = plane.znode_watches[index].next
-    ensemble = plane.ensemble[0]
+        index = world.znode_watches[index].next
+    ensemble = world.ensemble[0]
     index = ensemble.free_watch
-    watch = plane.znode_watches[index]
+    watch = world.znode_watches[index]
     ensemble.free_watch = watch.next
-    if watch.next == NONE or plane.znode_watches[watch.next].next == NONE:
-        kernel.context[0].needs_room = True
+    if watch.next == NONE or world.znode_watches[watch.next].next == NONE:
+        world.context[0].needs_room = True
     watch.process = request.source
     watch.session = session
     if on_children:
@@ -86,42 +86,38 @@ def add_watch(kernel: Kernel, plane: ControlPlane, request: Event, on_children: 
 
 
 @inner_rule
-def fire_watches(
-    kernel: Kernel, plane: ControlPlane, zookeeper: int, znode: int, departure_us: int
-) -> None:
+def fire_watches(world: ControlPlane, zookeeper: int, znode: int, departure_us: int) -> None:
     """Tell all who watch a znode's data or existence, and forget them."""
-    node = plane.znodes[znode]
+    node = world.znodes[znode]
     index = node.first_watch
     node.first_watch = NONE
-    _tell_watchers(kernel, plane, zookeeper, znode, index, departure_us)
+    _tell_watchers(world, zookeeper, znode, index, departure_us)
 
 
 @inner_rule
-def fire_child_watches(
-    kernel: Kernel, plane: ControlPlane, zookeeper: int, znode: int, departure_us: int
-) -> None:
+def fire_child_watches(world: ControlPlane, zookeeper: int, znode: int, departure_us: int) -> None:
     """Tell all who watch a znode's children, and forget them."""
     if znode == NONE:
         return
-    node = plane.znodes[znode]
+    node = world.znodes[znode]
     index = node.first_child_watch
     node.first_child_watch = NONE
-    _tell_watchers(kernel, plane, zookeeper, znode, index, departure_us)
+    _tell_watchers(world, zookeeper, znode, index, departure_us)
 
 
 @inner_rule
 def _tell_watchers(
-    kernel: Kernel, plane: ControlPlane, zookeeper: int, znode: int, index: int, departure_us: int
+    world: ControlPlane, zookeeper: int, znode: int, index: int, departure_us: int
 ) -> None:
-    ensemble = plane.ensemble[0]
-    is_created = plane.znodes[znode].exists and plane.znodes[znode].version == 0
+    ensemble = world.ensemble[0]
+    is_created = world.znodes[znode].exists and world.znodes[znode].version == 0
     while index != NONE:
-        watch = plane.znode_watches[index]
-        event = new_event(kernel, zookeeper, watch.process, ZK_WATCH)
+        watch = world.znode_watches[index]
+        event = new_event(world, zookeeper, watch.process, ZK_WATCH)
         event.znode = znode
         event.value = watch.session
         event.count = 1 if is_created else 0
-        send(kernel, event, departure_us)
+        send(world, event, departure_us)
         following = watch.next
         watch.next = ensemble.free_watch
         ensemble.free_watch = index
@@ -129,33 +125,33 @@ def _tell_watchers(
 
 
 @inner_rule
-def forget_watches(topology: Topology, plane: ControlPlane, session: int) -> None:
+def forget_watches(world: ControlPlane, session: int) -> None:
     """Take out what a session has watched that is gone, or has lost its connection."""
     # Those behind the fixed ones are watched where replicas move or log directories fail.
     count = FIXED_ZNODES
-    if topology.sizes[0].admin_znodes + topology.sizes[0].log_dir_znodes > 0:
-        count = first_notification_znode(topology)
+    if world.sizes[0].admin_znodes + world.sizes[0].log_dir_znodes > 0:
+        count = first_notification_znode(world)
     for znode in range(count):
-        node = plane.znodes[znode]
-        node.first_watch = _without_watches(plane, node.first_watch, session)
-        node.first_child_watch = _without_watches(plane, node.first_child_watch, session)
+        node = world.znodes[znode]
+        node.first_watch = _without_watches(world, node.first_watch, session)
+        node.first_child_watch = _without_watches(world, node.first_child_watch, session)
 
 
 @inner_rule
-def _without_watches(plane: ControlPlane, first: int, session: int) -> int:
+def _without_watches(world: ControlPlane, first: int, session: int) -> int:
     """The list of watches without those of a session: its first watch."""
-    ensemble = plane.ensemble[0]
+    ensemble = world.ensemble[0]
     kept = NONE
     previous = NONE
     index = first
     while index != NONE:
-        watch = plane.znode_watches[index]
+        watch = world.znode_watches[index]
         following = watch.next
         if watch.session == session:
             watch.next = ensemble.free_watch
             ensemble.free_watch = index
             if previous != NONE:
-                plane.znode_watches[previous].next = following
+                world.znode_watches[previous].next = following
         else:
             if kept == NONE:
                 kept = index
@@ -165,15 +161,15 @@ def _without_watches(plane: ControlPlane, first: int, session: int) -> int:
 
 
 @inner_rule
-def new_notification(kernel: Kernel, plane: ControlPlane, request: Event) -> int:
+def new_notification(world: ControlPlane, request: Event) -> int:
     """Take a znode for a child of /isr_change_notification; it keeps the request's chain."""
-    ensemble = plane.ensemble[0]
+    ensemble = world.ensemble[0]
     znode = ensemble.free_notification
-    node = plane.znodes[znode]
+    node = world.znodes[znode]
     ensemble.free_notification = node.next
-    if ensemble.free_notification == NONE or plane.znodes[ensemble.free_notification].next == NONE:
-        kernel.context[0].needs_room = True
-    parent = plane.znodes[NOTIFICATIONS_ZNODE]
+    if ensemble.free_notification == NONE or world.znodes[ensemble.free_notification].next == NONE:
+        world.context[0].needs_room = True
+    parent = world.znodes[NOTIFICATIONS_ZNODE]
     node.sequence_number = parent.sequence_number
     parent.sequence_number += 1
     keep_chain(node, request)
@@ -181,21 +177,21 @@ def new_notification(kernel: Kernel, plane: ControlPlane, request: Event) -> int
     if ensemble.last_notification == NONE:
         ensemble.first_notification = znode
     else:
-        plane.znodes[ensemble.last_notification].next = znode
+        world.znodes[ensemble.last_notification].next = znode
     ensemble.last_notification = znode
     return znode
 
 
 @inner_rule
-def number_log_dir_event(topology: Topology, plane: ControlPlane, znode: int) -> None:
+def number_log_dir_event(world: ControlPlane, znode: int) -> None:
     """Give a child of /log_dir_event_notification its number.
 
     A directory that has failed again, before the controller has dealt with the failure before,
     takes the place of that: there is one child of it, with the newer number.
     """
-    parent = plane.znodes[log_dir_events_znode(topology)]
-    plane.znodes[znode].sequence_number = parent.sequence_number
-    plane.znodes[znode].exists = False
+    parent = world.znodes[log_dir_events_znode(world)]
+    world.znodes[znode].sequence_number = parent.sequence_number
+    world.znodes[znode].exists = False
     parent.sequence_number += 1
 
 
@@ -211,18 +207,18 @@ def keep_chain(node: Znode, request: Event) -> None:
 
 
 @inner_rule
-def replace_chain(kernel: Kernel, node: Znode, request: Event) -> None:
+def replace_chain(world: Kernel, node: Znode, request: Event) -> None:
     """Let a znode hold the partitions that a request names instead of others."""
-    _free_chain(kernel, node)
+    _free_chain(world, node)
     keep_chain(node, request)
 
 
 @inner_rule
-def _free_chain(kernel: Kernel, node: Znode) -> None:
+def _free_chain(world: Kernel, node: Znode) -> None:
     """Give back the partitions that a znode names."""
     if node.first_item != NONE:
-        context = kernel.context[0]
-        kernel.items[node.last_item].next = context.free_item
+        context = world.context[0]
+        world.items[node.last_item].next = context.free_item
         context.free_item = node.first_item
         context.free_items += node.item_count
     node.first_item = NONE
@@ -230,32 +226,32 @@ def _free_chain(kernel: Kernel, node: Znode) -> None:
 
 
 @inner_rule
-def _free_notification(kernel: Kernel, plane: ControlPlane, znode: int) -> None:
-    ensemble = plane.ensemble[0]
+def _free_notification(world: ControlPlane, znode: int) -> None:
+    ensemble = world.ensemble[0]
     previous = NONE
     current = ensemble.first_notification
     while current != znode:
         previous = current
-        current = plane.znodes[current].next
-    node = plane.znodes[znode]
+        current = world.znodes[current].next
+    node = world.znodes[znode]
     if previous == NONE:
         ensemble.first_notification = node.next
     else:
-        plane.znodes[previous].next = node.next
+        world.znodes[previous].next = node.next
     if ensemble.last_notification == znode:
         ensemble.last_notification = previous
-    _free_chain(kernel, node)
+    _free_chain(world, node)
     node.next = ensemble.free_notification
     ensemble.free_notification = znode
 
 
 @inner_rule
 def write_znode_row(
-    kernel: Kernel, plane: ControlPlane, zookeeper: int, writer: int, znode: int, kind: int
+    world: ControlPlane, zookeeper: int, writer: int, znode: int, kind: int
 ) -> None:
     """Write down what a znode holds after a write; the last value is of its kind of row."""
-    node = plane.znodes[znode]
-    written = new_row(kernel, zookeeper, kind)
+    node = world.znodes[znode]
+    written = new_row(world, zookeeper, kind)
     written.values[0] = znode
     written.values[1] = writer
     written.values[2] = node.leader
@@ -263,31 +259,29 @@ def write_znode_row(
     written.values[4] = node.controller_epoch
     written.values[5] = node.isr
     written.values[6] = node.sequence_number if kind == ZNODE_CREATED else node.version
-    write_canonical(kernel, written)
+    write_canonical(world, written)
 
 
 @inner_rule
 def delete_znode(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     zookeeper: int,
     znode: int,
     writer: int,
     departure_us: int,
 ) -> None:
     """Delete a znode; ``writer`` is the broker that did it, -1 the end of its session."""
-    node = plane.znodes[znode]
+    node = world.znodes[znode]
     node.exists = False
     node.session = UNDEFINED
-    written = new_row(kernel, zookeeper, ZNODE_DELETED)
+    written = new_row(world, zookeeper, ZNODE_DELETED)
     written.values[0] = znode
     written.values[1] = writer
-    write_canonical(kernel, written)
-    parent = parent_of(topology, znode)
+    write_canonical(world, written)
+    parent = parent_of(world, znode)
     if parent == NOTIFICATIONS_ZNODE:
-        _free_notification(kernel, plane, znode)
-    elif holds_chain(topology, znode):
-        _free_chain(kernel, node)
-    fire_watches(kernel, plane, zookeeper, znode, departure_us)
-    fire_child_watches(kernel, plane, zookeeper, parent, departure_us)
+        _free_notification(world, znode)
+    elif holds_chain(world, znode):
+        _free_chain(world, node)
+    fire_watches(world, zookeeper, znode, departure_us)
+    fire_child_watches(world, zookeeper, parent, departure_us)

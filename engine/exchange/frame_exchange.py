@@ -63,10 +63,10 @@ class FrameExchange:
         """Whether there are no other groups."""
         return len(self.tables.groups) == 1
 
-    def see(self, kernel: Kernel) -> None:
+    def see(self, world: Kernel) -> None:
         """Take note that tables of the kernel were exchanged for larger ones."""
-        self.tables.event_words = _as_words(kernel.events)
-        self.tables.item_words = _as_words(kernel.items)
+        self.tables.event_words = _as_words(world.events)
+        self.tables.item_words = _as_words(world.items)
         self.view = self.tables.view
 
     def link(self, descriptors: Mapping[int, int]) -> None:

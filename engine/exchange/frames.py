@@ -94,14 +94,14 @@ NOTHING = code(0)
 
 
 @rule
-def plan_window(kernel: Kernel, exchange: Exchange, end_us: int) -> int:
+def plan_window(world: Kernel, exchange: Exchange, end_us: int) -> int:
     """Choose the groups that go on, and set their horizons, none of them later than ``end_us``.
 
     Returns:
         READY, ENDED or STOPPED; in the last two cases all leaves have to be told.
     """
     state = exchange.state[0]
-    _find_earliest(kernel, exchange)
+    _find_earliest(world, exchange)
     state.order = READY
     if state.asked_to_stop:
         state.order = STOPPED
@@ -113,26 +113,26 @@ def plan_window(kernel: Kernel, exchange: Exchange, end_us: int) -> int:
         other.goes = (
             state.order != READY
             or other.earliest_us < other.horizon_us
-            or count_unsent_changes(kernel, group) + count_unsent_commits(kernel, group) > 0
+            or count_unsent_changes(world, group) + count_unsent_commits(world, group) > 0
         )
     if state.order == READY:
         state.windows += 1
-    kernel.context[0].horizon_us = exchange.groups[HUB].horizon_us
+    world.context[0].horizon_us = exchange.groups[HUB].horizon_us
     return state.order
 
 
 @inner_rule
-def _find_earliest(kernel: Kernel, exchange: Exchange) -> None:
+def _find_earliest(world: Kernel, exchange: Exchange) -> None:
     """When the earliest event of each group is due, and that of all."""
-    exchange.groups[HUB].next_us = _next_us(kernel)
+    exchange.groups[HUB].next_us = _next_us(world)
     state = exchange.state[0]
     state.earliest_us = NEVER_US
     for group in range(len(exchange.groups)):
         other = exchange.groups[group]
         other.earliest_us = other.next_us
-    index = kernel.context[0].outbox.first
+    index = world.context[0].outbox.first
     while index != NONE:
-        event = kernel.events[index]
+        event = world.events[index]
         other = exchange.groups[exchange.owners[event.destination].group]
         other.earliest_us = min(other.earliest_us, event.time_us)
         index = event.next
@@ -141,12 +141,12 @@ def _find_earliest(kernel: Kernel, exchange: Exchange) -> None:
 
 
 @inner_rule
-def _next_us(kernel: Kernel) -> int:
+def _next_us(world: Kernel) -> int:
     """When the next event of this group is due."""
-    context = kernel.context[0]
+    context = world.context[0]
     if context.ready.first != NONE:
         return context.time_us
-    return kernel.heap[0].time_us if context.heap_size > 0 else NEVER_US
+    return world.heap[0].time_us if context.heap_size > 0 else NEVER_US
 
 
 @inner_rule
@@ -165,7 +165,7 @@ def _horizon_us(exchange: Exchange, group: int, end_us: int) -> int:
 
 
 @rule
-def write_frames(kernel: Kernel, exchange: Exchange) -> int:
+def write_frames(world: Kernel, exchange: Exchange) -> int:
     """Write a frame for each group that is to have one: a leaf to the hub, the hub to who goes on.
 
     What was to be sent to them is forgotten.
@@ -173,19 +173,19 @@ def write_frames(kernel: Kernel, exchange: Exchange) -> int:
     Returns:
         READY; or NO_ROOM, where there is too little for all of them.
     """
-    _count_outgoing(kernel, exchange)
+    _count_outgoing(world, exchange)
     if not _lay_out(exchange):
         return NO_ROOM
     for group in range(len(exchange.groups)):
         if exchange.groups[group].words > 0:
-            _write_head(kernel, exchange, group)
-    _write_outbox(kernel, exchange)
+            _write_head(world, exchange, group)
+    _write_outbox(world, exchange)
     for group in range(len(exchange.groups)):
         if exchange.groups[group].words > 0:
-            _write_last(kernel, exchange, group)
+            _write_last(world, exchange, group)
     # Whoever has to be told is written to: ``plan_window`` lets it go.
-    kernel.context[0].first_unsent_change = kernel.context[0].metadata_changes
-    kernel.context[0].first_unsent_commit = kernel.context[0].offset_commits
+    world.context[0].first_unsent_change = world.context[0].metadata_changes
+    world.context[0].first_unsent_commit = world.context[0].offset_commits
     return READY
 
 
@@ -197,18 +197,18 @@ def _is_written_to(exchange: Exchange, group: int) -> bool:
 
 
 @inner_rule
-def _count_outgoing(kernel: Kernel, exchange: Exchange) -> None:
+def _count_outgoing(world: Kernel, exchange: Exchange) -> None:
     """How much goes to each group that is written to."""
     is_hub = exchange.state[0].group == HUB
     for group in range(len(exchange.groups)):
         other = exchange.groups[group]
         other.events = 0
         other.items = 0
-        other.changes = count_unsent_changes(kernel, group)
-        other.commits = count_unsent_commits(kernel, group)
-    index = kernel.context[0].outbox.first
+        other.changes = count_unsent_changes(world, group)
+        other.commits = count_unsent_commits(world, group)
+    index = world.context[0].outbox.first
     while index != NONE:
-        event = kernel.events[index]
+        event = world.events[index]
         group = exchange.owners[event.destination].group if is_hub else HUB
         other = exchange.groups[group]
         other.events += 1
@@ -244,7 +244,7 @@ def _lay_out(exchange: Exchange) -> bool:
 
 
 @inner_rule
-def _write_head(kernel: Kernel, exchange: Exchange, group: int) -> None:
+def _write_head(world: Kernel, exchange: Exchange, group: int) -> None:
     state = exchange.state[0]
     other = exchange.groups[group]
     words = exchange.outgoing
@@ -253,7 +253,7 @@ def _write_head(kernel: Kernel, exchange: Exchange, group: int) -> None:
     words[first + GENERATION].value = state.generation
     words[first + WINDOW].value = other.sent
     words[first + ORDER].value = state.order
-    words[first + TIME].value = other.horizon_us if state.group == HUB else _next_us(kernel)
+    words[first + TIME].value = other.horizon_us if state.group == HUB else _next_us(world)
     words[first + EVENTS].value = other.events
     words[first + ITEMS].value = other.items
     words[first + CHANGES].value = other.changes
@@ -262,16 +262,16 @@ def _write_head(kernel: Kernel, exchange: Exchange, group: int) -> None:
 
 
 @inner_rule
-def _write_outbox(kernel: Kernel, exchange: Exchange) -> None:
+def _write_outbox(world: Kernel, exchange: Exchange) -> None:
     """Copy every message into its group's frame, its chain in order; the others are kept."""
     is_hub = exchange.state[0].group == HUB
-    outbox = kernel.context[0].outbox
+    outbox = world.context[0].outbox
     for _ in range(outbox.length):
-        event = take_first(kernel, outbox)
+        event = take_first(world, outbox)
         group = exchange.owners[event.destination].group if is_hub else HUB
         other = exchange.groups[group]
         if other.words == 0:
-            append_event(kernel, outbox, event)
+            append_event(world, outbox, event)
             continue
         frames = exchange.outgoing
         _copy(exchange.event_words, event.index * _EVENT, frames, other.next_event_word, _EVENT)
@@ -280,19 +280,19 @@ def _write_outbox(kernel: Kernel, exchange: Exchange) -> None:
         while cursor != NONE:
             _copy(exchange.item_words, cursor * _ITEM, frames, other.next_item_word, _ITEM)
             other.next_item_word += _ITEM
-            cursor = kernel.items[cursor].next
-        free_event(kernel, event)
+            cursor = world.items[cursor].next
+        free_event(world, event)
 
 
 @inner_rule
-def _write_last(kernel: Kernel, exchange: Exchange, group: int) -> None:
+def _write_last(world: Kernel, exchange: Exchange, group: int) -> None:
     """Behind the items of a frame come changes and commits."""
     other = exchange.groups[group]
     words = other.next_item_word
-    copy_unsent_changes(kernel, group, exchange.changes)
+    copy_unsent_changes(world, group, exchange.changes)
     _copy(exchange.change_words, NOTHING, exchange.outgoing, words, other.changes * _CHANGE)
     words += other.changes * _CHANGE
-    copy_unsent_commits(kernel, group, exchange.commits)
+    copy_unsent_commits(world, group, exchange.commits)
     _copy(exchange.commit_words, NOTHING, exchange.outgoing, words, other.commits * _COMMIT)
 
 
@@ -306,7 +306,7 @@ def _copy(source: Records[Word], first: int, to: Records[Word], at: int, words: 
 
 
 @rule
-def read_frame(kernel: Kernel, exchange: Exchange, group: int) -> int:
+def read_frame(world: Kernel, exchange: Exchange, group: int) -> int:
     """Take over what the frame of a group brings.
 
     Returns:
@@ -319,12 +319,12 @@ def read_frame(kernel: Kernel, exchange: Exchange, group: int) -> int:
         or words[WINDOW].value != other.received
     ):
         return STRANGE
-    if _lacks_room(kernel, exchange):
+    if _lacks_room(world, exchange):
         return NO_ROOM
     other.received += 1
-    _take_rows(kernel, exchange)
+    _take_rows(world, exchange)
     if group == HUB:
-        kernel.context[0].horizon_us = words[TIME].value
+        world.context[0].horizon_us = words[TIME].value
         if words[ORDER].value == READY:
             exchange.state[0].windows += 1
         return words[ORDER].value
@@ -333,12 +333,12 @@ def read_frame(kernel: Kernel, exchange: Exchange, group: int) -> int:
 
 
 @inner_rule
-def _lacks_room(kernel: Kernel, exchange: Exchange) -> bool:
+def _lacks_room(world: Kernel, exchange: Exchange) -> bool:
     """Whether what comes in would leave less free than a handler may need."""
-    context = kernel.context[0]
+    context = world.context[0]
     words = exchange.incoming
-    free_changes = len(kernel.metadata_changes) - context.metadata_changes
-    free_commits = len(kernel.offset_commits) - context.offset_commits
+    free_changes = len(world.metadata_changes) - context.metadata_changes
+    free_commits = len(world.offset_commits) - context.offset_commits
     return (
         context.free_events < context.reserve + words[EVENTS].value
         or context.free_items < context.item_reserve + words[ITEMS].value
@@ -350,32 +350,32 @@ def _lacks_room(kernel: Kernel, exchange: Exchange) -> bool:
 
 
 @inner_rule
-def _take_rows(kernel: Kernel, exchange: Exchange) -> None:
+def _take_rows(world: Kernel, exchange: Exchange) -> None:
     """Take the messages of a frame, and note what else it tells."""
     words = exchange.incoming
     event_word = HEAD
     item_word = event_word + words[EVENTS].value * _EVENT
     for _ in range(words[EVENTS].value):
-        item_word = _take_event(kernel, exchange, event_word, item_word)
+        item_word = _take_event(world, exchange, event_word, item_word)
         event_word += _EVENT
     changes = words[CHANGES].value
     _copy(words, item_word, exchange.change_words, NOTHING, changes * _CHANGE)
-    take_changes(kernel, exchange.changes, changes)
+    take_changes(world, exchange.changes, changes)
     item_word += changes * _CHANGE
     commits = words[COMMITS].value
     _copy(words, item_word, exchange.commit_words, NOTHING, commits * _COMMIT)
-    take_commits(kernel, exchange.commits, commits)
+    take_commits(world, exchange.commits, commits)
 
 
 @inner_rule
-def _take_event(kernel: Kernel, exchange: Exchange, event_word: int, item_word: int) -> int:
+def _take_event(world: Kernel, exchange: Exchange, event_word: int, item_word: int) -> int:
     """Take a message and its entries; where the entries of the next one begin.
 
     It waits for its time here; at the hub, if it is for another group, to be sent on.
     """
-    context = kernel.context[0]
+    context = world.context[0]
     index = context.free_event
-    event = kernel.events[index]
+    event = world.events[index]
     context.free_event = event.next
     context.free_events -= 1
     _copy(exchange.incoming, event_word, exchange.event_words, index * _EVENT, _EVENT)
@@ -385,7 +385,7 @@ def _take_event(kernel: Kernel, exchange: Exchange, event_word: int, item_word: 
     event.last_item = NONE
     for _ in range(event.item_count):
         slot = context.free_item
-        item = kernel.items[slot]
+        item = world.items[slot]
         context.free_item = item.next
         context.free_items -= 1
         _copy(exchange.incoming, item_word, exchange.item_words, slot * _ITEM, _ITEM)
@@ -394,10 +394,10 @@ def _take_event(kernel: Kernel, exchange: Exchange, event_word: int, item_word: 
         if event.last_item == NONE:
             event.first_item = slot
         else:
-            kernel.items[event.last_item].next = slot
+            world.items[event.last_item].next = slot
         event.last_item = slot
-    if kernel.processes[event.destination].hosted:
-        push(kernel, event)
+    if world.processes[event.destination].hosted:
+        push(world, event)
     else:
-        append_event(kernel, context.outbox, event)
+        append_event(world, context.outbox, event)
     return item_word

@@ -64,7 +64,7 @@ _LOOKS = 100
 
 
 @inner_rule
-def go_to_next_run(kernel: Kernel, exchange: Exchange) -> int:
+def go_to_next_run(world: Kernel, exchange: Exchange) -> int:
     """Go on from phase to phase until the group may run; READY, or why the driver is wanted.
 
     Returns:
@@ -75,11 +75,11 @@ def go_to_next_run(kernel: Kernel, exchange: Exchange) -> int:
     said = READY
     while said == READY and state.phase != RUNS:
         if state.phase == RECEIVES:
-            said = _receive(kernel, exchange)
+            said = _receive(world, exchange)
         elif state.phase == PLANS:
-            said = _plan(kernel, exchange)
+            said = _plan(world, exchange)
         elif state.phase == WRITES:
-            said = _write(kernel, exchange)
+            said = _write(world, exchange)
         else:
             said = _send(exchange)
     return said
@@ -93,7 +93,7 @@ def end_run(exchange: Exchange) -> None:
 
 
 @inner_rule
-def _receive(kernel: Kernel, exchange: Exchange) -> int:
+def _receive(world: Kernel, exchange: Exchange) -> int:
     """Take over the frames that the group waits for, one after the other."""
     state = exchange.state[0]
     for group in range(len(exchange.groups)):
@@ -107,7 +107,7 @@ def _receive(kernel: Kernel, exchange: Exchange) -> int:
             exchange.incoming, NOTHING, exchange.incoming[LENGTH].value // WORD_BYTES
         ):
             return DAMAGED
-        said = read_frame(kernel, exchange, group)
+        said = read_frame(world, exchange, group)
         if said == NO_ROOM:
             return said
         state.received_bytes = 0
@@ -140,18 +140,18 @@ def _look_for_frame(exchange: Exchange, group: int) -> bool:
 
 
 @inner_rule
-def _plan(kernel: Kernel, exchange: Exchange) -> int:
+def _plan(world: Kernel, exchange: Exchange) -> int:
     """Choose who goes on; the driver may hold all back."""
     state = exchange.state[0]
-    said = plan_window(kernel, exchange, state.end_us)
+    said = plan_window(world, exchange, state.end_us)
     state.phase = WRITES
     return PACED if state.paced and said != STOPPED else READY
 
 
 @inner_rule
-def _write(kernel: Kernel, exchange: Exchange) -> int:
+def _write(world: Kernel, exchange: Exchange) -> int:
     """Write a frame for each group that is to have one."""
-    if write_frames(kernel, exchange) == NO_ROOM:
+    if write_frames(world, exchange) == NO_ROOM:
         return NO_ROOM
     for group in range(len(exchange.groups)):
         other = exchange.groups[group]

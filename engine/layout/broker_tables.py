@@ -29,7 +29,6 @@ from tidegauge.engine.layout.cluster_tables import (
     chain_free,
     empty_lists,
     new_commit_keys,
-    new_rules,
 )
 from tidegauge.replication.records import (
     UNDEFINED,
@@ -65,9 +64,8 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     brokers = Brokers(
         pools=new_records(Pools, 1),
         brokers=new_records(Broker, count),
-        stats=new_records(BrokerStats, count),
+        broker_stats=new_records(BrokerStats, count),
         topic_stats=new_records(BrokerTopicStats, count * len(plan.scenario.topics)),
-        rules=new_rules(plan),
         threads=new_records(IoThread, sum(threads)),
         replicas=new_records(Partition, rows),
         hosted=new_records(HostedReplica, rows),
@@ -77,15 +75,15 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         runs=new_records(EpochEntry, rows * _EPOCH_ROOM),
         epochs=new_records(EpochEntry, rows * _EPOCH_ROOM),
         fetchers=new_records(Fetcher, count * count * fetchers),
-        sessions=new_records(FetchSession, count * count * fetchers),
+        fetch_sessions=new_records(FetchSession, count * count * fetchers),
         watches=new_records(Watch, 0),
         delayed_fetches=new_records(WatchList, rows),
         delayed_produces=new_records(WatchList, rows),
-        metadata=new_records(MetadataPosition, count),
+        known_metadata=new_records(MetadataPosition, count),
         asked_metadata=new_records(MetadataPosition, 1),
-        topics=new_records(BrokerTopic, count * len(plan.scenario.topics)),
+        broker_topics=new_records(BrokerTopic, count * len(plan.scenario.topics)),
         committed_offsets=new_records(CommittedOffset, count * keys),
-        members=new_records(GroupMember, count * len(plan.clients) if keys > 0 else 0),
+        group_members=new_records(GroupMember, count * len(plan.clients) if keys > 0 else 0),
         quotas=new_records(ReplicationQuota, 2 * count),
         quota_samples=new_records(
             QuotaSample, sum(2 * each["replication.quota.window.num"] for each in settings)
@@ -94,12 +92,13 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         marks=new_records(AppendMark, rows * int(MARKS) if _loses_power(plan) else 0),
         kept_logs=_kept_logs(plan, topology),
         epochs_read=new_records(EpochEntry, _EPOCH_ROOM),
-        told=new_records(LeaderAndIsr, 1),
+        told_state=new_records(LeaderAndIsr, 1),
     )
+    brokers.take_over(topology)
     brokers.pools[0].epoch_room = _EPOCH_ROOM
     brokers.pools[0].free_watch = NONE
     _blank(brokers)
-    _number(brokers, topology, count, fetchers)
+    _number(brokers, count, fetchers)
     _set_quotas(brokers.quotas, settings)
     first_thread = 0
     for index, each in enumerate(settings):
@@ -113,10 +112,10 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     return brokers
 
 
-def _blank(brokers: Brokers) -> None:
+def _blank(world: Brokers) -> None:
     """Set what is absent to -1."""
-    empty_lists(brokers.brokers, "queue")
-    empty_lists(brokers.hosted, "waiting")
+    empty_lists(world.brokers, "queue")
+    empty_lists(world.hosted, "waiting")
     absent: dict[str, tuple[str, ...]] = {
         "brokers": (
             *("session", "told_session", "broker_epoch", "controller_epoch"),
@@ -130,25 +129,25 @@ def _blank(brokers: Brokers) -> None:
         ),
         "follower_fetches": ("session_high_watermark", "session_log_start_offset"),
         "fetchers": ("first_row", "last_row", "looking_up", "first_moved", "last_moved"),
-        "sessions": ("first", "first_active", "last_active", "waiting"),
+        "fetch_sessions": ("first", "first_active", "last_active", "waiting"),
         "committed_offsets": ("offset",),
         "delayed_fetches": ("first", "last"),
         "delayed_produces": ("first", "last"),
-        "metadata": ("controller_epoch", "position", "base_epoch", "base_position"),
+        "known_metadata": ("controller_epoch", "position", "base_epoch", "base_position"),
         "on_disk": ("high_watermark", "recovery_point_checkpoint"),
         "replicas": ("leader", "leader_epoch", "partition_epoch"),
     }
     for table, fields in absent.items():
         for field in fields:
-            column(getattr(brokers, table), field)[:] = UNDEFINED
+            column(getattr(world, table), field)[:] = UNDEFINED
 
 
-def _number(brokers: Brokers, topology: Topology, count: int, fetchers: int) -> None:
+def _number(world: Brokers, count: int, fetchers: int) -> None:
     for field in ("broker", "partition"):
-        column(brokers.hosted, field)[:] = column(topology.slots, field)
+        column(world.hosted, field)[:] = column(world.slots, field)
     places = range(count * count * fetchers)
-    column(brokers.fetchers, "broker")[:] = [place // (count * fetchers) for place in places]
-    column(brokers.fetchers, "source_broker")[:] = [place // fetchers % count for place in places]
+    column(world.fetchers, "broker")[:] = [place // (count * fetchers) for place in places]
+    column(world.fetchers, "source_broker")[:] = [place // fetchers % count for place in places]
 
 
 def _set(broker: Broker, settings: dict[str, int]) -> None:
@@ -210,7 +209,7 @@ def _loses_power(plan: ClusterPlan) -> bool:
     return any(isinstance(fault, PowerLossFault) for fault in plan.scenario.faults)
 
 
-def _kept_logs(plan: ClusterPlan, topology: Topology) -> Records[KeptLog]:
+def _kept_logs(plan: ClusterPlan, world: Topology) -> Records[KeptLog]:
     """What the scenario pins of losses of power."""
     planned = [
         (number, kept)
@@ -223,30 +222,30 @@ def _kept_logs(plan: ClusterPlan, topology: Topology) -> Records[KeptLog]:
         partition = plan.partition_number(kept.topic, kept.partition)
         slot = plan.partitions[partition].slots.index(plan.broker_index(kept.broker))
         rows[index].fault = number
-        rows[index].row = topology.partitions[partition].first_slot + slot
+        rows[index].row = world.partitions[partition].first_slot + slot
         rows[index].offset = kept.offset
     return rows
 
 
-def enlarge_brokers(brokers: Brokers, reserve: int) -> None:
+def enlarge_brokers(world: Brokers, reserve: int) -> None:
     """Give replicas more room for epochs, and the purgatories for watches, where it is short."""
-    room = int(brokers.pools[0].epoch_room)
+    room = int(world.pools[0].epoch_room)
     used = max(
-        int(column(brokers.replicas, "run_count").max(initial=0)),
-        int(column(brokers.replicas, "epoch_count").max(initial=0)),
+        int(column(world.replicas, "run_count").max(initial=0)),
+        int(column(world.replicas, "epoch_count").max(initial=0)),
     )
     if used + EPOCH_MARGIN > room:
-        widen_epochs(brokers)
-    enlarge_watches(brokers, reserve)
+        widen_epochs(world)
+    enlarge_watches(world, reserve)
 
 
-def widen_epochs(brokers: Brokers) -> None:
+def widen_epochs(world: Brokers) -> None:
     """Give every replica room for twice as many epochs."""
-    room = int(brokers.pools[0].epoch_room)
-    brokers.runs = _with_room(brokers.runs, room)
-    brokers.epochs = _with_room(brokers.epochs, room)
-    brokers.epochs_read = new_records(EpochEntry, 2 * room)
-    brokers.pools[0].epoch_room = 2 * room
+    room = int(world.pools[0].epoch_room)
+    world.runs = _with_room(world.runs, room)
+    world.epochs = _with_room(world.epochs, room)
+    world.epochs_read = new_records(EpochEntry, 2 * room)
+    world.pools[0].epoch_room = 2 * room
 
 
 def _with_room(entries: Records[EpochEntry], room: int) -> Records[EpochEntry]:
@@ -259,13 +258,13 @@ def _with_room(entries: Records[EpochEntry], room: int) -> Records[EpochEntry]:
     return wider
 
 
-def enlarge_watches(brokers: Brokers, reserve: int) -> None:
+def enlarge_watches(world: Brokers, reserve: int) -> None:
     """Double the pool of watches where few are left."""
-    pools = brokers.pools[0]
+    pools = world.pools[0]
     if pools.free_watches >= 2 * reserve:
         return
-    count = len(brokers.watches)
-    brokers.watches = grown(brokers.watches, 2 * count + 4 * reserve)
-    chain_free(column(brokers.watches, "next"), count, int(pools.free_watch))
+    count = len(world.watches)
+    world.watches = grown(world.watches, 2 * count + 4 * reserve)
+    chain_free(column(world.watches, "next"), count, int(pools.free_watch))
     pools.free_watch = count
-    pools.free_watches += len(brokers.watches) - count
+    pools.free_watches += len(world.watches) - count

@@ -103,7 +103,7 @@ def new_topology(plan: ClusterPlan) -> Topology:
         first_slot += len(planned.slots)
     if any(rules_of(*plan.scenario.release_of(each)).dead_replicas_in_set for each in plan.brokers):
         column(slots, "set_order")[:] = _set_orders(plan)
-    return Topology(sizes=sizes, partitions=partitions, slots=slots)
+    return Topology(sizes=sizes, partitions=partitions, slots=slots, rules=_new_rules(plan))
 
 
 def _set_orders(plan: ClusterPlan) -> list[int]:
@@ -114,7 +114,7 @@ def _set_orders(plan: ClusterPlan) -> list[int]:
     ]
 
 
-def new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:
+def _new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:
     """The release switches of every broker."""
     rules = new_records(ReleaseRules, len(plan.brokers))
     for index, broker in enumerate(plan.brokers):
@@ -179,38 +179,38 @@ def new_kernel(
     return kernel
 
 
-def enlarge_kernel(kernel: Kernel, events: int, items: int) -> None:
+def enlarge_kernel(world: Kernel, events: int, items: int) -> None:
     """Enlarge the tables until so many events and so much partition data are free."""
-    context = kernel.context[0]
+    context = world.context[0]
     if context.free_events < events:
-        count = len(kernel.events)
-        kernel.events = grown(kernel.events, 2 * count + 2 * events)
-        kernel.heap = grown(kernel.heap, len(kernel.events))
-        column(kernel.events, "kind")[count:] = NONE
-        column(kernel.events, "index")[count:] = np.arange(count, len(kernel.events))
-        chain_free(column(kernel.events, "next"), count, int(context.free_event))
+        count = len(world.events)
+        world.events = grown(world.events, 2 * count + 2 * events)
+        world.heap = grown(world.heap, len(world.events))
+        column(world.events, "kind")[count:] = NONE
+        column(world.events, "index")[count:] = np.arange(count, len(world.events))
+        chain_free(column(world.events, "next"), count, int(context.free_event))
         context.free_event = count
-        context.free_events += len(kernel.events) - count
+        context.free_events += len(world.events) - count
     if context.free_items < items:
-        count = len(kernel.items)
-        kernel.items = grown(kernel.items, 2 * count + 2 * items)
-        chain_free(column(kernel.items, "next"), count, int(context.free_item))
+        count = len(world.items)
+        world.items = grown(world.items, 2 * count + 2 * items)
+        chain_free(column(world.items, "next"), count, int(context.free_item))
         context.free_item = count
-        context.free_items += len(kernel.items) - count
+        context.free_items += len(world.items) - count
 
 
-def enlarge_metadata(kernel: Kernel, changes: int) -> None:
+def enlarge_metadata(world: Kernel, changes: int) -> None:
     """Enlarge the log of what brokers are told until there is room for so many changes more."""
-    count = int(kernel.context[0].metadata_changes)
-    if len(kernel.metadata_changes) - count < changes:
-        kernel.metadata_changes = grown(kernel.metadata_changes, 2 * count + 2 * changes)
+    count = int(world.context[0].metadata_changes)
+    if len(world.metadata_changes) - count < changes:
+        world.metadata_changes = grown(world.metadata_changes, 2 * count + 2 * changes)
 
 
-def enlarge_commits(kernel: Kernel, commits: int) -> None:
+def enlarge_commits(world: Kernel, commits: int) -> None:
     """Enlarge the journal of commits until there is room for so many more, if anybody commits."""
-    count = int(kernel.context[0].offset_commits)
-    if kernel.context[0].commit_reserve > 0 and len(kernel.offset_commits) - count < commits:
-        kernel.offset_commits = grown(kernel.offset_commits, 2 * count + 2 * commits)
+    count = int(world.context[0].offset_commits)
+    if world.context[0].commit_reserve > 0 and len(world.offset_commits) - count < commits:
+        world.offset_commits = grown(world.offset_commits, 2 * count + 2 * commits)
 
 
 def new_commit_keys(plan: ClusterPlan) -> Records[CommitKey]:
@@ -292,30 +292,30 @@ def new_clients(plan: ClusterPlan) -> Clients:
     clients = Clients(
         pool=new_records(BatchPool, 1),
         clients=new_records(Client, len(plan.clients)),
-        known=new_records(MetadataPosition, len(plan.clients)),
-        targets=new_records(Target, target_count),
+        client_metadata=new_records(MetadataPosition, len(plan.clients)),
+        client_targets=new_records(Target, target_count),
         connections=new_records(Connection, len(plan.clients) * len(plan.brokers)),
         batches=new_records(Batch, 0),
         steps=step_rows,
-        members=new_records(Member, len(members)),
-        moves=new_records(RequestedMove, len(moves)),
+        awaited_brokers=new_records(Member, len(members)),
+        requested_moves=new_records(RequestedMove, len(moves)),
         rolls=rolls,
         rolled=rolled,
-        throttled=new_records(Throttled, len(throttled)),
+        throttled_by_steps=new_records(Throttled, len(throttled)),
         latencies=new_records(LatencyCount, len(plan.clients) * int(BUCKETS)),
     )
     for place, each in enumerate(throttled):
-        row = clients.throttled[place]
+        row = clients.throttled_by_steps[place]
         row.partition, row.leaders, row.followers = each
-    column(clients.members, "broker")[:] = members
-    column(clients.moves, "partition")[:] = [partition for partition, _ in moves]
-    column(clients.moves, "replicas")[:] = [replicas for _, replicas in moves]
+    column(clients.awaited_brokers, "broker")[:] = members
+    column(clients.requested_moves, "partition")[:] = [partition for partition, _ in moves]
+    column(clients.requested_moves, "replicas")[:] = [replicas for _, replicas in moves]
     for field in ("flight_first", "flight_last", "waiting_first", "waiting_last", "first_late"):
         column(clients.connections, field)[:] = NONE
-    column(clients.targets, "leader")[:] = NONE
+    column(clients.client_targets, "leader")[:] = NONE
     for field in ("controller_epoch", "position", "base_epoch", "base_position"):
-        column(clients.known, field)[:] = NONE
-    column(clients.targets, "leader_epoch")[:] = NONE
+        column(clients.client_metadata, field)[:] = NONE
+    column(clients.client_targets, "leader_epoch")[:] = NONE
     clients.pool[0].free_batch = NONE
     clients.pool[0].clients = len(plan.clients)
     clients.pool[0].steps = len(plan.scenario.steps)
@@ -327,26 +327,26 @@ def new_clients(plan: ClusterPlan) -> Clients:
         client.first_target = first_target
         client.target_count = len(targets[number])
         last_target = first_target + len(targets[number])
-        column(clients.targets, "partition")[first_target:last_target] = targets[number]
+        column(clients.client_targets, "partition")[first_target:last_target] = targets[number]
         first_target = last_target
         client.member_key = target_count + number
         _plan_client(plan, planned, client)
     return clients
 
 
-def enlarge_clients(clients: Clients) -> None:
+def enlarge_clients(world: Clients) -> None:
     """Double the table of batches where few are left."""
-    pool = clients.pool[0]
+    pool = world.pool[0]
     if pool.free_batches > FEW_BATCHES:
         return
-    count = len(clients.batches)
-    clients.batches = grown(clients.batches, 2 * count + 256)
-    column(clients.batches, "index")[count:] = np.arange(count, len(clients.batches))
+    count = len(world.batches)
+    world.batches = grown(world.batches, 2 * count + 256)
+    column(world.batches, "index")[count:] = np.arange(count, len(world.batches))
     for field in ("number", "late"):
-        column(clients.batches, field)[count:] = NONE
-    chain_free(column(clients.batches, "next"), count, int(pool.free_batch))
+        column(world.batches, field)[count:] = NONE
+    chain_free(column(world.batches, "next"), count, int(pool.free_batch))
     pool.free_batch = count
-    pool.free_batches += len(clients.batches) - count
+    pool.free_batches += len(world.batches) - count
 
 
 def _plan_client(plan: ClusterPlan, planned: PlannedClient, client: Client) -> None:

@@ -25,7 +25,7 @@ from tidegauge.controller.state.control_plane import (
     Znode,
     ZnodeWatch,
 )
-from tidegauge.engine.layout.cluster_tables import chain_free, empty_lists, new_rules
+from tidegauge.engine.layout.cluster_tables import chain_free, empty_lists
 from tidegauge.engine.layout.throttled_replicas import throttled_partitions
 from tidegauge.replication.records import LeaderAndIsr
 from tidegauge.replication.replica_list import pack, unpack
@@ -51,20 +51,19 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
         znodes=new_records(Znode, fixed),
         znode_watches=new_records(ZnodeWatch, 0),
         topic_configs=new_records(TopicConfig, len(plan.scenario.topics)),
-        throttles=new_records(
+        replica_throttles=new_records(
             ReplicaThrottle, sum(len(partition.slots) for partition in plan.partitions)
         ),
         throttled_rates=new_records(ThrottledRates, brokers),
         assignments=new_assignments(plan),
-        sessions=new_records(Session, 0),
+        zookeeper_sessions=new_records(Session, 0),
         controllers=new_records(Controller, brokers),
-        rules=new_rules(plan),
-        contexts=new_records(ContextOwner, 0),
-        brokers=new_records(ControllerBroker, 0),
-        partitions=new_records(ControllerPartition, 0),
-        leader_and_isr=new_records(LeaderAndIsr, 0),
-        topics=new_records(ControllerTopic, 0),
-        replicas=new_records(ControllerReplica, 0),
+        controller_contexts=new_records(ContextOwner, 0),
+        controller_brokers=new_records(ControllerBroker, 0),
+        controller_partitions=new_records(ControllerPartition, 0),
+        controller_leader_and_isr=new_records(LeaderAndIsr, 0),
+        controller_topics=new_records(ControllerTopic, 0),
+        controller_replicas=new_records(ControllerReplica, 0),
         proposal=new_records(LeaderAndIsr, 1),
     )
     ensemble = plane.ensemble[0]
@@ -92,23 +91,23 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
     return plane
 
 
-def _set_former_states(plan: ClusterPlan, plane: ControlPlane) -> None:
+def _set_former_states(plan: ClusterPlan, world: ControlPlane) -> None:
     """Lay out ZooKeeper's content as the run begins (``controller/zookeeper/former_states.py``)."""
     first_topic = int(FIXED_ZNODES) + len(plan.brokers)
     first_state = first_topic + len(plan.scenario.topics)
     for number, partition in enumerate(plan.partitions):
         if partition.state is None:
             continue
-        plane.znodes[first_topic + partition.topic_number].was_there = True
+        world.znodes[first_topic + partition.topic_number].was_there = True
         slots = {plan.brokers[broker]: slot for slot, broker in enumerate(partition.slots)}
-        node = plane.znodes[first_state + number]
+        node = world.znodes[first_state + number]
         node.was_there = True
         node.leader = NONE if partition.state.leader is None else slots[partition.state.leader]
         node.leader_epoch = partition.state.leader_epoch
         node.isr = pack(slots[broker] for broker in partition.state.isr)
         node.elr = pack(slots[broker] for broker in partition.state.elr)
     if plan.was_there_before:
-        plane.znodes[CONTROLLER_ZNODE].was_there = True
+        world.znodes[CONTROLLER_ZNODE].was_there = True
 
 
 def new_assignments(plan: ClusterPlan) -> Records[Assignment]:
@@ -119,25 +118,25 @@ def new_assignments(plan: ClusterPlan) -> Records[Assignment]:
     return assignments
 
 
-def _set_throttles(plan: ClusterPlan, plane: ControlPlane) -> None:
+def _set_throttles(plan: ClusterPlan, world: ControlPlane) -> None:
     """What of replication is throttled from the start on."""
     for index, broker in enumerate(plan.brokers):
         settings = plan.scenario.settings_of(broker)
         leader_rate, follower_rate = (settings[name] for name in THROTTLED_RATES)
-        plane.throttled_rates[index].leader_rate = leader_rate
-        plane.throttled_rates[index].follower_rate = follower_rate
+        world.throttled_rates[index].leader_rate = leader_rate
+        world.throttled_rates[index].follower_rate = follower_rate
     first_rows = list(accumulate((len(each.slots) for each in plan.partitions), initial=0))
     for topic in plan.scenario.topics:
         for each in throttled_partitions(plan, topic.name, topic.settings):
             for slot in range(len(plan.partitions[each.partition].slots)):
-                throttle = plane.throttles[first_rows[each.partition] + slot]
+                throttle = world.replica_throttles[first_rows[each.partition] + slot]
                 throttle.leader = slot in unpack(max(each.leaders, 0))
                 throttle.follower = slot in unpack(max(each.followers, 0))
 
 
-def _set_controllers(plan: ClusterPlan, plane: ControlPlane) -> None:
+def _set_controllers(plan: ClusterPlan, world: ControlPlane) -> None:
     """Take over the settings of each controller's broker; nobody is controller yet."""
-    controllers = plane.controllers
+    controllers = world.controllers
     empty_lists(controllers, "queue")
     empty_lists(controllers, "unsent")
     for field in (
@@ -167,44 +166,50 @@ def _blank_znodes(znodes: Records[Znode], first: int) -> None:
         column(znodes, field)[first:] = NONE
 
 
-def enlarge_control_plane(plan: ClusterPlan, plane: ControlPlane) -> None:
+def enlarge_control_plane(plan: ClusterPlan, world: ControlPlane) -> None:
     """Have room for more notifications, watches, sessions and one more controller."""
-    _enlarge_notifications(plane)
-    _enlarge_watches(plan, plane)
+    _enlarge_notifications(world)
+    _enlarge_watches(plan, world)
     brokers = len(plan.brokers)
-    if len(plane.sessions) - plane.ensemble[0].sessions < brokers:
-        plane.sessions = grown(plane.sessions, 2 * len(plane.sessions) + 2 * brokers)
-    if NONE not in column(plane.contexts, "controller"):
-        _add_context(plan, plane)
+    if len(world.zookeeper_sessions) - world.ensemble[0].sessions < brokers:
+        world.zookeeper_sessions = grown(
+            world.zookeeper_sessions, 2 * len(world.zookeeper_sessions) + 2 * brokers
+        )
+    if NONE not in column(world.controller_contexts, "controller"):
+        _add_context(plan, world)
 
 
-def _add_context(plan: ClusterPlan, plane: ControlPlane) -> None:
+def _add_context(plan: ClusterPlan, world: ControlPlane) -> None:
     """One more broker can be controller."""
-    count = len(plane.contexts)
+    count = len(world.controller_contexts)
     brokers, partitions = len(plan.brokers), len(plan.partitions)
     replicas = sum(len(partition.slots) for partition in plan.partitions)
-    plane.contexts = grown(plane.contexts, count + 1)
-    plane.contexts[count].controller = NONE
-    plane.brokers = grown(plane.brokers, (count + 1) * brokers)
-    plane.partitions = grown(plane.partitions, (count + 1) * partitions)
-    plane.leader_and_isr = grown(plane.leader_and_isr, (count + 1) * partitions)
-    plane.topics = grown(plane.topics, (count + 1) * len(plan.scenario.topics))
-    plane.replicas = grown(plane.replicas, (count + 1) * replicas)
-    new_brokers = plane.brokers[count * brokers : (count + 1) * brokers]
+    world.controller_contexts = grown(world.controller_contexts, count + 1)
+    world.controller_contexts[count].controller = NONE
+    world.controller_brokers = grown(world.controller_brokers, (count + 1) * brokers)
+    world.controller_partitions = grown(world.controller_partitions, (count + 1) * partitions)
+    world.controller_leader_and_isr = grown(
+        world.controller_leader_and_isr, (count + 1) * partitions
+    )
+    world.controller_topics = grown(
+        world.controller_topics, (count + 1) * len(plan.scenario.topics)
+    )
+    world.controller_replicas = grown(world.controller_replicas, (count + 1) * replicas)
+    new_brokers = world.controller_brokers[count * brokers : (count + 1) * brokers]
     empty_lists(new_brokers, "queue")
     for field in ("broker_epoch", "listed_epoch", "building", "stopping", "in_flight"):
         column(new_brokers, field)[:] = NONE
 
 
-def _enlarge_notifications(plane: ControlPlane) -> None:
-    ensemble = plane.ensemble[0]
+def _enlarge_notifications(world: ControlPlane) -> None:
+    ensemble = world.ensemble[0]
     enough = _NOTIFICATION_ROOM // 2
-    if _has_free(column(plane.znodes, "next"), int(ensemble.free_notification), enough):
+    if _has_free(column(world.znodes, "next"), int(ensemble.free_notification), enough):
         return
-    count = len(plane.znodes)
-    plane.znodes = grown(plane.znodes, count + max(_NOTIFICATION_ROOM, count // 8))
-    _blank_znodes(plane.znodes, count)
-    chain_free(column(plane.znodes, "next"), count, int(ensemble.free_notification))
+    count = len(world.znodes)
+    world.znodes = grown(world.znodes, count + max(_NOTIFICATION_ROOM, count // 8))
+    _blank_znodes(world.znodes, count)
+    chain_free(column(world.znodes, "next"), count, int(ensemble.free_notification))
     ensemble.free_notification = count
 
 
@@ -217,13 +222,13 @@ def _has_free(following: NDArray[np.int64], first: int, enough: int) -> bool:
     return free == enough
 
 
-def _enlarge_watches(plan: ClusterPlan, plane: ControlPlane) -> None:
+def _enlarge_watches(plan: ClusterPlan, world: ControlPlane) -> None:
     """Processes that have died leave their watches behind until their sessions end."""
-    ensemble = plane.ensemble[0]
+    ensemble = world.ensemble[0]
     enough = _WATCHES_OF_BROKER * len(plan.brokers) + len(plan.scenario.steps) + 16
-    if _has_free(column(plane.znode_watches, "next"), int(ensemble.free_watch), enough):
+    if _has_free(column(world.znode_watches, "next"), int(ensemble.free_watch), enough):
         return
-    count = len(plane.znode_watches)
-    plane.znode_watches = grown(plane.znode_watches, 2 * count + enough)
-    chain_free(column(plane.znode_watches, "next"), count, int(ensemble.free_watch))
+    count = len(world.znode_watches)
+    world.znode_watches = grown(world.znode_watches, 2 * count + enough)
+    chain_free(column(world.znode_watches, "next"), count, int(ensemble.free_watch))
     ensemble.free_watch = count

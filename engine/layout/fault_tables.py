@@ -44,14 +44,14 @@ _KINDS: dict[type[FaultOfAnyKind], int] = {
 }
 
 
-def plan_faults(plan: ClusterPlan, kernel: Kernel) -> None:
+def plan_faults(plan: ClusterPlan, world: Kernel) -> None:
     """Enter what each fault is and which processes it hits; none has begun."""
     count = len(plan.processes)
     for field in ("row_process", "row_sequence", "went_on_us"):
-        column(kernel.fault_roles, field)[:] = NONE
+        column(world.fault_roles, field)[:] = NONE
     tables = itertools.count(int(NETWORK_TABLES) + len(COST_NAMES))
     for number, planned in enumerate(plan.faults):
-        fault = kernel.faults[number]
+        fault = world.faults[number]
         fault.kind = _KINDS[type(planned)]
         fault.lasts_us = NONE
         fault.stopped_us = NONE
@@ -62,10 +62,10 @@ def plan_faults(plan: ClusterPlan, kernel: Kernel) -> None:
         _plan_details(planned, fault)
         for bit, processes in enumerate(_sides(plan, planned)):
             for process in processes:
-                kernel.fault_roles[number * count + process].side |= 1 << bit
+                world.fault_roles[number * count + process].side |= 1 << bit
     for place, (roll, _) in enumerate(plan.rolled):
         stopped_us = plan.rolling_restart(roll).stopped_for_us
-        kernel.faults[len(plan.scenario.faults) + place].stopped_us = stopped_us
+        world.faults[len(plan.scenario.faults) + place].stopped_us = stopped_us
 
 
 def _plan_details(planned: Fault, fault: FaultRecord) -> None:

@@ -35,15 +35,13 @@ from tidegauge.replication.in_sync_replicas import (
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains, first, size
-from tidegauge.simulation.kernel import NONE, Kernel
-from tidegauge.simulation.topology import Topology, broker_of, broker_znode, state_znode
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.topology import broker_of, broker_znode, state_znode
 
 
 @rule
 def read_brokers(
-    kernel: Kernel,
-    topology: Topology,
-    brokers: Brokers,
+    world: Brokers,
     time_us: int,
     gauges: Records[BrokerGauges],
     topics: Records[BrokerTopicGauges],
@@ -52,12 +50,12 @@ def read_brokers(
 
     Source: ReplicaManager@2.6.0, BrokerTopicStats@2.6.0, KafkaRequestHandlerPool@2.6.0.
     """
-    count = topology.sizes[0].topics
-    for broker in range(topology.sizes[0].brokers):
-        process = kernel.processes[broker]
+    count = world.sizes[0].topics
+    for broker in range(world.sizes[0].brokers):
+        process = world.processes[broker]
         if not process.hosted:
             continue
-        state = brokers.brokers[broker]
+        state = world.brokers[broker]
         gauge = gauges[broker]
         gauge.starts = state.starts
         if not process.alive:
@@ -67,9 +65,9 @@ def read_brokers(
         gauge.answers = process.paused == 0
         gauge.started_us = process.up_since_us
         gauge.state = _broker_state(state, time_us)
-        _read_broker(brokers, broker, time_us, gauge)
+        _read_broker(world, broker, time_us, gauge)
         for topic in range(count):
-            _read_topic(brokers, topics, broker * count + topic)
+            _read_topic(world, topics, broker * count + topic)
 
 
 @inner_rule
@@ -85,9 +83,9 @@ def _broker_state(state: Broker, time_us: int) -> int:
 
 
 @inner_rule
-def _read_broker(brokers: Brokers, broker: int, time_us: int, gauge: BrokerGauges) -> None:
-    state = brokers.brokers[broker]
-    stats = brokers.stats[broker]
+def _read_broker(world: Brokers, broker: int, time_us: int, gauge: BrokerGauges) -> None:
+    state = world.brokers[broker]
+    stats = world.broker_stats[broker]
     gauge.isr_shrinks = stats.isr_shrinks
     gauge.isr_expands = stats.isr_expands
     gauge.failed_isr_updates = stats.failed_isr_updates
@@ -102,18 +100,18 @@ def _read_broker(brokers: Brokers, broker: int, time_us: int, gauge: BrokerGauge
     # Those of a broker that shuts down have ended.
     if state.loaded and not state.ends:
         gauge.handlers = state.num_io_threads
-        gauge.handlers_idle_us = _handlers_idle_us(brokers, broker, time_us)
+        gauge.handlers_idle_us = _handlers_idle_us(world, broker, time_us)
         gauge.handlers_since_us = state.port_opens_us
 
 
 @inner_rule
-def _handlers_idle_us(brokers: Brokers, broker: int, time_us: int) -> int:
+def _handlers_idle_us(world: Brokers, broker: int, time_us: int) -> int:
     """How long the request handlers have waited for requests, up to now."""
-    state = brokers.brokers[broker]
+    state = world.brokers[broker]
     idle_us = 0
     for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
-        free_us = brokers.threads[thread].free_us
-        idle_us += brokers.threads[thread].idle_us
+        free_us = world.threads[thread].free_us
+        idle_us += world.threads[thread].idle_us
         if free_us != NEVER_US:
             idle_us += max(0, time_us - max(free_us, state.port_opens_us))
     return idle_us
@@ -129,8 +127,8 @@ def _ones(bits: int) -> int:
 
 
 @inner_rule
-def _read_topic(brokers: Brokers, topics: Records[BrokerTopicGauges], index: int) -> None:
-    stats = brokers.topic_stats[index]
+def _read_topic(world: Brokers, topics: Records[BrokerTopicGauges], index: int) -> None:
+    stats = world.topic_stats[index]
     gauge = topics[index]
     gauge.messages_in = stats.messages_in
     gauge.bytes_in = stats.bytes_in
@@ -142,9 +140,7 @@ def _read_topic(brokers: Brokers, topics: Records[BrokerTopicGauges], index: int
 
 @rule
 def read_replicas(
-    kernel: Kernel,
-    topology: Topology,
-    brokers: Brokers,
+    world: Brokers,
     gauges: Records[ReplicaGauges],
     of_brokers: Records[BrokerGauges],
     of_topics: Records[BrokerTopicGauges],
@@ -153,49 +149,47 @@ def read_replicas(
 
     Source: Partition@2.6.0, Log@2.6.0, ReplicaManager (newGauge, maybeRemoveTopicMetrics)@2.6.0.
     """
-    topics = topology.sizes[0].topics
-    for row in range(len(topology.slots)):
-        slot = topology.slots[row]
-        if not (kernel.processes[slot.broker].hosted and kernel.processes[slot.broker].alive):
+    topics = world.sizes[0].topics
+    for row in range(len(world.slots)):
+        slot = world.slots[row]
+        if not (world.processes[slot.broker].hosted and world.processes[slot.broker].alive):
             continue
-        hosted = brokers.hosted[row]
+        hosted = world.hosted[row]
         gauge = of_brokers[slot.broker]
         gauge.offline_replicas += 1 if hosted.offline else 0
-        topic = slot.broker * topics + topology.partitions[slot.partition].topic
+        topic = slot.broker * topics + world.partitions[slot.partition].topic
         # What has been read stays so when the replica is not there any more.
-        of_topics[topic].fetch_requests += _reads_in_sessions(topology, brokers, row)
+        of_topics[topic].fetch_requests += _reads_in_sessions(world, row)
         if not hosted.exists:
             continue
         of_topics[topic].exists = True
         gauge.partition_count += 1
-        _read_replica(topology, brokers, row, gauges[row], gauge)
-        _count_waiting(topology, brokers, row, gauge)
+        _read_replica(world, row, gauges[row], gauge)
+        _count_waiting(world, row, gauge)
 
 
 @inner_rule
-def _read_replica(
-    topology: Topology, brokers: Brokers, row: int, replica: ReplicaGauges, broker: BrokerGauges
-) -> None:
-    hosted = brokers.hosted[row]
-    partition = brokers.replicas[row]
-    rules = brokers.rules[hosted.broker]
+def _read_replica(world: Brokers, row: int, replica: ReplicaGauges, broker: BrokerGauges) -> None:
+    hosted = world.hosted[row]
+    partition = world.replicas[row]
+    rules = world.rules[hosted.broker]
     replica.exists = True
     replica.leader_epoch = partition.leader_epoch
     replica.log_start_offset = partition.log_start_offset
     replica.log_end_offset = partition.log_end_offset
     replica.high_watermark = partition.high_watermark
     records = partition.log_end_offset - partition.log_start_offset
-    replica.size_bytes = records * topology.partitions[hosted.partition].record_bytes
+    replica.size_bytes = records * world.partitions[hosted.partition].record_bytes
     replica.source_broker = UNDEFINED
     replica.fetcher = UNDEFINED
     replica.lag = UNDEFINED
     if hosted.fetcher != NONE:
-        room = len(brokers.fetchers) // (topology.sizes[0].brokers * topology.sizes[0].brokers)
-        replica.source_broker = brokers.fetchers[hosted.fetcher].source_broker
+        room = len(world.fetchers) // (world.sizes[0].brokers * world.sizes[0].brokers)
+        replica.source_broker = world.fetchers[hosted.fetcher].source_broker
         replica.fetcher = hosted.fetcher % room
         replica.lag = hosted.fetcher_lag
         broker.max_lag = max(broker.max_lag, hosted.fetcher_lag)
-    broker.failed_partitions += 1 if brokers.fetch_states[row].failed else 0
+    broker.failed_partitions += 1 if world.fetch_states[row].failed else 0
     if not is_leader(partition):
         return
     replica.leads = True
@@ -212,57 +206,55 @@ def _read_replica(
 
 
 @inner_rule
-def _reads_in_sessions(topology: Topology, brokers: Brokers, row: int) -> int:
+def _reads_in_sessions(world: Brokers, row: int) -> int:
     """How often followers have read a replica in sessions that go on: nobody has added it up."""
     reads = 0
-    width = topology.sizes[0].width
+    width = world.sizes[0].width
     for index in range(row * width, (row + 1) * width):
-        told = brokers.follower_fetches[index]
+        told = world.follower_fetches[index]
         if told.in_session:
-            reads += brokers.sessions[told.fetcher].reads - told.reads_before
+            reads += world.fetch_sessions[told.fetcher].reads - told.reads_before
     return reads
 
 
 @inner_rule
-def _count_waiting(topology: Topology, brokers: Brokers, row: int, broker: BrokerGauges) -> None:
+def _count_waiting(world: Brokers, row: int, broker: BrokerGauges) -> None:
     """Count what waits for a replica in the purgatories.
 
     Kafka's PurgatorySize counts a request once for each partition that it is watched by.
 
     Source: DelayedOperationPurgatory.watched@2.6.0.
     """
-    broker.delayed_produces += _watches(brokers, brokers.delayed_produces[row].first)
-    broker.delayed_fetches += _watches(brokers, brokers.delayed_fetches[row].first)
-    width = topology.sizes[0].width
+    broker.delayed_produces += _watches(world, world.delayed_produces[row].first)
+    broker.delayed_fetches += _watches(world, world.delayed_fetches[row].first)
+    width = world.sizes[0].width
     for index in range(row * width, (row + 1) * width):
-        told = brokers.follower_fetches[index]
+        told = world.follower_fetches[index]
         if told.in_session:
-            broker.delayed_fetches += 1 if brokers.sessions[told.fetcher].waiting != NONE else 0
+            broker.delayed_fetches += 1 if world.fetch_sessions[told.fetcher].waiting != NONE else 0
 
 
 @inner_rule
-def _watches(brokers: Brokers, index: int) -> int:
+def _watches(world: Brokers, index: int) -> int:
     count = 0
     while index != NONE:
         count += 1
-        index = brokers.watches[index].next
+        index = world.watches[index].next
     return count
 
 
 @rule
-def read_controllers(
-    kernel: Kernel, topology: Topology, plane: ControlPlane, gauges: Records[BrokerGauges]
-) -> None:
+def read_controllers(world: ControlPlane, gauges: Records[BrokerGauges]) -> None:
     """Enter the controller contexts that are hosted here; Kafka has these gauges at every broker.
 
     Source: KafkaController (newGauge, updateMetrics)@2.6.0, ControllerStats@2.6.0.
     """
-    count = topology.sizes[0].brokers
+    count = world.sizes[0].brokers
     for broker in range(count):
-        process = kernel.processes[count + broker]
+        process = world.processes[count + broker]
         if not (process.hosted and process.alive):
             continue
-        state = plane.controllers[broker]
+        state = world.controllers[broker]
         gauge = gauges[broker]
         gauge.leader_elections = state.leader_elections
         gauge.unclean_leader_elections = state.unclean_elections
@@ -270,13 +262,11 @@ def read_controllers(
         if state.active:
             gauge.active_controller = True
             gauge.controller_epoch = state.controller_epoch
-            _read_context(topology, plane, state.context, gauge)
+            _read_context(world, state.context, gauge)
 
 
 @inner_rule
-def _read_context(
-    topology: Topology, plane: ControlPlane, context: int, gauge: BrokerGauges
-) -> None:
+def _read_context(world: ControlPlane, context: int, gauge: BrokerGauges) -> None:
     """What the active controller knows of all partitions but those that are being deleted.
 
     The head of an assignment that is still being added is not missed as the leader until it is in
@@ -284,20 +274,20 @@ def _read_context(
 
     Source: KafkaController.updateMetrics@2.4.0, ControllerContext.hasPreferredLeader@2.6.0.
     """
-    sizes = topology.sizes[0]
+    sizes = world.sizes[0]
     topic_seen = NONE
     for partition in range(sizes.partitions):
-        known = plane.partitions[context * sizes.partitions + partition]
+        known = world.controller_partitions[context * sizes.partitions + partition]
         if not known.known:
             continue
-        topic = topology.partitions[partition].topic
+        topic = world.partitions[partition].topic
         gauge.global_partitions += 1
         gauge.global_topics += 1 if topic != topic_seen else 0
         topic_seen = topic
-        if plane.topics[context * sizes.topics + topic].deleted:
+        if world.controller_topics[context * sizes.topics + topic].deleted:
             continue
         gauge.offline_partitions += 1 if known.state == OFFLINE_PARTITION else 0
-        state = plane.leader_and_isr[context * sizes.partitions + partition]
+        state = world.controller_leader_and_isr[context * sizes.partitions + partition]
         preferred = first(known.replicas)
         if contains(known.adding, preferred):
             is_imbalanced = contains(state.isr, preferred)
@@ -308,9 +298,7 @@ def _read_context(
 
 @rule
 def read_zookeeper(
-    kernel: Kernel,
-    topology: Topology,
-    plane: ControlPlane,
+    world: ControlPlane,
     gauges: Records[PartitionGauges],
     of_brokers: Records[BrokerGauges],
     of_cluster: Records[ClusterGauges],
@@ -319,37 +307,35 @@ def read_zookeeper(
 
     Source: the state znodes of TopicPartitionStateZNode@2.6.0.
     """
-    brokers = topology.sizes[0].brokers
-    if not kernel.processes[2 * brokers].hosted:
+    brokers = world.sizes[0].brokers
+    if not world.processes[2 * brokers].hosted:
         return
     cluster = of_cluster[0]
     cluster.known = True
-    cluster.zxid = plane.ensemble[0].zxid
-    node = plane.ensemble[0].first_notification
+    cluster.zxid = world.ensemble[0].zxid
+    node = world.ensemble[0].first_notification
     while node != NONE:
         cluster.isr_change_notifications += 1
-        node = plane.znodes[node].next
-    session = plane.ensemble[0].first_session
+        node = world.znodes[node].next
+    session = world.ensemble[0].first_session
     while session != NONE:
         cluster.sessions += 1
-        session = plane.sessions[session].next
+        session = world.zookeeper_sessions[session].next
     for broker in range(brokers):
-        of_brokers[broker].registered = plane.znodes[broker_znode(broker)].exists
+        of_brokers[broker].registered = world.znodes[broker_znode(broker)].exists
         cluster.registered_brokers += 1 if of_brokers[broker].registered else 0
-    for partition in range(len(topology.partitions)):
-        _read_partition(topology, plane, partition, gauges[partition])
+    for partition in range(len(world.partitions)):
+        _read_partition(world, partition, gauges[partition])
 
 
 @inner_rule
-def _read_partition(
-    topology: Topology, plane: ControlPlane, partition: int, gauge: PartitionGauges
-) -> None:
-    state = plane.znodes[state_znode(topology, partition)]
+def _read_partition(world: ControlPlane, partition: int, gauge: PartitionGauges) -> None:
+    state = world.znodes[state_znode(world, partition)]
     if not state.exists:
         return
-    replicas = plane.assignments[partition].replicas
+    replicas = world.assignments[partition].replicas
     gauge.exists = True
-    gauge.leader = broker_of(topology, partition, state.leader)
+    gauge.leader = broker_of(world, partition, state.leader)
     gauge.leader_epoch = state.leader_epoch
     gauge.in_sync_replicas = size(state.isr)
     gauge.replicas = size(replicas)
@@ -358,9 +344,7 @@ def _read_partition(
 
 @rule
 def read_groups(
-    kernel: Kernel,
-    topology: Topology,
-    brokers: Brokers,
+    world: Brokers,
     committed: Records[CommittedGauges],
     members: Records[MemberGauges],
 ) -> None:
@@ -371,37 +355,37 @@ def read_groups(
 
     Source: KafkaApis.handleOffsetFetchRequest, handleDescribeGroupRequest@2.6.0.
     """
-    keys = len(kernel.commit_keys)
+    keys = len(world.commit_keys)
     for key in range(keys):
-        partition = kernel.commit_keys[key].partition
-        row = _coordinator(kernel, topology, brokers, partition)
+        partition = world.commit_keys[key].partition
+        row = _coordinator(world, partition)
         if row == NONE:
             continue
-        broker = brokers.hosted[row].broker
-        epoch = brokers.replicas[row].leader_epoch
+        broker = world.hosted[row].broker
+        epoch = world.replicas[row].leader_epoch
         if key < len(committed):
             committed[key].coordinator_epoch = 1 + epoch
-            offset = brokers.committed_offsets[broker * keys + key].offset
+            offset = world.committed_offsets[broker * keys + key].offset
             committed[key].known = offset != NONE
             committed[key].offset = max(0, offset)
         else:
-            member = brokers.members[broker * len(members) + key - len(committed)]
+            member = world.group_members[broker * len(members) + key - len(committed)]
             members[key - len(committed)].coordinator_epoch = 1 + epoch
             members[key - len(committed)].present = member.present
 
 
 @inner_rule
-def _coordinator(kernel: Kernel, topology: Topology, brokers: Brokers, partition: int) -> int:
+def _coordinator(world: Brokers, partition: int) -> int:
     """The replica here whose broker coordinates the groups of a partition; or NONE."""
     if partition == NONE:
         return NONE
-    facts = topology.partitions[partition]
+    facts = world.partitions[partition]
     found = NONE
     for row in range(facts.first_slot, facts.first_slot + facts.slot_count):
-        process = kernel.processes[topology.slots[row].broker]
-        if not (brokers.hosted[row].coordinates and process.hosted and process.paused == 0):
+        process = world.processes[world.slots[row].broker]
+        if not (world.hosted[row].coordinates and process.hosted and process.paused == 0):
             continue
-        epoch = brokers.replicas[row].leader_epoch
-        if found == NONE or epoch > brokers.replicas[found].leader_epoch:
+        epoch = world.replicas[row].leader_epoch
+        if found == NONE or epoch > world.replicas[found].leader_epoch:
             found = row
     return found

@@ -31,9 +31,8 @@ from tidegauge.metrics.snapshots.gauges import (
     PartitionGauges,
     ReplicaGauges,
 )
+from tidegauge.metrics.snapshots.measured_state import MeasuredState
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.kernel import Kernel
-from tidegauge.simulation.topology import Topology
 
 
 class Snapshot(NamedTuple):
@@ -92,21 +91,21 @@ def _zeros(record: type[R], count: int) -> NDArray[np.void]:
 def take_snapshot(
     plan: ClusterPlan,
     time_us: int,
-    tables: tuple[Kernel, Topology, Brokers, ControlPlane],
+    state: MeasuredState,
 ) -> Snapshot:
-    """The current rows of a group; ``tables`` are the views that rules take."""
-    kernel, topology, brokers, plane = tables
+    """The current rows of a group."""
+    brokers, plane = state.view_as(Brokers), state.view_as(ControlPlane)
     taken = new_snapshot(plan, time_us)
     of_brokers = _records(taken.brokers)
     of_topics = _records(taken.broker_topics)
-    read_brokers(kernel, topology, brokers, time_us, of_brokers, of_topics)
+    read_brokers(brokers, time_us, of_brokers, of_topics)
     replicas = _records(taken.replicas)
-    read_replicas(kernel, topology, brokers, replicas, of_brokers, of_topics)
-    read_controllers(kernel, topology, plane, of_brokers)
+    read_replicas(brokers, replicas, of_brokers, of_topics)
+    read_controllers(plane, of_brokers)
     partitions = _records(taken.partitions)
-    read_zookeeper(kernel, topology, plane, partitions, of_brokers, _records(taken.cluster))
+    read_zookeeper(plane, partitions, of_brokers, _records(taken.cluster))
     committed = _records(taken.committed)
-    read_groups(kernel, topology, brokers, committed, _records(taken.members))
+    read_groups(brokers, committed, _records(taken.members))
     return taken
 
 

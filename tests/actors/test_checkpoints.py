@@ -150,7 +150,7 @@ def test_what_was_appended_behind_a_truncation_is_not_on_disk_yet(again_after: i
     """
     one_broker: dict[str, Any] = {"brokers": [1], "kind": "power_loss", "at": "5s", "for": "1s"}
     group = Group(ClusterPlan(story([[1, 2]], [], faults=[one_broker])), [0])
-    brokers, context = group.brokers, group.kernel.context[0]
+    brokers, context = group.world, group.world.context[0]
     # Inner rules are called from rules only, so it is their plain functions that are tested.
     append_noted: Any = getattr(note_append, "py_func", note_append)
     on_disk: Any = getattr(offset_on_disk, "py_func", offset_on_disk)

@@ -204,7 +204,7 @@ def test_an_overdue_task_of_a_fixed_rate_runs_as_often_as_it_has_missed_its_time
     )  # fmt: skip
     plan = ClusterPlan(scenario)
     group = Group(plan, range(len(plan.processes)), tmp_path)
-    counts = group.kernel.kind_counts
+    counts = group.world.kind_counts
 
     def handled_until(time_us: int) -> tuple[int, int]:
         """How many isr-expirations, of brokers 1 to 3, and produces have been handled so far."""

@@ -52,7 +52,7 @@ def hub_and_leaf() -> tuple[Group, Group]:
 
 def waiting(group: Group) -> list[tuple[int, int, list[int]]]:
     """The fetches that wait in a group: time, request, offsets asked for."""
-    kernel = group.kernel
+    kernel = group.world
     found = []
     for place in range(int(kernel.context[0].heap_size)):
         event = kernel.events[int(kernel.heap[place].index)]
@@ -73,12 +73,12 @@ def test_a_group_lets_the_events_of_a_frame_wait_for_their_time(
 ) -> None:
     hub, leaf = hub_and_leaf
     for first, partitions in ((7, 3), (1, 0), (4, 2)):
-        send_fetch(leaf.views[0], BROKER_1, FIRST_CLIENT, first, partitions)
+        send_fetch(leaf.kernel_view, BROKER_1, FIRST_CLIENT, first, partitions)
     frame = frame_of(leaf)
     assert (frame[WINDOW], frame[EVENTS], frame[ITEMS]) == (0, 3, 5)
-    free = int(hub.kernel.context[0].free_items)
+    free = int(hub.world.context[0].free_items)
     assert hub.read_frame(LEAF, frame) == READY
-    assert hub.kernel.context[0].free_items == free - 5
+    assert hub.world.context[0].free_items == free - 5
     assert waiting(hub) == [
         (1000, 100, []),
         (1000, 102, [4000, 5000]),
@@ -88,26 +88,26 @@ def test_a_group_lets_the_events_of_a_frame_wait_for_their_time(
 
 def test_what_went_into_a_frame_is_forgotten(hub_and_leaf: tuple[Group, Group]) -> None:
     hub, leaf = hub_and_leaf
-    free = [int(leaf.kernel.context[0].free_events), int(leaf.kernel.context[0].free_items)]
-    send_fetch(leaf.views[0], BROKER_1, FIRST_CLIENT, 0, 4)
+    free = [int(leaf.world.context[0].free_events), int(leaf.world.context[0].free_items)]
+    send_fetch(leaf.kernel_view, BROKER_1, FIRST_CLIENT, 0, 4)
     hub.read_frame(LEAF, frame_of(leaf))
-    context = leaf.kernel.context[0]
+    context = leaf.world.context[0]
     assert [int(context.free_events), int(context.free_items)] == free
     assert frame_of(leaf)[EVENTS] == 0
 
 
 def test_a_group_makes_room_for_a_large_frame(hub_and_leaf: tuple[Group, Group]) -> None:
     hub, leaf = hub_and_leaf
-    before = len(hub.kernel.items)
+    before = len(hub.world.items)
     count = 0
     while count <= before:
         leaf.make_room(lambda _: None)
-        send_fetch(leaf.views[0], BROKER_1, FIRST_CLIENT, 0, 100)
+        send_fetch(leaf.kernel_view, BROKER_1, FIRST_CLIENT, 0, 100)
         count += 100
     hub.read_frame(LEAF, frame_of(leaf))
     assert sum(len(offsets) for _, _, offsets in waiting(hub)) == count
-    assert len(hub.kernel.items) > before
-    context = hub.kernel.context[0]
+    assert len(hub.world.items) > before
+    context = hub.world.context[0]
     assert min(int(context.free_items), int(context.free_events)) >= hub.reserve
 
 
@@ -117,12 +117,12 @@ def test_a_frame_of_another_generation_or_window_changes_nothing(
 ) -> None:
     """A survivor of an earlier run, or one that has missed something, is not listened to."""
     hub, leaf = hub_and_leaf
-    send_fetch(leaf.views[0], BROKER_1, FIRST_CLIENT, 0, 2)
+    send_fetch(leaf.kernel_view, BROKER_1, FIRST_CLIENT, 0, 2)
     frame = frame_of(leaf)
     frame[word] += 1
-    events = np.asarray(hub.kernel.events).copy()
+    events = np.asarray(hub.world.events).copy()
     assert hub.read_frame(LEAF, frame) == STRANGE
-    assert (np.asarray(hub.kernel.events) == events).all()
+    assert (np.asarray(hub.world.events) == events).all()
     frame[word] -= 1
     assert hub.read_frame(LEAF, frame) == READY
     assert len(waiting(hub)) == 1
@@ -152,7 +152,7 @@ def test_a_group_that_has_nothing_to_do_is_left_alone(hub_and_leaf: tuple[Group,
     idle = frame_of(leaf)
     idle[TIME] = NEVER_US
     hub.read_frame(LEAF, idle)
-    send_fetch(hub.views[0], FIRST_CLIENT, BROKER_1, 0, 2)
+    send_fetch(hub.kernel_view, FIRST_CLIENT, BROKER_1, 0, 2)
     hub.plan_window(10_000_000)
     assert hub.horizon_us == 2000, "the leaf gets it at 1 ms, and its answer takes as long"
     assert hub.write_frames() == []
@@ -168,8 +168,8 @@ def test_what_a_group_sends_draws_its_horizon_nearer(hub_and_leaf: tuple[Group, 
     hub, leaf = hub_and_leaf
     hub.read_frame(LEAF, frame_of(leaf))
     hub.plan_window(10_000_000)
-    leaf.kernel.context[0].horizon_us = 5_000_000
-    send_fetch(leaf.views[0], BROKER_1, FIRST_CLIENT, 0, 1)
+    leaf.world.context[0].horizon_us = 5_000_000
+    send_fetch(leaf.kernel_view, BROKER_1, FIRST_CLIENT, 0, 1)
     assert leaf.horizon_us == 2000
 
 
@@ -190,7 +190,7 @@ def test_a_message_between_two_leaves_goes_through_the_hub() -> None:
     hub, broker, client = (Group(plan, hosted) for hosted in grouping)
     for number, group in enumerate((hub, broker, client)):
         group.join(grouping, number)
-    send_fetch(client.views[0], FIRST_CLIENT, BROKER_1, 3, 2)
+    send_fetch(client.kernel_view, FIRST_CLIENT, BROKER_1, 3, 2)
     for leaf, group in ((1, broker), (2, client)):
         idle = frame_of(group)
         idle[TIME] = NEVER_US

@@ -115,8 +115,8 @@ def test_batches_to_a_broker_without_power_are_given_back(tmp_path: Path) -> Non
     plan = ClusterPlan(scenario)
     group = Group(plan, range(len(plan.processes)), tmp_path)
     group.run_to(35 * SECOND, lambda _: None)
-    assert group.brokers.replicas[0].log_end_offset > 300
-    assert len(group.clients.batches) - group.clients.pool[0].free_batches == 0
+    assert group.world.replicas[0].log_end_offset > 300
+    assert len(group.world.batches) - group.world.pool[0].free_batches == 0
 
 
 def test_what_acks_all_acknowledged_is_below_the_high_watermark_in_the_end(

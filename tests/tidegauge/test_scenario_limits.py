@@ -37,8 +37,7 @@ def table_bytes(brokers: int, partitions: int, replicas: int) -> int:
     group = Group(plan, range(len(plan.processes)))
     return sum(
         np.asarray(table).nbytes
-        for tables in (group.kernel, group.topology, group.brokers, group.plane, group.clients)
-        for table in vars(tables).values()
+        for table in vars(group.world).values()
         if hasattr(table, "__len__")
     )
 
@@ -113,7 +112,7 @@ def test_many_faults_have_room_to_wait_from_the_beginning_on() -> None:
     ]
     plan = ClusterPlan(cluster_of(faults=faults))
     group = Group(plan, range(len(plan.processes)))
-    context = group.kernel.context[0]
+    context = group.world.context[0]
     assert context.heap_size > 2 * len(faults)
     assert context.free_events >= group.reserve
-    assert len(group.kernel.heap) >= context.heap_size + group.reserve
+    assert len(group.world.heap) >= context.heap_size + group.reserve
