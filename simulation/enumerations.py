@@ -12,7 +12,17 @@ from typing import NamedTuple
 
 from tidegauge.replication import errors
 from tidegauge.simulation import controller_events, kinds, zookeeper_errors
-from tidegauge.simulation.row_kinds import CHECKPOINTS, MOMENTS, REASONS, ROLL_STATES, STOPS
+from tidegauge.simulation.api_keys import API_KEYS
+from tidegauge.simulation.row_kinds import (
+    BROKER_STATES,
+    CHECKPOINTS,
+    MOMENTS,
+    REASONS,
+    ROLL_STATES,
+    STATE_CHANGES,
+    STATE_REASONS,
+    STOPS,
+)
 
 #: The names of each column that holds such a number, by the number.
 Enumerations = Mapping[str, Mapping[int, str]]
@@ -26,7 +36,8 @@ class Enumeration(NamedTuple):
 
 
 ALL_ENUMERATIONS = (
-    Enumeration(("request_kind", "message_kind"), kinds.NAMES),
+    Enumeration(("message_kind",), kinds.NAMES),
+    Enumeration(("api_key",), API_KEYS),
     Enumeration(("error",), zookeeper_errors.NAMES | errors.NAMES),
     Enumeration(("event_kind",), controller_events.NAMES),
     Enumeration(("reason",), REASONS),
@@ -34,6 +45,9 @@ ALL_ENUMERATIONS = (
     Enumeration(("stop",), STOPS),
     Enumeration(("checkpoint",), CHECKPOINTS),
     Enumeration(("progress",), ROLL_STATES),
+    Enumeration(("change",), STATE_CHANGES),
+    Enumeration(("state",), BROKER_STATES),
+    Enumeration(("state_reason",), STATE_REASONS),
 )
 
 ENUMERATIONS: Enumerations = {

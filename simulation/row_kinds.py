@@ -30,7 +30,7 @@ from typing import NamedTuple
 from tidegauge.compiled.codes import code
 
 #: Version of the schema.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 def tidegauge_version() -> str:
@@ -112,7 +112,7 @@ ALTER_PARTITION_SENT = code(55)
 ALTER_PARTITION_FAILED = code(56)
 ISR_ALTERED = code(57)
 HIGH_WATERMARK_TOLD = code(58)
-ASSIGNMENT_WRITTEN = code(59)
+PARTITION_REPLICAS = code(59)
 APPENDED = code(60)
 FETCH_COUNTED = code(61)
 FETCH_ANSWERED = code(62)
@@ -147,8 +147,11 @@ CONSUMER_SAMPLED = code(90)
 OFFSET_COMMITTED = code(91)
 BROKER_SAMPLED = code(92)
 DIVERGING_HIGH_WATERMARK = code(93)
+PARTITION_STATE = code(94)
+BROKER_STATE = code(95)
+CONTROLLER_ACTIVE = code(96)
 
-#: Who wrote a znode that was there before the run.
+#: Who wrote a znode or a partition's state that was there before the run.
 FORMER_WRITER = code(-2)
 
 # fmt: off
@@ -222,7 +225,7 @@ _CANONICAL = (
      "a follower has cut its log"),
     (LOG_END, "log_end", "partition epoch start_offset end_offset reason high_watermark",
      "one epoch's run of records in a replica's log, and the replica's high watermark"),
-    (REQUEST_REFUSED, "request_refused", "request_kind partition from_process error offset",
+    (REQUEST_REFUSED, "request_refused", "api_key partition from_process error offset",
      "a broker has refused a request of a client, or responded with an error"),
     (NOTIFICATION_SENT, "notification_sent",
      "notification partition_count quiet_ms since_propagation_ms",
@@ -242,8 +245,16 @@ _CANONICAL = (
      "a znode was written"),
     (ZNODE_DELETED, "znode_deleted", "znode writer",
      "a znode was deleted, by writer, or (-1) with its session"),
-    (ASSIGNMENT_WRITTEN, "assignment_written", "partition replicas adding removing",
-     "a partition's replicas in ZooKeeper are others now, or in another order"),
+    (PARTITION_STATE, "partition_state",
+     "partition change leader leader_epoch partition_epoch isr controller_epoch writer",
+     "what the control plane holds of a partition, after it was created, written or deleted"),
+    (PARTITION_REPLICAS, "partition_replicas",
+     "partition replicas adding removing eligible_leaders last_known_leader recovering",
+     "a partition's replicas in the control plane are others now, or in another order"),
+    (BROKER_STATE, "broker_state", "broker state broker_epoch state_reason",
+     "the control plane takes a broker for absent, fenced, active or shutting down"),
+    (CONTROLLER_ACTIVE, "controller_active", "broker controller_epoch",
+     "another broker is the active controller now; -1: none is"),
     (TOPIC_CONFIGURED, "topic_configured", "topic min_insync_replicas unclean_enabled",
      "the settings of a topic were written"),
     (CONTROLLER_ELECTED, "controller_elected", "broker controller_epoch",
@@ -422,6 +433,34 @@ REASON_DELETED = code(8)
 REASON_LEADER = code(9)
 REASON_LIVENESS = code(10)
 REASON_OFFLINE = code(11)
+
+#: ``change``: what has happened to the state of a partition.
+STATE_CHANGES = {1: "created", 2: "written", 3: "deleted"}
+STATE_CREATED = code(1)
+STATE_WRITTEN = code(2)
+STATE_DELETED = code(3)
+
+#: ``state``: what the control plane takes a broker for (KRaft: BrokerControlState; ZooKeeper knows
+#: no other than absent and active).
+BROKER_STATES = {0: "absent", 1: "fenced", 2: "active", 3: "shutting down"}
+BROKER_ABSENT = code(0)
+BROKER_FENCED = code(1)
+BROKER_ACTIVE = code(2)
+BROKER_SHUTTING_DOWN = code(3)
+
+#: ``state_reason``: why it takes a broker for that.
+STATE_REASONS = {
+    1: "registered",
+    2: "unfenced",
+    3: "session expired",
+    4: "session closed",
+    5: "deleted by request",
+}
+BROKER_REGISTERS = code(1)
+BROKER_UNFENCED = code(2)
+BROKER_SESSION_EXPIRED = code(3)
+BROKER_SESSION_CLOSED = code(4)
+BROKER_DELETED = code(5)
 
 #: ``high_watermark`` of a replica that a step sees: why it is unknown.
 UNSEEN = {

@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 #: How much is read at first of a header, of a frame's head, of what follows its columns, and of a
 #: frame that does not say how long it is: enough for nearly all of them.
-_HEADER_BYTES = 1 << 14
+_HEADER_BYTES = 1 << 15
 _HEAD_BYTES = 160
 _CHECKSUM_BYTES = 15
 _FRAME_BYTES = 1 << 12

@@ -20,6 +20,7 @@ from tidegauge.replication.min_insync_replicas import ACKS_ALL, check_enough_rep
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, first, rest
+from tidegauge.simulation.api_keys import KEY_OF_KIND
 from tidegauge.simulation.costs import REQUEST, cost_us
 from tidegauge.simulation.events import free_event, new_answer, new_event, set_timer
 from tidegauge.simulation.faults import because_of
@@ -303,7 +304,7 @@ def answer_produce(world: Brokers, request: Event) -> None:
 @inner_rule
 def _write_refusal(world: Brokers, request: Event) -> None:
     row = new_row(world, request.destination, REQUEST_REFUSED)
-    row.values[0] = request.kind
+    row.values[0] = KEY_OF_KIND[request.kind]
     row.values[1] = request.partition
     row.values[2] = request.source
     row.values[3] = request.error

@@ -51,6 +51,7 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.remote_replica import initialize_follower
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, without
 from tidegauge.replication.truncation import initial_fetch_offset
+from tidegauge.simulation.api_keys import KEY_OF_KIND
 from tidegauge.simulation.costs import BECOME_FOLLOWER, BECOME_LEADER, REQUEST, cost_us
 from tidegauge.simulation.events import add_item, new_answer
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
@@ -138,7 +139,7 @@ def answer_controller(world: Kernel, request: Event) -> None:
     """
     if request.error != errors.NONE:
         refused = new_row(world, request.destination, REQUEST_REFUSED)
-        refused.values[0] = request.kind
+        refused.values[0] = KEY_OF_KIND[request.kind]
         refused.values[1] = NONE
         refused.values[2] = request.source
         refused.values[3] = request.error
@@ -168,7 +169,7 @@ def _tell_offline_replicas(world: Kernel, request: Event, answer: Event) -> None
 def write_refused_partition(world: Kernel, request: Event, item: PartitionData) -> None:
     """Write down that one partition of a controller's request was refused."""
     refused = new_row(world, request.destination, REQUEST_REFUSED)
-    refused.values[0] = request.kind
+    refused.values[0] = KEY_OF_KIND[request.kind]
     refused.values[1] = item.partition
     refused.values[2] = request.source
     refused.values[3] = item.error

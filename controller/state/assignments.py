@@ -22,7 +22,7 @@ from tidegauge.controller.state.control_plane import (
 from tidegauge.replication.replica_list import EMPTY, append, contains, first, rest, without
 from tidegauge.simulation.events import add_item
 from tidegauge.simulation.kernel import NONE, Event, PartitionData
-from tidegauge.simulation.row_kinds import ASSIGNMENT_WRITTEN
+from tidegauge.simulation.row_kinds import PARTITION_REPLICAS
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import topic_znode
 
@@ -94,11 +94,15 @@ def store_assignments(world: ControlPlane, request: Event) -> None:
         assignment.replicas = item.replicas
         assignment.adding = item.adding
         assignment.removing = item.removing
-        written = new_row(world, request.destination, ASSIGNMENT_WRITTEN)
+        written = new_row(world, request.destination, PARTITION_REPLICAS)
         written.values[0] = item.partition
         written.values[1] = item.replicas
         written.values[2] = item.adding
         written.values[3] = item.removing
+        # Only KRaft keeps eligible leaders, and the last leader (KIP-966).
+        written.values[4] = EMPTY
+        written.values[5] = NONE
+        written.values[6] = 0
         write_canonical(world, written)
 
 

@@ -17,7 +17,12 @@ from tidegauge.controller.zookeeper.znodes import delete_znode, write_znode_row
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.row_kinds import FORMER_WRITER, ZNODE_CREATED, ZNODE_SET
+from tidegauge.simulation.row_kinds import (
+    BROKER_SESSION_EXPIRED,
+    FORMER_WRITER,
+    ZNODE_CREATED,
+    ZNODE_SET,
+)
 from tidegauge.simulation.topology import CONTROLLER_ZNODE
 
 #: The session of the former controller; those of this run are counted from 1.
@@ -51,4 +56,6 @@ def end_former_session(world: ControlPlane, zookeeper: int) -> None:
             state.version += 1
             write_znode_row(world, zookeeper, FORMER_WRITER, znode, ZNODE_SET)
     now_us = world.context[0].time_us
-    delete_znode(world, zookeeper, CONTROLLER_ZNODE, UNDEFINED, now_us)
+    reason = BROKER_SESSION_EXPIRED
+    znode = CONTROLLER_ZNODE
+    delete_znode(world, zookeeper, znode, UNDEFINED, reason, now_us)

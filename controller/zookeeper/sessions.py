@@ -21,7 +21,13 @@ from tidegauge.controller.zookeeper.znodes import delete_znode, forget_watches
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.row_kinds import SESSION_CLOSED, SESSION_EXPIRED, SESSION_OPENED
+from tidegauge.simulation.row_kinds import (
+    BROKER_SESSION_CLOSED,
+    BROKER_SESSION_EXPIRED,
+    SESSION_CLOSED,
+    SESSION_EXPIRED,
+    SESSION_OPENED,
+)
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import CONTROLLER_ZNODE, broker_znode
 
@@ -98,7 +104,7 @@ def _expire(world: ControlPlane, zookeeper: int, number: int) -> None:
     written.values[2] = now_us - session.heard_us
     because_of(world, written, session.broker)
     write_canonical(world, written)
-    _end(world, zookeeper, number, now_us)
+    _end(world, zookeeper, number, BROKER_SESSION_EXPIRED, now_us)
 
 
 @inner_rule
@@ -111,7 +117,9 @@ def close_session(world: ControlPlane, request: Event, departure_us: int) -> Non
     written.values[0] = request.broker
     written.values[1] = request.value
     write_canonical(world, written)
-    _end(world, request.destination, request.value, departure_us)
+    zookeeper = request.destination
+    reason = BROKER_SESSION_CLOSED
+    _end(world, zookeeper, request.value, reason, departure_us)
 
 
 @inner_rule
@@ -119,6 +127,7 @@ def _end(
     world: ControlPlane,
     zookeeper: int,
     number: int,
+    reason: int,
     departure_us: int,
 ) -> None:
     """Delete what a session owns, and forget what it has watched."""
@@ -129,7 +138,7 @@ def _end(
     for znode in (broker_znode(session.broker), CONTROLLER_ZNODE):
         node = world.znodes[znode]
         if node.exists and node.session == number:
-            delete_znode(world, zookeeper, znode, UNDEFINED, departure_us)
+            delete_znode(world, zookeeper, znode, UNDEFINED, reason, departure_us)
 
 
 @inner_rule

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane, Znode
+from tidegauge.controller.zookeeper.control_plane_rows import write_control_plane_row
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import ZK_WATCH
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import ZNODE_CREATED, ZNODE_DELETED
+from tidegauge.simulation.row_kinds import (
+    BROKER_REGISTERS,
+    STATE_CREATED,
+    STATE_DELETED,
+    STATE_WRITTEN,
+    ZNODE_CREATED,
+    ZNODE_DELETED,
+)
 from tidegauge.simulation.rows import new_row, write_canonical
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
@@ -247,7 +255,11 @@ def _free_notification(world: ControlPlane, znode: int) -> None:
 
 @inner_rule
 def write_znode_row(
-    world: ControlPlane, zookeeper: int, writer: int, znode: int, kind: int
+    world: ControlPlane,
+    zookeeper: int,
+    writer: int,
+    znode: int,
+    kind: int,
 ) -> None:
     """Write down what a znode holds after a write; the last value is of its kind of row."""
     node = world.znodes[znode]
@@ -260,6 +272,8 @@ def write_znode_row(
     written.values[5] = node.isr
     written.values[6] = node.sequence_number if kind == ZNODE_CREATED else node.version
     write_canonical(world, written)
+    change = STATE_CREATED if kind == ZNODE_CREATED else STATE_WRITTEN
+    write_control_plane_row(world, zookeeper, znode, writer, change, BROKER_REGISTERS)
 
 
 @inner_rule
@@ -268,9 +282,13 @@ def delete_znode(
     zookeeper: int,
     znode: int,
     writer: int,
+    reason: int,
     departure_us: int,
 ) -> None:
-    """Delete a znode; ``writer`` is the broker that did it, -1 the end of its session."""
+    """Delete a znode; ``writer`` is the broker that did it, -1 the end of its session.
+
+    ``reason`` is one of STATE_REASONS.
+    """
     node = world.znodes[znode]
     node.exists = False
     node.session = UNDEFINED
@@ -278,6 +296,7 @@ def delete_znode(
     written.values[0] = znode
     written.values[1] = writer
     write_canonical(world, written)
+    write_control_plane_row(world, zookeeper, znode, writer, STATE_DELETED, reason)
     parent = parent_of(world, znode)
     if parent == NOTIFICATIONS_ZNODE:
         _free_notification(world, znode)

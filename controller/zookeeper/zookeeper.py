@@ -75,7 +75,7 @@ from tidegauge.simulation.kinds import (
     ZK_TICK,
 )
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import ZNODE_CREATED, ZNODE_SET
+from tidegauge.simulation.row_kinds import BROKER_DELETED, ZNODE_CREATED, ZNODE_SET
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     CONTROLLER_EPOCH_ZNODE,
@@ -153,7 +153,9 @@ def take_zookeeper_fault(world: ControlPlane, event: Event) -> None:
     now_us = world.context[0].time_us
     if kind == CONTROLLER_MOVE and event.kind == FAULT_BEGIN:
         if world.znodes[CONTROLLER_ZNODE].exists:
-            delete_znode(world, zookeeper, CONTROLLER_ZNODE, UNDEFINED, now_us)
+            znode = CONTROLLER_ZNODE
+            reason = BROKER_DELETED
+            delete_znode(world, zookeeper, znode, UNDEFINED, reason, now_us)
     elif kind in (ZOOKEEPER_OUTAGE, POWER_LOSS) and world.processes[zookeeper].paused == 0:
         # Sessions come before the requests that have waited.
         if world.faults[event.value].refreshes_sessions:
@@ -218,6 +220,7 @@ def _do_write(
             request.destination,
             request.znode,
             request.broker,
+            BROKER_DELETED,
             departure_us,
         )
     else:
@@ -275,12 +278,18 @@ def _create_controller(
             ZNODE_CREATED,
         )
     world.items[request.first_item].controller_epoch = 0
+    epoch.controller_epoch = controller_epoch
     _create(world, request, answer, departure_us)
     world.ensemble[0].zxid += 1
-    epoch.controller_epoch = controller_epoch
     epoch.version += 1
     answer.version = epoch.version
-    write_znode_row(world, request.destination, request.broker, CONTROLLER_EPOCH_ZNODE, ZNODE_SET)
+    write_znode_row(
+        world,
+        request.destination,
+        request.broker,
+        CONTROLLER_EPOCH_ZNODE,
+        ZNODE_SET,
+    )
 
 
 @inner_rule

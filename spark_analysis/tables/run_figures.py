@@ -77,7 +77,7 @@ def _of_one(rows: RunRows) -> list[DataFrame]:
     partition = ("run", "partition")
     topology = rows.topology
     planned = topology.partitions.select(*partition, f.col("replica_count").alias("replicas"))
-    assigned = rows.of_kind("assignment_written", "partition", "replicas", "adding")
+    assigned = rows.of_kind("partition_replicas", "partition", "replicas", "adding")
     assigned = assigned.withColumn(
         "replicas", list_size(f.col("replicas")) - list_size(f.col("adding"))
     ).drop("adding")

@@ -51,7 +51,7 @@ def assignments(run: RunFolder, partition: int) -> list[tuple[list[int | None], 
     names = Names(run.manifest)
     return [
         tuple(names.brokers_in(row[each], partition) for each in ("replicas", "adding", "removing"))
-        for row in rows_of(run, "assignment_written", partition=partition)
+        for row in rows_of(run, "partition_replicas", partition=partition)
     ]
 
 

@@ -28,7 +28,7 @@ WITHOUT_THIRD, WITHOUT_FIRST, ALL_SLOTS = 0x21, 0x32, 0x321
 FIRST_BROKER_ZNODE = int(FIXED_ZNODES)
 
 PARTITIONS = 6
-NOT_LEADER, PRODUCE = 6, 10
+NOT_LEADER, PRODUCE = 6, 0
 PAUSE, CRASH = 0, 5
 BROKER_CHANGE = 1
 
@@ -112,7 +112,7 @@ def the_morning(rows: WrittenRows) -> None:
         rows.write("acknowledged", 31 * S, BROKER_1, partition=partition)
         rows.write(
             "request_refused", 31 * S + partition, BROKER_1, partition=partition,
-            request_kind=PRODUCE, from_process=CLIENT, error=NOT_LEADER, offset=-1,
+            api_key=PRODUCE, from_process=CLIENT, error=NOT_LEADER, offset=-1,
         )  # fmt: skip
     rows.write("fault_began", 40 * S, BROKER_3, fault=1, kind=CRASH)
     rows.write("broker_stopped", 40 * S, BROKER_3, broker=THIRD, stop=int(STOP_KILLED))

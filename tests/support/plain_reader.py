@@ -136,7 +136,7 @@ class PlainReader:
                 stopped.discard(row["fault"])
             elif row["process"] in self.alive:
                 stopped.add(row["fault"])
-        elif kind == "assignment_written":
+        elif kind == "partition_replicas":
             adding = len(unpack(row["adding"]))
             self.replicas[row["partition"]] = len(unpack(row["replicas"])) - adding
         else:

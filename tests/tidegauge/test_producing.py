@@ -30,6 +30,7 @@ from tidegauge.engine.group import Group
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.simulation.api_keys import KEY_OF_KIND
 from tidegauge.simulation.kinds import PRODUCE, PRODUCE_RESPONSE
 from tidegauge.traces.run_folder import RunFolder
 
@@ -180,7 +181,7 @@ def test_not_enough_replicas_is_answered_before_the_append(tmp_path: Path) -> No
         (0, errors.NONE, 14),
     ]
     (refused,) = rows_of(run, "request_refused")
-    assert (refused["request_kind"], refused["offset"]) == (PRODUCE, UNDEFINED)
+    assert (refused["api_key"], refused["offset"]) == (KEY_OF_KIND[PRODUCE], UNDEFINED)
     assert log_end_offset(run, BROKER_1) == 21
 
 

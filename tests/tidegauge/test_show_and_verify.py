@@ -55,7 +55,7 @@ def a_cut() -> WrittenRows:
     rows.write("notification_read", 46 * S, CONTROLLER, notification=1, partition_count=1)
     rows.write("notification_read", 46 * S, CONTROLLER, notification=2, partition_count=99)
     rows.write(
-        "request_refused", 50 * S, BROKER_1, request_kind=10, partition=0, from_process=CLIENT,
+        "request_refused", 50 * S, BROKER_1, api_key=0, partition=0, from_process=CLIENT,
         error=19, offset=-1,
     )  # fmt: skip
     expired = rows.write("session_expired", 60 * S, ZOOKEEPER, because=(BROKER_1, 4), broker=0,

@@ -34,7 +34,7 @@ _UNSEEN = {
     int(WAITS_FOR_LOCK): "NO_RESPONSE(TimeoutError)",
     int(NOT_LISTENING): "NO_RESPONSE(ConnectionRefusedError)",
 }
-_ZNODES = {"assignment_written", "znode_created", "znode_set", "znode_deleted", "session_opened"}
+_ZNODES = {"partition_replicas", "znode_created", "znode_set", "znode_deleted", "session_opened"}
 #: How long the harness waits for a fetch.
 _PATIENCE_US = 3_000_000
 _UP, _PAUSED, _DOWN = "up", "paused", "down"
@@ -238,7 +238,7 @@ class _Reader:
         if row.kind == "znode_deleted":
             self._deleted.add(self.names.znodes.path(row["znode"], 0))
         self.tree.take(row)
-        if row.kind in {"session_opened", "assignment_written"} or self.now < 0:
+        if row.kind in {"session_opened", "partition_replicas"} or self.now < 0:
             return
         known = self.names.znodes.known(row["znode"])
         if known.sort is not ZnodeSort.STATE or row.kind == "znode_deleted":

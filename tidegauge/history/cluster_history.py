@@ -22,7 +22,7 @@ from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: The rows that change a count.
 _ROWS = frozenset(
-    {"znode_created", "znode_set", "znode_deleted", "assignment_written", "topic_configured"}
+    {"znode_created", "znode_set", "znode_deleted", "partition_replicas", "topic_configured"}
 )
 
 
@@ -102,7 +102,7 @@ class _Cluster:
                     partition.need(row["min_insync_replicas"])
                     self._count(partition, +1)
             return
-        if row.kind == "assignment_written":
+        if row.kind == "partition_replicas":
             partition = self._partitions[row["partition"]]
             self._count(partition, -1)
             # As in Kafka, a replica that is being added does not count as missing.

@@ -132,10 +132,12 @@ _READ: dict[str, Callable[[TraceEvent, int], Any]] = {
     "partition": _partition,
     "leader": _leader,
     "topic": _topic,
-    **dict.fromkeys(("broker", "old_leader", "replica", "writer"), _broker),
-    **dict.fromkeys(("isr", "old_isr", "replicas", "adding", "removing"), _brokers),
+    **dict.fromkeys(("broker", "old_leader", "last_known_leader", "replica", "writer"), _broker),
+    **dict.fromkeys(
+        ("isr", "old_isr", "replicas", "adding", "removing", "eligible_leaders"), _brokers
+    ),
     **dict.fromkeys(("from_process", "to_process"), _process),
-    **dict.fromkeys(("clean", "is_new_leader", "leads"), _flag),
+    **dict.fromkeys(("clean", "is_new_leader", "leads", "recovering"), _flag),
     **dict.fromkeys(("unclean", "unclean_enabled", "waited"), _flag),
     "fault": lambda event, _value: spoken(event.row, "fault", event.names),
     "znode": lambda event, _value: spoken(event.row, "znode", event.names),

@@ -211,8 +211,8 @@ def _work(run: RunFolder, period: _Period) -> WorkDone:
     queued = period.column("controller_event", "queued_us")
     refused = Counter(
         names.enumerated("error", error)
-        for kind, error in period.pairs("request_refused", "request_kind", "error")
-        if names.enumerated("request_kind", kind) == "PRODUCE"
+        for kind, error in period.pairs("request_refused", "api_key", "error")
+        if names.enumerated("api_key", kind) == "PRODUCE"
     )
     return WorkDone(
         leaders_elected=len(unclean),

@@ -157,7 +157,7 @@ def _isr_changes(moment: Moment, names: Names) -> str:
 
 def _refusals(moment: Moment, names: Names) -> str:
     def sort(row: TraceRow) -> str:
-        request = names.enumerated("request_kind", row["request_kind"])
+        request = names.enumerated("api_key", row["api_key"])
         return f"{request} {spoken(row, 'error', names)}"
 
     return f"refuses {counted(len(moment), 'request')} ({_counted(moment, sort)})"

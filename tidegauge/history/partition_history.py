@@ -141,7 +141,7 @@ def assignment(
         TraceError: a trace file is damaged.
     """
     replicas: list[int | None] = [*names.replicas(partition)]
-    for row in run.rows("assignment_written"):
+    for row in run.rows("partition_replicas"):
         if row["partition"] == partition and (until_us is None or row["time_us"] <= until_us):
             replicas = names.brokers_in(row["replicas"], partition)
     return replicas

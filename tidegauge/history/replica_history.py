@@ -128,7 +128,7 @@ def _rows(run: RunFolder, names: Names, partition: int) -> list[TraceRow]:
         mask: Mask | None = None
         if kind.name in {"znode_created", "znode_set", "znode_deleted"}:
             mask = np.isin(table["znode"], _state_znodes(table, names, partition))
-        elif kind.name == "assignment_written":
+        elif kind.name == "partition_replicas":
             mask = table["partition"] == partition
         elif kind.name in FAULTS:
             mask = np.isin(table["process"], hosts) & (table["kind"] == int(PAUSE))
@@ -171,7 +171,7 @@ class _State:
             self.exists = row.kind != "znode_deleted"
             self.leader = row["leader"] if self.exists else -1
             self.in_sync = frozenset(replica_list.unpack(row["isr"]) if self.exists else ())
-        elif row.kind == "assignment_written":
+        elif row.kind == "partition_replicas":
             brokers = self.names.brokers_in(row["replicas"], self.partition)
             self.assigned = {broker for broker in brokers if broker is not None}
         else:

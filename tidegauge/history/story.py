@@ -79,7 +79,7 @@ WORDS: dict[str, str] = {
         "high watermark {high_watermark}",
     "log_end":
         "its log has offsets {start_offset} to before {end_offset} of epoch {epoch} ({reason})",
-    "request_refused": "refuses {request_kind} of {from_process}: {error} (offset {offset})",
+    "request_refused": "refuses {api_key} of {from_process}: {error} (offset {offset})",
     "notification_sent":
         "writes an isr_change_notification about {partition_count:partition}, "
         "{quiet_ms} after its last ISR change, {since_propagation_ms} after its last notification",
@@ -91,8 +91,13 @@ WORDS: dict[str, str] = {
     "znode_created": "{znode} is created by {writer}",
     "znode_set": "{znode} is written by {writer}: version {version}",
     "znode_deleted": "{znode} is deleted by {writer}",
-    "assignment_written":
+    "partition_replicas":
         "the assignment is {replicas} now; {adding} are being added, {removing} removed",
+    "partition_state":
+        "the state is {change} by {writer}: leader {leader}, epoch {leader_epoch}, ISR {isr}, "
+        "partition epoch {partition_epoch}",
+    "broker_state": "takes {broker} for {state}: {state_reason}",
+    "controller_active": "active controller: {broker}, controller epoch {controller_epoch}",
     "topic_configured":
         "{topic} now has min.insync.replicas={min_insync_replicas}, unclean election "
         "{unclean_enabled}",
@@ -362,8 +367,10 @@ def _one_of(texts: Mapping[int, str]) -> Callable[[Names, TraceRow, int], str]:
 
 #: The words for a column, by its name. Others are times, by their unit, or plain numbers.
 SPOKEN: dict[str, Callable[[Names, TraceRow, int], str]] = {
-    **dict.fromkeys(("broker", "leader", "old_leader", "replica"), _broker),
-    **dict.fromkeys(("isr", "old_isr", "replicas", "adding", "removing"), _brokers),
+    **dict.fromkeys(("broker", "leader", "old_leader", "replica", "last_known_leader"), _broker),
+    **dict.fromkeys(
+        ("isr", "old_isr", "replicas", "adding", "removing", "eligible_leaders"), _brokers
+    ),
     **dict.fromkeys(("from_process", "to_process"), _process),
     "writer": _writer,
     "znode": _znode,

@@ -24,7 +24,7 @@ from tidegauge.traces.run_folder import RunFolder, TraceRow
 _ISR_CHANGES = frozenset({"isr_shrunk", "isr_expanded"})
 _ROWS = _ISR_CHANGES | {
     "notification_sent",
-    "assignment_written",
+    "partition_replicas",
     "session_opened",
     "znode_created",
     "znode_set",
@@ -136,7 +136,7 @@ class ZnodeTree:
         elif row.kind == "notification_sent":
             sender = self._names.broker_of_process(row["process"])
             self._sent[sender] = list(self._changed.pop(sender, ()))
-        elif row.kind == "assignment_written":
+        elif row.kind == "partition_replicas":
             self._assign(row)
         elif row.kind == "session_opened":
             self._sessions[row["broker"]] = row["session"]

@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 
 from tidegauge.manual.markdown import code, table
 from tidegauge.manual.row_columns import COLUMNS, COMMON, Column, unit_of
+from tidegauge.simulation.api_keys import API_KEYS
 from tidegauge.simulation.row_kinds import (
+    BROKER_STATES,
     CHECKPOINTS,
     MOMENTS,
     REASONS,
     ROLL_STATES,
     ROW_KINDS,
     SCHEMA_VERSION,
+    STATE_CHANGES,
+    STATE_REASONS,
     STOPS,
     UNSEEN,
     RowKind,
@@ -48,6 +52,10 @@ _CODES: Mapping[str, Mapping[int, str]] = {
     "progress": ROLL_STATES,
     "checkpoint": CHECKPOINTS,
     "high_watermark": UNSEEN,
+    "change": STATE_CHANGES,
+    "state": BROKER_STATES,
+    "state_reason": STATE_REASONS,
+    "api_key": API_KEYS,
 }
 
 #: Headings of the groups of kinds, and which belong to each.

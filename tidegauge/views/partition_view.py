@@ -128,7 +128,7 @@ def _what_is_refused(row: TraceRow) -> tuple[int, ...] | int:
     """A key that is equal for refusals that share a line, and unique for other rows."""
     if row.kind != _REFUSED:
         return id(row)
-    return (row["process"], row["request_kind"], row["error"])
+    return (row["process"], row["api_key"], row["error"])
 
 
 def _show_state(out: Console, run: RunFolder, names: Names, partition: int, span: Span) -> None:

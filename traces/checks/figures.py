@@ -16,7 +16,6 @@ from tidegauge.replication.replica_list import EMPTY, first, rest, size, without
 from tidegauge.simulation.faults import PAUSE
 from tidegauge.simulation.kernel import NONE, Row
 from tidegauge.simulation.row_kinds import (
-    ASSIGNMENT_WRITTEN,
     BECAME_FOLLOWER,
     BECAME_LEADER,
     BROKER_LOADING,
@@ -32,6 +31,7 @@ from tidegauge.simulation.row_kinds import (
     LEADER_ELECTED,
     LOG_DELETED,
     NOTIFICATION_SENT,
+    PARTITION_REPLICAS,
     REMOVED_FROM_ISR,
     REPLICA_STOPPED,
     TOPIC_CONFIGURED,
@@ -171,7 +171,7 @@ def count_row(history: Histories, figures: Figures, row: Row) -> None:
         count.controller_events += 1
     elif kind == CONTROLLER_EVENT_DONE:
         count.controller_busy_us += row.values[1]
-    elif kind == ASSIGNMENT_WRITTEN:
+    elif kind == PARTITION_REPLICAS:
         _assign(history, figures, row)
     elif kind == TOPIC_CONFIGURED:
         _configure(history, figures, row.values[0], row.values[1])
