@@ -95,6 +95,7 @@ from tidegauge.actors.storage.logs import write_log_runs
 from tidegauge.actors.zookeeper_responses import handle_session_reconnects, take_zookeeper_answer
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
+from tidegauge.simulation.codes.occasions import STOP_KILLED
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.faults import (
     LOG_DIRECTORY_FAILURE,
@@ -143,9 +144,6 @@ from tidegauge.simulation.kinds import (
     SHUTDOWN_RETRIES,
     THROTTLES_CHANGED,
     ZK_RESPONSE,
-)
-from tidegauge.simulation.row_kinds import (
-    STOP_KILLED,
 )
 from tidegauge.simulation.timed_stops import end_restart_later, tell_controller_of_end
 from tidegauge.simulation.topology import controller_process

@@ -17,10 +17,10 @@ from tidegauge.replication.in_sync_replicas import (
 )
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import NONE, Row
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.kinds import SAMPLE
-from tidegauge.simulation.row_kinds import BROKER_SAMPLED, SAMPLED
-from tidegauge.simulation.rows import new_row, write_minor
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.sample_rows import BrokerSampled, Sampled
 
 
 @inner_rule
@@ -34,18 +34,16 @@ def sample(world: Brokers, broker: int) -> None:
         if world.hosted[row].exists:
             _sample_replica(world, row)
         row = world.hosted[row].next_log
-    gauges = new_row(world, broker, BROKER_SAMPLED)
-    gauges.values[0] = broker
-    for column in range(1, 7):
-        gauges.values[column] = 0
+    gauges = new_row(world, broker, BrokerSampled)
+    gauges.broker = broker
     row = world.brokers[broker].first_log
     while row != NONE:
         if world.hosted[row].exists:
-            gauges.values[1] += 1
+            gauges.partitions += 1
             if is_leader(world.replicas[row]):
                 _count_leader(world, row, gauges)
         row = world.hosted[row].next_log
-    write_minor(world, gauges)
+    write_row(world, gauges)
     due_us = world.context[0].time_us + world.context[0].sample_period_us
     set_timer(world, new_event(world, broker, broker, SAMPLE), due_us)
 
@@ -53,20 +51,20 @@ def sample(world: Brokers, broker: int) -> None:
 @inner_rule
 def _sample_replica(world: Brokers, row: int) -> None:
     partition = world.replicas[row]
-    sampled = new_row(world, world.hosted[row].broker, SAMPLED)
-    sampled.values[0] = world.hosted[row].partition
-    sampled.values[1] = 1 if is_leader(partition) else 0
-    sampled.values[2] = partition.log_end_offset
-    sampled.values[3] = partition.high_watermark
-    write_minor(world, sampled)
+    sampled = new_row(world, world.hosted[row].broker, Sampled)
+    sampled.partition = world.hosted[row].partition
+    sampled.leads = 1 if is_leader(partition) else 0
+    sampled.log_end_offset = partition.log_end_offset
+    sampled.high_watermark = partition.high_watermark
+    write_row(world, sampled)
 
 
 @inner_rule
-def _count_leader(world: Brokers, row: int, gauges: Row) -> None:
+def _count_leader(world: Brokers, row: int, gauges: BrokerSampled) -> None:
     partition = world.replicas[row]
     rules = world.rules[world.hosted[row].broker]
-    gauges.values[2] += 1
-    gauges.values[3] += 1 if is_under_replicated(rules, partition) else 0
-    gauges.values[4] += 1 if is_under_min_isr(rules, partition) else 0
-    gauges.values[5] += 1 if is_at_min_isr(rules, partition) else 0
-    gauges.values[6] += 1 if is_reassigning(partition) else 0
+    gauges.leaders += 1
+    gauges.under_replicated += 1 if is_under_replicated(rules, partition) else 0
+    gauges.under_min_isr += 1 if is_under_min_isr(rules, partition) else 0
+    gauges.at_min_isr += 1 if is_at_min_isr(rules, partition) else 0
+    gauges.reassigning += 1 if is_reassigning(partition) else 0

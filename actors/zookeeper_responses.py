@@ -24,6 +24,8 @@ from tidegauge.actors.session.zookeeper_client import (
 )
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.simulation.codes.occasions import STOP_REGISTERED_ALREADY
+from tidegauge.simulation.codes.zookeeper_errors import NODE_EXISTS, SESSION_EXPIRED
 from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import (
     SESSION_LOST,
@@ -32,14 +34,12 @@ from tidegauge.simulation.kinds import (
     ZK_GET,
     ZK_SET,
 )
-from tidegauge.simulation.row_kinds import STOP_REGISTERED_ALREADY
 from tidegauge.simulation.topology import (
     NOTIFICATIONS_ZNODE,
     is_log_dir_event,
     log_dir_events_znode,
     row_of,
 )
-from tidegauge.simulation.zookeeper_errors import NODE_EXISTS, SESSION_EXPIRED
 
 
 @inner_rule

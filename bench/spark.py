@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
 from tidegauge.compiled.records import new_records
-from tidegauge.simulation.kernel import Row
-from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION
+from tidegauge.simulation.trace_rows.row import RowSlot
+from tidegauge.simulation.trace_rows.schema import ROW_KINDS, SCHEMA_VERSION
 from tidegauge.spark_analysis.events import events
 from tidegauge.spark_analysis.requests import TraceRequest
 from tidegauge.spark_analysis.session import spark_session
@@ -70,7 +70,7 @@ def generated_rows(process: int, first: int, count: int) -> Any:
     numbers = {kind.name: kind.number for kind in ROW_KINDS.values()}
     random = np.random.default_rng([process, first])
     kinds = random.choice([numbers[name] for name in SHARES], count, p=list(SHARES.values()))
-    rows: Any = new_records(Row, count)
+    rows: Any = new_records(RowSlot, count)
     rows["kind"] = kinds
     rows["time_us"] = first * 350 + np.cumsum(random.integers(1, 700, count))
     rows["process"] = process

@@ -80,8 +80,8 @@ from tidegauge.simulation.kinds import (
     STEP_LOOKS,
     ZK_WATCH,
 )
-from tidegauge.simulation.row_kinds import CLIENT_TOTALS
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.client_rows import ClientTotals
 
 
 @inner_rule
@@ -217,9 +217,9 @@ def stop_client(world: Clients, process: int, time_us: int) -> None:
 def close_client(world: Clients, process: int) -> None:
     """Write down, at the end of a run, what a client has done."""
     client = world.clients[client_of(world, process)]
-    row = new_row(world, process, CLIENT_TOTALS)
-    row.values[0] = client.records_acknowledged
-    row.values[1] = client.records_failed
-    row.values[2] = client.records_duplicated
-    row.values[3] = client.records_consumed
-    write_canonical(world, row)
+    row = new_row(world, process, ClientTotals)
+    row.records_acknowledged = client.records_acknowledged
+    row.records_failed = client.records_failed
+    row.records_duplicated = client.records_duplicated
+    row.records_consumed = client.records_consumed
+    write_row(world, row)

@@ -19,8 +19,9 @@ from tidegauge.simulation.events import add_item, free_event, new_event, set_tim
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import CONSUMER_POLLS, FETCH, REQUEST_TIMES_OUT
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import CONSUMED, CONSUMER_RESET
-from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
+from tidegauge.simulation.rows import new_row, traces_all, write_row
+from tidegauge.simulation.trace_rows.client_rows import ConsumerReset
+from tidegauge.simulation.trace_rows.request_rows import Consumed
 
 #: ``fetch.max.bytes`` of consumers, which is not configurable here.
 _MAX_BYTES = 50 * 1024 * 1024
@@ -126,12 +127,12 @@ def handle_consumer_response(world: Clients, answer: Event) -> None:
 def _take_records(world: Clients, client: Client, process: int, item: PartitionData) -> int:
     known = world.client_targets[target_of(world, client, item.partition)]
     if traces_all(world):
-        row = new_row(world, process, CONSUMED)
-        row.values[0] = item.partition
-        row.values[1] = item.offset
-        row.values[2] = item.end_offset
-        row.values[3] = item.high_watermark
-        write_minor(world, row)
+        row = new_row(world, process, Consumed)
+        row.partition = item.partition
+        row.fetch_offset = item.offset
+        row.end_offset = item.end_offset
+        row.high_watermark = item.high_watermark
+        write_row(world, row)
     known.high_watermark = max(known.high_watermark, item.high_watermark)
     if item.offset != known.position or item.end_offset <= item.offset:
         return 0
@@ -155,15 +156,15 @@ def _note_processed(world: Kernel, client: Client, known: Target, records: int) 
 def _reset(world: Clients, client: Client, process: int, item: PartitionData) -> None:
     """Begin anew where auto.offset.reset says."""
     known = world.client_targets[target_of(world, client, item.partition)]
-    row = new_row(world, process, CONSUMER_RESET)
-    row.values[0] = item.partition
-    row.values[1] = known.position
+    row = new_row(world, process, ConsumerReset)
+    row.partition = item.partition
+    row.offset = known.position
     known.position = item.log_start_offset
     if client.resets_to_latest:
         known.position = item.high_watermark
     known.processed = known.position
-    row.values[2] = known.position
-    write_canonical(world, row)
+    row.new_offset = known.position
+    write_row(world, row)
 
 
 @inner_rule

@@ -30,16 +30,16 @@ from tidegauge.simulation.kinds import (
     OFFSET_COMMIT,
 )
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import (
-    COMMITS_FAIL,
-    COMMITS_SUCCEED_AGAIN,
-    CONSUMER_RESUMED,
-    CONSUMER_SAMPLED,
-    COORDINATOR_FOUND,
-    COORDINATOR_LOST,
-    OFFSET_COMMITTED,
+from tidegauge.simulation.rows import new_row, traces_all, write_row
+from tidegauge.simulation.trace_rows.client_rows import (
+    CommitsFail,
+    CommitsSucceedAgain,
+    ConsumerResumed,
+    CoordinatorFound,
+    CoordinatorLost,
 )
-from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
+from tidegauge.simulation.trace_rows.request_rows import OffsetCommitted
+from tidegauge.simulation.trace_rows.sample_rows import ConsumerSampled
 
 _AT_ONCE_US = code(1)
 
@@ -166,11 +166,11 @@ def lose_coordinator(world: Kernel, client: Client, process: int, error: int) ->
     if client.coordinator_answers:
         if client.commit_failures <= 1:
             client.loss_told = True
-            row = new_row(world, process, COORDINATOR_LOST)
-            row.values[0] = client.group_partition
-            row.values[1] = client.coordinator
-            row.values[2] = error
-            write_canonical(world, row)
+            row = new_row(world, process, CoordinatorLost)
+            row.partition = client.group_partition
+            row.broker = client.coordinator
+            row.error = error
+            write_row(world, row)
         client.coordinator_answers = False
         client.coordinator_lost_us = world.context[0].time_us
     client.coordinator = NONE
@@ -244,11 +244,11 @@ def _note_answer(world: Kernel, client: Client, process: int) -> None:
         return
     client.coordinator_told = client.coordinator
     client.loss_told = False
-    row = new_row(world, process, COORDINATOR_FOUND)
-    row.values[0] = client.group_partition
-    row.values[1] = client.coordinator
-    row.values[2] = world.context[0].time_us - client.coordinator_lost_us
-    write_canonical(world, row)
+    row = new_row(world, process, CoordinatorFound)
+    row.partition = client.group_partition
+    row.broker = client.coordinator
+    row.missing_us = world.context[0].time_us - client.coordinator_lost_us
+    write_row(world, row)
 
 
 @inner_rule
@@ -266,16 +266,16 @@ def _resume(world: Clients, client: Client, answer: Event) -> None:
         cursor = item.next
         known = world.client_targets[target]
         target += 1
-        row = new_row(world, answer.destination, CONSUMER_RESUMED)
-        row.values[0] = known.partition
-        row.values[1] = known.position
-        row.values[2] = item.offset
+        row = new_row(world, answer.destination, ConsumerResumed)
+        row.partition = known.partition
+        row.offset = known.position
+        row.committed_offset = item.offset
         known.committed = item.offset
         known.position = max(0, item.offset)
         known.processed = known.position
         known.processed_us = world.context[0].time_us
-        row.values[3] = known.position
-        write_canonical(world, row)
+        row.new_offset = known.position
+        write_row(world, row)
 
 
 @inner_rule
@@ -334,12 +334,12 @@ def _take_commit_answer(world: Clients, client: Client, answer: Event) -> None:
         target += 1
     now_us = world.context[0].time_us
     if client.commit_failures > 0:
-        row = new_row(world, process, COMMITS_SUCCEED_AGAIN)
-        row.values[0] = client.group_partition
-        row.values[1] = answer.source
-        row.values[2] = client.commit_failures
-        row.values[3] = now_us - client.commits_fail_since_us
-        write_canonical(world, row)
+        row = new_row(world, process, CommitsSucceedAgain)
+        row.partition = client.group_partition
+        row.broker = answer.source
+        row.failures = client.commit_failures
+        row.failing_us = now_us - client.commits_fail_since_us
+        write_row(world, row)
         client.commit_failures = 0
     due_us = client.commit_sent_us + client.auto_commit_interval_ms * 1000
     _commit_after(world, client, process, max(1, due_us - now_us))
@@ -352,10 +352,10 @@ def _note_committed(world: Clients, process: int, target: int, item: PartitionDa
         return
     known.committed = item.offset
     if traces_all(world):
-        row = new_row(world, process, OFFSET_COMMITTED)
-        row.values[0] = known.partition
-        row.values[1] = item.offset
-        write_minor(world, row)
+        row = new_row(world, process, OffsetCommitted)
+        row.partition = known.partition
+        row.committed_offset = item.offset
+        write_row(world, row)
 
 
 @inner_rule
@@ -363,11 +363,11 @@ def _fail_commit(world: Kernel, client: Client, process: int, error: int) -> Non
     """Try again after a while: at another coordinator, or as a member once more, if need be."""
     if client.commit_failures == 0:
         client.commits_fail_since_us = world.context[0].time_us
-        row = new_row(world, process, COMMITS_FAIL)
-        row.values[0] = client.group_partition
-        row.values[1] = client.coordinator
-        row.values[2] = error
-        write_canonical(world, row)
+        row = new_row(world, process, CommitsFail)
+        row.partition = client.group_partition
+        row.broker = client.coordinator
+        row.error = error
+        write_row(world, row)
     client.commit_failures += 1
     if _is_elsewhere(error) and client.coordinator != NONE:
         lose_coordinator(world, client, process, error)
@@ -412,10 +412,10 @@ def handle_consumer_sample(world: Clients, timer: Event) -> None:
     client = world.clients[client_of(world, timer.destination)]
     for target in range(client.first_target, client.first_target + client.target_count):
         known = world.client_targets[target]
-        row = new_row(world, timer.destination, CONSUMER_SAMPLED)
-        row.values[0] = known.partition
-        row.values[1] = known.position
-        row.values[2] = known.committed
-        row.values[3] = known.high_watermark
-        write_minor(world, row)
+        row = new_row(world, timer.destination, ConsumerSampled)
+        row.partition = known.partition
+        row.offset = known.position
+        row.committed_offset = known.committed
+        row.high_watermark = known.high_watermark
+        write_row(world, row)
     _sample_later(world, timer.destination)

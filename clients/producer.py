@@ -27,8 +27,8 @@ from tidegauge.simulation.kinds import (
     REQUEST_TIMES_OUT,
 )
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import BATCH_DUPLICATED, BATCH_FAILED
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.client_rows import BatchDuplicated, BatchFailed
 
 
 @inner_rule
@@ -217,13 +217,13 @@ def _note_append(world: Clients, answer: Event, batch: Batch) -> None:
         batch.appended_offset = answer.offset
         return
     world.clients[batch.client].records_duplicated += batch.records
-    row = new_row(world, answer.destination, BATCH_DUPLICATED)
-    row.values[0] = answer.partition
-    row.values[1] = batch.number
-    row.values[2] = batch.records
-    row.values[3] = batch.appended_offset
-    row.values[4] = answer.offset
-    write_canonical(world, row)
+    row = new_row(world, answer.destination, BatchDuplicated)
+    row.partition = answer.partition
+    row.batch = batch.number
+    row.records = batch.records
+    row.first_offset = batch.appended_offset
+    row.again_offset = answer.offset
+    write_row(world, row)
 
 
 @inner_rule
@@ -450,15 +450,15 @@ def _fail(
     """Give a batch up: the application is told."""
     batch.done = True
     world.clients[batch.client].records_failed += batch.records
-    row = new_row(world, process, BATCH_FAILED)
-    row.values[0] = world.client_targets[batch.target].partition
-    row.values[1] = batch.number
-    row.values[2] = error
-    row.values[3] = batch.attempts
-    row.values[4] = batch.records
+    row = new_row(world, process, BatchFailed)
+    row.partition = world.client_targets[batch.target].partition
+    row.batch = batch.number
+    row.error = error
+    row.attempts = batch.attempts
+    row.records = batch.records
     if error in (errors.REQUEST_TIMED_OUT, errors.NETWORK_EXCEPTION) and batch.attempts > 0:
         because_of(world, row, batch.broker)
-    write_canonical(world, row)
+    write_row(world, row)
     _free_if_over(world, batch)
 
 

@@ -14,6 +14,16 @@ from __future__ import annotations
 from tidegauge.clients.client_state import Clients, Roll
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.replica_list import contains, size
+from tidegauge.simulation.codes.occasions import (
+    ROLL_DONE,
+    ROLL_GIVES_UP,
+    ROLL_GOES_ON_ANYWAY,
+    ROLL_IN_SYNC,
+    ROLL_PREFERS,
+    ROLL_STARTED,
+    ROLL_STOPS,
+)
+from tidegauge.simulation.codes.zookeeper_errors import OK
 from tidegauge.simulation.events import add_item, new_event, set_timer
 from tidegauge.simulation.faults import ROLLING_RESTART
 from tidegauge.simulation.kernel import NONE, Event, FaultRole, Kernel
@@ -27,17 +37,7 @@ from tidegauge.simulation.kinds import (
     ZK_GET,
 )
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import (
-    ROLL_DONE,
-    ROLL_GIVES_UP,
-    ROLL_GOES_ON_ANYWAY,
-    ROLL_IN_SYNC,
-    ROLL_PREFERS,
-    ROLL_PROGRESS,
-    ROLL_STARTED,
-    ROLL_STOPS,
-)
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     PREFERRED_ELECTION_ZNODE,
@@ -46,7 +46,7 @@ from tidegauge.simulation.topology import (
     state_znode,
     zookeeper_process,
 )
-from tidegauge.simulation.zookeeper_errors import OK
+from tidegauge.simulation.trace_rows.fault_rows import RollProgress
 
 # Roll.leadership_back
 NEVER = code(0)
@@ -304,14 +304,14 @@ def _end(world: Kernel, roll: Roll, process: int) -> None:
 
 @inner_rule
 def _write(world: Clients, roll: Roll, process: int, progress: int) -> None:
-    row = new_row(world, process, ROLL_PROGRESS)
-    row.values[0] = roll.fault
-    row.values[1] = progress
-    row.values[2] = NONE
-    row.values[3] = 0
+    row = new_row(world, process, RollProgress)
+    row.fault = roll.fault
+    row.progress = progress
+    row.broker = NONE
+    row.broker_count = 0
     if roll.position < roll.broker_count:
-        row.values[2] = world.rolled[roll.first_broker + roll.position].broker
-        row.values[3] = _batch_end(roll) - roll.position
-    row.values[4] = roll.unregistered
-    row.values[5] = roll.under_replicated
-    write_canonical(world, row)
+        row.broker = world.rolled[roll.first_broker + roll.position].broker
+        row.broker_count = _batch_end(roll) - roll.position
+    row.unregistered = roll.unregistered
+    row.under_replicated = roll.under_replicated
+    write_row(world, row)

@@ -23,9 +23,10 @@ from tidegauge.simulation.kinds import (
     REQUEST_TIMES_OUT,
 )
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import CONSUMED, STEP_ANSWERED, STEP_UNANSWERED
-from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
+from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import broker_of
+from tidegauge.simulation.trace_rows.fault_rows import StepAnswered, StepUnanswered
+from tidegauge.simulation.trace_rows.request_rows import Consumed
 
 #: Number of the request of the first step, if its answer is not waited for; then downwards.
 UNATTENDED = code(-2)
@@ -51,13 +52,15 @@ def request_of_leader(world: Clients, process: int, answer: Event) -> bool:
         leader = broker_of(world, step.partition, world.items[answer.first_item].leader)
     if leader >= 0:
         return request_of(world, process, leader)
-    row = new_row(world, process, STEP_ANSWERED)
-    row.values[0] = client.step
-    row.values[1] = NONE
-    row.values[2] = errors.LEADER_NOT_AVAILABLE
-    for column in range(3, 7):
-        row.values[column] = NONE
-    write_canonical(world, row)
+    row = new_row(world, process, StepAnswered)
+    row.step = client.step
+    row.from_process = NONE
+    row.error = errors.LEADER_NOT_AVAILABLE
+    row.offset = NONE
+    row.end_offset = NONE
+    row.epoch = NONE
+    row.high_watermark = NONE
+    write_row(world, row)
     return False
 
 
@@ -113,33 +116,33 @@ def take_answer(world: Kernel, client: Client, answer: Event, step: int) -> None
         client.records_acknowledged += answer.count if answer.error == 0 else 0
     elif answer.kind == CONSUMER_RESPONSE:
         _trace_fetch(world, answer)
-    row = new_row(world, answer.destination, STEP_ANSWERED)
-    row.values[0] = step
-    row.values[1] = answer.source
-    row.values[2] = answer.error
-    row.values[3] = answer.offset
-    row.values[4] = NONE if answer.offset == NONE else answer.offset + answer.count
-    row.values[5] = NONE
-    row.values[6] = NONE
+    row = new_row(world, answer.destination, StepAnswered)
+    row.step = step
+    row.from_process = answer.source
+    row.error = answer.error
+    row.offset = answer.offset
+    row.end_offset = NONE if answer.offset == NONE else answer.offset + answer.count
+    row.epoch = NONE
+    row.high_watermark = NONE
     if answer.first_item != NONE:
         item = world.items[answer.first_item]
-        row.values[2] = item.error
-        row.values[3] = item.offset
-        row.values[4] = item.end_offset
-        row.values[5] = item.epoch
-        row.values[6] = item.high_watermark
-    write_canonical(world, row)
+        row.error = item.error
+        row.offset = item.offset
+        row.end_offset = item.end_offset
+        row.epoch = item.epoch
+        row.high_watermark = item.high_watermark
+    write_row(world, row)
 
 
 @inner_rule
 def give_up(world: Kernel, process: int, step: int, asked: int, error: int) -> None:
     """Write down that a step's request has got no answer."""
-    row = new_row(world, process, STEP_UNANSWERED)
-    row.values[0] = step
-    row.values[1] = asked
-    row.values[2] = error
+    row = new_row(world, process, StepUnanswered)
+    row.step = step
+    row.from_process = asked
+    row.error = error
     because_of(world, row, asked)
-    write_canonical(world, row)
+    write_row(world, row)
 
 
 @inner_rule
@@ -167,10 +170,10 @@ def _trace_fetch(world: Kernel, answer: Event) -> None:
     while cursor != NONE and traces_all(world):
         item = world.items[cursor]
         cursor = item.next
-        row = new_row(world, answer.destination, CONSUMED)
-        row.values[0] = item.partition
-        row.values[1] = item.offset
-        row.values[2] = item.end_offset
-        row.values[3] = item.high_watermark
-        row.values[4] = item.error
-        write_minor(world, row)
+        row = new_row(world, answer.destination, Consumed)
+        row.partition = item.partition
+        row.fetch_offset = item.offset
+        row.end_offset = item.end_offset
+        row.high_watermark = item.high_watermark
+        row.error = item.error
+        write_row(world, row)

@@ -47,6 +47,7 @@ from tidegauge.clients.step_writes import alter_reassignments, create_topic, wri
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, first, rest, size
+from tidegauge.simulation.codes.zookeeper_errors import NO_NODE, OK
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
@@ -66,11 +67,7 @@ from tidegauge.simulation.kinds import (
     ZK_RESPONSE,
 )
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import (
-    STEP_TAKEN,
-    STEP_TIMED_OUT,
-)
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     CONTROLLER_ZNODE,
@@ -80,7 +77,7 @@ from tidegauge.simulation.topology import (
     state_znode,
     zookeeper_process,
 )
-from tidegauge.simulation.zookeeper_errors import NO_NODE, OK
+from tidegauge.simulation.trace_rows.fault_rows import StepTaken, StepTimedOut
 
 # Client.waiting
 _CONDITION = code(0)
@@ -215,9 +212,9 @@ def handle_step_due(world: Clients, timer: Event) -> None:
     if step.start in (AT, AFTER) and client.waiting == NONE:
         _take(world, process)
     elif client.waiting == _CONDITION:
-        row = new_row(world, process, STEP_TIMED_OUT)
-        row.values[0] = client.step
-        write_canonical(world, row)
+        row = new_row(world, process, StepTimedOut)
+        row.step = client.step
+        write_row(world, row)
         client.steps_timed_out += 1
         # The steps after it count on it.
         client.step = world.pool[0].steps
@@ -229,9 +226,9 @@ def _take(world: Clients, process: int) -> None:
     client = world.clients[client_of(world, process)]
     step = world.steps[client.step]
     client.steps_taken += 1
-    row = new_row(world, process, STEP_TAKEN)
-    row.values[0] = client.step
-    write_canonical(world, row)
+    row = new_row(world, process, StepTaken)
+    row.step = client.step
+    write_row(world, row)
     if step.action == ALTERS_REASSIGNMENTS:
         client.waiting = _CONTROLLER
         client.question += 1

@@ -8,8 +8,20 @@ alike, and mypy knows the fields.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, cast, get_type_hints, overload
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Protocol,
+    TypeVar,
+    cast,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +30,45 @@ i64 = Annotated[int, np.int64]
 flag = Annotated[bool, np.bool_]
 
 
+class RecordClass(type):
+    """The class of classes of records: it takes the defaults of fields out of the class.
+
+    Left there, they would hide the fields. A class that is a *head* has the fields that the classes
+    derived from it share; what these declare is their body.
+    """
+
+    def __new__(
+        cls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        head: bool = False,
+        **options: Any,
+    ) -> RecordClass:
+        """Make a class of records."""
+        own = namespace.get("__annotations__", {})
+        body = {} if head or not bases else dict(getattr(bases[0], "_body", {}))
+        for field in [each for each, hint in own.items() if "ClassVar" not in str(hint)]:
+            default = namespace.pop(field, 0)
+            if not head:
+                body[field] = default
+        namespace["_body"] = body
+        return super().__new__(cls, name, bases, namespace, **options)
+
+    def __init__(cls, *arguments: Any, **_options: Any) -> None:
+        super().__init__(*arguments)
+
+
 if TYPE_CHECKING:
     # numpy's stubs forbid what numpy allows, to derive from `np.record`.
-    class Record:
+    class Record(metaclass=RecordClass):
         """A row of a structured array; see the module's docstring."""
 
         dtype: np.dtype[np.void]
 
 else:
 
-    class Record(np.record):
+    class Record(np.record, metaclass=RecordClass):
         """A row of a structured array; see the module's docstring."""
 
 
@@ -65,12 +106,18 @@ def _laid_out(record: Any) -> np.dtype[np.void]:
         # A record inside a record, or a number.
         (name, dtype_of(hint) if isinstance(hint, type) else hint.__metadata__[0])
         for name, hint in hints.items()
+        if get_origin(hint) is not ClassVar
     ]
     layout = np.dtype(fields, align=True)
     # numpy does not align a record within a record: it has to stand behind numbers, not flags.
     for inner, offset, *_ in (layout.fields or {}).values():
         assert inner.fields is None or offset % layout.alignment == 0, record
     return np.dtype((record, layout))
+
+
+def body_of(record: type[Record]) -> Mapping[str, int]:
+    """The fields behind the head, each with the default that its class gives it, or 0."""
+    return cast("Mapping[str, int]", cast("Any", record)._body)  # noqa: SLF001 - RecordClass sets it
 
 
 def new_records(record: type[R], count: int) -> Records[R]:

@@ -96,7 +96,7 @@ def _take_only_declared(dispatcher: Any) -> None:
         try:
             return call_template(arguments, keywords)
         finally:
-            dispatcher.disable_compile(False)  # noqa: FBT003 - Numba has no name for it
+            dispatcher.disable_compile(False)
 
     dispatcher.get_call_template = declared
 

@@ -36,8 +36,8 @@ The rooms, from the ground up: ``state`` (all that ZooKeeper and the controllers
 (each event of a controller). ``controller_actor.py`` is a shell without rules or state in which Ray
 hosts all of them.
 
-**To add an event of the controller**: its type in ``simulation/controller_events.py``, a file with
-its steps in ``events``, a branch in ``event_queue.py``.
+**To add an event of the controller**: its type in ``simulation/codes/controller_events.py``, a
+file with its steps in ``events``, a branch in ``event_queue.py``.
 
 This room imports from ``simulation`` and the rooms below it; brokers (``actors``) are met through
 messages.

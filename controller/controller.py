@@ -22,8 +22,8 @@ from tidegauge.controller.state.zookeeper_requests import new_request
 from tidegauge.controller.zookeeper_responses import take_answer
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.controller_events import ALTER_PARTITION as ALTER
-from tidegauge.simulation.controller_events import (
+from tidegauge.simulation.codes.controller_events import ALTER_PARTITION as ALTER
+from tidegauge.simulation.codes.controller_events import (
     AUTO_REBALANCE,
     BROKER_CHANGE,
     ELECT,

@@ -64,8 +64,8 @@ from tidegauge.controller.state.assignments import note_isr_change
 from tidegauge.controller.state.control_plane import Controller, ControlPlane
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.controller_events import ALTER_PARTITION as ALTER
-from tidegauge.simulation.controller_events import (
+from tidegauge.simulation.codes.controller_events import ALTER_PARTITION as ALTER
+from tidegauge.simulation.codes.controller_events import (
     BROKER_CHANGE,
     ELECT,
     ELECT_UNCLEANLY,
@@ -103,9 +103,9 @@ from tidegauge.simulation.kinds import (
     UNCLEAN_ELECTION_ENABLED,
     ZK_RESPONSE,
 )
-from tidegauge.simulation.row_kinds import CONTROLLER_EVENT, CONTROLLER_EVENT_DONE
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process
+from tidegauge.simulation.trace_rows.controller_rows import ControllerEvent, ControllerEventDone
 
 
 @inner_rule
@@ -142,11 +142,11 @@ def _begin_next(world: ControlPlane, controller: int) -> None:
     context = world.context[0]
     state.taken_us = context.time_us
     if state.active:
-        written = new_row(world, controller_process(world, controller), CONTROLLER_EVENT)
-        written.values[0] = event.phase
-        written.values[1] = state.queue.length
-        written.values[2] = context.time_us - event.time_us
-        write_canonical(world, written)
+        written = new_row(world, controller_process(world, controller), ControllerEvent)
+        written.event_kind = event.phase
+        written.queue_length = state.queue.length
+        written.queued_us = context.time_us - event.time_us
+        write_row(world, written)
     if event.kind == ZK_RESPONSE:
         state.listing = event.index
     elif event.kind in (CONTROLLED_SHUTDOWN, ALTER_PARTITION):
@@ -254,10 +254,10 @@ def _advance_log_dirs(world: ControlPlane, controller: int, event: int) -> None:
 @inner_rule
 def _write_end(world: ControlPlane, controller: int) -> None:
     state = world.controllers[controller]
-    written = new_row(world, controller_process(world, controller), CONTROLLER_EVENT_DONE)
-    written.values[0] = state.done
-    written.values[1] = world.context[0].time_us - state.taken_us
-    write_canonical(world, written)
+    written = new_row(world, controller_process(world, controller), ControllerEventDone)
+    written.event_kind = state.done
+    written.processing_us = world.context[0].time_us - state.taken_us
+    write_row(world, written)
 
 
 @inner_rule

@@ -15,14 +15,15 @@ from tidegauge.controller.state.assignments import know_assignment
 from tidegauge.controller.state.control_plane import ControlPlane, broker_at, partition_at
 from tidegauge.controller.state.zookeeper_requests import issue_next
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.controller_events import ALTER_PARTITION as ALTER
-from tidegauge.simulation.controller_events import (
+from tidegauge.simulation.codes.controller_events import ALTER_PARTITION as ALTER
+from tidegauge.simulation.codes.controller_events import (
     ELECT,
     ISR_CHANGE,
     LOG_DIR_CHANGE,
     PREFERRED_ELECTION,
     REASSIGNMENTS,
 )
+from tidegauge.simulation.codes.zookeeper_errors import CONTROLLER_MOVED, SESSION_EXPIRED
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_SET
@@ -32,7 +33,6 @@ from tidegauge.simulation.topology import (
     TOPICS_ZNODE,
     is_log_dir_events,
 )
-from tidegauge.simulation.zookeeper_errors import CONTROLLER_MOVED, SESSION_EXPIRED
 
 
 @inner_rule

@@ -20,6 +20,7 @@ from tidegauge.engine.exchange.exchange_state import READY, REPORTS, RUNS, Excha
 from tidegauge.engine.exchange.system_calls import thread_cpu_ns
 from tidegauge.engine.exchange.windows import end_run, go_to_next_run
 from tidegauge.engine.world import World
+from tidegauge.simulation.codes.occasions import REASON_END
 from tidegauge.simulation.events import free_event, new_event, pop, take_first
 from tidegauge.simulation.faults import (
     handle_fault,
@@ -46,8 +47,8 @@ from tidegauge.simulation.kinds import (
     SUPERVISOR_STARTS,
 )
 from tidegauge.simulation.links import arrives, handle_process_release, waits_in_process
-from tidegauge.simulation.row_kinds import MESSAGE, REASON_END
-from tidegauge.simulation.rows import new_row, traces_all, write_minor
+from tidegauge.simulation.rows import new_row, traces_all, write_row
+from tidegauge.simulation.trace_rows.request_rows import Message
 
 # Why the loop returns, if it is not for one of the reasons in ``exchange/exchange_state.py``.
 HORIZON = code(20)  #: no event is due before the horizon, and the group has no links
@@ -190,13 +191,13 @@ def _take_fault(
 
 @inner_rule
 def _trace_message(world: Kernel, event: Event) -> None:
-    row = new_row(world, event.destination, MESSAGE)
-    row.values[0] = event.kind
-    row.values[1] = event.source
-    row.values[2] = event.partition
-    row.values[3] = event.offset
-    row.values[4] = event.error
-    write_minor(world, row)
+    row = new_row(world, event.destination, Message)
+    row.message_kind = event.kind
+    row.from_process = event.source
+    row.partition = event.partition
+    row.offset = event.offset
+    row.error = event.error
+    write_row(world, row)
 
 
 @rule

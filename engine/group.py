@@ -67,7 +67,6 @@ from tidegauge.simulation.kernel import (
     SCENARIO,
     ZOOKEEPER,
     Kernel,
-    Row,
 )
 from tidegauge.simulation.kinds import (
     BROKER_START,
@@ -78,6 +77,7 @@ from tidegauge.simulation.kinds import (
 )
 from tidegauge.simulation.metadata_log import compact_changes, needed_from
 from tidegauge.simulation.random_streams import START, draw_below
+from tidegauge.simulation.trace_rows.row import RowSlot
 
 #: Events between two looks at the clock: some 20 ms.
 _BUDGET = 20_000 if COMPILED else 200
@@ -88,7 +88,7 @@ _LAST_EPOCH = 2**62
 #: The time before its start at which a client requests metadata.
 _METADATA_LEAD_US = 1_000_000
 
-#: A function that takes rows of the trace: an array of ``Row``.
+#: A function that takes rows of the trace: an array of ``RowSlot``.
 RowSink = Callable[[NDArray[np.void]], None]
 #: A function that is called at times with the virtual time reached.
 Reached = Callable[[int], None]
@@ -359,7 +359,7 @@ class Group:
         row_reserve = row_reserve_of(self.plan, int(self.world.pools[0].epoch_room))
         self.world.context[0].row_reserve = row_reserve
         if len(self.world.rows) < 2 * row_reserve:
-            self.world.rows = new_records(Row, 2 * row_reserve)
+            self.world.rows = new_records(RowSlot, 2 * row_reserve)
 
     # What is planned before anything happens.
 

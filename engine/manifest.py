@@ -7,7 +7,7 @@ from typing import Any
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.faults import fault_name
 from tidegauge.simulation.kernel import CLIENT, CONTROLLER, ZOOKEEPER
-from tidegauge.simulation.row_kinds import SCHEMA_VERSION, tidegauge_version
+from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
 from tidegauge.traces.run_files import FORMAT
 
 _ROLES = {int(CONTROLLER): "controller", int(ZOOKEEPER): "zookeeper", int(CLIENT): "client"}

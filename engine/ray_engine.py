@@ -46,7 +46,8 @@ from tidegauge.engine.ray_cluster import (
     spans_nodes,
 )
 from tidegauge.metrics.snapshots.snapshot import Snapshot, merged
-from tidegauge.simulation.kernel import HUB, Row
+from tidegauge.simulation.kernel import HUB
+from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.traces.run_folder import new_trace_file
 
 #: The interval at which the driver checks the actors.
@@ -322,7 +323,7 @@ class RayEngine:
         self._reports[number] = report._replace(figures=told)
         self._files[number].write(report.trace)
         self._files[number].flush()
-        self._run.stream.take(np.frombuffer(report.rows, dtype_of(Row)))
+        self._run.stream.take(np.frombuffer(report.rows, dtype_of(RowSlot)))
         for line in report.refused:
             warning = f"the actor of {self._groups[number].name} refused a connection: {line}"
             if warning not in self.warnings:

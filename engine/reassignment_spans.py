@@ -19,17 +19,13 @@ from numpy.typing import NDArray
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.steps import AlterReassignmentsStep, ReassignStep
 from tidegauge.scenario.named_figures import moving_steps
-from tidegauge.simulation.row_kinds import (
-    REASSIGNMENT_BEGUN,
-    REASSIGNMENT_DONE,
-    STEP_TAKEN,
-    ZNODE_CREATED,
-    ZNODE_DELETED,
-)
 from tidegauge.simulation.topology import FIXED_ZNODES
+from tidegauge.simulation.trace_rows.controller_rows import ReassignmentBegun, ReassignmentDone
+from tidegauge.simulation.trace_rows.fault_rows import StepTaken
+from tidegauge.simulation.trace_rows.zookeeper_rows import ZnodeCreated, ZnodeDeleted
 
-_ZNODES = (int(ZNODE_CREATED), int(ZNODE_DELETED))
-_OTHERS = (int(STEP_TAKEN), int(REASSIGNMENT_BEGUN), int(REASSIGNMENT_DONE))
+_ZNODES = (int(ZnodeCreated.KIND), int(ZnodeDeleted.KIND))
+_OTHERS = (int(StepTaken.KIND), int(ReassignmentBegun.KIND), int(ReassignmentDone.KIND))
 
 
 @dataclass
@@ -83,14 +79,14 @@ class ReassignmentSpans:
             self._take(int(row["kind"]), int(row["time_us"]), int(row["values"][0]))
 
     def _take(self, kind: int, time_us: int, subject: int) -> None:
-        if kind == STEP_TAKEN:
+        if kind == StepTaken.KIND:
             self._ask(subject, time_us)
-        elif kind == REASSIGNMENT_BEGUN:
+        elif kind == ReassignmentBegun.KIND:
             self._begin(subject, time_us)
-        elif kind == REASSIGNMENT_DONE:
+        elif kind == ReassignmentDone.KIND:
             self._end(subject, time_us)
         else:
-            self._tool_is_busy = kind == ZNODE_CREATED
+            self._tool_is_busy = kind == ZnodeCreated.KIND
             if not self._tool_is_busy:
                 # The controller has withdrawn the request for partitions that cannot be moved.
                 self._asked = {

@@ -14,7 +14,7 @@ from tidegauge.compiled.records import Records
 from tidegauge.engine.layout.check_tables import enlarge, new_figures, new_history
 from tidegauge.engine.reassignment_spans import ReassignmentSpans
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.kernel import Row
+from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.traces.checks.judged_rows import judged_rows
 from tidegauge.traces.checks.judgement import judge, judge_end
 
@@ -67,7 +67,7 @@ class RowStream:
         self.reassignments.take(ordered)
         self._judge(ordered)
 
-    def _judge(self, rows: Records[Row]) -> None:
+    def _judge(self, rows: Records[RowSlot]) -> None:
         done = 0
         while done < len(rows):
             enlarge(self.history, self.figures)

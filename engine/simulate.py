@@ -21,7 +21,7 @@ from tidegauge.engine.summary import summary_of
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario
-from tidegauge.simulation.row_kinds import REASON_END, REASON_LIVENESS
+from tidegauge.simulation.codes.occasions import REASON_END, REASON_LIVENESS
 from tidegauge.traces.run_files import MANIFEST, SUMMARY
 from tidegauge.traces.run_folder import RunFolder, write_json_atomically
 

@@ -5,15 +5,14 @@ subject                        file
 =============================  ==========================================================
 processes, events, tables      ``kernel.py``: records and tables of the kernel
 events and their order         ``events.py``; ``kinds.py`` lists the kinds,
-                               ``controller_events.py`` those of a controller's queue
 messages between processes     ``links.py``
 what every broker can know     ``metadata_log.py``, ``offset_commits.py``: one log each
 the cluster's numbers          ``topology.py``: brokers, partitions, znodes, processes
 faults                         ``faults.py``; ``slow_disks.py``, ``timed_stops.py``
 random draws, the cost model   ``random_streams.py``, ``costs.py``
-rows of the trace              ``row_kinds.py`` (the schema), ``rows.py`` (writing, hash)
+rows of the trace              the room ``trace_rows`` (the schema), ``rows.py`` (writing, hash)
 names of numbers in rows       ``enumerations.py``, for the header of each trace
-codes that messages carry      ``zookeeper_errors.py``, ``throttles.py``
+codes that messages carry      the room ``codes``; ``throttles.py``
 times as people write them     ``durations.py``
 the JVM's orders               ``java_hash.py``, ``scala_hash.py``
 the shell of a Ray actor       ``actor_shell.py``
@@ -21,8 +20,7 @@ the shell of a Ray actor       ``actor_shell.py``
 
 **To add a kind of event**: a line in ``kinds.py``, and a branch where its process handles it.
 
-**To add a kind of row**: a line in ``row_kinds.py``, its words in ``tidegauge/history/story.py``,
-new columns in ``tidegauge/manual/row_columns.py``, and in ``enumerations.py`` a column of codes.
+**To add a kind of row**: a class in ``trace_rows``.
 
 **To add a fault**: its model in ``scenario/model/faults.py``, its check in
 ``scenario/coherence/fault_coherence.py``, its words in ``scenario/timetable.py``, its record in

@@ -10,19 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tidegauge.replication import errors
-from tidegauge.simulation import controller_events, kinds, zookeeper_errors
-from tidegauge.simulation.api_keys import API_KEYS
-from tidegauge.simulation.row_kinds import (
-    BROKER_STATES,
-    CHECKPOINTS,
-    MOMENTS,
-    REASONS,
-    ROLL_STATES,
-    STATE_CHANGES,
-    STATE_REASONS,
-    STOPS,
-)
+from tidegauge.simulation.trace_rows.columns import Type
+from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 
 #: The names of each column that holds such a number, by the number.
 Enumerations = Mapping[str, Mapping[int, str]]
@@ -35,20 +24,19 @@ class Enumeration(NamedTuple):
     names: Mapping[int, str]
 
 
-ALL_ENUMERATIONS = (
-    Enumeration(("message_kind",), kinds.NAMES),
-    Enumeration(("api_key",), API_KEYS),
-    Enumeration(("error",), zookeeper_errors.NAMES | errors.NAMES),
-    Enumeration(("event_kind",), controller_events.NAMES),
-    Enumeration(("reason",), REASONS),
-    Enumeration(("moment",), MOMENTS),
-    Enumeration(("stop",), STOPS),
-    Enumeration(("checkpoint",), CHECKPOINTS),
-    Enumeration(("progress",), ROLL_STATES),
-    Enumeration(("change",), STATE_CHANGES),
-    Enumeration(("state",), BROKER_STATES),
-    Enumeration(("state_reason",), STATE_REASONS),
-)
+def _all_enumerations() -> tuple[Enumeration, ...]:
+    """Each mapping of codes once, with all columns that have it."""
+    columns: dict[int, dict[str, None]] = {}
+    names: dict[int, Mapping[int, str]] = {}
+    for kind in ROW_KINDS.values():
+        for name, column in kind.described.items():
+            if column.type == Type.CODE and column.names is not None:
+                columns.setdefault(id(column.names), {})[name] = None
+                names[id(column.names)] = column.names
+    return tuple(Enumeration(tuple(columns[each]), names[each]) for each in columns)
+
+
+ALL_ENUMERATIONS = _all_enumerations()
 
 ENUMERATIONS: Enumerations = {
     column: each.names for each in ALL_ENUMERATIONS for column in each.columns

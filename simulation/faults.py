@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.events import free_all, new_answer, new_event, set_timer, stamp
-from tidegauge.simulation.kernel import CLIENT, NONE, ZOOKEEPER, Event, Kernel, Row
+from tidegauge.simulation.kernel import CLIENT, NONE, ZOOKEEPER, Event, Kernel
 from tidegauge.simulation.kinds import (
     DISCONNECTED,
     FAULT_BEGIN,
@@ -34,8 +34,9 @@ from tidegauge.simulation.links import (
     send,
     shortest_latency_us,
 )
-from tidegauge.simulation.row_kinds import FAULT_BEGAN, FAULT_ENDED
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded
+from tidegauge.simulation.trace_rows.row import Row
 
 # Fault.kind
 PAUSE = code(0)
@@ -79,33 +80,38 @@ def handle_fault(world: Kernel, event: Event) -> bool:
         end = new_event(world, process, process, FAULT_END)
         end.value = event.value
         set_timer(world, end, world.context[0].time_us + lasts_us)
-    row = new_row(world, process, FAULT_BEGAN if begins else FAULT_ENDED)
-    row.values[0] = event.value
-    row.values[1] = world.faults[event.value].kind
-    write_canonical(world, row)
-    role.active = begins
     if begins:
+        began = new_row(world, process, FaultBegan)
+        began.fault = event.value
+        began.fault_kind = world.faults[event.value].kind
+        write_row(world, began)
         role.row_process = process
-        role.row_sequence = row.sequence
-    elif role.stops:
-        role.went_on_us = world.context[0].time_us
+        role.row_sequence = began.sequence
+    else:
+        ended = new_row(world, process, FaultEnded)
+        ended.fault = event.value
+        ended.fault_kind = world.faults[event.value].kind
+        write_row(world, ended)
+        if role.stops:
+            role.went_on_us = world.context[0].time_us
+    role.active = begins
     _apply(world, process, event.value, 1 if begins else -1)
     if world.faults[event.value].kind == CONTROLLER_MOVE:
         # It is over at once.
         role.active = False
     elif not is_between_processes(world.faults[event.value].kind):
-        _announce(world, process, event.value, row, begins)
+        _announce(world, process, event.value, begins)
     return True
 
 
 @inner_rule
-def _announce(world: Kernel, process: int, fault: int, row: Row, begins: bool) -> None:
+def _announce(world: Kernel, process: int, fault: int, begins: bool) -> None:
     context = world.context[0]
     for other in range(context.process_count):
         if other != process:
             known = new_event(world, process, other, FAULT_KNOWN)
             known.value = fault
-            known.count = row.sequence
+            known.count = context.cause_sequence
             known.version = 1 if begins else 0
             known.time_us = context.time_us + shortest_latency_us(world, process, other)
             stamp(world, known)

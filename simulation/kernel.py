@@ -17,14 +17,10 @@ returns to the driver to have them enlarged when fewer are left.
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import numpy as np
-from numpy.typing import NDArray
-
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import Tables, code
 from tidegauge.simulation.random_streams import Quantile
+from tidegauge.simulation.trace_rows.row import RowSlot
 
 #: No event, no row, no entry.
 NONE = code(-1)
@@ -32,10 +28,6 @@ NONE = code(-1)
 #: The group of processes that passes on what others have for each other
 #: (``engine/exchange/frames.py``).
 HUB = code(0)
-
-#: How many values a row of the trace can have.
-ROW_VALUES = 10
-row_values = Annotated[NDArray[np.int64], (np.int64, (ROW_VALUES,))]
 
 # Process.role
 BROKER = code(0)
@@ -310,25 +302,6 @@ class Context(Record):
     handling: i64
 
 
-class Row(Record):
-    """One row of the trace; what its values mean depends on its kind (``row_kinds.py``)."""
-
-    time_us: i64
-    #: The process that it is about, and its place among that process's canonical rows.
-    process: i64
-    sequence: i64
-    #: 0 for a canonical row, else its place after the last canonical one.
-    minor: i64
-    kind: i64
-    #: The canonical row that triggered it.
-    cause_process: i64
-    cause_sequence: i64
-    #: For what was decided because something did not arrive: why it did not.
-    because_process: i64
-    because_sequence: i64
-    values: row_values
-
-
 class Fault(Record):
     """A fault as the scenario plans it."""
 
@@ -446,7 +419,7 @@ class Kernel(Tables):
     quantiles: Records[Quantile]
     #: One for each of these tables.
     quantile_uses: Records[QuantileUse]
-    rows: Records[Row]
+    rows: Records[RowSlot]
     faults: Records[Fault]
     #: What processes have to do with faults: at ``fault * process_count + process``.
     fault_roles: Records[FaultRole]

@@ -6,15 +6,21 @@ becomes the cause of all that its process does until the end of the event. Other
 per request, samples) carry the number of the last canonical row and a ``minor`` of their
 own; they change nothing.
 
-What each kind means and what its values are called stands in ``row_kinds.py``.
+The kinds with their columns are classes in the room ``trace_rows``.
 """
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+from tidegauge.compiled.record_views import blank, made_by, view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
-from tidegauge.simulation.kernel import NONE, ROW_VALUES, Kernel, Row
+from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.random_streams import mix
-from tidegauge.simulation.row_kinds import COLUMN_COUNTS
+from tidegauge.simulation.trace_rows.row import Row, RowSlot
+from tidegauge.simulation.trace_rows.schema import COLUMN_COUNTS, IS_CANONICAL
+
+SomeRow = TypeVar("SomeRow", bound=Row)
 
 #: Only canonical rows and samples are recorded.
 TRACE_TRANSITIONS = code(1)
@@ -26,8 +32,7 @@ EMPTY_HASH = code(0)
 
 
 @inner_rule
-def new_row(world: Kernel, process: int, kind: int) -> Row:
-    """A blank row about ``process``; its values are set before it is written."""
+def _free_row(world: Kernel, process: int, kind: int) -> RowSlot:
     context = world.context[0]
     # Rows that do not fit are noticed when the table is drained (``engine/group.py``).
     row = world.rows[min(context.row_count, len(world.rows) - 1)]
@@ -38,34 +43,33 @@ def new_row(world: Kernel, process: int, kind: int) -> Row:
     row.cause_sequence = context.cause_sequence
     row.because_process = NONE
     row.because_sequence = NONE
-    for index in range(ROW_VALUES):
-        row.values[index] = 0
     return row
 
 
+@made_by(_free_row)
+def new_row(world: Kernel, process: int, row_class: type[SomeRow]) -> SomeRow:
+    """A blank row of a class about ``process``; its columns are set before it is written."""
+    return blank(_free_row(world, process, row_class.KIND), row_class)
+
+
 @inner_rule
-def write_canonical(world: Kernel, row: Row) -> None:
-    """Number the row, fold it into the hash, and let it be the cause of what follows."""
+def write_row(world: Kernel, row: Row) -> None:
+    """Record a row; a canonical one is numbered and hashed, and causes what follows."""
     context = world.context[0]
     process = world.processes[row.process]
+    context.row_count += 1
+    if not IS_CANONICAL[row.kind]:
+        process.minor += 1
+        row.sequence = process.rows - 1
+        row.minor = process.minor
+        return
     row.sequence = process.rows
     row.minor = 0
     process.rows += 1
     process.minor = 0
-    process.hash = fold_row(process.hash, row)
+    process.hash = fold_row(process.hash, view_as(row, RowSlot))
     context.cause_process = row.process
     context.cause_sequence = row.sequence
-    context.row_count += 1
-
-
-@inner_rule
-def write_minor(world: Kernel, row: Row) -> None:
-    """Record a row that is not canonical."""
-    process = world.processes[row.process]
-    process.minor += 1
-    row.sequence = process.rows - 1
-    row.minor = process.minor
-    world.context[0].row_count += 1
 
 
 @inner_rule
@@ -75,7 +79,7 @@ def traces_all(world: Kernel) -> bool:
 
 
 @rule
-def fold_row(state: int, row: Row) -> int:
+def fold_row(state: int, row: RowSlot) -> int:
     """The rolling hash after a canonical row: every integer of it in the schema's order."""
     state = mix(state, row.kind)
     state = mix(state, row.time_us)

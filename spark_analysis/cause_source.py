@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from tidegauge.simulation.row_kinds import ROW_KINDS
+from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.spark_analysis.causes import Causes, Links, causes_of, links_of
 from tidegauge.spark_analysis.requests import TraceRequest, request_of
 from tidegauge.spark_analysis.run_paths import FoundRun, Paths, runs_at

@@ -19,11 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.simulation.row_kinds import (
-    FAULT_BEGAN,
-    FAULT_ENDED,
-    ROW_KINDS,
-)
+from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded
+from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.spark_analysis.requests import CANONICAL, TraceRequest
 from tidegauge.spark_analysis.run_paths import FoundRun
 from tidegauge.spark_analysis.trace_parts import find_frames, frames_of
@@ -39,7 +36,7 @@ FOLLOWED = (
     "became_leader",
 )
 
-_FAULTS = (int(FAULT_BEGAN), int(FAULT_ENDED))
+_FAULTS = (int(FaultBegan.KIND), int(FaultEnded.KIND))
 
 _COLUMNS = (
     *("time_us", "process", "sequence"),

@@ -36,7 +36,7 @@ def events(
     Args:
         spark: the session, as ``session.spark_session`` gives it.
         path: folders of runs, or patterns of such folders (``runs/*``).
-        kind: the name of a kind of rows in ``simulation/row_kinds.py``, or several names.
+        kind: the name of a kind of rows in ``simulation/trace_rows``, or several names.
         columns: only these columns; with several kinds, any that one of them has, which is null in
             the rows of the others. Other columns are not unpacked.
         from_us: only rows from this virtual time on.

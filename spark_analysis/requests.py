@@ -1,7 +1,7 @@
 """Requests to the data source: rows of runs, and columns.
 
 Rows of **one kind** have the columns ``run`` (text), those of every row, and those of the kind, as
-``simulation/row_kinds.py`` lists them. Rows of **several kinds** have ``run``, ``kind`` (the name
+``simulation/trace_rows`` lists them. Rows of **several kinds** have ``run``, ``kind`` (the name
 of the row's kind; so the column that some kinds call ``kind`` is to be had of one kind only), the
 columns of every row, and ``partition``. A schema may ask for fewer columns, which are then all that
 is unpacked, and for more: any column that one of the kinds has, and ``value_0``, ``value_1``, ...,
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from tidegauge.simulation.row_kinds import ROW_KINDS
+from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.spark_analysis.run_paths import FoundRun, Paths
 from tidegauge.traces.trace_file import ROW_COLUMNS
 

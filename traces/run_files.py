@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tidegauge.simulation.row_kinds import SCHEMA_VERSION
+from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION
 from tidegauge.traces.trace_file import newer_schema
 
 #: The format that a manifest names.

@@ -50,26 +50,22 @@ import zstandard
 from numpy.typing import NDArray
 
 from tidegauge.simulation.enumerations import ALL_ENUMERATIONS, ENUMERATIONS, Enumerations
-from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION, tidegauge_version
+from tidegauge.simulation.trace_rows.schema import (
+    COMMON_COLUMNS,
+    ROW_KINDS,
+    SCHEMA_VERSION,
+    tidegauge_version,
+)
 
 if TYPE_CHECKING:  # readers do without the kernel: its import takes a second
     from tidegauge.compiled.records import Records
-    from tidegauge.simulation.kernel import Row
+    from tidegauge.simulation.trace_rows.row import RowSlot
 
 #: What a header says that it is of.
 FORMAT = "tidegauge-trace"
 
 #: The columns of every row, before those of its kind.
-ROW_COLUMNS = (
-    "time_us",
-    "process",
-    "sequence",
-    "minor",
-    "cause_process",
-    "cause_sequence",
-    "because_process",
-    "because_sequence",
-)
+ROW_COLUMNS = tuple(COMMON_COLUMNS)
 
 #: Most rows of a frame: more are hardly smaller or faster, fewer cost both.
 FRAME_ROWS = 10_000
@@ -131,7 +127,7 @@ class TraceWriter:
         self._file.write(msgpack.packb({**(header or {}), **_header()}))
         self._file.flush()
 
-    def write(self, rows: Records[Row]) -> None:
+    def write(self, rows: Records[RowSlot]) -> None:
         """Take rows of any kinds, in the order in which the kernel wrote them.
 
         They are copied, so that the kernel can use their places again.

@@ -20,7 +20,8 @@ from tidegauge.replication.min_insync_replicas import ACKS_ALL, check_enough_rep
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, first, rest
-from tidegauge.simulation.api_keys import KEY_OF_KIND
+from tidegauge.simulation.codes.api_keys import KEY_OF_KIND
+from tidegauge.simulation.codes.occasions import REASON_TERM
 from tidegauge.simulation.costs import REQUEST, cost_us
 from tidegauge.simulation.events import free_event, new_answer, new_event, set_timer
 from tidegauge.simulation.faults import because_of
@@ -34,14 +35,11 @@ from tidegauge.simulation.kinds import (
     PRODUCE_RESPONSE,
 )
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import (
-    ACKNOWLEDGED,
-    PRODUCE_ANSWERED,
-    REASON_TERM,
-    REQUEST_REFUSED,
-)
-from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
+from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import broker_of, row_of
+from tidegauge.simulation.trace_rows.broker_rows import RequestRefused
+from tidegauge.simulation.trace_rows.replica_rows import Acknowledged
+from tidegauge.simulation.trace_rows.request_rows import ProduceAnswered
 
 _TRUE = code(True)
 
@@ -303,17 +301,17 @@ def answer_produce(world: Brokers, request: Event) -> None:
 
 @inner_rule
 def _write_refusal(world: Brokers, request: Event) -> None:
-    row = new_row(world, request.destination, REQUEST_REFUSED)
-    row.values[0] = KEY_OF_KIND[request.kind]
-    row.values[1] = request.partition
-    row.values[2] = request.source
-    row.values[3] = request.error
-    row.values[4] = request.offset
+    row = new_row(world, request.destination, RequestRefused)
+    row.api_key = KEY_OF_KIND[request.kind]
+    row.partition = request.partition
+    row.from_process = request.source
+    row.error = request.error
+    row.offset = request.offset
     if request.error == errors.REQUEST_TIMED_OUT:
         late = _late_follower(world, request)
         if late != NONE:
             because_of(world, row, late)
-    write_canonical(world, row)
+    write_row(world, row)
 
 
 @inner_rule
@@ -332,14 +330,14 @@ def _late_follower(world: Brokers, request: Event) -> int:
 
 @inner_rule
 def _trace_answer(world: Kernel, request: Event) -> None:
-    row = new_row(world, request.destination, PRODUCE_ANSWERED)
-    row.values[0] = request.partition
-    row.values[1] = request.source
-    row.values[2] = request.offset
-    row.values[3] = request.offset + request.count
-    row.values[4] = request.acks
-    row.values[5] = request.error
-    write_minor(world, row)
+    row = new_row(world, request.destination, ProduceAnswered)
+    row.partition = request.partition
+    row.to_process = request.source
+    row.base_offset = request.offset
+    row.end_offset = request.offset + request.count
+    row.acks = request.acks
+    row.error = request.error
+    write_row(world, row)
 
 
 @inner_rule
@@ -383,14 +381,14 @@ def write_acknowledged(world: Brokers, row: int, acks: int, reason: int) -> None
         run_end = end_offset
         if run + 1 < partition.run_count:
             run_end = min(run_end, runs[run + 1].start_offset)
-        written = new_row(world, hosted.broker, ACKNOWLEDGED)
-        written.values[0] = hosted.partition
-        written.values[1] = runs[run].epoch
-        written.values[2] = acks
-        written.values[3] = first_offset
-        written.values[4] = run_end
-        written.values[5] = reason
-        write_canonical(world, written)
+        written = new_row(world, hosted.broker, Acknowledged)
+        written.partition = hosted.partition
+        written.leader_epoch = runs[run].epoch
+        written.acks = acks
+        written.first_offset = first_offset
+        written.end_offset = run_end
+        written.reason = reason
+        write_row(world, written)
         first_offset = run_end
 
 

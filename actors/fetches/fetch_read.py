@@ -32,9 +32,9 @@ from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import CONSUMER_RESPONSE, FETCH_RESPONSE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.metadata_log import known_change
-from tidegauge.simulation.row_kinds import FETCH_ANSWERED
-from tidegauge.simulation.rows import new_row, traces_all, write_minor
+from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import row_of, slot_of
+from tidegauge.simulation.trace_rows.request_rows import FetchAnswered
 
 _TRUE = code(True)
 _FALSE = code(False)
@@ -207,12 +207,12 @@ def _add_records(world: Brokers, answer: Event, read: PartitionData) -> None:
 
 @inner_rule
 def _trace_answer(world: Kernel, request: Event, item: PartitionData, waited: bool) -> None:
-    row = new_row(world, request.destination, FETCH_ANSWERED)
-    row.values[0] = item.partition
-    row.values[1] = request.source
-    row.values[2] = item.offset
-    row.values[3] = item.end_offset
-    row.values[4] = item.high_watermark
-    row.values[5] = 1 if waited else 0
-    row.values[6] = item.error
-    write_minor(world, row)
+    row = new_row(world, request.destination, FetchAnswered)
+    row.partition = item.partition
+    row.to_process = request.source
+    row.fetch_offset = item.offset
+    row.end_offset = item.end_offset
+    row.high_watermark = item.high_watermark
+    row.waited = 1 if waited else 0
+    row.error = item.error
+    write_row(world, row)

@@ -13,9 +13,9 @@ from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import FETCHER_GIVES_UP, FETCHER_WAKES
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import PARTITION_FAILED
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import row_of
+from tidegauge.simulation.trace_rows.replica_rows import PartitionFailed
 
 
 @inner_rule
@@ -201,8 +201,8 @@ def after_error(world: Brokers, row: int) -> None:
     if world.fetch_states[row].delayed:
         set_delay(world, row)
         return
-    failed = new_row(world, world.hosted[row].broker, PARTITION_FAILED)
-    failed.values[0] = world.hosted[row].partition
-    failed.values[1] = world.replicas[row].leader_epoch
-    write_canonical(world, failed)
+    failed = new_row(world, world.hosted[row].broker, PartitionFailed)
+    failed.partition = world.hosted[row].partition
+    failed.leader_epoch = world.replicas[row].leader_epoch
+    write_row(world, failed)
     remove_from_fetcher(world, row)

@@ -24,9 +24,9 @@ from tidegauge.replication.replication_quota import (
     record_bytes,
 )
 from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.row_kinds import THROTTLES_APPLIED
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import row_of, slot_of
+from tidegauge.simulation.trace_rows.broker_rows import ThrottlesApplied
 
 
 @inner_rule
@@ -36,12 +36,12 @@ def take_throttles(world: Brokers, news: Event) -> None:
     unthrottle_all(world, broker)
     world.quotas[2 * broker + LEADER_QUOTA].bytes_per_second = news.min_bytes
     world.quotas[2 * broker + FOLLOWER_QUOTA].bytes_per_second = news.max_bytes
-    written = new_row(world, broker, THROTTLES_APPLIED)
-    written.values[0] = broker
-    written.values[1] = NONE if news.min_bytes == UNLIMITED else news.min_bytes
-    written.values[2] = NONE if news.max_bytes == UNLIMITED else news.max_bytes
-    written.values[3] = 0
-    written.values[4] = 0
+    written = new_row(world, broker, ThrottlesApplied)
+    written.broker = broker
+    written.leader_rate_bytes = NONE if news.min_bytes == UNLIMITED else news.min_bytes
+    written.follower_rate_bytes = NONE if news.max_bytes == UNLIMITED else news.max_bytes
+    written.leader_replicas = 0
+    written.follower_replicas = 0
     cursor = news.first_item
     while cursor != NONE:
         item = world.items[cursor]
@@ -52,9 +52,9 @@ def take_throttles(world: Brokers, news: Event) -> None:
         if item.deletes and hosted.fetcher != NONE:
             leave_session(world, world.fetchers[hosted.fetcher])
         world.brokers[broker].throttles = True
-        written.values[3] += 1 if item.may_move else 0
-        written.values[4] += 1 if item.deletes else 0
-    write_canonical(world, written)
+        written.leader_replicas += 1 if item.may_move else 0
+        written.follower_replicas += 1 if item.deletes else 0
+    write_row(world, written)
 
 
 @inner_rule

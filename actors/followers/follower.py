@@ -50,13 +50,14 @@ from tidegauge.replication.high_watermark import (
 )
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.release_rules import TRUNCATE_ON_FETCH
+from tidegauge.simulation.codes.occasions import MOMENT_ANSWER
 from tidegauge.simulation.costs import APPEND, cost_us
 from tidegauge.simulation.events import add_item, free_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, PartitionData
 from tidegauge.simulation.kinds import FETCH, LIST_OFFSETS
-from tidegauge.simulation.row_kinds import DIVERGING_HIGH_WATERMARK, MOMENT_ANSWER
-from tidegauge.simulation.rows import new_row, traces_all, write_canonical
+from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.slow_disks import disk_delay_us
+from tidegauge.simulation.trace_rows.replica_rows import DivergingHighWatermark
 
 
 @inner_rule
@@ -345,14 +346,14 @@ def _write_diverging_high_watermark(
     """Write down that a follower believes more to be committed than it knows (KAFKA-14704)."""
     hosted = world.hosted[row]
     partition = world.replicas[row]
-    written = new_row(world, hosted.broker, DIVERGING_HIGH_WATERMARK)
-    written.values[0] = hosted.partition
-    written.values[1] = world.fetchers[hosted.fetcher].source_broker
-    written.values[2] = partition.leader_epoch
-    written.values[3] = before
-    written.values[4] = partition.high_watermark
-    written.values[5] = diverging_end_offset
-    write_canonical(world, written)
+    written = new_row(world, hosted.broker, DivergingHighWatermark)
+    written.partition = hosted.partition
+    written.leader = world.fetchers[hosted.fetcher].source_broker
+    written.leader_epoch = partition.leader_epoch
+    written.old_high_watermark = before
+    written.high_watermark = partition.high_watermark
+    written.diverging_end_offset = diverging_end_offset
+    write_row(world, written)
 
 
 @inner_rule

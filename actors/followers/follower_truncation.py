@@ -42,10 +42,10 @@ from tidegauge.replication.truncation import (
     leader_epoch_of_epoch_request,
     offset_truncation_state,
 )
+from tidegauge.simulation.codes.occasions import STOP_OUT_OF_RANGE
 from tidegauge.simulation.events import add_item, free_event, new_event
 from tidegauge.simulation.kernel import NONE, Event, PartitionData
 from tidegauge.simulation.kinds import OFFSETS_FOR_LEADER_EPOCH
-from tidegauge.simulation.row_kinds import STOP_OUT_OF_RANGE
 
 _TRUE = code(True)
 

@@ -28,9 +28,9 @@ from tidegauge.simulation.kinds import (
 )
 from tidegauge.simulation.links import send
 from tidegauge.simulation.metadata_log import is_known_alive
-from tidegauge.simulation.row_kinds import ALTER_PARTITION_FAILED, ALTER_PARTITION_SENT
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process
+from tidegauge.simulation.trace_rows.isr_rows import AlterPartitionFailed, AlterPartitionSent
 
 #: After a request that was refused as a whole; in 2.7 also the period in which it looks.
 _SEND_AGAIN_US = code(50_000)
@@ -125,11 +125,11 @@ def _send(world: Brokers, broker: int) -> None:
     state.alter_partition_controller = controller_process(world, state.known_controller)
     state.alter_partition_sends += 1
     state.alter_partition_sent_us = world.context[0].time_us
-    written = new_row(world, broker, ALTER_PARTITION_SENT)
-    written.values[0] = state.alter_partition_controller
-    written.values[1] = state.alter_partition_sends
-    written.values[2] = request.item_count
-    write_canonical(world, written)
+    written = new_row(world, broker, AlterPartitionSent)
+    written.to_process = state.alter_partition_controller
+    written.request = state.alter_partition_sends
+    written.partition_count = request.item_count
+    write_row(world, written)
     request.destination = state.alter_partition_controller
     request.request = state.alter_partition_sends
     send(world, copy_event(world, request), state.alter_partition_sent_us)
@@ -250,8 +250,8 @@ def forget_request(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _write_failure(world: Kernel, state: Broker, broker: int, error: int) -> None:
-    failed = new_row(world, broker, ALTER_PARTITION_FAILED)
-    failed.values[0] = state.alter_partition_controller
-    failed.values[1] = state.alter_partition_sends
-    failed.values[2] = error
-    write_canonical(world, failed)
+    failed = new_row(world, broker, AlterPartitionFailed)
+    failed.from_process = state.alter_partition_controller
+    failed.request = state.alter_partition_sends
+    failed.error = error
+    write_row(world, failed)

@@ -31,7 +31,7 @@ from tidegauge.actors.leaders.leader import close_account, try_high_watermark
 from tidegauge.actors.session.isr_change_propagation import record_isr_change
 from tidegauge.actors.session.zookeeper_client import zookeeper_request
 from tidegauge.actors.state.broker_stats import mark_failed_isr_update
-from tidegauge.actors.state.brokers import Brokers, ineligible_replicas, now_ms
+from tidegauge.actors.state.brokers import Brokers, HostedReplica, ineligible_replicas, now_ms
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.in_sync_replicas import (
@@ -54,23 +54,23 @@ from tidegauge.replication.isr_update import (
     shrunk_isr,
 )
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.records import UNDEFINED, Partition
 from tidegauge.replication.replica_list import EMPTY, first, rest, size, without
+from tidegauge.simulation.codes.occasions import MOMENT_SHRINK, REASON_ISR
 from tidegauge.simulation.events import add_item, new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import ISR_EXPIRATION, ZK_SET
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import (
-    ISR_EXPANDED,
-    ISR_SHRUNK,
-    ISR_UPDATE_FAILED,
-    ISR_UPDATE_SENT,
-    MOMENT_SHRINK,
-    REASON_ISR,
-)
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, state_znode
+from tidegauge.simulation.trace_rows.isr_rows import (
+    IsrChange,
+    IsrExpanded,
+    IsrShrunk,
+    IsrUpdateFailed,
+    IsrUpdateSent,
+)
 
 
 @inner_rule
@@ -191,14 +191,14 @@ def _change_isr(world: Brokers, row: int, isr: int, out_of_sync: int) -> bool:
     if hosted.submitted_isr != EMPTY:
         mark_failed_isr_update(world, hosted.broker)
         return False
-    written = new_row(world, hosted.broker, ISR_UPDATE_SENT)
-    written.values[0] = hosted.partition
-    written.values[1] = isr
-    written.values[2] = partition.isr
-    written.values[3] = partition.partition_epoch
+    written = new_row(world, hosted.broker, IsrUpdateSent)
+    written.partition = hosted.partition
+    written.isr = isr
+    written.old_isr = partition.isr
+    written.version = partition.partition_epoch
     if out_of_sync != EMPTY:
         because_of(world, written, broker_of(world, hosted.partition, first(out_of_sync)))
-    write_canonical(world, written)
+    write_row(world, written)
     touch(world, row)
     if proposes:
         propose_isr(partition, isr)
@@ -257,23 +257,34 @@ def take_isr_answer(world: Brokers, row: int, answer: Event) -> None:
 
 
 @inner_rule
+def _tell_isr(
+    changed: IsrChange, hosted: HostedReplica, partition: Partition, old_isr: int
+) -> None:
+    changed.partition = hosted.partition
+    changed.isr = partition.isr
+    changed.old_isr = old_isr
+    changed.leader_epoch = partition.leader_epoch
+    changed.version = partition.partition_epoch
+    changed.log_end_offset = partition.log_end_offset
+
+
+@inner_rule
 def _write_isr_change(world: Brokers, row: int, old_isr: int) -> None:
     """Write down, and count, that a leader has another ISR."""
     hosted = world.hosted[row]
     partition = world.replicas[row]
     stats = world.broker_stats[hosted.broker]
     shrinks = size(partition.isr) < size(old_isr)
-    changed = new_row(world, hosted.broker, ISR_SHRUNK if shrinks else ISR_EXPANDED)
-    changed.values[0] = hosted.partition
-    changed.values[1] = partition.isr
-    changed.values[2] = old_isr
-    changed.values[3] = partition.leader_epoch
-    changed.values[4] = partition.partition_epoch
-    changed.values[5] = partition.log_end_offset
-    changed.values[6] = hosted.lag_ms
-    if not shrinks:
-        changed.values[6] = _end_of_new_member(world, row, old_isr)
-    write_canonical(world, changed)
+    if shrinks:
+        shrunk = new_row(world, hosted.broker, IsrShrunk)
+        _tell_isr(shrunk, hosted, partition, old_isr)
+        shrunk.lag_ms = hosted.lag_ms
+        write_row(world, shrunk)
+    else:
+        expanded = new_row(world, hosted.broker, IsrExpanded)
+        _tell_isr(expanded, hosted, partition, old_isr)
+        expanded.member_end_offset = _end_of_new_member(world, row, old_isr)
+        write_row(world, expanded)
     close_account(world, row, REASON_ISR)
     if shrinks:
         stats.isr_shrinks += 1
@@ -295,12 +306,12 @@ def _end_of_new_member(world: Brokers, row: int, old_isr: int) -> int:
 def _write_failure(world: Brokers, row: int, isr: int, error: int) -> None:
     hosted = world.hosted[row]
     mark_failed_isr_update(world, hosted.broker)
-    failed = new_row(world, hosted.broker, ISR_UPDATE_FAILED)
-    failed.values[0] = hosted.partition
-    failed.values[1] = isr
-    failed.values[2] = world.replicas[row].partition_epoch
-    failed.values[3] = error
-    write_canonical(world, failed)
+    failed = new_row(world, hosted.broker, IsrUpdateFailed)
+    failed.partition = hosted.partition
+    failed.isr = isr
+    failed.version = world.replicas[row].partition_epoch
+    failed.error = error
+    write_row(world, failed)
 
 
 @inner_rule

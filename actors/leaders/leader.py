@@ -36,16 +36,12 @@ from tidegauge.replication.remote_replica import (
     update_fetch_state,
 )
 from tidegauge.replication.replica_list import EMPTY
+from tidegauge.simulation.codes.occasions import MOMENT_APPEND
 from tidegauge.simulation.kernel import PartitionData
-from tidegauge.simulation.row_kinds import (
-    APPENDED,
-    EXPOSED,
-    FETCH_COUNTED,
-    HIGH_WATERMARK_MOVED,
-    MOMENT_APPEND,
-)
-from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
+from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import broker_of
+from tidegauge.simulation.trace_rows.replica_rows import Exposed
+from tidegauge.simulation.trace_rows.request_rows import Appended, FetchCounted, HighWatermarkMoved
 
 #: Nothing is deleted from the start of a log.
 _LOG_START = code(0)
@@ -84,13 +80,13 @@ def try_high_watermark(world: Brokers, row: int, moment: int) -> bool:
 def trace_high_watermark(world: Brokers, row: int, before: int, moment: int) -> None:
     """Record that a replica's high watermark has moved, and at which occasion."""
     partition = world.replicas[row]
-    traced = new_row(world, world.hosted[row].broker, HIGH_WATERMARK_MOVED)
-    traced.values[0] = world.hosted[row].partition
-    traced.values[1] = 1 if partition.leader == partition.local_replica else 0
-    traced.values[2] = partition.high_watermark
-    traced.values[3] = before
-    traced.values[4] = moment
-    write_minor(world, traced)
+    traced = new_row(world, world.hosted[row].broker, HighWatermarkMoved)
+    traced.partition = world.hosted[row].partition
+    traced.leads = 1 if partition.leader == partition.local_replica else 0
+    traced.high_watermark = partition.high_watermark
+    traced.old_high_watermark = before
+    traced.moment = moment
+    write_row(world, traced)
 
 
 @inner_rule
@@ -123,14 +119,14 @@ def append_to_log(world: Brokers, row: int, epoch: int, record_count: int) -> in
     flush_if_due(world, row)
     keep_room_for_epochs(world, row)
     if traces_all(world):
-        traced = new_row(world, broker, APPENDED)
-        traced.values[0] = world.hosted[row].partition
-        traced.values[1] = 1 if partition.leader == partition.local_replica else 0
-        traced.values[2] = base_offset
-        traced.values[3] = partition.log_end_offset
-        traced.values[4] = epoch
-        traced.values[5] = partition.high_watermark
-        write_minor(world, traced)
+        traced = new_row(world, broker, Appended)
+        traced.partition = world.hosted[row].partition
+        traced.leads = 1 if partition.leader == partition.local_replica else 0
+        traced.base_offset = base_offset
+        traced.end_offset = partition.log_end_offset
+        traced.epoch = epoch
+        traced.high_watermark = partition.high_watermark
+        write_row(world, traced)
     return base_offset
 
 
@@ -176,14 +172,14 @@ def count_fetch(
     world.follower_fetches[index].last_sent_high_watermark = item.high_watermark
     item.may_move = may_move_after_fetch(rules, before, follower)
     if traces_all(world):
-        traced = new_row(world, world.hosted[row].broker, FETCH_COUNTED)
-        traced.values[0] = item.partition
-        traced.values[1] = broker_of(world, item.partition, replica)
-        traced.values[2] = item.offset
-        traced.values[3] = before
-        traced.values[4] = partition.log_end_offset
-        traced.values[5] = partition.high_watermark
-        write_minor(world, traced)
+        traced = new_row(world, world.hosted[row].broker, FetchCounted)
+        traced.partition = item.partition
+        traced.replica = broker_of(world, item.partition, replica)
+        traced.fetch_offset = item.offset
+        traced.old_offset = before
+        traced.log_end_offset = partition.log_end_offset
+        traced.high_watermark = partition.high_watermark
+        write_row(world, traced)
 
 
 @inner_rule
@@ -192,9 +188,9 @@ def close_account(world: Brokers, row: int, reason: int) -> None:
     write_acknowledged(world, row, ACKS_ALL, reason)
     write_acknowledged(world, row, ACKS_LEADER, reason)
     partition = world.replicas[row]
-    written = new_row(world, world.hosted[row].broker, EXPOSED)
-    written.values[0] = world.hosted[row].partition
-    written.values[1] = partition.leader_epoch
-    written.values[2] = partition.high_watermark
-    written.values[3] = reason
-    write_canonical(world, written)
+    written = new_row(world, world.hosted[row].broker, Exposed)
+    written.partition = world.hosted[row].partition
+    written.leader_epoch = partition.leader_epoch
+    written.high_watermark = partition.high_watermark
+    written.reason = reason
+    write_row(world, written)

@@ -15,6 +15,7 @@ from tidegauge.actors.session.zookeeper_client import close_session, zookeeper_r
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
+from tidegauge.simulation.codes.occasions import STOP_CLEAN, STOP_KILLED
 from tidegauge.simulation.costs import BROKER_STOP, BROKER_STOP_INTERRUPTING, cost_us
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import disconnect_all
@@ -28,14 +29,12 @@ from tidegauge.simulation.kinds import (
 )
 from tidegauge.simulation.links import send
 from tidegauge.simulation.metadata_log import is_known_alive
-from tidegauge.simulation.row_kinds import (
-    CONTROLLED_SHUTDOWN_ANSWERED,
-    CONTROLLED_SHUTDOWN_SENT,
-    STOP_CLEAN,
-    STOP_KILLED,
-)
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import CONTROLLER_ZNODE, controller_process
+from tidegauge.simulation.trace_rows.broker_rows import (
+    ControlledShutdownAnswered,
+    ControlledShutdownSent,
+)
 
 
 @inner_rule
@@ -105,11 +104,11 @@ def _ask(world: Brokers, broker: int, controller_broker: int) -> None:
     request.broker = broker
     request.version = state.broker_epoch
     request.request = state.shutdown_request
-    written = new_row(world, broker, CONTROLLED_SHUTDOWN_SENT)
-    written.values[0] = broker
-    written.values[1] = controller
-    written.values[2] = state.shutdown_attempt
-    write_canonical(world, written)
+    written = new_row(world, broker, ControlledShutdownSent)
+    written.broker = broker
+    written.to_process = controller
+    written.attempt = state.shutdown_attempt
+    write_row(world, written)
     send(world, request, state.shutdown_sent_us)
     timer = new_event(world, broker, broker, SHUTDOWN_GIVES_UP)
     timer.request = state.shutdown_request
@@ -150,12 +149,12 @@ def _take_outcome(
 ) -> None:
     state = world.brokers[broker]
     state.shutdown_request = 0
-    written = new_row(world, broker, CONTROLLED_SHUTDOWN_ANSWERED)
-    written.values[0] = broker
-    written.values[1] = state.shutdown_attempt
-    written.values[2] = error
-    written.values[3] = remaining
-    write_canonical(world, written)
+    written = new_row(world, broker, ControlledShutdownAnswered)
+    written.broker = broker
+    written.attempt = state.shutdown_attempt
+    written.error = error
+    written.remaining = remaining
+    write_row(world, written)
     if error == errors.NONE and remaining == 0:
         _stop(world, broker)
     else:

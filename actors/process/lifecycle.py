@@ -53,6 +53,15 @@ from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.leader_epoch_cache import truncate_from_end
 from tidegauge.replication.log import open_log
 from tidegauge.replication.partition import is_leader
+from tidegauge.simulation.codes.occasions import (
+    REASON_RETURN,
+    REASON_STOP,
+    REASON_TERM,
+    STOP_CLEAN,
+    STOP_LOG_DIRECTORY,
+    STOP_POWER,
+    STOP_REGISTERED_ALREADY,
+)
 from tidegauge.simulation.costs import (
     BROKER_READY,
     BROKER_START_COST,
@@ -74,23 +83,16 @@ from tidegauge.simulation.kinds import (
 )
 from tidegauge.simulation.links import send
 from tidegauge.simulation.random_streams import POWER_LOSS, draw
-from tidegauge.simulation.row_kinds import (
-    BROKER_LOADING,
-    BROKER_STARTED,
-    BROKER_STOPPED,
-    CHECKPOINT_READ,
-    LOG_LOST,
-    REASON_RETURN,
-    REASON_STOP,
-    REASON_TERM,
-    STOP_CLEAN,
-    STOP_LOG_DIRECTORY,
-    STOP_POWER,
-    STOP_REGISTERED_ALREADY,
-)
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.timed_stops import end_restarts_later
 from tidegauge.simulation.topology import controller_process
+from tidegauge.simulation.trace_rows.broker_rows import (
+    BrokerLoading,
+    BrokerStarted,
+    BrokerStopped,
+    CheckpointRead,
+)
+from tidegauge.simulation.trace_rows.replica_rows import LogLost
 
 _MEBIBYTE = 1024 * 1024
 
@@ -173,13 +175,13 @@ def _loading_us(world: Brokers, broker: int) -> int:
         loading_us += (logs - clean_logs) * cost_us(world, broker, LOG_RECOVERY)
         mebibyte_us = cost_us(world, broker, LOG_RECOVERY_MEBIBYTE)
         loading_us += size_bytes * mebibyte_us // _MEBIBYTE
-    row_begun = new_row(world, broker, BROKER_LOADING)
-    row_begun.values[0] = broker
-    row_begun.values[1] = 1 if all_clean else 0
-    row_begun.values[2] = logs
-    row_begun.values[3] = records
-    row_begun.values[4] = world.context[0].time_us + loading_us
-    write_canonical(world, row_begun)
+    row_begun = new_row(world, broker, BrokerLoading)
+    row_begun.broker = broker
+    row_begun.clean = 1 if all_clean else 0
+    row_begun.logs = logs
+    row_begun.records_to_recover = records
+    row_begun.until_us = world.context[0].time_us + loading_us
+    write_row(world, row_begun)
     return loading_us
 
 
@@ -257,13 +259,13 @@ def _load_log(world: Brokers, row: int) -> None:
     if was_clean or rules.recovery_point_at_end_after_recovery:
         on_disk.recovery_point = partition.log_end_offset
     on_disk.recovery_point = min(on_disk.recovery_point, partition.log_end_offset)
-    written = new_row(world, hosted.broker, CHECKPOINT_READ)
-    written.values[0] = hosted.partition
-    written.values[1] = on_disk.high_watermark
-    written.values[2] = on_disk.recovery_point_checkpoint
-    written.values[3] = partition.log_end_offset
-    written.values[4] = count
-    write_canonical(world, written)
+    written = new_row(world, hosted.broker, CheckpointRead)
+    written.partition = hosted.partition
+    written.high_watermark = on_disk.high_watermark
+    written.recovery_point = on_disk.recovery_point_checkpoint
+    written.log_end_offset = partition.log_end_offset
+    written.epoch_count = count
+    write_row(world, written)
     note_cut_epochs(world, row, count)
     write_log_runs(world, row, REASON_RETURN)
 
@@ -279,9 +281,9 @@ def _run(world: Brokers, broker: int) -> None:
     state.loaded = True
     state.port_opens_us = now_us
     state.clean_directories = 0
-    written = new_row(world, broker, BROKER_STARTED)
-    written.values[0] = broker
-    write_canonical(world, written)
+    written = new_row(world, broker, BrokerStarted)
+    written.broker = broker
+    write_row(world, written)
     state.last_isr_change_ms = now_ms(world.context[0])
     state.last_isr_propagation_ms = state.last_isr_change_ms
     schedule_expiration(world, broker, now_us)
@@ -342,10 +344,10 @@ def end(world: Brokers, broker: int, stop: int) -> None:
     elif world.rules[broker].clean_marker_deleted_before_loading:
         state.clean_directories = 0
     _close_accounts(world, broker)
-    written = new_row(world, broker, BROKER_STOPPED)
-    written.values[0] = broker
-    written.values[1] = stop
-    write_canonical(world, written)
+    written = new_row(world, broker, BrokerStopped)
+    written.broker = broker
+    written.stop = stop
+    write_row(world, written)
     dies(world, broker)
     forget_everything(world, broker)
     if stop != STOP_POWER:
@@ -409,8 +411,8 @@ def _cut_to_disk(world: Brokers, state: Broker, row: int, fault: int) -> None:
     partition.run_count = truncate_from_end(runs_of(world, row), partition.run_count, kept)
     on_disk = world.on_disk[row]
     on_disk.recovery_point = min(on_disk.recovery_point, kept)
-    written = new_row(world, world.hosted[row].broker, LOG_LOST)
-    written.values[0] = world.hosted[row].partition
-    written.values[1] = kept
-    written.values[2] = before
-    write_canonical(world, written)
+    written = new_row(world, world.hosted[row].broker, LogLost)
+    written.partition = world.hosted[row].partition
+    written.end_offset = kept
+    written.old_end_offset = before
+    write_row(world, written)

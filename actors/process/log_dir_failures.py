@@ -24,18 +24,17 @@ from tidegauge.actors.storage.logs import write_log_runs
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.codes.occasions import (
+    REASON_OFFLINE,
+    REASON_TERM,
+    STOP_LOG_DIRECTORY,
+)
 from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_CREATE
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import (
-    LOG_DIR_FAILED,
-    REASON_OFFLINE,
-    REASON_TERM,
-    REPLICA_OFFLINE,
-    STOP_LOG_DIRECTORY,
-)
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import log_dir_event_znode
+from tidegauge.simulation.trace_rows.broker_rows import LogDirFailed, ReplicaOffline
 
 
 @inner_rule
@@ -47,10 +46,10 @@ def handle_log_dir_fails(world: Brokers, event: Event) -> None:
     """
     broker = event.destination
     state = world.brokers[broker]
-    failed = new_row(world, broker, LOG_DIR_FAILED)
-    failed.values[0] = broker
-    failed.values[1] = event.value
-    write_canonical(world, failed)
+    failed = new_row(world, broker, LogDirFailed)
+    failed.broker = broker
+    failed.directory = event.value
+    write_row(world, failed)
     if world.rules[broker].log_dir_failure_halts_broker:
         halt(world, broker, STOP_LOG_DIRECTORY)
         return
@@ -108,9 +107,9 @@ def mark_offline(world: Brokers, row: int) -> None:
     if hosted.offline:
         return
     hosted.offline = True
-    written = new_row(world, hosted.broker, REPLICA_OFFLINE)
-    written.values[0] = hosted.partition
-    written.values[1] = UNDEFINED
+    written = new_row(world, hosted.broker, ReplicaOffline)
+    written.partition = hosted.partition
+    written.directory = UNDEFINED
     if world.on_disk[row].exists:
-        written.values[1] = world.on_disk[row].directory
-    write_canonical(world, written)
+        written.directory = world.on_disk[row].directory
+    write_row(world, written)

@@ -51,23 +51,18 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.remote_replica import initialize_follower
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, without
 from tidegauge.replication.truncation import initial_fetch_offset
-from tidegauge.simulation.api_keys import KEY_OF_KIND
+from tidegauge.simulation.codes.api_keys import KEY_OF_KIND
+from tidegauge.simulation.codes.occasions import MOMENT_LEADER, REASON_LEADER, REASON_TERM
 from tidegauge.simulation.costs import BECOME_FOLLOWER, BECOME_LEADER, REQUEST, cost_us
 from tidegauge.simulation.events import add_item, new_answer
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import CONTROL_RESPONSE, LEADER_AND_ISR
 from tidegauge.simulation.links import send
 from tidegauge.simulation.metadata_log import is_known_alive, move_on
-from tidegauge.simulation.row_kinds import (
-    BECAME_FOLLOWER,
-    BECAME_LEADER,
-    MOMENT_LEADER,
-    REASON_LEADER,
-    REASON_TERM,
-    REQUEST_REFUSED,
-)
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, slot_of
+from tidegauge.simulation.trace_rows.broker_rows import RequestRefused
+from tidegauge.simulation.trace_rows.replica_rows import BecameFollower, BecameLeader
 
 _FALSE = code(False)
 
@@ -138,13 +133,13 @@ def answer_controller(world: Kernel, request: Event) -> None:
     Source: KafkaApis.handleLeaderAndIsrRequest and its neighbours@2.4.0.
     """
     if request.error != errors.NONE:
-        refused = new_row(world, request.destination, REQUEST_REFUSED)
-        refused.values[0] = KEY_OF_KIND[request.kind]
-        refused.values[1] = NONE
-        refused.values[2] = request.source
-        refused.values[3] = request.error
-        refused.values[4] = NONE
-        write_canonical(world, refused)
+        refused = new_row(world, request.destination, RequestRefused)
+        refused.api_key = KEY_OF_KIND[request.kind]
+        refused.partition = NONE
+        refused.from_process = request.source
+        refused.error = request.error
+        refused.offset = NONE
+        write_row(world, refused)
     answer = new_answer(world, request, CONTROL_RESPONSE)
     answer.broker = request.destination
     answer.error = request.error
@@ -168,13 +163,13 @@ def _tell_offline_replicas(world: Kernel, request: Event, answer: Event) -> None
 @inner_rule
 def write_refused_partition(world: Kernel, request: Event, item: PartitionData) -> None:
     """Write down that one partition of a controller's request was refused."""
-    refused = new_row(world, request.destination, REQUEST_REFUSED)
-    refused.values[0] = KEY_OF_KIND[request.kind]
-    refused.values[1] = item.partition
-    refused.values[2] = request.source
-    refused.values[3] = item.error
-    refused.values[4] = NONE
-    write_canonical(world, refused)
+    refused = new_row(world, request.destination, RequestRefused)
+    refused.api_key = KEY_OF_KIND[request.kind]
+    refused.partition = item.partition
+    refused.from_process = request.source
+    refused.error = item.error
+    refused.offset = NONE
+    write_row(world, refused)
 
 
 @inner_rule
@@ -329,15 +324,15 @@ def _lead(world: Brokers, row: int, controller_epoch: int) -> None:
         _forget_accounts(world, row)
     # What a term begins with: all that it exposes and acknowledges lies in this log and behind it.
     write_log_runs(world, row, REASON_LEADER)
-    written = new_row(world, hosted.broker, BECAME_LEADER)
-    written.values[0] = hosted.partition
-    written.values[1] = partition.leader_epoch
-    written.values[2] = partition.partition_epoch
-    written.values[3] = partition.isr
-    written.values[4] = partition.log_end_offset
-    written.values[5] = partition.high_watermark
-    written.values[6] = 1 if is_new_leader else 0
-    write_canonical(world, written)
+    written = new_row(world, hosted.broker, BecameLeader)
+    written.partition = hosted.partition
+    written.leader_epoch = partition.leader_epoch
+    written.version = partition.partition_epoch
+    written.isr = partition.isr
+    written.log_end_offset = partition.log_end_offset
+    written.high_watermark = partition.high_watermark
+    written.is_new_leader = 1 if is_new_leader else 0
+    write_row(world, written)
     note_epoch(world, row, epoch_count, epoch)
     try_high_watermark(world, row, MOMENT_LEADER)
     begin_loading(world, row)
@@ -362,14 +357,14 @@ def _follow(world: Brokers, row: int, controller_epoch: int) -> None:
     hosted = world.hosted[row]
     rules = world.rules[hosted.broker]
     restarts = make_follower(rules, partition, world.told_state[0], controller_epoch)
-    written = new_row(world, hosted.broker, BECAME_FOLLOWER)
-    written.values[0] = hosted.partition
-    written.values[1] = broker_of(world, hosted.partition, partition.leader)
-    written.values[2] = partition.leader_epoch
-    written.values[3] = partition.partition_epoch
-    written.values[4] = partition.log_end_offset
-    written.values[5] = partition.high_watermark
-    write_canonical(world, written)
+    written = new_row(world, hosted.broker, BecameFollower)
+    written.partition = hosted.partition
+    written.leader = broker_of(world, hosted.partition, partition.leader)
+    written.leader_epoch = partition.leader_epoch
+    written.version = partition.partition_epoch
+    written.log_end_offset = partition.log_end_offset
+    written.high_watermark = partition.high_watermark
+    write_row(world, written)
     stop_coordinating(world, row)
     wake_produces(world, row)
     wake_fetches(world, row)

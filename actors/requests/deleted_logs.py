@@ -13,9 +13,10 @@ from tidegauge.actors.storage.logs import write_log_runs
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.codes.occasions import REASON_DELETED, REASON_TERM
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.row_kinds import LOG_DELETED, REASON_DELETED, REASON_TERM
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.replica_rows import LogDeleted
 
 
 @inner_rule
@@ -34,10 +35,10 @@ def delete_log(world: Brokers, row: int) -> None:
     if hosted.exists and is_leader(partition):
         close_account(world, row, REASON_TERM)
     write_log_runs(world, row, REASON_DELETED)
-    written = new_row(world, hosted.broker, LOG_DELETED)
-    written.values[0] = hosted.partition
-    written.values[1] = partition.log_end_offset
-    write_canonical(world, written)
+    written = new_row(world, hosted.broker, LogDeleted)
+    written.partition = hosted.partition
+    written.log_end_offset = partition.log_end_offset
+    write_row(world, written)
     stop_coordinating(world, row)
     forget_replica(world, row)
     _take_out(broker, world, row)

@@ -20,10 +20,10 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.high_watermark import high_watermark_of_response
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.replica_list import NO_REPLICA
+from tidegauge.simulation.codes.occasions import MOMENT_FETCH
 from tidegauge.simulation.costs import REQUEST, REQUEST_PARTITION, cost_us
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.row_kinds import MOMENT_FETCH
 from tidegauge.simulation.topology import slot_of
 
 # Event.phase

@@ -35,8 +35,8 @@ from tidegauge.simulation.kinds import HEARTBEAT, JOIN_GROUP, MEMBER_EXPIRES
 from tidegauge.simulation.links import send
 from tidegauge.simulation.metadata_log import is_known_alive, known_change
 from tidegauge.simulation.offset_commits import log_commit
-from tidegauge.simulation.row_kinds import MEMBER_EXPIRED
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.coordinator_rows import MemberExpired
 
 #: The record of a member that is none any more.
 _GONE = code(0)
@@ -144,12 +144,12 @@ def handle_member_expires(world: Brokers, timer: Event) -> None:
         set_timer(world, again, due_us)
         return
     member.present = False
-    written = new_row(world, broker, MEMBER_EXPIRED)
-    written.values[0] = partition
-    written.values[1] = world.commit_keys[key].process
-    written.values[2] = now_us - member.heard_us
+    written = new_row(world, broker, MemberExpired)
+    written.partition = partition
+    written.from_process = world.commit_keys[key].process
+    written.silent_us = now_us - member.heard_us
     because_of(world, written, world.commit_keys[key].process)
-    write_canonical(world, written)
+    write_row(world, written)
     _append_removal(world, row, key)
 
 

@@ -9,19 +9,17 @@ from __future__ import annotations
 from tidegauge.actors.state.brokers import Brokers, epochs_of, listens
 from tidegauge.actors.storage.logs import write_log_runs
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.row_kinds import (
+from tidegauge.simulation.codes.occasions import (
     DIRECTORY_OFFLINE,
-    EPOCH_OBSERVED,
-    HIGH_WATERMARK_TOLD,
     NOT_HOSTED,
     NOT_LISTENING,
     NOT_UP,
-    OBSERVED,
     REASON_OBSERVED,
     WAITS_FOR_LOCK,
 )
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.kernel import NONE, Event
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.fault_rows import EpochObserved, HighWatermarkTold, Observed
 
 
 @inner_rule
@@ -52,11 +50,11 @@ def tell_observer(world: Brokers, row: int) -> None:
     """A replica is unlocked that a step has looked at: a fetch would be answered now."""
     hosted = world.hosted[row]
     if hosted.observer > 0:
-        written = new_row(world, hosted.broker, HIGH_WATERMARK_TOLD)
-        written.values[0] = hosted.observer - 1
-        written.values[1] = hosted.partition
-        written.values[2] = world.replicas[row].high_watermark
-        write_canonical(world, written)
+        written = new_row(world, hosted.broker, HighWatermarkTold)
+        written.step = hosted.observer - 1
+        written.partition = hosted.partition
+        written.high_watermark = world.replicas[row].high_watermark
+        write_row(world, written)
         hosted.observer = 0
 
 
@@ -65,23 +63,23 @@ def _observe_replica(world: Brokers, row: int, step: int) -> None:
     hosted = world.hosted[row]
     replica = world.replicas[row]
     on_disk = world.on_disk[row]
-    written = new_row(world, hosted.broker, OBSERVED)
-    written.values[0] = step
-    written.values[1] = hosted.partition
-    written.values[2] = replica.log_end_offset
-    written.values[3] = _answer_about(world, row)
-    if written.values[3] == WAITS_FOR_LOCK and hosted.observer == 0:
+    written = new_row(world, hosted.broker, Observed)
+    written.step = step
+    written.partition = hosted.partition
+    written.log_end_offset = replica.log_end_offset
+    written.high_watermark = _answer_about(world, row)
+    if written.high_watermark == WAITS_FOR_LOCK and hosted.observer == 0:
         hosted.observer = 1 + step
-    written.values[4] = on_disk.high_watermark
-    written.values[5] = on_disk.recovery_point_checkpoint
-    written.values[6] = replica.epoch_count
-    write_canonical(world, written)
+    written.checkpointed = on_disk.high_watermark
+    written.recovery_point = on_disk.recovery_point_checkpoint
+    written.epoch_count = replica.epoch_count
+    write_row(world, written)
     write_log_runs(world, row, REASON_OBSERVED)
     epochs = epochs_of(world, row)
     for index in range(replica.epoch_count):
-        entry = new_row(world, hosted.broker, EPOCH_OBSERVED)
-        entry.values[0] = step
-        entry.values[1] = hosted.partition
-        entry.values[2] = epochs[index].epoch
-        entry.values[3] = epochs[index].start_offset
-        write_canonical(world, entry)
+        entry = new_row(world, hosted.broker, EpochObserved)
+        entry.step = step
+        entry.partition = hosted.partition
+        entry.epoch = epochs[index].epoch
+        entry.start_offset = epochs[index].start_offset
+        write_row(world, entry)

@@ -15,8 +15,8 @@ from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import EPOCH_RESPONSE, LIST_OFFSETS_RESPONSE, METADATA_RESPONSE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.metadata_log import name_differences, read_position, write_position
-from tidegauge.simulation.row_kinds import EPOCH_ANSWERED
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.replica_rows import EpochAnswered
 
 _TRUE = code(True)
 _FALSE = code(False)
@@ -63,14 +63,14 @@ def handle_offsets_for_leader_epoch(world: Brokers, request: Event) -> None:
 def _write_epoch_answer(
     world: Kernel, request: Event, asked_epoch: int, item: PartitionData
 ) -> None:
-    row = new_row(world, request.destination, EPOCH_ANSWERED)
-    row.values[0] = item.partition
-    row.values[1] = request.source
-    row.values[2] = asked_epoch
-    row.values[3] = item.epoch
-    row.values[4] = item.end_offset
-    row.values[5] = item.error
-    write_canonical(world, row)
+    row = new_row(world, request.destination, EpochAnswered)
+    row.partition = item.partition
+    row.to_process = request.source
+    row.asked_epoch = asked_epoch
+    row.epoch = item.epoch
+    row.end_offset = item.end_offset
+    row.error = item.error
+    write_row(world, row)
 
 
 @inner_rule

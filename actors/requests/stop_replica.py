@@ -17,9 +17,9 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.controller_requests import controller_request_error, stop_replica_error
 from tidegauge.simulation.kernel import NONE, Event, PartitionData
-from tidegauge.simulation.row_kinds import REPLICA_STOPPED
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import slot_of
+from tidegauge.simulation.trace_rows.replica_rows import ReplicaStopped
 
 # Event.phase.
 _CHECK = code(0)
@@ -79,8 +79,8 @@ def _stops(world: Brokers, row: int, request: Event, item: PartitionData) -> boo
         write_refused_partition(world, request, item)
         return False
     remove_from_fetcher(world, row)
-    written = new_row(world, request.destination, REPLICA_STOPPED)
-    written.values[0] = item.partition
-    written.values[1] = item.leader_epoch
-    write_canonical(world, written)
+    written = new_row(world, request.destination, ReplicaStopped)
+    written.partition = item.partition
+    written.leader_epoch = item.leader_epoch
+    write_row(world, written)
     return True

@@ -15,9 +15,9 @@ from tidegauge.simulation.events import add_item, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import ISR_CHANGE_PROPAGATION, ZK_CREATE
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import NOTIFICATION_SENT
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import NOTIFICATIONS_ZNODE
+from tidegauge.simulation.trace_rows.isr_rows import NotificationSent
 
 
 @inner_rule
@@ -108,12 +108,12 @@ def _propagate(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _write_notification(world: Kernel, state: Broker, stats: BrokerStats, broker: int) -> None:
-    sent = new_row(world, broker, NOTIFICATION_SENT)
-    sent.values[0] = state.notifications
-    sent.values[1] = state.propagating
-    sent.values[2] = state.propagation_time_ms - state.last_isr_change_ms
-    sent.values[3] = state.propagation_time_ms - state.last_isr_propagation_ms
-    write_canonical(world, sent)
+    sent = new_row(world, broker, NotificationSent)
+    sent.notification = state.notifications
+    sent.partition_count = state.propagating
+    sent.quiet_ms = state.propagation_time_ms - state.last_isr_change_ms
+    sent.since_propagation_ms = state.propagation_time_ms - state.last_isr_propagation_ms
+    write_row(world, sent)
     state.notifications += 1
     stats.isr_change_notifications += 1
 

@@ -16,17 +16,13 @@ from tidegauge.actors.storage.log_dirs import is_unwritable, notice_at_checkpoin
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.leader_epoch_cache import latest_epoch
 from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.codes.occasions import HIGH_WATERMARKS, RECOVERY_POINTS
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
-from tidegauge.simulation.row_kinds import (
-    CHECKPOINT_WRITTEN,
-    EPOCH_ASSIGNED,
-    EPOCHS_CUT,
-    HIGH_WATERMARKS,
-    RECOVERY_POINTS,
-)
-from tidegauge.simulation.rows import new_row, traces_all, write_canonical, write_minor
+from tidegauge.simulation.rows import new_row, traces_all, write_row
+from tidegauge.simulation.trace_rows.replica_rows import EpochAssigned, EpochsCut
+from tidegauge.simulation.trace_rows.request_rows import CheckpointWritten
 
 _TRUE = code(True)
 _FALSE = code(False)
@@ -152,10 +148,10 @@ def checkpoint_recovery_points(world: Brokers, broker: int) -> None:
 @inner_rule
 def _trace_checkpoint(world: Kernel, broker: int, checkpoint: int, count: int) -> None:
     if traces_all(world):
-        row = new_row(world, broker, CHECKPOINT_WRITTEN)
-        row.values[0] = checkpoint
-        row.values[1] = count
-        write_minor(world, row)
+        row = new_row(world, broker, CheckpointWritten)
+        row.checkpoint = checkpoint
+        row.partition_count = count
+        write_row(world, row)
 
 
 @inner_rule
@@ -170,12 +166,12 @@ def note_epoch(world: Brokers, row: int, old_count: int, old_epoch: int) -> None
     if partition.epoch_count == old_count and epoch == old_epoch:
         return
     hosted = world.hosted[row]
-    written = new_row(world, hosted.broker, EPOCH_ASSIGNED)
-    written.values[0] = hosted.partition
-    written.values[1] = partition.epoch_count - 1
-    written.values[2] = epoch
-    written.values[3] = epochs[partition.epoch_count - 1].start_offset
-    write_canonical(world, written)
+    written = new_row(world, hosted.broker, EpochAssigned)
+    written.partition = hosted.partition
+    written.position = partition.epoch_count - 1
+    written.epoch = epoch
+    written.start_offset = epochs[partition.epoch_count - 1].start_offset
+    write_row(world, written)
     _want_epoch_file(world, row)
 
 
@@ -186,10 +182,10 @@ def note_cut_epochs(world: Brokers, row: int, old_count: int) -> None:
     if partition.epoch_count >= old_count:
         return
     hosted = world.hosted[row]
-    written = new_row(world, hosted.broker, EPOCHS_CUT)
-    written.values[0] = hosted.partition
-    written.values[1] = partition.epoch_count
-    write_canonical(world, written)
+    written = new_row(world, hosted.broker, EpochsCut)
+    written.partition = hosted.partition
+    written.epoch_count = partition.epoch_count
+    write_row(world, written)
     _want_epoch_file(world, row)
 
 

@@ -29,13 +29,13 @@ from tidegauge.simulation.kinds import (
 )
 from tidegauge.simulation.links import send
 from tidegauge.simulation.offset_commits import log_commit, newest_commit
-from tidegauge.simulation.row_kinds import (
-    COORDINATOR_LOADED,
-    COORDINATOR_LOADING,
-    COORDINATOR_UNLOADED,
-    MEMBER_JOINED,
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.coordinator_rows import (
+    CoordinatorLoaded,
+    CoordinatorLoading,
+    CoordinatorUnloaded,
+    MemberJoined,
 )
-from tidegauge.simulation.rows import new_row, write_canonical
 
 _MEBIBYTE = code(1024 * 1024)
 
@@ -57,12 +57,12 @@ def begin_loading(world: Brokers, row: int) -> None:
     mebibyte_us = cost_us(world, hosted.broker, OFFSETS_LOAD_MEBIBYTE)
     load_us = cost_us(world, hosted.broker, OFFSETS_LOAD) + size_bytes * mebibyte_us // _MEBIBYTE
     state.offsets_load_until_us = max(state.offsets_load_until_us, now_us) + load_us
-    written = new_row(world, hosted.broker, COORDINATOR_LOADING)
-    written.values[0] = hosted.partition
-    written.values[1] = partition.leader_epoch
-    written.values[2] = partition.log_end_offset
-    written.values[3] = state.offsets_load_until_us
-    write_canonical(world, written)
+    written = new_row(world, hosted.broker, CoordinatorLoading)
+    written.partition = hosted.partition
+    written.leader_epoch = partition.leader_epoch
+    written.log_end_offset = partition.log_end_offset
+    written.until_us = state.offsets_load_until_us
+    write_row(world, written)
     timer = new_event(world, hosted.broker, hosted.broker, OFFSETS_LOADED)
     timer.value = row
     set_timer(world, timer, state.offsets_load_until_us)
@@ -99,13 +99,13 @@ def handle_offsets_loaded(world: Brokers, timer: Event) -> None:
             index = hosted.broker * _clients(world) + key - targets
             members += 1 if world.group_members[index].present else 0
     hosted.coordinates = True
-    written = new_row(world, hosted.broker, COORDINATOR_LOADED)
-    written.values[0] = hosted.partition
-    written.values[1] = partition.leader_epoch
-    written.values[2] = partition.log_end_offset
-    written.values[3] = offsets
-    written.values[4] = members
-    write_canonical(world, written)
+    written = new_row(world, hosted.broker, CoordinatorLoaded)
+    written.partition = hosted.partition
+    written.leader_epoch = partition.leader_epoch
+    written.log_end_offset = partition.log_end_offset
+    written.offset_count = offsets
+    written.member_count = members
+    write_row(world, written)
 
 
 @inner_rule
@@ -143,10 +143,10 @@ def stop_coordinating(world: Brokers, row: int) -> None:
     if not hosted.coordinates:
         return
     hosted.coordinates = False
-    written = new_row(world, hosted.broker, COORDINATOR_UNLOADED)
-    written.values[0] = hosted.partition
-    written.values[1] = world.replicas[row].leader_epoch
-    write_canonical(world, written)
+    written = new_row(world, hosted.broker, CoordinatorUnloaded)
+    written.partition = hosted.partition
+    written.leader_epoch = world.replicas[row].leader_epoch
+    write_row(world, written)
 
 
 @inner_rule
@@ -257,11 +257,11 @@ def _admit(world: Brokers, request: Event) -> None:
     member.present = True
     member.start = request.value
     hear(world, request.destination, request.version)
-    written = new_row(world, request.destination, MEMBER_JOINED)
-    written.values[0] = request.partition
-    written.values[1] = request.source
-    written.values[2] = request.value
-    write_canonical(world, written)
+    written = new_row(world, request.destination, MemberJoined)
+    written.partition = request.partition
+    written.from_process = request.source
+    written.start = request.value
+    write_row(world, written)
 
 
 @inner_rule

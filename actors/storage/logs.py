@@ -6,8 +6,9 @@ from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
 from tidegauge.actors.storage.checkpoints import checkpoint_recovery_points, note_cut_epochs
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.log import truncate_fully_and_start_at, truncate_to
-from tidegauge.simulation.row_kinds import LOG_END, REASON_TRUNCATION, TRUNCATED
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.codes.occasions import REASON_TRUNCATION
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.replica_rows import LogEnd, Truncated
 
 
 @inner_rule
@@ -65,13 +66,13 @@ def _lower_recovery_point(world: Brokers, row: int) -> None:
 @inner_rule
 def _write_truncation(world: Brokers, row: int, before: int) -> None:
     partition = world.replicas[row]
-    written = new_row(world, world.hosted[row].broker, TRUNCATED)
-    written.values[0] = world.hosted[row].partition
-    written.values[1] = partition.log_end_offset
-    written.values[2] = before
-    written.values[3] = partition.leader_epoch
-    written.values[4] = partition.high_watermark
-    write_canonical(world, written)
+    written = new_row(world, world.hosted[row].broker, Truncated)
+    written.partition = world.hosted[row].partition
+    written.end_offset = partition.log_end_offset
+    written.old_end_offset = before
+    written.leader_epoch = partition.leader_epoch
+    written.high_watermark = partition.high_watermark
+    write_row(world, written)
 
 
 @inner_rule
@@ -83,11 +84,11 @@ def write_log_runs(world: Brokers, row: int, reason: int) -> None:
         end_offset = partition.log_end_offset
         if index + 1 < partition.run_count:
             end_offset = runs[index + 1].start_offset
-        written = new_row(world, world.hosted[row].broker, LOG_END)
-        written.values[0] = world.hosted[row].partition
-        written.values[1] = runs[index].epoch
-        written.values[2] = runs[index].start_offset
-        written.values[3] = end_offset
-        written.values[4] = reason
-        written.values[5] = partition.high_watermark
-        write_canonical(world, written)
+        written = new_row(world, world.hosted[row].broker, LogEnd)
+        written.partition = world.hosted[row].partition
+        written.epoch = runs[index].epoch
+        written.start_offset = runs[index].start_offset
+        written.end_offset = end_offset
+        written.reason = reason
+        written.high_watermark = partition.high_watermark
+        write_row(world, written)

@@ -25,15 +25,15 @@ from tidegauge.controller.state.assignments import note_isr_change
 from tidegauge.controller.state.control_plane import ControlPlane, broker_at, partition_at, state_at
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.controller_events import REASSIGNMENT_ISR_CHANGE
+from tidegauge.simulation.codes.controller_events import REASSIGNMENT_ISR_CHANGE
+from tidegauge.simulation.codes.zookeeper_errors import OK
 from tidegauge.simulation.events import add_item, free_event, new_answer
 from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import ALTER_PARTITION_RESPONSE, ZK_SET
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import ISR_ALTERED
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, controller_process, state_znode
-from tidegauge.simulation.zookeeper_errors import OK
+from tidegauge.simulation.trace_rows.controller_rows import IsrAltered
 
 # Phases.
 _WRITE = code(0)
@@ -189,14 +189,14 @@ def _tell_all(world: ControlPlane, controller: int, request: Event) -> None:
         item = world.items[cursor]
         cursor = item.next
         add_update_metadata_request(world, controller, item.partition)
-        altered = new_row(world, controller_process(world, controller), ISR_ALTERED)
-        altered.values[0] = item.partition
-        altered.values[1] = broker_of(world, item.partition, item.leader)
-        altered.values[2] = item.leader_epoch
-        altered.values[3] = item.isr
-        altered.values[4] = item.version
-        altered.values[5] = item.error
-        write_canonical(world, altered)
+        altered = new_row(world, controller_process(world, controller), IsrAltered)
+        altered.partition = item.partition
+        altered.leader = broker_of(world, item.partition, item.leader)
+        altered.leader_epoch = item.leader_epoch
+        altered.isr = item.isr
+        altered.version = item.version
+        altered.error = item.error
+        write_row(world, altered)
     send_requests_to_brokers(world, controller)
 
 

@@ -17,7 +17,7 @@ from tidegauge.controller.state.control_plane import (
 )
 from tidegauge.controller.state.zookeeper_requests import issue, new_request
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, without
-from tidegauge.simulation.controller_events import (
+from tidegauge.simulation.codes.controller_events import (
     REASSIGNMENT_ALTERED,
     REASSIGNMENT_ASKED_FOR,
 )

@@ -38,17 +38,20 @@ from tidegauge.controller.state.control_plane import (
 from tidegauge.controller.state.zookeeper_requests import issue_read
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, append, first, rest, without
-from tidegauge.simulation.controller_events import REASSIGNMENT_RESUMED, TOPIC_DELETION_RESUMED
+from tidegauge.simulation.codes.controller_events import (
+    REASSIGNMENT_RESUMED,
+    TOPIC_DELETION_RESUMED,
+)
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.kinds import ZK_CHILDREN
-from tidegauge.simulation.row_kinds import BROKER_FAILED, BROKER_REGISTERED
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.scala_hash import MOST_IN_ORDER
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     broker_of,
     controller_process,
 )
+from tidegauge.simulation.trace_rows.controller_rows import BrokerFailed, BrokerRegistered
 
 # ControllerBroker.change
 _UNCHANGED = code(0)
@@ -167,13 +170,13 @@ def _compare(world: ControlPlane, controller: int) -> None:
         if known.change != _UNCHANGED:
             close_channel(world, controller, broker)
         if known.change in (_GONE, _BOUNCED):
-            written = new_row(world, process, BROKER_FAILED)
-            written.values[0] = broker
-            write_canonical(world, written)
+            failed = new_row(world, process, BrokerFailed)
+            failed.broker = broker
+            write_row(world, failed)
         if known.change in (_APPEARED, _BOUNCED):
-            written = new_row(world, process, BROKER_REGISTERED)
-            written.values[0] = broker
-            write_canonical(world, written)
+            registered = new_row(world, process, BrokerRegistered)
+            registered.broker = broker
+            write_row(world, registered)
 
 
 @inner_rule

@@ -32,9 +32,9 @@ from tidegauge.simulation.events import free_event, new_answer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import CONTROLLED_SHUTDOWN_RESPONSE
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import BROKER_SHUTS_DOWN
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, controller_process, row_of, slot_of
+from tidegauge.simulation.trace_rows.controller_rows import BrokerShutsDown
 
 # Phases.
 _ELECT = code(0)
@@ -65,10 +65,10 @@ def advance_broker_shutdown(world: ControlPlane, controller: int) -> None:
     else:
         send_requests_to_brokers(world, controller)
         remaining = _count_led(world, controller, broker)
-        written = new_row(world, controller_process(world, controller), BROKER_SHUTS_DOWN)
-        written.values[0] = broker
-        written.values[1] = remaining
-        write_canonical(world, written)
+        written = new_row(world, controller_process(world, controller), BrokerShutsDown)
+        written.broker = broker
+        written.remaining = remaining
+        write_row(world, written)
         _end(world, controller, errors.NONE, remaining)
 
 

@@ -46,7 +46,8 @@ from tidegauge.controller.state.control_plane import (
 from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains
-from tidegauge.simulation.controller_events import PREFERRED_ELECTION, REASSIGNMENT_ASKED_FOR
+from tidegauge.simulation.codes.controller_events import PREFERRED_ELECTION, REASSIGNMENT_ASKED_FOR
+from tidegauge.simulation.codes.zookeeper_errors import OK
 from tidegauge.simulation.costs import CONTROLLER_FAILOVER_PARTITION, cost_us
 from tidegauge.simulation.events import add_item, free_all
 from tidegauge.simulation.kernel import NONE
@@ -58,8 +59,7 @@ from tidegauge.simulation.kinds import (
     ZK_GET,
     ZK_SET,
 )
-from tidegauge.simulation.row_kinds import CONTROLLER_ELECTED, CONTROLLER_RESIGNED
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     CONTROLLER_EPOCH_ZNODE,
@@ -71,7 +71,7 @@ from tidegauge.simulation.topology import (
     controller_process,
     delete_topics_znode,
 )
-from tidegauge.simulation.zookeeper_errors import OK
+from tidegauge.simulation.trace_rows.controller_rows import ControllerElected, ControllerResigned
 
 # Phases of ELECT.
 _LOOK = code(0)
@@ -189,10 +189,10 @@ def _take_over(world: ControlPlane, controller: int) -> None:
     state.active = True
     state.failovers += 1
     state.epoch_version = state.answer_version
-    written = new_row(world, controller_process(world, controller), CONTROLLER_ELECTED)
-    written.values[0] = controller
-    written.values[1] = state.controller_epoch
-    write_canonical(world, written)
+    written = new_row(world, controller_process(world, controller), ControllerElected)
+    written.broker = controller
+    written.controller_epoch = state.controller_epoch
+    write_row(world, written)
     take_context(world, controller)
     forget_everything(world, controller)
     for parent in (BROKER_IDS_ZNODE, TOPICS_ZNODE, NOTIFICATIONS_ZNODE):
@@ -276,10 +276,10 @@ def resign(world: ControlPlane, controller: int) -> None:
     state = world.controllers[controller]
     if not state.active:
         return
-    written = new_row(world, controller_process(world, controller), CONTROLLER_RESIGNED)
-    written.values[0] = controller
-    written.values[1] = state.controller_epoch
-    write_canonical(world, written)
+    written = new_row(world, controller_process(world, controller), ControllerResigned)
+    written.broker = controller
+    written.controller_epoch = state.controller_epoch
+    write_row(world, written)
     give_up_context(world, controller)
 
 

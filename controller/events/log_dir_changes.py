@@ -46,13 +46,13 @@ from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_DELETE, ZK_GET
-from tidegauge.simulation.row_kinds import LOG_DIR_EVENT_READ, REPLICA_FOUND_OFFLINE
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import (
     controller_process,
     log_dir_events_znode,
     row_of,
 )
+from tidegauge.simulation.trace_rows.controller_rows import LogDirEventRead, ReplicaFoundOffline
 
 # Phases of LOG_DIR_CHANGE.
 _LIST = code(0)
@@ -126,9 +126,9 @@ def issue_for_log_dir_events(world: ControlPlane, controller: int, kind: int) ->
 def note_log_dir_event(world: ControlPlane, controller: int, broker: int) -> None:
     """It is read of which broker a directory has failed."""
     broker_at(world, controller, broker).log_dir_failed = True
-    written = new_row(world, controller_process(world, controller), LOG_DIR_EVENT_READ)
-    written.values[0] = broker
-    write_canonical(world, written)
+    written = new_row(world, controller_process(world, controller), LogDirEventRead)
+    written.broker = broker
+    write_row(world, written)
 
 
 @inner_rule
@@ -160,10 +160,10 @@ def note_offline_replicas(world: ControlPlane, controller: int, answer: Event) -
         replica = replica_at(world, controller, row)
         if replica.directory_offline == _ONLINE:
             replica.directory_offline = _FOUND_NOW
-            written = new_row(world, controller_process(world, controller), REPLICA_FOUND_OFFLINE)
-            written.values[0] = item.partition
-            written.values[1] = answer.broker
-            write_canonical(world, written)
+            written = new_row(world, controller_process(world, controller), ReplicaFoundOffline)
+            written.partition = item.partition
+            written.replica = answer.broker
+            write_row(world, written)
 
 
 @inner_rule

@@ -18,9 +18,9 @@ from tidegauge.controller.state.control_plane import ControlPlane, partition_at
 from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_DELETE, ZK_GET
-from tidegauge.simulation.row_kinds import NOTIFICATION_READ
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import NOTIFICATIONS_ZNODE, controller_process
+from tidegauge.simulation.trace_rows.controller_rows import NotificationRead
 
 # Phases.
 _LIST = code(0)
@@ -88,10 +88,10 @@ def _read_states(world: ControlPlane, controller: int) -> None:
         item = world.items[cursor]
         cursor = item.next
         if item.version == _WAS_READ:
-            written = new_row(world, controller_process(world, controller), NOTIFICATION_READ)
-            written.values[0] = item.offset
-            written.values[1] = count
-            write_canonical(world, written)
+            written = new_row(world, controller_process(world, controller), NotificationRead)
+            written.notification = item.offset
+            written.partition_count = count
+            write_row(world, written)
 
 
 @inner_rule

@@ -20,6 +20,7 @@ from tidegauge.controller.state.assignments import is_anything_reassigned
 from tidegauge.controller.state.control_plane import ControlPlane, partition_at, state_at
 from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.replication.replica_list import contains, first
+from tidegauge.simulation.codes.zookeeper_errors import OK
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import AUTO_LEADER_REBALANCE, ZK_DELETE, ZK_EXISTS, ZK_GET
@@ -28,7 +29,6 @@ from tidegauge.simulation.topology import (
     broker_of,
     controller_process,
 )
-from tidegauge.simulation.zookeeper_errors import OK
 
 #: After its election a controller first looks so long after.
 _FIRST_REBALANCE_US = code(5_000_000)

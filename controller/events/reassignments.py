@@ -72,18 +72,18 @@ from tidegauge.controller.state.control_plane import (
 )
 from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, single, without
-from tidegauge.simulation.controller_events import (
+from tidegauge.simulation.codes.controller_events import (
     PREFERRED_ELECTION,
     REASSIGNMENT_ALTERED,
     REASSIGNMENT_ASKED_FOR,
     REASSIGNMENT_ISR_CHANGE,
     TOPIC_DELETION_RESUMED,
 )
+from tidegauge.simulation.codes.zookeeper_errors import OK
 from tidegauge.simulation.events import add_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.kinds import ZK_EXISTS, ZK_GET, ZK_SET
-from tidegauge.simulation.row_kinds import REASSIGNMENT_BEGUN, REASSIGNMENT_DONE
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import (
     Cluster,
     broker_of,
@@ -91,7 +91,7 @@ from tidegauge.simulation.topology import (
     reassign_partitions_znode,
     topic_znode,
 )
-from tidegauge.simulation.zookeeper_errors import OK
+from tidegauge.simulation.trace_rows.controller_rows import ReassignmentBegun, ReassignmentDone
 
 # Phases. What begins with the znode looks for it first; then comes CHOOSE (``asked_moves.py``).
 _LOOK = code(0)
@@ -268,12 +268,12 @@ def _update_current_reassignment(
 def _write_begun(
     world: Cluster, controller: int, partition: int, known: ControllerPartition
 ) -> None:
-    written = new_row(world, controller_process(world, controller), REASSIGNMENT_BEGUN)
-    written.values[0] = partition
-    written.values[1] = known.replicas
-    written.values[2] = known.adding
-    written.values[3] = known.removing
-    write_canonical(world, written)
+    written = new_row(world, controller_process(world, controller), ReassignmentBegun)
+    written.partition = partition
+    written.replicas = known.replicas
+    written.adding = known.adding
+    written.removing = known.removing
+    write_row(world, written)
 
 
 @inner_rule
@@ -430,10 +430,10 @@ def _tell_end(world: ControlPlane, controller: int) -> None:
     resume_deletion(world, controller, world.partitions[partition].topic)
     add_update_metadata_request(world, controller, partition)
     send_requests_to_brokers(world, controller)
-    written = new_row(world, controller_process(world, controller), REASSIGNMENT_DONE)
-    written.values[0] = partition
-    written.values[1] = known.replicas
-    write_canonical(world, written)
+    written = new_row(world, controller_process(world, controller), ReassignmentDone)
+    written.partition = partition
+    written.replicas = known.replicas
+    write_row(world, written)
 
 
 @inner_rule

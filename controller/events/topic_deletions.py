@@ -54,11 +54,13 @@ from tidegauge.controller.state.control_plane import (
 from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import contains
-from tidegauge.simulation.controller_events import PREFERRED_ELECTION, TOPIC_DELETION_ASKED_FOR
+from tidegauge.simulation.codes.controller_events import (
+    PREFERRED_ELECTION,
+    TOPIC_DELETION_ASKED_FOR,
+)
 from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_DELETE
-from tidegauge.simulation.row_kinds import TOPIC_DELETED, TOPIC_DELETION_BEGUN
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import (
     controller_process,
     delete_topics_znode,
@@ -67,6 +69,7 @@ from tidegauge.simulation.topology import (
     topic_deletion_znode,
     topic_znode,
 )
+from tidegauge.simulation.trace_rows.controller_rows import TopicDeleted, TopicDeletionBegun
 
 # Phases. What begins with the znodes lists them first.
 _LIST = code(0)
@@ -301,9 +304,9 @@ def _begin(world: ControlPlane, controller: int) -> None:
     known = topic_at(world, controller, topic)
     if not known.deletion_started:
         known.deletion_started = True
-        written = new_row(world, controller_process(world, controller), TOPIC_DELETION_BEGUN)
-        written.values[0] = topic
-        write_canonical(world, written)
+        written = new_row(world, controller_process(world, controller), TopicDeletionBegun)
+        written.topic = topic
+        write_row(world, written)
     for partition in range(world.sizes[0].partitions):
         of_topic = partition_at(world, controller, partition)
         if world.partitions[partition].topic == topic and of_topic.known:
@@ -384,6 +387,6 @@ def _forget(world: ControlPlane, controller: int) -> None:
     known.deleted = False
     known.ineligible = False
     known.deletion_started = False
-    written = new_row(world, controller_process(world, controller), TOPIC_DELETED)
-    written.values[0] = topic
-    write_canonical(world, written)
+    written = new_row(world, controller_process(world, controller), TopicDeleted)
+    written.topic = topic
+    write_row(world, written)

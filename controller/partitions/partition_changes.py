@@ -46,18 +46,22 @@ from tidegauge.controller.state.zookeeper_requests import issue, new_request
 from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, append
+from tidegauge.simulation.codes.zookeeper_errors import BAD_VERSION, OK
 from tidegauge.simulation.events import add_item
 from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_CREATE, ZK_GET, ZK_SET
-from tidegauge.simulation.row_kinds import LEADER_ELECTED, LEADER_EPOCH_RAISED, REMOVED_FROM_ISR
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import (
     broker_of,
     controller_process,
     slot_of,
     state_znode,
 )
-from tidegauge.simulation.zookeeper_errors import BAD_VERSION, OK
+from tidegauge.simulation.trace_rows.controller_rows import (
+    LeaderElected,
+    LeaderEpochRaised,
+    RemovedFromIsr,
+)
 
 # Event.wait_ms of a read: what is done with the answer.
 _TAKE_OVER = code(0)
@@ -362,38 +366,38 @@ def _write_election(
     counted = world.controllers[controller]
     counted.leader_elections += 1 if state.leader != old_leader else 0
     counted.unclean_elections += 1 if unclean else 0
-    written = new_row(world, controller_process(world, controller), LEADER_ELECTED)
-    written.values[0] = partition
-    written.values[1] = broker_of(world, partition, state.leader)
-    written.values[2] = state.leader_epoch
-    written.values[3] = state.isr
-    written.values[4] = state.partition_epoch
-    written.values[5] = broker_of(world, partition, old_leader)
-    written.values[6] = 1 if unclean else 0
-    write_canonical(world, written)
+    written = new_row(world, controller_process(world, controller), LeaderElected)
+    written.partition = partition
+    written.leader = broker_of(world, partition, state.leader)
+    written.leader_epoch = state.leader_epoch
+    written.isr = state.isr
+    written.version = state.partition_epoch
+    written.old_leader = broker_of(world, partition, old_leader)
+    written.unclean = 1 if unclean else 0
+    write_row(world, written)
 
 
 @inner_rule
 def _write_raised_epoch(world: ControlPlane, controller: int, partition: int) -> None:
     state = state_at(world, controller, partition)
-    written = new_row(world, controller_process(world, controller), LEADER_EPOCH_RAISED)
-    written.values[0] = partition
-    written.values[1] = broker_of(world, partition, state.leader)
-    written.values[2] = state.leader_epoch
-    written.values[3] = state.isr
-    written.values[4] = state.partition_epoch
-    written.values[5] = partition_at(world, controller, partition).replicas
-    write_canonical(world, written)
+    written = new_row(world, controller_process(world, controller), LeaderEpochRaised)
+    written.partition = partition
+    written.leader = broker_of(world, partition, state.leader)
+    written.leader_epoch = state.leader_epoch
+    written.isr = state.isr
+    written.version = state.partition_epoch
+    written.replicas = partition_at(world, controller, partition).replicas
+    write_row(world, written)
 
 
 @inner_rule
 def _write_removal(world: ControlPlane, controller: int, partition: int) -> None:
     state = state_at(world, controller, partition)
-    written = new_row(world, controller_process(world, controller), REMOVED_FROM_ISR)
-    written.values[0] = partition
-    written.values[1] = world.controllers[controller].removing
-    written.values[2] = broker_of(world, partition, state.leader)
-    written.values[3] = state.leader_epoch
-    written.values[4] = state.isr
-    written.values[5] = state.partition_epoch
-    write_canonical(world, written)
+    written = new_row(world, controller_process(world, controller), RemovedFromIsr)
+    written.partition = partition
+    written.replica = world.controllers[controller].removing
+    written.leader = broker_of(world, partition, state.leader)
+    written.leader_epoch = state.leader_epoch
+    written.isr = state.isr
+    written.version = state.partition_epoch
+    write_row(world, written)

@@ -22,9 +22,9 @@ from tidegauge.controller.state.control_plane import (
 from tidegauge.replication.replica_list import EMPTY, append, contains, first, rest, without
 from tidegauge.simulation.events import add_item
 from tidegauge.simulation.kernel import NONE, Event, PartitionData
-from tidegauge.simulation.row_kinds import PARTITION_REPLICAS
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import topic_znode
+from tidegauge.simulation.trace_rows.control_plane_rows import PartitionReplicas
 
 
 @rule
@@ -94,16 +94,16 @@ def store_assignments(world: ControlPlane, request: Event) -> None:
         assignment.replicas = item.replicas
         assignment.adding = item.adding
         assignment.removing = item.removing
-        written = new_row(world, request.destination, PARTITION_REPLICAS)
-        written.values[0] = item.partition
-        written.values[1] = item.replicas
-        written.values[2] = item.adding
-        written.values[3] = item.removing
+        written = new_row(world, request.destination, PartitionReplicas)
+        written.partition = item.partition
+        written.replicas = item.replicas
+        written.adding = item.adding
+        written.removing = item.removing
         # Only KRaft keeps eligible leaders, and the last leader (KIP-966).
-        written.values[4] = EMPTY
-        written.values[5] = NONE
-        written.values[6] = 0
-        write_canonical(world, written)
+        written.eligible_leaders = EMPTY
+        written.last_known_leader = NONE
+        written.recovering = 0
+        write_row(world, written)
 
 
 @inner_rule

@@ -151,7 +151,7 @@ class Controller(Record):
 
     #: The event queue.
     queue: EventList
-    #: What is being processed: ELECT, ... of ``simulation/controller_events.py``; -1 nothing.
+    #: What is being processed: ELECT, ... of ``simulation/codes/controller_events.py``; -1 nothing.
     event: i64
     #: How far it has come, and when it was taken from the queue.
     phase: i64

@@ -11,23 +11,25 @@ from __future__ import annotations
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.replication.replica_list import EMPTY
-from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.row_kinds import (
+from tidegauge.simulation.codes.occasions import (
     BROKER_ABSENT,
     BROKER_ACTIVE,
-    BROKER_STATE,
-    CONTROLLER_ACTIVE,
-    PARTITION_STATE,
     STATE_DELETED,
     STATE_WRITTEN,
 )
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import (
     CONTROLLER_EPOCH_ZNODE,
     CONTROLLER_ZNODE,
     FIXED_ZNODES,
     broker_of,
     state_znode,
+)
+from tidegauge.simulation.trace_rows.control_plane_rows import (
+    BrokerState,
+    ControllerActive,
+    PartitionState,
 )
 
 
@@ -43,9 +45,7 @@ def write_control_plane_row(
     """Write down what a changed znode says of a partition, a broker or the controller.
 
     Args:
-        kernel: the kernel.
-        topology: who is who.
-        plane: what ZooKeeper holds, after the change.
+        world: with what ZooKeeper holds, after the change.
         zookeeper: the process of ZooKeeper.
         znode: the znode.
         writer: the process that has changed it; -1: the operator or the end of a session.
@@ -59,17 +59,17 @@ def write_control_plane_row(
     elif change == STATE_WRITTEN:
         return
     elif FIXED_ZNODES <= znode < FIXED_ZNODES + brokers:
-        row = new_row(world, zookeeper, BROKER_STATE)
-        row.values[0] = znode - FIXED_ZNODES
-        row.values[1] = BROKER_ABSENT if change == STATE_DELETED else BROKER_ACTIVE
-        row.values[2] = world.znodes[znode].created_zxid
-        row.values[3] = reason
-        write_canonical(world, row)
+        registered = new_row(world, zookeeper, BrokerState)
+        registered.broker = znode - FIXED_ZNODES
+        registered.state = BROKER_ABSENT if change == STATE_DELETED else BROKER_ACTIVE
+        registered.broker_epoch = world.znodes[znode].created_zxid
+        registered.state_reason = reason
+        write_row(world, registered)
     elif znode == CONTROLLER_ZNODE:
-        row = new_row(world, zookeeper, CONTROLLER_ACTIVE)
-        row.values[0] = NONE if change == STATE_DELETED else world.znodes[znode].broker
-        row.values[1] = world.znodes[CONTROLLER_EPOCH_ZNODE].controller_epoch
-        write_canonical(world, row)
+        active = new_row(world, zookeeper, ControllerActive)
+        active.broker = NONE if change == STATE_DELETED else world.znodes[znode].broker
+        active.controller_epoch = world.znodes[CONTROLLER_EPOCH_ZNODE].controller_epoch
+        write_row(world, active)
 
 
 @inner_rule
@@ -82,13 +82,13 @@ def _write_partition_state(
 ) -> None:
     node = world.znodes[state_znode(world, partition)]
     is_deleted = change == STATE_DELETED
-    row = new_row(world, zookeeper, PARTITION_STATE)
-    row.values[0] = partition
-    row.values[1] = change
-    row.values[2] = NONE if is_deleted else broker_of(world, partition, node.leader)
-    row.values[3] = node.leader_epoch
-    row.values[4] = node.version
-    row.values[5] = EMPTY if is_deleted else node.isr
-    row.values[6] = node.controller_epoch
-    row.values[7] = writer
-    write_canonical(world, row)
+    row = new_row(world, zookeeper, PartitionState)
+    row.partition = partition
+    row.change = change
+    row.leader = NONE if is_deleted else broker_of(world, partition, node.leader)
+    row.leader_epoch = node.leader_epoch
+    row.partition_epoch = node.version
+    row.isr = EMPTY if is_deleted else node.isr
+    row.controller_epoch = node.controller_epoch
+    row.writer = writer
+    write_row(world, row)

@@ -16,13 +16,13 @@ from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.controller.zookeeper.znodes import delete_znode, write_znode_row
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY
-from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.row_kinds import (
+from tidegauge.simulation.codes.occasions import (
     BROKER_SESSION_EXPIRED,
     FORMER_WRITER,
-    ZNODE_CREATED,
-    ZNODE_SET,
+    STATE_CREATED,
+    STATE_WRITTEN,
 )
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.topology import CONTROLLER_ZNODE
 
 #: The session of the former controller; those of this run are counted from 1.
@@ -40,7 +40,7 @@ def restore_former_states(world: ControlPlane, zookeeper: int) -> None:
         node.broker = NONE
         if znode == CONTROLLER_ZNODE:
             node.session = _FORMER_SESSION
-        write_znode_row(world, zookeeper, FORMER_WRITER, znode, ZNODE_CREATED)
+        write_znode_row(world, zookeeper, FORMER_WRITER, znode, STATE_CREATED)
 
 
 @inner_rule
@@ -54,7 +54,7 @@ def end_former_session(world: ControlPlane, zookeeper: int) -> None:
         if state.was_there and state.isr == EMPTY and state.elr != EMPTY:
             state.isr = state.elr
             state.version += 1
-            write_znode_row(world, zookeeper, FORMER_WRITER, znode, ZNODE_SET)
+            write_znode_row(world, zookeeper, FORMER_WRITER, znode, STATE_WRITTEN)
     now_us = world.context[0].time_us
     reason = BROKER_SESSION_EXPIRED
     znode = CONTROLLER_ZNODE

@@ -19,17 +19,16 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane, Session
 from tidegauge.controller.zookeeper.znodes import delete_znode, forget_watches
 from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.codes.occasions import BROKER_SESSION_CLOSED, BROKER_SESSION_EXPIRED
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.row_kinds import (
-    BROKER_SESSION_CLOSED,
-    BROKER_SESSION_EXPIRED,
-    SESSION_CLOSED,
-    SESSION_EXPIRED,
-    SESSION_OPENED,
-)
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import CONTROLLER_ZNODE, broker_znode
+from tidegauge.simulation.trace_rows.zookeeper_rows import (
+    SessionClosed,
+    SessionExpired,
+    SessionOpened,
+)
 
 
 @inner_rule
@@ -52,11 +51,11 @@ def open_session(world: ControlPlane, request: Event) -> int:
         world.zookeeper_sessions[ensemble.last_session].next = number
     ensemble.last_session = number
     _touch(world, session)
-    written = new_row(world, request.destination, SESSION_OPENED)
-    written.values[0] = request.broker
-    written.values[1] = number
-    written.values[2] = session.timeout_ms
-    write_canonical(world, written)
+    written = new_row(world, request.destination, SessionOpened)
+    written.broker = request.broker
+    written.session = number
+    written.timeout_ms = session.timeout_ms
+    write_row(world, written)
     return number
 
 
@@ -98,12 +97,12 @@ def check_sessions(world: ControlPlane, zookeeper: int) -> None:
 def _expire(world: ControlPlane, zookeeper: int, number: int) -> None:
     session = world.zookeeper_sessions[number]
     now_us = world.context[0].time_us
-    written = new_row(world, zookeeper, SESSION_EXPIRED)
-    written.values[0] = session.broker
-    written.values[1] = number
-    written.values[2] = now_us - session.heard_us
+    written = new_row(world, zookeeper, SessionExpired)
+    written.broker = session.broker
+    written.session = number
+    written.silent_us = now_us - session.heard_us
     because_of(world, written, session.broker)
-    write_canonical(world, written)
+    write_row(world, written)
     _end(world, zookeeper, number, BROKER_SESSION_EXPIRED, now_us)
 
 
@@ -113,10 +112,10 @@ def close_session(world: ControlPlane, request: Event, departure_us: int) -> Non
 
     Source: PrepRequestProcessor (OpCode.closeSession), ZooKeeper 3.5.
     """
-    written = new_row(world, request.destination, SESSION_CLOSED)
-    written.values[0] = request.broker
-    written.values[1] = request.value
-    write_canonical(world, written)
+    written = new_row(world, request.destination, SessionClosed)
+    written.broker = request.broker
+    written.session = request.value
+    write_row(world, written)
     zookeeper = request.destination
     reason = BROKER_SESSION_CLOSED
     _end(world, zookeeper, request.value, reason, departure_us)

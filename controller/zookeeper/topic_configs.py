@@ -15,8 +15,8 @@ from tidegauge.simulation.events import add_item, new_event
 from tidegauge.simulation.kernel import NONE, Event, PartitionData
 from tidegauge.simulation.kinds import CONFIG_CHANGED
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import TOPIC_CONFIGURED
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.control_plane_rows import TopicConfigured
 
 
 @inner_rule
@@ -31,11 +31,11 @@ def configure_topic(world: ControlPlane, request: Event, departure_us: int) -> N
         config.min_insync_replicas = request.count
     if request.acks != NONE:
         config.unclean_leader_election = request.acks == 1
-    written = new_row(world, request.destination, TOPIC_CONFIGURED)
-    written.values[0] = topic
-    written.values[1] = config.min_insync_replicas
-    written.values[2] = 1 if config.unclean_leader_election else 0
-    write_canonical(world, written)
+    written = new_row(world, request.destination, TopicConfigured)
+    written.topic = topic
+    written.min_insync_replicas = config.min_insync_replicas
+    written.unclean_enabled = 1 if config.unclean_leader_election else 0
+    write_row(world, written)
     number = world.ensemble[0].first_session
     while number != NONE:
         session = world.zookeeper_sessions[number]

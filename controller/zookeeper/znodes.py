@@ -11,19 +11,16 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane, Znode
 from tidegauge.controller.zookeeper.control_plane_rows import write_control_plane_row
 from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.codes.occasions import (
+    BROKER_REGISTERS,
+    STATE_CREATED,
+    STATE_DELETED,
+)
 from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import ZK_WATCH
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import (
-    BROKER_REGISTERS,
-    STATE_CREATED,
-    STATE_DELETED,
-    STATE_WRITTEN,
-    ZNODE_CREATED,
-    ZNODE_DELETED,
-)
-from tidegauge.simulation.rows import new_row, write_canonical
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     FIXED_ZNODES,
@@ -36,6 +33,12 @@ from tidegauge.simulation.topology import (
     is_log_dir_event,
     log_dir_events_znode,
     reassign_partitions_znode,
+)
+from tidegauge.simulation.trace_rows.zookeeper_rows import (
+    ZnodeContent,
+    ZnodeCreated,
+    ZnodeDeleted,
+    ZnodeSet,
 )
 
 
@@ -259,21 +262,31 @@ def write_znode_row(
     zookeeper: int,
     writer: int,
     znode: int,
-    kind: int,
+    change: int,
 ) -> None:
-    """Write down what a znode holds after a write; the last value is of its kind of row."""
+    """Write down what a znode holds after it was created, or written (``change``)."""
     node = world.znodes[znode]
-    written = new_row(world, zookeeper, kind)
-    written.values[0] = znode
-    written.values[1] = writer
-    written.values[2] = node.leader
-    written.values[3] = node.leader_epoch
-    written.values[4] = node.controller_epoch
-    written.values[5] = node.isr
-    written.values[6] = node.sequence_number if kind == ZNODE_CREATED else node.version
-    write_canonical(world, written)
-    change = STATE_CREATED if kind == ZNODE_CREATED else STATE_WRITTEN
+    if change == STATE_CREATED:
+        created = new_row(world, zookeeper, ZnodeCreated)
+        _tell_content(created, node, znode, writer)
+        created.sequence_number = node.sequence_number
+        write_row(world, created)
+    else:
+        written = new_row(world, zookeeper, ZnodeSet)
+        _tell_content(written, node, znode, writer)
+        written.version = node.version
+        write_row(world, written)
     write_control_plane_row(world, zookeeper, znode, writer, change, BROKER_REGISTERS)
+
+
+@inner_rule
+def _tell_content(row: ZnodeContent, node: Znode, znode: int, writer: int) -> None:
+    row.znode = znode
+    row.writer = writer
+    row.leader = node.leader
+    row.leader_epoch = node.leader_epoch
+    row.controller_epoch = node.controller_epoch
+    row.isr = node.isr
 
 
 @inner_rule
@@ -292,10 +305,10 @@ def delete_znode(
     node = world.znodes[znode]
     node.exists = False
     node.session = UNDEFINED
-    written = new_row(world, zookeeper, ZNODE_DELETED)
-    written.values[0] = znode
-    written.values[1] = writer
-    write_canonical(world, written)
+    written = new_row(world, zookeeper, ZnodeDeleted)
+    written.znode = znode
+    written.writer = writer
+    write_row(world, written)
     write_control_plane_row(world, zookeeper, znode, writer, STATE_DELETED, reason)
     parent = parent_of(world, znode)
     if parent == NOTIFICATIONS_ZNODE:

@@ -48,6 +48,15 @@ from tidegauge.controller.zookeeper.znodes import (
 )
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains, size
+from tidegauge.simulation.codes.occasions import BROKER_DELETED, STATE_CREATED, STATE_WRITTEN
+from tidegauge.simulation.codes.zookeeper_errors import (
+    BAD_VERSION,
+    CONTROLLER_MOVED,
+    NO_NODE,
+    NODE_EXISTS,
+    OK,
+    SESSION_EXPIRED,
+)
 from tidegauge.simulation.costs import (
     ZOOKEEPER_PIPELINED_WRITE,
     ZOOKEEPER_READ,
@@ -75,7 +84,6 @@ from tidegauge.simulation.kinds import (
     ZK_TICK,
 )
 from tidegauge.simulation.links import send
-from tidegauge.simulation.row_kinds import BROKER_DELETED, ZNODE_CREATED, ZNODE_SET
 from tidegauge.simulation.topology import (
     BROKER_IDS_ZNODE,
     CONTROLLER_EPOCH_ZNODE,
@@ -91,14 +99,6 @@ from tidegauge.simulation.topology import (
     log_dir_events_znode,
     state_znode,
     topic_znode,
-)
-from tidegauge.simulation.zookeeper_errors import (
-    BAD_VERSION,
-    CONTROLLER_MOVED,
-    NO_NODE,
-    NODE_EXISTS,
-    OK,
-    SESSION_EXPIRED,
 )
 
 #: So long nothing is written where everything has come to rest.
@@ -275,7 +275,7 @@ def _create_controller(
             request.destination,
             request.broker,
             CONTROLLER_EPOCH_ZNODE,
-            ZNODE_CREATED,
+            STATE_CREATED,
         )
     world.items[request.first_item].controller_epoch = 0
     epoch.controller_epoch = controller_epoch
@@ -288,7 +288,7 @@ def _create_controller(
         request.destination,
         request.broker,
         CONTROLLER_EPOCH_ZNODE,
-        ZNODE_SET,
+        STATE_WRITTEN,
     )
 
 
@@ -375,13 +375,13 @@ def _create(
     _take_data(world, node, request)
     answer.offset = node.created_zxid
     answer.version = 0
-    write_znode_row(world, request.destination, request.broker, znode, ZNODE_CREATED)
+    write_znode_row(world, request.destination, request.broker, znode, STATE_CREATED)
     parent = parent_of(world, znode)
     if parent == TOPICS_ZNODE:
         begin_assignments(world, znode - topic_znode(world, _FIRST_TOPIC))
     if parent == BROKER_IDS_ZNODE and request.count == 1:
         node.version = 1
-        write_znode_row(world, request.destination, request.broker, znode, ZNODE_SET)
+        write_znode_row(world, request.destination, request.broker, znode, STATE_WRITTEN)
     fire_watches(world, request.destination, znode, departure_us)
     fire_child_watches(world, request.destination, parent, departure_us)
 
@@ -434,7 +434,7 @@ def _set(
         _take_data(world, node, request)
     node.version += 1
     answer.version = node.version
-    write_znode_row(world, request.destination, request.broker, request.znode, ZNODE_SET)
+    write_znode_row(world, request.destination, request.broker, request.znode, STATE_WRITTEN)
     fire_watches(world, request.destination, request.znode, departure_us)
 
 

@@ -58,7 +58,6 @@ from tidegauge.simulation.kernel import (
     PartitionData,
     Process,
     QuantileUse,
-    Row,
 )
 from tidegauge.simulation.kinds import KINDS
 from tidegauge.simulation.links import NETWORK_TABLES
@@ -67,6 +66,7 @@ from tidegauge.simulation.random_streams import QUANTILES, Quantile
 from tidegauge.simulation.rows import TRACE_ALL, TRACE_TRANSITIONS
 from tidegauge.simulation.scala_hash import set_order
 from tidegauge.simulation.topology import ClusterPartition, Sizes, Slot, Topology
+from tidegauge.simulation.trace_rows.row import RowSlot
 
 #: Consumers read on while they look for their coordinator (KafkaConsumer.poll@2.5.0).
 _READS_ON = Release.parse("2.5.0")
@@ -147,7 +147,7 @@ def new_kernel(
         links=new_records(Link, count * count),
         quantiles=_quantiles(plan),
         quantile_uses=new_records(QuantileUse, int(NETWORK_TABLES) + len(COST_NAMES)),
-        rows=new_records(Row, 0),
+        rows=new_records(RowSlot, 0),
         faults=new_records(Fault, len(plan.faults)),
         fault_roles=new_records(FaultRole, len(plan.faults) * count),
         kind_counts=new_records(KindCount, int(KINDS)),

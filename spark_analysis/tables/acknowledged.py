@@ -18,7 +18,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
 from tidegauge.replication.min_insync_replicas import ACKS_ALL
-from tidegauge.simulation.row_kinds import REASON_END, REASON_LEADER, REASON_LIVENESS
+from tidegauge.simulation.codes.occasions import REASON_END, REASON_LEADER, REASON_LIVENESS
 from tidegauge.spark_analysis.tables.causes import with_causes
 from tidegauge.spark_analysis.tables.replica_lists import in_slot
 from tidegauge.spark_analysis.tables.result_table import (

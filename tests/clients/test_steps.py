@@ -16,7 +16,12 @@ from scenario_runs import rows_of, run_of
 from tidegauge.history.story import Names, told
 from tidegauge.replication import errors
 from tidegauge.replication.errors import NONE
-from tidegauge.simulation.row_kinds import NOT_HOSTED, NOT_UP, REASON_OBSERVED, WAITS_FOR_LOCK
+from tidegauge.simulation.codes.occasions import (
+    NOT_HOSTED,
+    NOT_UP,
+    REASON_OBSERVED,
+    WAITS_FOR_LOCK,
+)
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from zookeeper_stories import MS, SECOND, writes_by_path
 

@@ -13,14 +13,12 @@ from documented import ROOT
 from tidegauge.command_line import app
 from tidegauge.manual.command_page import examples
 from tidegauge.manual.pages import PAGES, page_text, stale_pages, write_pages
-from tidegauge.manual.row_columns import COLUMNS, COMMON
 from tidegauge.manual.scenario_examples import EXAMPLES, SELECTORS, read
 from tidegauge.manual.scenario_fields import Field, fields_of
 from tidegauge.manual.scenario_sections import SECTIONS, Section
 from tidegauge.scenario.model.faults import SelectorField
 from tidegauge.scenario.model.scenario import Scenario
-from tidegauge.simulation.row_kinds import ROW_KINDS
-from tidegauge.traces.trace_file import ROW_COLUMNS
+from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 
 DOCS = ROOT / "docs"
 
@@ -127,9 +125,15 @@ def test_an_example_with_an_unknown_field_or_another_type_is_refused() -> None:
 # Trace rows.
 
 
+def section_of(page: str, heading: str) -> str:
+    return page.split(f"{heading}\n")[1].split("\n## ", maxsplit=1)[0]
+
+
 def test_each_column_of_the_trace_is_described_and_no_other() -> None:
-    assert {column for kind in ROW_KINDS.values() for column in kind.columns} == COLUMNS.keys()
-    assert tuple(COMMON) == ROW_COLUMNS
+    described = section_of(page_text("trace-rows.md"), "## Columns of the kinds")
+    assert {column for kind in ROW_KINDS.values() for column in kind.columns} == {
+        line.split("`")[1] for line in described.splitlines() if line.startswith("| `")
+    }
 
 
 # Commands.

@@ -32,7 +32,7 @@ from tidegauge.replication.checkpoint_files import (
 )
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario
-from tidegauge.simulation.row_kinds import HIGH_WATERMARKS, REASON_END, RECOVERY_POINTS
+from tidegauge.simulation.codes.occasions import HIGH_WATERMARKS, REASON_END, RECOVERY_POINTS
 from tidegauge.traces.run_files import MANIFEST, TRACE
 from tidegauge.traces.run_folder import RunFolder, TraceRow, write_json_atomically
 from tidegauge.traces.trace_file import TraceWriter

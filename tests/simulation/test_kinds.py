@@ -7,7 +7,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from tidegauge.simulation import controller_events, kinds, random_streams
+from tidegauge.simulation import kinds, random_streams
+from tidegauge.simulation.codes import controller_events
 
 #: Other names of kinds that have their own.
 _LIMITS = ("FIRST_REQUEST", "LAST_REQUEST", "LAST_FAULT_KIND")

@@ -16,7 +16,7 @@ from tidegauge.compiled.records import new_records
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.shipped import find_scenario
-from tidegauge.simulation.kernel import Row
+from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.spark_analysis.session import FOR_QUICK_START, spark_session
 from tidegauge.spark_analysis.tables.run_rows import RunRows, rows_of_runs
 from tidegauge.traces.run_files import TRACE
@@ -56,7 +56,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     for second in range(40):
         process = second % 3
         time_us = second * 1_000_000
-        cause = rows.write("fault_began", time_us, process, fault=0, kind=2)
+        cause = rows.write("fault_began", time_us, process, fault=0, fault_kind=2)
         rows.write(
             *("isr_shrunk", time_us + 1, process),
             partition=second % 2,
@@ -74,7 +74,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 def appended_rows(count: int) -> Any:
     """Rows about appends: one a millisecond, of process 9."""
-    rows: Any = new_records(Row, count)
+    rows: Any = new_records(RowSlot, count)
     rows["kind"] = KINDS["appended"].number
     rows["time_us"] = np.arange(count) * 1000
     rows["process"] = 9

@@ -8,7 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegauge.simulation.row_kinds import FAULT_BEGAN, LEADER_ELECTED, SESSION_EXPIRED
+from tidegauge.simulation.trace_rows.controller_rows import LeaderElected
+from tidegauge.simulation.trace_rows.fault_rows import FaultBegan
+from tidegauge.simulation.trace_rows.zookeeper_rows import SessionExpired
 from tidegauge.spark_analysis.causes import Links, causes_of, links_of
 from tidegauge.spark_analysis.run_paths import runs_at
 from written_rows import Handle, WrittenRows
@@ -18,7 +20,7 @@ CONTROLLER, ZOOKEEPER = 8, 9
 
 def a_failover(rows: WrittenRows) -> Handle:
     """A fault begins at a broker, ZooKeeper misses it, the controller elects; the election."""
-    fault = rows.write("fault_began", 1_000, 2, fault=0, kind=2)
+    fault = rows.write("fault_began", 1_000, 2, fault=0, fault_kind=2)
     # That nothing came is because of the fault, whatever else ZooKeeper was doing.
     timer = rows.write("session_opened", 500, ZOOKEEPER)
     expired = rows.write("session_expired", 7_000, ZOOKEEPER, cause=timer, because=fault)
@@ -36,7 +38,7 @@ def test_an_election_goes_back_to_who_told_the_controller_and_to_the_fault(tmp_p
     (place,) = found.rows
     assert (links.process[place], links.sequence[place]) == elected
     assert found.has_trigger.all()
-    assert links.kind[found.trigger[0]] == int(SESSION_EXPIRED)
+    assert links.kind[found.trigger[0]] == int(SessionExpired.KIND)
     assert links.time_us[found.trigger[0]] == 7_000
     assert found.has_fault.all()
     assert links.time_us[found.fault[0]] == 1_000
@@ -56,9 +58,9 @@ def test_without_a_fault_there_is_none_and_without_an_outside_no_trigger(tmp_pat
 def test_what_follows_from_a_return_goes_back_to_the_end_of_the_fault(tmp_path: Path) -> None:
     """A broker that is back is elected: not since its fault began, but since it is over."""
     rows = WrittenRows()
-    began = rows.write("fault_began", 1_000, 2, fault=0, kind=2)
+    began = rows.write("fault_began", 1_000, 2, fault=0, fault_kind=2)
     stopped = rows.write("broker_stopped", 1_000, 2, cause=began)
-    ended = rows.write("fault_ended", 9_000, 2, fault=0, kind=2, cause=stopped)
+    ended = rows.write("fault_ended", 9_000, 2, fault=0, fault_kind=2, cause=stopped)
     started = rows.write("broker_started", 9_500, 2, cause=ended)
     registered = rows.write("broker_registered", 9_900, CONTROLLER, cause=started)
     rows.write("leader_elected", 9_950, CONTROLLER, partition=3, cause=registered)
@@ -85,7 +87,7 @@ def test_steps_that_grow_arrive_where_single_steps_do(drawn: list[tuple[int, int
         assert found.has_trigger[place] == (outside is not None)
         if outside is not None:
             assert found.trigger[place] == outside
-        assert found.has_fault[place] == (links.kind[last] == int(FAULT_BEGAN))
+        assert found.has_fault[place] == (links.kind[last] == int(FaultBegan.KIND))
         if found.has_fault[place]:
             assert found.fault[place] == last
 
@@ -102,7 +104,7 @@ def chains(drawn: list[tuple[int, int, bool]]) -> Links:
     ]
     cause_sequence = [place if ok else 10_000 for place, ok in zip(to, is_there, strict=True)]
     nobody = np.full(count, -1)
-    kinds = [int(FAULT_BEGAN) if fault else int(LEADER_ELECTED) for *_, fault in drawn]
+    kinds = [int(FaultBegan.KIND) if fault else int(LeaderElected.KIND) for *_, fault in drawn]
     return Links(
         np.array(kinds, np.int64),
         sequence * 10,
@@ -122,7 +124,7 @@ def walked(links: Links, row: int) -> tuple[int | None, int]:
     while True:
         if outside is None and links.process[row] != own:
             outside = row
-        if links.kind[row] == int(FAULT_BEGAN):
+        if links.kind[row] == int(FaultBegan.KIND):
             return outside, row
         to = links.process, links.sequence, links.cause_process[row], links.cause_sequence[row]
         following = np.flatnonzero((to[0] == to[2]) & (to[1] == to[3]))

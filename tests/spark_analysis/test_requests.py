@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tidegauge.simulation.row_kinds import ROW_KINDS
+from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.spark_analysis.requests import RequestError, TraceRequest, request_of
 from tidegauge.traces.trace_file import ROW_COLUMNS
 
 
 def test_one_kind_has_its_own_columns_and_several_have_what_all_have() -> None:
     one = TraceRequest("runs/*", "fault_began")
-    assert one.columns == ("run", *ROW_COLUMNS, "fault", "kind")
+    assert one.columns == ("run", *ROW_COLUMNS, "fault", "fault_kind")
     assert not one.is_text("kind")
     several = TraceRequest("runs/*", kinds=("fault_began", "isr_shrunk"))
     assert several.columns == ("run", "kind", *ROW_COLUMNS, "partition")

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from tidegauge.history.znode_paths import ZnodePaths, ZnodeSort
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
-from tidegauge.simulation.row_kinds import REASON_END, REASON_LIVENESS, ROW_KINDS
+from tidegauge.simulation.codes.occasions import REASON_END, REASON_LIVENESS
+from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.trace_file import ROW_COLUMNS
 

@@ -13,7 +13,7 @@ from typing import Any
 from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
-from tidegauge.simulation.row_kinds import STOP_KILLED
+from tidegauge.simulation.codes.occasions import STOP_KILLED
 from tidegauge.simulation.topology import CONTROLLER_ZNODE, FIXED_ZNODES
 from tidegauge.traces.run_files import MANIFEST
 from written_rows import MANIFEST_OF_TESTS, S, WrittenRows
@@ -75,8 +75,8 @@ def the_evening(rows: WrittenRows) -> None:
 
 def the_stop(rows: WrittenRows) -> None:
     """Broker 1 stops for so long that broker 2 becomes controller and leader in its place."""
-    stop = rows.write("fault_began", 10 * S, BROKER_1, fault=0, kind=PAUSE)
-    rows.write("fault_began", 10 * S, CONTROLLER_1, fault=0, kind=PAUSE)
+    stop = rows.write("fault_began", 10 * S, BROKER_1, fault=0, fault_kind=PAUSE)
+    rows.write("fault_began", 10 * S, CONTROLLER_1, fault=0, fault_kind=PAUSE)
     expired = rows.write(
         "session_expired", 16 * S, ZOOKEEPER, because=stop, broker=FIRST, session=1,
         silent_us=6 * S,
@@ -106,7 +106,7 @@ def the_stop(rows: WrittenRows) -> None:
 def the_morning(rows: WrittenRows) -> None:
     """Broker 1 goes on, and refuses what it had been asked; broker 3 crashes."""
     for process in (BROKER_1, CONTROLLER_1):
-        rows.write("fault_ended", 30 * S, process, fault=0, kind=PAUSE)
+        rows.write("fault_ended", 30 * S, process, fault=0, fault_kind=PAUSE)
     rows.write("controller_resigned", 30 * S, CONTROLLER_1, broker=FIRST, controller_epoch=1)
     for partition in range(5):
         rows.write("acknowledged", 31 * S, BROKER_1, partition=partition)
@@ -114,7 +114,7 @@ def the_morning(rows: WrittenRows) -> None:
             "request_refused", 31 * S + partition, BROKER_1, partition=partition,
             api_key=PRODUCE, from_process=CLIENT, error=NOT_LEADER, offset=-1,
         )  # fmt: skip
-    rows.write("fault_began", 40 * S, BROKER_3, fault=1, kind=CRASH)
+    rows.write("fault_began", 40 * S, BROKER_3, fault=1, fault_kind=CRASH)
     rows.write("broker_stopped", 40 * S, BROKER_3, broker=THIRD, stop=int(STOP_KILLED))
 
 

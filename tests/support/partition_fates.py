@@ -12,7 +12,7 @@ from isr_stories import process_named
 from scenario_runs import rows_of
 from tidegauge.history.znode_paths import KnownZnode, ZnodePaths, ZnodeSort
 from tidegauge.replication.replica_list import unpack
-from tidegauge.simulation.row_kinds import REASON_END
+from tidegauge.simulation.codes.occasions import REASON_END
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 NO_LEADER = -1

@@ -12,8 +12,8 @@ from typing import Any
 
 from tidegauge.history.znode_paths import ZnodePaths, ZnodeSort
 from tidegauge.replication.replica_list import unpack
+from tidegauge.simulation.codes.occasions import REASON_LIVENESS
 from tidegauge.simulation.faults import PAUSE
-from tidegauge.simulation.row_kinds import REASON_LIVENESS
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 _COUNTED = {
@@ -130,7 +130,7 @@ class PlainReader:
             self._keep_leader(row)
         elif kind in {"broker_loading", "broker_started", "broker_stopped"}:
             self._keep_life(row["process"], lives=kind != "broker_stopped")
-        elif kind in {"fault_began", "fault_ended"} and row["kind"] == PAUSE:
+        elif kind in {"fault_began", "fault_ended"} and row["fault_kind"] == PAUSE:
             stopped = self.stopped[row["process"]]
             if kind == "fault_ended":
                 stopped.discard(row["fault"])

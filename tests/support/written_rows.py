@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tidegauge.compiled.records import Records, new_records
-from tidegauge.simulation.kernel import Row
-from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION
 from tidegauge.simulation.rows import fold_row
+from tidegauge.simulation.trace_rows.row import RowSlot
+from tidegauge.simulation.trace_rows.schema import ROW_KINDS, SCHEMA_VERSION
 from tidegauge.traces.run_files import MANIFEST, SUMMARY, TRACE
 from tidegauge.traces.run_folder import write_json_atomically
 from tidegauge.traces.trace_file import TraceWriter
@@ -54,7 +54,7 @@ class WrittenRows:
 
     def __init__(self) -> None:
         self.hashes: dict[int, tuple[int, int]] = {}
-        self.rows: list[Row] = []
+        self.rows: list[RowSlot] = []
         self._minor: dict[int, int] = {}
 
     def write(
@@ -69,7 +69,7 @@ class WrittenRows:
         **columns: int,
     ) -> Handle:
         """Write a row; columns that are not given are 0. Its process and number come back."""
-        row = new_records(Row, 1)[0]
+        row = new_records(RowSlot, 1)[0]
         count, state = self.hashes.get(process, NO_ROWS)
         row.time_us, row.process, row.kind = time_us, process, KINDS[kind].number
         row.cause_process, row.cause_sequence = cause
@@ -86,7 +86,7 @@ class WrittenRows:
         self.rows.append(row)
         return process, int(row.sequence)
 
-    def array(self) -> Records[Row]:
+    def array(self) -> Records[RowSlot]:
         """All rows."""
         return rows_of(self.rows)
 
@@ -105,9 +105,9 @@ class WrittenRows:
         return path
 
 
-def rows_of(rows: list[Row]) -> Records[Row]:
+def rows_of(rows: list[RowSlot]) -> Records[RowSlot]:
     """An array of these rows."""
-    array: Any = new_records(Row, len(rows))
+    array: Any = new_records(RowSlot, len(rows))
     for place, row in enumerate(rows):
         array[place] = row
     return array  # type: ignore[no-any-return]  # numpy has no type for rows of a class

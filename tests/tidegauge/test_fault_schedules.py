@@ -20,7 +20,7 @@ from tidegauge.history.znode_paths import ZnodePaths, ZnodeSort
 from tidegauge.replication.min_insync_replicas import ACKS_ALL
 from tidegauge.replication.replica_list import size
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
-from tidegauge.simulation.row_kinds import REASON_END
+from tidegauge.simulation.codes.occasions import REASON_END
 from tidegauge.traces.checks.histories import BY_DIVERGING_RESPONSE, PERMITS
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 

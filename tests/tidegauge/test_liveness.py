@@ -16,7 +16,7 @@ from tidegauge.engine.simulate import simulate
 from tidegauge.replication.replica_list import size
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
-from tidegauge.simulation.row_kinds import REASON_END, REASON_LIVENESS
+from tidegauge.simulation.codes.occasions import REASON_END, REASON_LIVENESS
 from tidegauge.traces.run_folder import RunFolder
 
 #: Sessions end quickly, so that short stories have something to heal.

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from scenario_runs import run_of, shipped
 from tidegauge.command_line import app
 from tidegauge.history.cluster_history import cluster_history
-from tidegauge.simulation.row_kinds import STOP_KILLED
+from tidegauge.simulation.codes.occasions import STOP_KILLED
 from tidegauge.simulation.topology import FIXED_ZNODES
 from tidegauge.traces.run_files import MANIFEST
 from tidegauge.traces.run_folder import RunFolder
@@ -72,7 +72,7 @@ def an_hour() -> WrittenRows:
     for second, ends in ((9, (90, 95)), (29, (170, 180))):
         rows.write("sampled", second * S, BROKER_2, partition=0, high_watermark=ends[0],
                    log_end_offset=ends[1])  # fmt: skip
-    rows.write("fault_began", 10 * S, BROKER_1, fault=0, kind=CRASH)
+    rows.write("fault_began", 10 * S, BROKER_1, fault=0, fault_kind=CRASH)
     rows.write("broker_stopped", 10 * S, BROKER_1, broker=BROKER_1, stop=int(STOP_KILLED))
     rows.write("znode_deleted", 16 * S, ZOOKEEPER, znode=FIRST_BROKER_ZNODE, writer=-1)
     for partition in (0, 1):
@@ -80,14 +80,14 @@ def an_hour() -> WrittenRows:
         rows.write("leader_elected", 18 * S, CONTROLLER, partition=partition, leader=1,
                    old_leader=0)  # fmt: skip
     for process in (BROKER_2, BROKER_3):
-        rows.write("fault_began", 28 * S, process, fault=1, kind=CUT_LINK)
+        rows.write("fault_began", 28 * S, process, fault=1, fault_kind=CUT_LINK)
     rows.write("isr_shrunk", 30 * S, BROKER_2, partition=0)
     state(rows, 30, 0, 1, ONLY_SECOND)
     for second, process in ((32, BROKER_2), (33, BROKER_3)):
-        rows.write("fault_ended", second * S, process, fault=1, kind=CUT_LINK)
+        rows.write("fault_ended", second * S, process, fault=1, fault_kind=CUT_LINK)
     rows.write("isr_expanded", 35 * S, BROKER_2, partition=0)
     state(rows, 35, 0, 1, WITHOUT_FIRST)
-    rows.write("fault_ended", 40 * S, BROKER_1, fault=0, kind=CRASH)
+    rows.write("fault_ended", 40 * S, BROKER_1, fault=0, fault_kind=CRASH)
     rows.write("broker_started", 40 * S, BROKER_1, broker=BROKER_1)
     rows.write("znode_created", 40 * S, ZOOKEEPER, znode=FIRST_BROKER_ZNODE, writer=BROKER_1)
     for partition in (0, 1):

@@ -15,7 +15,7 @@ from tidegauge import __version__
 from tidegauge.command_line import app
 from tidegauge.engine.simulate import simulate
 from tidegauge.history.run_comparison import first_difference
-from tidegauge.simulation.row_kinds import SCHEMA_VERSION
+from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION
 from tidegauge.traces.run_files import MANIFEST, SUMMARY, TRACE
 from tidegauge.traces.run_folder import RunFolder
 from written_rows import S, WrittenRows

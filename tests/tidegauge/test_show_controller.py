@@ -62,7 +62,7 @@ def test_what_the_controller_saw_and_decided_is_told(night: Path) -> None:
 
 def test_only_faults_that_hit_a_controller_in_office_are_told(tmp_path: Path) -> None:
     rows = WrittenRows()
-    rows.write("fault_began", 500_000, CONTROLLER_2, fault=1, kind=5)
+    rows.write("fault_began", 500_000, CONTROLLER_2, fault=1, fault_kind=5)
     the_evening(rows)
     the_stop(rows)
     story = shown(folder_of(rows, tmp_path / "run"), "--controller")

@@ -14,7 +14,7 @@ import pytest
 
 from tidegauge.history.controller_history import queue_events
 from tidegauge.history.story import Names, told
-from tidegauge.simulation.controller_events import BROKER_CHANGE
+from tidegauge.simulation.codes.controller_events import BROKER_CHANGE
 from tidegauge.simulation.enumerations import ENUMERATIONS
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.trace_file import TraceError

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from tidegauge.compiled.records import Records, new_records
-from tidegauge.simulation.kernel import Row
-from tidegauge.simulation.row_kinds import ROW_KINDS, SCHEMA_VERSION
+from tidegauge.simulation.trace_rows.row import RowSlot
+from tidegauge.simulation.trace_rows.schema import ROW_KINDS, SCHEMA_VERSION
 from tidegauge.traces.trace_file import (
     FRAME_ROWS,
     ROW_COLUMNS,
@@ -30,16 +30,16 @@ from written_rows import KINDS, WrittenRows
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
 
-def numbered_rows(count: int, kind: str = "step_taken") -> Records[Row]:
+def numbered_rows(count: int, kind: str = "step_taken") -> Records[RowSlot]:
     """Rows of one kind, one a microsecond."""
-    rows: Any = new_records(Row, count)
+    rows: Any = new_records(RowSlot, count)
     rows["kind"] = KINDS[kind].number
     rows["time_us"] = np.arange(count)
     rows["sequence"] = np.arange(count)
     return rows  # type: ignore[no-any-return]  # numpy has no type for rows of a class
 
 
-def a_trace(path: Path, rows: Records[Row] | None = None) -> Path:
+def a_trace(path: Path, rows: Records[RowSlot] | None = None) -> Path:
     """A trace file with these rows, by default of two kinds and three frames."""
     with TraceWriter(path / "a.msgpack") as writer:
         if rows is None:
@@ -77,7 +77,7 @@ def test_any_64_bit_integers_come_back_as_they_were(
 ) -> None:
     shape = (data.draw(st.integers(1, 5)), len(ROW_COLUMNS) + 10)
     values = data.draw(arrays.arrays(np.int64, shape, elements=INT64))
-    rows: Any = new_records(Row, len(values))
+    rows: Any = new_records(RowSlot, len(values))
     rows["kind"] = KINDS[kind].number
     for place, name in enumerate(ROW_COLUMNS):
         rows[name] = values[:, place]

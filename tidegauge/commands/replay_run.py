@@ -93,7 +93,7 @@ def replay_run(
 
 def _note_other_release(run: RunFolder) -> None:
     """Print a note if another version of Tidegauge wrote the run: its results may differ."""
-    from tidegauge.simulation.row_kinds import SCHEMA_VERSION, tidegauge_version
+    from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
 
     writer, schema_version = run.manifest.get("tidegauge"), run.manifest.get("schema_version")
     release = tidegauge_version()
@@ -115,7 +115,7 @@ def _manifest_parts(run: RunFolder) -> tuple[Scenario, dict[str, int | bool]]:
     from tidegauge.replication.releases import RULE_CELLS
     from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR
     from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
-    from tidegauge.simulation.row_kinds import tidegauge_version
+    from tidegauge.simulation.trace_rows.schema import tidegauge_version
     from tidegauge.traces.run_files import MANIFEST, RunError
 
     file = run.path / MANIFEST

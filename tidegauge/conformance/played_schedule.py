@@ -15,7 +15,7 @@ from tidegauge.history.znode_paths import ZnodeSort
 from tidegauge.history.znode_tree import ZnodeTree
 from tidegauge.replication import errors
 from tidegauge.replication.releases import rules_of
-from tidegauge.simulation.row_kinds import (
+from tidegauge.simulation.codes.occasions import (
     NOT_HOSTED,
     NOT_LISTENING,
     NOT_UP,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tidegauge.history.row_selection import selected
 from tidegauge.history.story import Names
-from tidegauge.simulation.row_kinds import REASON_LEADER, REASON_TRUNCATION
+from tidegauge.simulation.codes.occasions import REASON_LEADER, REASON_TRUNCATION
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 

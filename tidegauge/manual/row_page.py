@@ -1,26 +1,16 @@
-"""The page ``docs/trace-rows.md``: the schema of the trace, from ``simulation/row_kinds.py``."""
+"""The page ``docs/trace-rows.md``: the schema of the trace, from ``simulation/trace_rows``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
-from tidegauge.manual.markdown import code, table
-from tidegauge.manual.row_columns import COLUMNS, COMMON, Column, unit_of
-from tidegauge.simulation.api_keys import API_KEYS
-from tidegauge.simulation.row_kinds import (
-    BROKER_STATES,
-    CHECKPOINTS,
-    MOMENTS,
-    REASONS,
-    ROLL_STATES,
-    ROW_KINDS,
-    SCHEMA_VERSION,
-    STATE_CHANGES,
-    STATE_REASONS,
-    STOPS,
-    UNSEEN,
-    RowKind,
-)
+from tidegauge.manual.markdown import NONE, code, table
+from tidegauge.simulation.trace_rows.columns import Column, Type
+from tidegauge.simulation.trace_rows.row import RowKind
+from tidegauge.simulation.trace_rows.schema import COMMON_COLUMNS, ROW_KINDS, SCHEMA_VERSION
+
+#: The most codes that a page lists; the header of each trace file has all.
+_MOST_CODES = 20
 
 _OPENING = f"""\
 # Trace rows
@@ -44,20 +34,6 @@ Samples and details carry the `sequence` of the last canonical row and a `minor`
 change neither the run nor its hash.
 """
 
-#: The codes of a column, and the heading below which they stand.
-_CODES: Mapping[str, Mapping[int, str]] = {
-    "reason": REASONS,
-    "moment": MOMENTS,
-    "stop": STOPS,
-    "progress": ROLL_STATES,
-    "checkpoint": CHECKPOINTS,
-    "high_watermark": UNSEEN,
-    "change": STATE_CHANGES,
-    "state": BROKER_STATES,
-    "state_reason": STATE_REASONS,
-    "api_key": API_KEYS,
-}
-
 #: Headings of the groups of kinds, and which belong to each.
 _GROUPS: tuple[tuple[str, Callable[[RowKind], bool]], ...] = (
     ("Canonical rows", lambda kind: kind.canonical),
@@ -68,15 +44,23 @@ _GROUPS: tuple[tuple[str, Callable[[RowKind], bool]], ...] = (
 
 def documentation() -> str:
     """The page, in Markdown."""
-    parts = [_OPENING, "## Columns of every row\n", _columns(COMMON, COMMON)]
+    parts = [_OPENING, "## Columns of every row\n", _columns(COMMON_COLUMNS.items())]
     for title, belongs in _GROUPS:
         kinds = [kind for kind in ROW_KINDS.values() if belongs(kind)]
         parts += [f"## {title}\n", _kinds(kinds)]
-    used = {column for kind in ROW_KINDS.values() for column in kind.columns}
-    parts += ["## Columns of the kinds\n", _columns(sorted(used), COLUMNS), "## Codes\n"]
-    for column, codes in _CODES.items():
-        rows = ((str(number), meaning) for number, meaning in codes.items())
-        parts += [f"### {column}\n", table(("code", "meaning"), rows)]
+    used = sorted(
+        {
+            (name, column.meaning): column
+            for kind in ROW_KINDS.values()
+            for name, column in kind.described.items()
+        }.items()
+    )
+    own = [(name, column) for (name, _), column in used]
+    parts += ["## Columns of the kinds\n", _columns(own), "## Codes\n"]
+    for name, column in own:
+        if column.names is not None and len(column.names) <= _MOST_CODES:
+            rows = ((str(int(number)), words) for number, words in column.names.items())
+            parts += [f"### {name}\n", table(("code", "meaning"), rows)]
     return "\n".join(parts)
 
 
@@ -95,11 +79,17 @@ def _kinds(kinds: Iterable[RowKind]) -> str:
     )
 
 
-def _columns(names: Iterable[str], columns: Mapping[str, Column]) -> str:
+def _columns(columns: Iterable[tuple[str, Column]]) -> str:
     return table(
         ("column", "type", "unit", "meaning"),
         (
-            (code(name), columns[name].type, unit_of(name, columns[name]), columns[name].meaning)
-            for name in names
+            (code(name), column.type.value, _unit_of(name, column), column.meaning)
+            for name, column in columns
         ),
     )
+
+
+def _unit_of(name: str, column: Column) -> str:
+    if column.type == Type.RATE:
+        return "bytes/s"
+    return column.unit or next((unit for unit in ("us", "ms") if name.endswith(f"_{unit}")), NONE)

@@ -20,7 +20,7 @@ from urllib.parse import quote
 from filelock import FileLock, Timeout
 
 from tidegauge.scenario.reading import Scenario
-from tidegauge.simulation.row_kinds import SCHEMA_VERSION, tidegauge_version
+from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
 from tidegauge.traces.run_files import MANIFEST, SUMMARY, SWEEP, SWEEP_LOCK, TRACE
 from tidegauge.traces.run_folder import RunFolder
 

@@ -7,7 +7,7 @@ the one that comes first in the total order of rows.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.kernel import Row
+from tidegauge.simulation.trace_rows.row import Row
 from tidegauge.traces.checks.histories import (
     BY_LOSS_OF_POWER,
     BY_UNCLEAN_ELECTION,

@@ -14,28 +14,25 @@ from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import Tables, code, inner_rule
 from tidegauge.replication.replica_list import EMPTY, first, rest, size, without
 from tidegauge.simulation.faults import PAUSE
-from tidegauge.simulation.kernel import NONE, Row
-from tidegauge.simulation.row_kinds import (
-    BECAME_FOLLOWER,
-    BECAME_LEADER,
-    BROKER_LOADING,
-    BROKER_STARTED,
-    BROKER_STOPPED,
-    CLIENT_TOTALS,
-    CONTROLLER_EVENT,
-    CONTROLLER_EVENT_DONE,
-    FAULT_BEGAN,
-    FAULT_ENDED,
-    ISR_EXPANDED,
-    ISR_SHRUNK,
-    LEADER_ELECTED,
-    LOG_DELETED,
-    NOTIFICATION_SENT,
-    PARTITION_REPLICAS,
-    REMOVED_FROM_ISR,
-    REPLICA_STOPPED,
-    TOPIC_CONFIGURED,
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.trace_rows.broker_rows import BrokerLoading, BrokerStarted, BrokerStopped
+from tidegauge.simulation.trace_rows.client_rows import ClientTotals
+from tidegauge.simulation.trace_rows.control_plane_rows import PartitionReplicas, TopicConfigured
+from tidegauge.simulation.trace_rows.controller_rows import (
+    ControllerEvent,
+    ControllerEventDone,
+    LeaderElected,
+    RemovedFromIsr,
 )
+from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded
+from tidegauge.simulation.trace_rows.isr_rows import IsrExpanded, IsrShrunk, NotificationSent
+from tidegauge.simulation.trace_rows.replica_rows import (
+    BecameFollower,
+    BecameLeader,
+    LogDeleted,
+    ReplicaStopped,
+)
+from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.traces.checks.histories import Histories
 
 # What a partition adds to the counts.
@@ -154,26 +151,26 @@ class Figures(Tables):
 
 
 @inner_rule
-def count_row(history: Histories, figures: Figures, row: Row) -> None:
+def count_row(history: Histories, figures: Figures, row: RowSlot) -> None:
     """Let time go on to a row, and count it."""
     count = figures.count[0]
     _go_on_to(figures, row.time_us)
-    if row.kind == CLIENT_TOTALS:
+    if row.kind == ClientTotals.KIND:
         count.records_acknowledged += row.values[0]
         return
     if row.time_us >= count.ends_us:
         return
     kind = row.kind
-    if kind in (BECAME_LEADER, BECAME_FOLLOWER, REPLICA_STOPPED, LOG_DELETED):
+    if kind in (BecameLeader.KIND, BecameFollower.KIND, ReplicaStopped.KIND, LogDeleted.KIND):
         _change_leader(history, figures, row)
-    elif kind == CONTROLLER_EVENT:
+    elif kind == ControllerEvent.KIND:
         figures.queued[count.controller_events].value_us = row.values[2]
         count.controller_events += 1
-    elif kind == CONTROLLER_EVENT_DONE:
+    elif kind == ControllerEventDone.KIND:
         count.controller_busy_us += row.values[1]
-    elif kind == PARTITION_REPLICAS:
+    elif kind == PartitionReplicas.KIND:
         _assign(history, figures, row)
-    elif kind == TOPIC_CONFIGURED:
+    elif kind == TopicConfigured.KIND:
         _configure(history, figures, row.values[0], row.values[1])
     elif row.process < len(figures.brokers) and _is_about_life(kind):
         _live_or_die(figures, row)
@@ -203,17 +200,17 @@ def _go_on_to(figures: Figures, time_us: int) -> None:
 
 
 @inner_rule
-def _count_event(count: Count, row: Row) -> None:
+def _count_event(count: Count, row: RowSlot) -> None:
     kind = row.kind
-    if kind == ISR_SHRUNK:
+    if kind == IsrShrunk.KIND:
         count.isr_shrinks += 1
-    elif kind == ISR_EXPANDED:
+    elif kind == IsrExpanded.KIND:
         count.isr_expands += 1
-    elif kind == REMOVED_FROM_ISR:
+    elif kind == RemovedFromIsr.KIND:
         count.isr_removals += 1
-    elif kind == NOTIFICATION_SENT:
+    elif kind == NotificationSent.KIND:
         count.isr_notifications += 1
-    elif kind == LEADER_ELECTED:
+    elif kind == LeaderElected.KIND:
         count.leader_elections += 1 if row.values[1] != row.values[5] else 0
         count.unclean_elections += row.values[6]
 
@@ -301,7 +298,7 @@ def _is_isr_in_one_rack(history: Histories, figures: Figures, partition: int) ->
 
 
 @inner_rule
-def _assign(history: Histories, figures: Figures, row: Row) -> None:
+def _assign(history: Histories, figures: Figures, row: RowSlot) -> None:
     """A partition's replicas are others; those that are still being added do not count."""
     partition = row.values[0]
     leave_account(history, figures, partition)
@@ -327,11 +324,11 @@ def move_registration(history: Histories, figures: Figures, broker: int, exists:
 
 
 @inner_rule
-def _change_leader(history: Histories, figures: Figures, row: Row) -> None:
+def _change_leader(history: Histories, figures: Figures, row: RowSlot) -> None:
     """A replica leads from now on, or does not any more."""
     partition = row.values[0]
     own = figures.partitions[partition]
-    leads = row.kind == BECAME_LEADER
+    leads = row.kind == BecameLeader.KIND
     if not leads and own.leader != row.process:
         return
     leave_account(history, figures, partition)
@@ -345,14 +342,20 @@ def _change_leader(history: Histories, figures: Figures, row: Row) -> None:
 
 @inner_rule
 def _is_about_life(kind: int) -> bool:
-    return kind in (BROKER_LOADING, BROKER_STARTED, BROKER_STOPPED, FAULT_BEGAN, FAULT_ENDED)
+    return kind in (
+        BrokerLoading.KIND,
+        BrokerStarted.KIND,
+        BrokerStopped.KIND,
+        FaultBegan.KIND,
+        FaultEnded.KIND,
+    )
 
 
 @inner_rule
-def _live_or_die(figures: Figures, row: Row) -> None:
+def _live_or_die(figures: Figures, row: RowSlot) -> None:
     """A broker's process begins or ends, is stopped by a pause or goes on."""
     broker = figures.brokers[row.process]
-    if row.kind == BROKER_STOPPED:
+    if row.kind == BrokerStopped.KIND:
         if broker.paused == 0:
             figures.count[0].accepting -= broker.leads
         broker.leads = 0
@@ -361,7 +364,7 @@ def _live_or_die(figures: Figures, row: Row) -> None:
         broker.alive = False
         for fault in range(figures.count[0].faults):
             figures.stopped[fault * len(figures.brokers) + row.process].stops = False
-    elif row.kind == FAULT_BEGAN or row.kind == FAULT_ENDED:
+    elif row.kind == FaultBegan.KIND or row.kind == FaultEnded.KIND:
         if row.values[1] == PAUSE:
             _pause(figures, row, broker)
     else:
@@ -369,14 +372,14 @@ def _live_or_die(figures: Figures, row: Row) -> None:
 
 
 @inner_rule
-def _pause(figures: Figures, row: Row, broker: CountedBroker) -> None:
+def _pause(figures: Figures, row: RowSlot, broker: CountedBroker) -> None:
     by = figures.stopped[row.values[0] * len(figures.brokers) + row.process]
-    if row.kind == FAULT_BEGAN and broker.alive:
+    if row.kind == FaultBegan.KIND and broker.alive:
         by.stops = True
         broker.paused += 1
         if broker.paused == 1:
             figures.count[0].accepting -= broker.leads
-    elif row.kind == FAULT_ENDED and by.stops:
+    elif row.kind == FaultEnded.KIND and by.stops:
         by.stops = False
         broker.paused -= 1
         if broker.paused == 0:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.simulation.row_kinds import (
-    EPOCH_ANSWERED,
-    EPOCH_ASSIGNED,
-    EPOCHS_CUT,
-    ROW_KINDS,
-)
+from tidegauge.simulation.trace_rows.replica_rows import EpochAnswered, EpochAssigned, EpochsCut
+from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 
 #: Canonical rows that neither a check nor a figure asks for, and of which there are many.
-_LEFT_OUT = (EPOCH_ANSWERED, EPOCH_ASSIGNED, EPOCHS_CUT)
+_LEFT_OUT = (EpochAnswered.KIND, EpochAssigned.KIND, EpochsCut.KIND)
 
 _JUDGED = np.zeros(max(ROW_KINDS) + 1, np.bool_)
 _JUDGED[[number for number, kind in ROW_KINDS.items() if kind.canonical]] = True

@@ -10,29 +10,30 @@ from __future__ import annotations
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.replication.replica_list import contains
-from tidegauge.simulation.kernel import NONE, Row
-from tidegauge.simulation.row_kinds import (
-    ACKNOWLEDGED,
-    BECAME_FOLLOWER,
-    BECAME_LEADER,
-    CHECKPOINT_READ,
-    CONSUMER_RESET,
-    DIVERGING_HIGH_WATERMARK,
-    EXPOSED,
-    ISR_EXPANDED,
-    LOG_END,
-    LOG_LOST,
+from tidegauge.simulation.codes.occasions import (
     REASON_DELETED,
     REASON_END,
     REASON_LEADER,
     REASON_LIVENESS,
-    TOPIC_DELETION_BEGUN,
-    TRUNCATED,
-    ZNODE_CREATED,
-    ZNODE_DELETED,
-    ZNODE_SET,
 )
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.topology import FIXED_ZNODES
+from tidegauge.simulation.trace_rows.broker_rows import CheckpointRead
+from tidegauge.simulation.trace_rows.client_rows import ConsumerReset
+from tidegauge.simulation.trace_rows.controller_rows import TopicDeletionBegun
+from tidegauge.simulation.trace_rows.isr_rows import IsrExpanded
+from tidegauge.simulation.trace_rows.replica_rows import (
+    Acknowledged,
+    BecameFollower,
+    BecameLeader,
+    DivergingHighWatermark,
+    Exposed,
+    LogEnd,
+    LogLost,
+    Truncated,
+)
+from tidegauge.simulation.trace_rows.row import RowSlot
+from tidegauge.simulation.trace_rows.zookeeper_rows import ZnodeCreated, ZnodeDeleted, ZnodeSet
 from tidegauge.traces.checks.acknowledged_records_lost import count_lost, remember_acknowledged
 from tidegauge.traces.checks.breaches import take_place
 from tidegauge.traces.checks.committed_agree import check_committed
@@ -71,7 +72,7 @@ from tidegauge.traces.checks.strong_isr import (
 
 
 @rule
-def judge(history: Histories, figures: Figures, rows: Records[Row], first: int) -> int:
+def judge(history: Histories, figures: Figures, rows: Records[RowSlot], first: int) -> int:
     """Go through rows that come next in the total order, from one on; how far it has come.
 
     It ends early where tables have to be enlarged.
@@ -80,7 +81,7 @@ def judge(history: Histories, figures: Figures, rows: Records[Row], first: int) 
         if _needs_room(history, figures):
             return index
         row = rows[index]
-        if row.kind == LOG_END:
+        if row.kind == LogEnd.KIND:
             _take_run(history, row)
             continue
         if history.snapshot[0].open:
@@ -112,18 +113,18 @@ def judge_end(history: Histories, figures: Figures) -> None:
 
 
 @inner_rule
-def _take_row(history: Histories, figures: Figures, row: Row) -> None:
+def _take_row(history: Histories, figures: Figures, row: RowSlot) -> None:
     kind = row.kind
-    if kind in (ZNODE_CREATED, ZNODE_SET, ZNODE_DELETED):
+    if kind in (ZnodeCreated.KIND, ZnodeSet.KIND, ZnodeDeleted.KIND):
         _take_znode(history, figures, row)
-    elif kind == TOPIC_DELETION_BEGUN:
+    elif kind == TopicDeletionBegun.KIND:
         _forget_topic(history, row.values[0])
-    elif kind == BECAME_LEADER:
+    elif kind == BecameLeader.KIND:
         _begin_term(history, row)
-    elif kind == ACKNOWLEDGED:
+    elif kind == Acknowledged.KIND:
         values = row.values
         remember_acknowledged(history, values[0], values[1], values[2], values[3], values[4])
-    elif kind == EXPOSED:
+    elif kind == Exposed.KIND:
         number = term_led_by(history, row.values[0], row.values[1], row.process)
         if number != NONE:
             raise_exposed(history, number, row.values[2], _place_of(history, row))
@@ -132,29 +133,29 @@ def _take_row(history: Histories, figures: Figures, row: Row) -> None:
 
 
 @inner_rule
-def _take_end(history: Histories, row: Row) -> None:
+def _take_end(history: Histories, row: RowSlot) -> None:
     """Where a replica's log ends now, or where a consumer is sent to."""
     kind = row.kind
-    if kind == DIVERGING_HIGH_WATERMARK:
+    if kind == DivergingHighWatermark.KIND:
         mislead(history, row.values[3], row.values[4], _place_of(history, row))
-    elif kind == TRUNCATED:
+    elif kind == Truncated.KIND:
         cut_of_misled(history, row.values[1], _place_of(history, row))
         check_end_of_member(history, row.values[1], _place_of(history, row))
-    elif kind == LOG_LOST:
+    elif kind == LogLost.KIND:
         history.partitions[row.values[0]].lost_power = True
         check_end_of_member(history, row.values[1], _place_of(history, row))
-    elif kind == BECAME_FOLLOWER:
+    elif kind == BecameFollower.KIND:
         check_end_of_member(history, row.values[4], _place_of(history, row))
-    elif kind == CHECKPOINT_READ:
+    elif kind == CheckpointRead.KIND:
         check_end_of_member(history, row.values[3], _place_of(history, row))
-    elif kind == ISR_EXPANDED:
+    elif kind == IsrExpanded.KIND:
         check_end_of_new_member(history, row.values[6], _place_of(history, row))
-    elif kind == CONSUMER_RESET:
+    elif kind == ConsumerReset.KIND:
         check_reset(history, row.values[1], row.values[2], _place_of(history, row))
 
 
 @inner_rule
-def _place_of(history: Histories, row: Row) -> RowPlace:
+def _place_of(history: Histories, row: RowSlot) -> RowPlace:
     """The place of a row whose first column is its partition."""
     place = history.place[0]
     take_place(place, row, row.values[0])
@@ -162,11 +163,11 @@ def _place_of(history: Histories, row: Row) -> RowPlace:
 
 
 @inner_rule
-def _take_znode(history: Histories, figures: Figures, row: Row) -> None:
+def _take_znode(history: Histories, figures: Figures, row: RowSlot) -> None:
     """A broker registers or is gone, or the state of a partition is another one."""
     facts = history.facts[0]
     znode = row.values[0]
-    exists = row.kind != ZNODE_DELETED
+    exists = row.kind != ZnodeDeleted.KIND
     broker = znode - FIXED_ZNODES
     if 0 <= broker < facts.brokers:
         move_registration(history, figures, broker, exists)
@@ -176,7 +177,7 @@ def _take_znode(history: Histories, figures: Figures, row: Row) -> None:
         return
     known = history.partitions[partition]
     leave_account(history, figures, partition)
-    if row.kind == ZNODE_CREATED and known.deleted:
+    if row.kind == ZnodeCreated.KIND and known.deleted:
         _begin_anew(known)
         create_again(figures, partition)
         _forget_replicas(history, partition)
@@ -187,7 +188,7 @@ def _take_znode(history: Histories, figures: Figures, row: Row) -> None:
 
 
 @inner_rule
-def _take_state(history: Histories, known: PartitionHistory, partition: int, row: Row) -> None:
+def _take_state(history: Histories, known: PartitionHistory, partition: int, row: RowSlot) -> None:
     slot = row.values[2]
     leader = NONE
     if slot >= 0:
@@ -232,7 +233,7 @@ def _forget_topic(history: Histories, topic: int) -> None:
 
 
 @inner_rule
-def _take_run(history: Histories, row: Row) -> None:
+def _take_run(history: Histories, row: RowSlot) -> None:
     """One more run of the log that is being told, or the first of another one."""
     told = history.snapshot[0]
     goes_on = (
@@ -257,12 +258,12 @@ def _take_run(history: Histories, row: Row) -> None:
 
 
 @inner_rule
-def _close_snapshot(history: Histories, row: Row) -> None:
+def _close_snapshot(history: Histories, row: RowSlot) -> None:
     """A row follows that is none of the log's: the log is complete."""
     told = history.snapshot[0]
     is_kept = (
         told.reason == REASON_LEADER
-        and row.kind == BECAME_LEADER
+        and row.kind == BecameLeader.KIND
         and row.process == told.row.process
         and row.values[0] == told.row.partition
     )
@@ -292,7 +293,7 @@ def _take_log(history: Histories, told: ReportedLog) -> None:
 
 
 @inner_rule
-def _begin_term(history: Histories, row: Row) -> None:
+def _begin_term(history: Histories, row: RowSlot) -> None:
     """A broker leads, on the log that it has just told; without one the log is empty."""
     facts = history.facts[0]
     partition = row.values[0]

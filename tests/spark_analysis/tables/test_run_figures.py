@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 
 from plain_reader import PlainReader
 from recorded_tables import RUNS, bent, figures, table
-from tidegauge.simulation.row_kinds import REASON_LIVENESS
+from tidegauge.simulation.codes.occasions import REASON_LIVENESS
 from tidegauge.spark_analysis.tables.run_rows import RunRows
 from tidegauge.traces.run_folder import RunFolder
 

@@ -1,0 +1,129 @@
+"""Codes in rows of the trace: the occasion of a row, the reason of a state, each with its words."""
+
+from __future__ import annotations
+
+from tidegauge.compiled.codes import code
+
+#: Who wrote a znode or a partition's state that was there before the run.
+FORMER_WRITER = code(-2)
+
+#: ``moment``: at which of its occasions a high watermark has moved.
+MOMENTS = {
+    1: "became leader",
+    2: "the ISR shrank",
+    3: "append",
+    4: "a follower's fetch",
+    5: "a leader's response (follower)",
+}
+MOMENT_LEADER = code(1)
+MOMENT_SHRINK = code(2)
+MOMENT_APPEND = code(3)
+MOMENT_FETCH = code(4)
+MOMENT_ANSWER = code(5)
+
+#: ``reason`` of a row about what a term has exposed and acknowledged, or a log holds.
+REASONS = {
+    1: "ISR changed",
+    2: "end of term",
+    3: "end of run",
+    4: "truncation",
+    5: "the process is gone",
+    6: "the process is back",
+    7: "observed",
+    8: "deleted",
+    9: "leader",
+    10: "after the liveness phase",
+    11: "its log directory is offline",
+}
+REASON_ISR = code(1)
+REASON_TERM = code(2)
+REASON_END = code(3)
+REASON_TRUNCATION = code(4)
+REASON_STOP = code(5)
+REASON_RETURN = code(6)
+REASON_OBSERVED = code(7)
+REASON_DELETED = code(8)
+REASON_LEADER = code(9)
+REASON_LIVENESS = code(10)
+REASON_OFFLINE = code(11)
+
+#: ``change``: what has happened to the state of a partition.
+STATE_CHANGES = {1: "created", 2: "written", 3: "deleted"}
+STATE_CREATED = code(1)
+STATE_WRITTEN = code(2)
+STATE_DELETED = code(3)
+
+#: ``state``: what the control plane takes a broker for (KRaft: BrokerControlState; ZooKeeper knows
+#: no other than absent and active).
+BROKER_STATES = {0: "absent", 1: "fenced", 2: "active", 3: "shutting down"}
+BROKER_ABSENT = code(0)
+BROKER_FENCED = code(1)
+BROKER_ACTIVE = code(2)
+BROKER_SHUTTING_DOWN = code(3)
+
+#: ``state_reason``: why it takes a broker for that.
+STATE_REASONS = {
+    1: "registered",
+    2: "unfenced",
+    3: "session expired",
+    4: "session closed",
+    5: "deleted by request",
+}
+BROKER_REGISTERS = code(1)
+BROKER_UNFENCED = code(2)
+BROKER_SESSION_EXPIRED = code(3)
+BROKER_SESSION_CLOSED = code(4)
+BROKER_DELETED = code(5)
+
+#: ``high_watermark`` of a replica that a step sees: why it is unknown.
+UNSEEN = {
+    -1: "the broker is not up",
+    -2: "the broker has got no LeaderAndIsr for it",
+    -3: "the partition is locked for a write of its ISR",
+    -4: "the broker is up but does not listen yet",
+    -5: "its log directory is offline",
+}
+NOT_UP = code(-1)
+NOT_HOSTED = code(-2)
+WAITS_FOR_LOCK = code(-3)
+NOT_LISTENING = code(-4)
+DIRECTORY_OFFLINE = code(-5)
+
+#: ``stop``: how a broker's process has ended.
+STOPS = {
+    1: "killed",
+    2: "without power",
+    3: "stopped cleanly",
+    4: "exits: its registration is there already",
+    5: "exits: its log is out of range",
+    6: "halts: a log directory has failed, and there is no other, or its release needs all",
+}
+STOP_KILLED = code(1)
+STOP_POWER = code(2)
+STOP_CLEAN = code(3)
+STOP_REGISTERED_ALREADY = code(4)
+STOP_OUT_OF_RANGE = code(5)
+STOP_LOG_DIRECTORY = code(6)
+
+#: ``progress``: of a rolling restart.
+ROLL_STATES = {
+    1: "stops the batch",
+    2: "has started the batch again",
+    3: "finds that no partition is under-replicated",
+    4: "asks for a preferred election",
+    5: "has waited in vain and continues",
+    6: "has waited in vain and stops",
+    7: "is done",
+}
+ROLL_STOPS = code(1)
+ROLL_STARTED = code(2)
+ROLL_IN_SYNC = code(3)
+ROLL_PREFERS = code(4)
+ROLL_GOES_ON_ANYWAY = code(5)
+ROLL_GIVES_UP = code(6)
+ROLL_DONE = code(7)
+
+#: ``checkpoint``: which file.
+CHECKPOINTS = {1: "replication-offset-checkpoint", 2: "recovery-point-offset-checkpoint"}
+HIGH_WATERMARKS = code(1)
+RECOVERY_POINTS = code(2)

@@ -1,0 +1,204 @@
+"""Rows of the controller: its events, elections, reassignments and deletions."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tidegauge.simulation.trace_rows import columns as column
+from tidegauge.simulation.trace_rows.row import CanonicalRow
+
+
+class ControllerElected(CanonicalRow, number=30):
+    """A broker has become controller."""
+
+    STORY: ClassVar[str] = "{broker} becomes controller, controller epoch {controller_epoch}"
+
+    broker: column.Broker
+    controller_epoch: column.ControllerEpoch
+
+
+class ControllerResigned(CanonicalRow, number=37):
+    """A broker is no longer controller."""
+
+    STORY: ClassVar[str] = "{broker} is no longer controller, controller epoch {controller_epoch}"
+
+    broker: column.Broker
+    controller_epoch: column.ControllerEpoch
+
+
+class ControllerEvent(CanonicalRow, number=31):
+    """The controller takes an event from its queue, queued_us after it came."""
+
+    STORY: ClassVar[str] = (
+        "takes event {event_kind} from its queue after {queued_us}, {queue_length} in the queue"
+    )
+
+    event_kind: column.EventKind
+    queue_length: column.QueueLength
+    queued_us: column.QueuedUs
+
+
+class ControllerEventDone(CanonicalRow, number=38):
+    """The controller is done with an event, processing_us after it has taken it."""
+
+    STORY: ClassVar[str] = "is done with event {event_kind} after {processing_us}"
+
+    event_kind: column.EventKind
+    processing_us: column.ProcessingUs
+
+
+class BrokerFailed(CanonicalRow, number=32):
+    """The controller sees that a broker is gone."""
+
+    STORY: ClassVar[str] = "sees that {broker} is gone"
+
+    broker: column.Broker
+
+
+class BrokerRegistered(CanonicalRow, number=33):
+    """The controller sees a new broker."""
+
+    STORY: ClassVar[str] = "sees that {broker} has registered"
+
+    broker: column.Broker
+
+
+class BrokerShutsDown(CanonicalRow, number=39):
+    """The controller has moved leaders away from a broker that is to stop."""
+
+    STORY: ClassVar[str] = (
+        "has moved leaders away from {broker}, which still leads {remaining:partition}"
+    )
+
+    broker: column.Broker
+    remaining: column.Remaining
+
+
+class LeaderElected(CanonicalRow, number=34):
+    """The controller has written a leader that it elected."""
+
+    STORY: ClassVar[str] = (
+        "leader is now {leader}, before {old_leader}: {unclean} election, epoch "
+        "{leader_epoch}, ISR {isr}"
+    )
+
+    partition: column.Partition
+    leader: column.Leader
+    leader_epoch: column.LeaderEpoch
+    isr: column.Isr
+    version: column.Version
+    old_leader: column.OldLeader
+    unclean: column.Unclean
+
+
+class LeaderEpochRaised(CanonicalRow, number=68):
+    """The controller has raised a leader's epoch, so that it takes over another assignment."""
+
+    STORY: ClassVar[str] = (
+        "raises the leader epoch of {leader} to {leader_epoch}, ISR {isr}: the replicas are "
+        "{replicas}"
+    )
+
+    partition: column.Partition
+    leader: column.Leader
+    leader_epoch: column.LeaderEpoch
+    isr: column.Isr
+    version: column.Version
+    replicas: column.Replicas
+
+
+class RemovedFromIsr(CanonicalRow, number=35):
+    """The controller has taken a dead replica out of the ISR."""
+
+    STORY: ClassVar[str] = (
+        "takes {replica} out of the ISR, now {isr}: leader {leader}, epoch {leader_epoch}"
+    )
+
+    partition: column.Partition
+    replica: column.Replica
+    leader: column.Leader
+    leader_epoch: column.LeaderEpoch
+    isr: column.Isr
+    version: column.Version
+
+
+class IsrAltered(CanonicalRow, number=57):
+    """The controller has decided on an ISR that a leader proposes: written, or refused."""
+
+    STORY: ClassVar[str] = (
+        "gets a request of {leader}, epoch {leader_epoch}, for the ISR {isr}, now version "
+        "{version}: {error}"
+    )
+
+    partition: column.Partition
+    leader: column.Leader
+    leader_epoch: column.LeaderEpoch
+    isr: column.Isr
+    version: column.Version
+    error: column.Error
+
+
+class NotificationRead(CanonicalRow, number=36):
+    """The controller has read an isr_change_notification and sends UpdateMetadata."""
+
+    STORY: ClassVar[str] = (
+        "reads isr_change_notification {notification} about {partition_count:partition}"
+    )
+
+    notification: column.Notification
+    partition_count: column.PartitionCount
+
+
+class LogDirEventRead(CanonicalRow, number=77):
+    """The controller reads that a broker's log directory has failed, and asks for its replicas."""
+
+    STORY: ClassVar[str] = "reads that a log directory of {broker} has failed"
+
+    broker: column.Broker
+
+
+class ReplicaFoundOffline(CanonicalRow, number=78):
+    """A broker has reported to the controller that a replica's log directory is offline."""
+
+    STORY: ClassVar[str] = "learns that the replica of {replica} is offline"
+
+    partition: column.Partition
+    replica: column.Replica
+
+
+class ReassignmentBegun(CanonicalRow, number=69):
+    """The controller begins to move replicas, or takes it up again."""
+
+    STORY: ClassVar[str] = (
+        "moves replicas, now {replicas}: {adding} are added, {removing} will be removed"
+    )
+
+    partition: column.Partition
+    replicas: column.Replicas
+    adding: column.Adding
+    removing: column.Removing
+
+
+class ReassignmentDone(CanonicalRow, number=70):
+    """The replicas of a partition are those of its target assignment."""
+
+    STORY: ClassVar[str] = "has moved the replicas: they are {replicas}"
+
+    partition: column.Partition
+    replicas: column.Replicas
+
+
+class TopicDeletionBegun(CanonicalRow, number=72):
+    """The controller begins to delete a topic: its partitions have no leader any more."""
+
+    STORY: ClassVar[str] = "begins to delete {topic}"
+
+    topic: column.Topic
+
+
+class TopicDeleted(CanonicalRow, number=73):
+    """All logs of a topic are deleted, and so are its znodes."""
+
+    STORY: ClassVar[str] = "has deleted {topic}"
+
+    topic: column.Topic

@@ -1,0 +1,195 @@
+"""Rows of a replica: its role, its log, its leader epochs."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tidegauge.simulation.trace_rows import columns as column
+from tidegauge.simulation.trace_rows.row import CanonicalRow
+
+
+class BecameLeader(CanonicalRow, number=4):
+    """A broker leads a partition, after a LeaderAndIsr."""
+
+    STORY: ClassVar[str] = (
+        "{is_new_leader} in epoch {leader_epoch}: ISR {isr}, log end offset {log_end_offset},"
+        " high watermark {high_watermark}"
+    )
+
+    partition: column.Partition
+    leader_epoch: column.LeaderEpoch
+    version: column.Version
+    isr: column.Isr
+    log_end_offset: column.LogEndOffset
+    high_watermark: column.HighWatermark
+    is_new_leader: column.IsNewLeader
+
+
+class BecameFollower(CanonicalRow, number=5):
+    """A broker follows, after a LeaderAndIsr."""
+
+    STORY: ClassVar[str] = (
+        "follows {leader} in epoch {leader_epoch}: log end offset {log_end_offset}, high "
+        "watermark {high_watermark}"
+    )
+
+    partition: column.Partition
+    leader: column.Leader
+    leader_epoch: column.LeaderEpoch
+    version: column.Version
+    log_end_offset: column.LogEndOffset
+    high_watermark: column.HighWatermark
+
+
+class ReplicaStopped(CanonicalRow, number=29):
+    """A replica stops fetching, after a StopReplica."""
+
+    STORY: ClassVar[str] = "stops fetching in epoch {leader_epoch}, as StopReplica requests"
+
+    partition: column.Partition
+    leader_epoch: column.LeaderEpoch
+
+
+class PartitionFailed(CanonicalRow, number=16):
+    """A follower has given up a partition until the next LeaderAndIsr."""
+
+    STORY: ClassVar[str] = (
+        "gives up the partition in epoch {leader_epoch}, until the next LeaderAndIsr"
+    )
+
+    partition: column.Partition
+    leader_epoch: column.LeaderEpoch
+
+
+class LogLost(CanonicalRow, number=19):
+    """A loss of power has taken the end of a replica's log."""
+
+    STORY: ClassVar[str] = (
+        "its log loses what was not on disk: from {old_end_offset} to {end_offset}"
+    )
+
+    partition: column.Partition
+    end_offset: column.EndOffset
+    old_end_offset: column.OldEndOffset
+
+
+class LogDeleted(CanonicalRow, number=71):
+    """A replica's log is deleted, after a StopReplica to its broker."""
+
+    STORY: ClassVar[str] = "deletes its log, with records to before {log_end_offset}"
+
+    partition: column.Partition
+    log_end_offset: column.LogEndOffset
+
+
+class Truncated(CanonicalRow, number=12):
+    """A follower has cut its log."""
+
+    STORY: ClassVar[str] = (
+        "truncates its log from {old_end_offset} to {end_offset} in epoch {leader_epoch}, "
+        "high watermark {high_watermark}"
+    )
+
+    partition: column.Partition
+    end_offset: column.EndOffset
+    old_end_offset: column.OldEndOffset
+    leader_epoch: column.LeaderEpoch
+    high_watermark: column.HighWatermark
+
+
+class LogEnd(CanonicalRow, number=13):
+    """One epoch's run of records in a replica's log, and the replica's high watermark."""
+
+    STORY: ClassVar[str] = (
+        "its log has offsets {start_offset} to before {end_offset} of epoch {epoch} ({reason})"
+    )
+
+    partition: column.Partition
+    epoch: column.Epoch
+    start_offset: column.StartOffset
+    end_offset: column.EndOffset
+    reason: column.Reason
+    high_watermark: column.HighWatermark
+
+
+class EpochAssigned(CanonicalRow, number=51):
+    """An entry is added to a replica's leader-epoch cache; it is the last one now."""
+
+    STORY: ClassVar[str] = (
+        "its leader epochs: entry {position} is epoch {epoch} from {start_offset} on"
+    )
+
+    partition: column.Partition
+    position: column.Position
+    epoch: column.Epoch
+    start_offset: column.StartOffset
+
+
+class EpochsCut(CanonicalRow, number=52):
+    """A replica's leader-epoch cache is cut to its first entries."""
+
+    STORY: ClassVar[str] = "its leader epochs: only the first {epoch_count} are left"
+
+    partition: column.Partition
+    epoch_count: column.EpochCount
+
+
+class EpochAnswered(CanonicalRow, number=49):
+    """A leader says where an epoch ended (OffsetsForLeaderEpoch)."""
+
+    STORY: ClassVar[str] = (
+        "responds to {to_process}, which asks for epoch {asked_epoch}: epoch {epoch} ends at "
+        "{end_offset}: {error}"
+    )
+
+    partition: column.Partition
+    to_process: column.ToProcess
+    asked_epoch: column.AskedEpoch
+    epoch: column.Epoch
+    end_offset: column.EndOffset
+    error: column.Error
+
+
+class DivergingHighWatermark(CanonicalRow, number=93):
+    """A follower has taken the high watermark of a response that has it truncate (KAFKA-14704)."""
+
+    STORY: ClassVar[str] = (
+        "takes the high watermark {high_watermark}, before {old_high_watermark}, from a "
+        "response of {leader} that has it truncate to {diverging_end_offset} (KAFKA-14704)"
+    )
+
+    partition: column.Partition
+    leader: column.Leader
+    leader_epoch: column.LeaderEpoch
+    old_high_watermark: column.OldHighWatermark
+    high_watermark: column.HighWatermark
+    diverging_end_offset: column.DivergingEndOffset
+
+
+class Exposed(CanonicalRow, number=10):
+    """The highest high watermark that consumers could read so far in this leader's term."""
+
+    STORY: ClassVar[str] = (
+        "consumers could read to before {high_watermark} in epoch {leader_epoch} ({reason})"
+    )
+
+    partition: column.Partition
+    leader_epoch: column.LeaderEpoch
+    high_watermark: column.HighWatermark
+    reason: column.Reason
+
+
+class Acknowledged(CanonicalRow, number=11):
+    """Offsets of one epoch acknowledged since the last such row of the leader."""
+
+    STORY: ClassVar[str] = (
+        "acknowledged with acks={acks}: offsets {first_offset} to before {end_offset} in "
+        "epoch {leader_epoch} ({reason})"
+    )
+
+    partition: column.Partition
+    leader_epoch: column.LeaderEpoch
+    acks: column.Acks
+    first_offset: column.FirstOffset
+    end_offset: column.EndOffset
+    reason: column.Reason

@@ -1,0 +1,52 @@
+"""Samples: rows that are written every ``sample_every`` of the scenario."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tidegauge.simulation.trace_rows import columns as column
+from tidegauge.simulation.trace_rows.row import Sample
+
+
+class Sampled(Sample, number=50):
+    """A replica's ends, every sample_every of the scenario."""
+
+    STORY: ClassVar[str] = (
+        "{leads}: log end offset {log_end_offset}, high watermark {high_watermark}"
+    )
+
+    partition: column.Partition
+    leads: column.Leads
+    log_end_offset: column.LogEndOffset
+    high_watermark: column.HighWatermark
+
+
+class BrokerSampled(Sample, number=92):
+    """A broker's gauges, every sample_every: replicas that it hosts, and of those that it leads."""
+
+    STORY: ClassVar[str] = (
+        "hosts {partitions} and leads {leaders}: {under_replicated} under-replicated, "
+        "{under_min_isr} under min ISR, {at_min_isr} at min ISR, {reassigning} being "
+        "reassigned"
+    )
+
+    broker: column.Broker
+    partitions: column.Partitions
+    leaders: column.Leaders
+    under_replicated: column.UnderReplicated
+    under_min_isr: column.UnderMinIsr
+    at_min_isr: column.AtMinIsr
+    reassigning: column.Reassigning
+
+
+class ConsumerSampled(Sample, number=90):
+    """A consumer that commits, every sample_every: its offset, and the last high watermark."""
+
+    STORY: ClassVar[str] = (
+        "reads at {offset}, has committed {committed_offset}, high watermark {high_watermark}"
+    )
+
+    partition: column.Partition
+    offset: column.Offset
+    committed_offset: column.CommittedOffset
+    high_watermark: column.HighWatermark

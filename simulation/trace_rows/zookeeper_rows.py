@@ -1,0 +1,73 @@
+"""Rows of ZooKeeper: sessions and znodes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tidegauge.simulation.trace_rows import columns as column
+from tidegauge.simulation.trace_rows.row import CanonicalRow
+
+
+class SessionOpened(CanonicalRow, number=20):
+    """ZooKeeper has opened a session of a broker."""
+
+    STORY: ClassVar[str] = "opens session {session} of {broker}, timeout {timeout_ms}"
+
+    broker: column.Broker
+    session: column.Session
+    timeout_ms: column.TimeoutMs
+
+
+class SessionExpired(CanonicalRow, number=21):
+    """ZooKeeper has expired a session; silent_us is the time since the broker's last message."""
+
+    STORY: ClassVar[str] = "expires session {session} of {broker}, silent for {silent_us}"
+
+    broker: column.Broker
+    session: column.Session
+    silent_us: column.SilentUs
+
+
+class SessionClosed(CanonicalRow, number=26):
+    """A broker has closed its session."""
+
+    STORY: ClassVar[str] = "closes session {session} of {broker}, as requested"
+
+    broker: column.Broker
+    session: column.Session
+
+
+class ZnodeContent(CanonicalRow):
+    """What a znode holds; of a partition its leader, epochs and ISR."""
+
+    znode: column.Znode
+    writer: column.Writer
+    leader: column.LeaderSlot
+    leader_epoch: column.LeaderEpoch
+    controller_epoch: column.ControllerEpoch
+    isr: column.Isr
+
+
+class ZnodeCreated(ZnodeContent, number=22):
+    """A znode was created, by writer; -1 is the operator, -2 a writer before the run."""
+
+    STORY: ClassVar[str] = "{znode} is created by {writer}"
+
+    sequence_number: column.SequenceNumber
+
+
+class ZnodeSet(ZnodeContent, number=23):
+    """A znode was written."""
+
+    STORY: ClassVar[str] = "{znode} is written by {writer}: version {version}"
+
+    version: column.Version
+
+
+class ZnodeDeleted(CanonicalRow, number=24):
+    """A znode was deleted, by writer, or (-1) with its session."""
+
+    STORY: ClassVar[str] = "{znode} is deleted by {writer}"
+
+    znode: column.Znode
+    writer: column.Writer
