@@ -74,8 +74,10 @@ OF_THE_SIMULATOR = {
 HASHED = ("trace_sha256", "process_hashes", "events")
 HASHES = "hashes.json"
 
-#: Views in which a line more is no difference.
+#: The folders of answers; in the first one a line more is no difference.
 ROWS = "rows"
+VIEWS = "views"
+TABLES = "tables"
 
 #: Questions that compare runs with each other.
 OF_SEVERAL_RUNS = {"sweep", "first-divergence"}
@@ -161,7 +163,7 @@ def record_run(runs: Path, scenario: str, file: Path, folder: Path) -> str:
     name = folder_of(scenario)
     answers = folder / name
     shutil.rmtree(answers, ignore_errors=True)
-    for each in ("views", ROWS):
+    for each in (VIEWS, ROWS):
         (answers / each).mkdir(parents=True)
     # Commands print the path of a run as it was given to them: its name.
     with chdir(runs):
@@ -171,7 +173,7 @@ def record_run(runs: Path, scenario: str, file: Path, folder: Path) -> str:
         for command, *arguments in views(result):
             words = (command, *(each.removeprefix("--") for each in arguments))
             text = printed(command, name, *arguments)
-            (answers / "views" / f"{'-'.join(words)}.txt").write_text(text, encoding="utf-8")
+            (answers / VIEWS / f"{'-'.join(words)}.txt").write_text(text, encoding="utf-8")
         for what, options in rows(result):
             text = without_handles(printed("show", name, *options))
             (answers / ROWS / f"{what}.txt").write_text(text, encoding="utf-8")
@@ -272,18 +274,20 @@ def record_tables(runs: Path, folder: Path, tell: Callable[[str], None]) -> None
     """Write the result tables of all runs below ``runs``, and the answers made from them."""
     # Without tables no Java is needed.
     from tidegauge.spark_analysis.questions.all_questions import QUESTIONS  # noqa: PLC0415
-    from tidegauge.spark_analysis.tables.all_tables import TABLES  # noqa: PLC0415
+    from tidegauge.spark_analysis.tables.all_tables import (  # noqa: PLC0415
+        TABLES as RESULT_TABLES,
+    )
     from tidegauge.spark_analysis.tables.run_tables import tables_of  # noqa: PLC0415
 
     made = runs / ".tables"
     with tables_of([f"{runs}/*"], made) as tables:
-        tables.make(TABLES, lambda table: tell(f"table {table}"))
+        tables.make(RESULT_TABLES, lambda table: tell(f"table {table}"))
         names = [run.name for run in tables.runs]
         for name in names:
-            (folder / name / "tables").mkdir()
-            for table in TABLES:
+            (folder / name / TABLES).mkdir()
+            for table in RESULT_TABLES:
                 rows = pq.read_table(made / f"run={name}" / table, partitioning=None).to_pylist()
-                write_table(folder / name / "tables" / f"{table}.tsv", rows)
+                write_table(folder / name / TABLES / f"{table}.tsv", rows)
         for question in QUESTIONS.values():
             if question.name in OF_SEVERAL_RUNS:
                 continue
@@ -291,7 +295,7 @@ def record_tables(runs: Path, folder: Path, tell: Callable[[str], None]) -> None
             answer = question.of(tables).toArrow().to_pylist()
             for name in names:
                 mine = [row for row in answer if row["run"] == name]
-                write_table(folder / name / "tables" / f"question-{question.name}.tsv", mine)
+                write_table(folder / name / TABLES / f"question-{question.name}.tsv", mine)
 
 
 def write_table(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -313,33 +317,32 @@ def write_json(file: Path, content: Mapping[str, Any]) -> None:
     file.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def compare(before: Path, after: Path, only: Sequence[str]) -> bool:
+def compare(before: Path, after: Path, only: Sequence[str], with_tables: bool) -> bool:
     """Print what differs between two folders of answers; return whether anything does."""
-    chosen = {folder_of(name) for name in only}
-    files = sorted(
-        {
-            file.relative_to(side).as_posix()
-            for side in (before, after)
-            for file in side.rglob("*")
-            if file.is_file() and (not chosen or file.relative_to(side).parts[0] in chosen)
-        }
-    )
+    files = sorted({*recorded(before, only, with_tables), *recorded(after, only, with_tables)})
     if not files:
         sys.exit(f"{before}, {after}: no answers to compare")
     differ = [name for name in files if content(before / name) != content(after / name)]
     hashes = [name for name in differ if Path(name).name == HASHES]
-    longer = [
-        name for name in differ if Path(name).parts[1] == ROWS and has_more(name, before, after)
-    ]
+    lists = [name for name in differ if Path(name).parent.name == ROWS]
+    longer = [name for name in lists if has_more(name, before, after)]
     answers = [name for name in differ if name not in {*hashes, *longer}]
     for name in answers:
         print("\n".join(difference(name, before, after)), end="\n\n")
     print(
-        f"{len(files)} files of {scenarios(files)} scenarios compared\n"
-        f"{len(answers)} differ, of {scenarios(answers)} scenarios\n"
-        f"no difference: {len(hashes)} other hashes, {len(longer)} lists with more rows"
+        f"compared: {len(files)} files, scenarios: {scenarios(files)}\n"
+        f"differ: {len(answers)}, scenarios: {scenarios(answers)}\n"
+        f"no difference: other hashes: {len(hashes)}, only more rows: {len(longer)}"
     )
     return bool(answers)
+
+
+def recorded(folder: Path, only: Sequence[str], with_tables: bool) -> Iterator[str]:
+    """The files of a folder of answers, of all scenarios or some of them."""
+    for name in map(folder_of, only or ["*"]):
+        for file in folder.glob(f"{name}/**/*"):
+            if file.is_file() and (with_tables or file.parent.name != TABLES):
+                yield file.relative_to(folder).as_posix()
 
 
 def scenarios(files: Sequence[str]) -> int:
@@ -383,17 +386,19 @@ def main() -> None:
     recording = commands.add_parser("record", help="run the shipped scenarios, write all answers")
     recording.add_argument("folder", type=Path)
     recording.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    recording.add_argument("--no-tables", action="store_true", help="leave Spark out")
     comparison = commands.add_parser("compare", help="compare two folders of answers")
     comparison.add_argument("before", type=Path)
     comparison.add_argument("after", type=Path)
     for each in (recording, comparison):
         each.add_argument("--only", nargs="+", default=[], metavar="NAME", help="some scenarios")
+        each.add_argument("--no-tables", action="store_true", help="leave Spark out")
     arguments = parser.parse_args()
     if arguments.command == "record":
         record(arguments.folder, arguments.only, arguments.jobs, not arguments.no_tables)
     else:
-        sys.exit(compare(arguments.before, arguments.after, arguments.only))
+        sys.exit(
+            compare(arguments.before, arguments.after, arguments.only, not arguments.no_tables)
+        )
 
 
 if __name__ == "__main__":
