@@ -34,11 +34,12 @@ from tidegauge.simulation.kinds import (
     ZK_GET,
     ZK_SET,
 )
-from tidegauge.simulation.topology import (
+from tidegauge.simulation.topology import row_of
+from tidegauge.simulation.zookeeper_tree import (
+    LOG_DIR_EVENT,
     NOTIFICATIONS_ZNODE,
-    is_log_dir_event,
-    log_dir_events_znode,
-    row_of,
+    is_in,
+    place_in,
 )
 
 
@@ -109,7 +110,7 @@ def _take_expiry(world: Brokers, answer: Event) -> None:
 @inner_rule
 def _take_created(world: Brokers, broker: int, answer: Event) -> None:
     """A notification is written; or the broker is registered, or finds that it is already."""
-    if is_log_dir_event(world, answer.znode):
+    if is_in(world, LOG_DIR_EVENT, answer.znode):
         return
     if answer.znode == NOTIFICATIONS_ZNODE:
         take_notification_answer(world, broker)
@@ -147,8 +148,8 @@ def _note_lost_write(world: Brokers, answer: Event) -> None:
             world.hosted[row].write_lost = True
         else:
             _take_written_isr(world, answer)
-    elif answer.value == ZK_CREATE and is_log_dir_event(world, answer.znode):
-        place = answer.znode - log_dir_events_znode(world) - 1
+    elif answer.value == ZK_CREATE and is_in(world, LOG_DIR_EVENT, answer.znode):
+        place = place_in(world, LOG_DIR_EVENT, answer.znode)
         directory = place % world.sizes[0].log_directories
         world.brokers[answer.destination].untold_failures |= 1 << directory
     elif answer.value == ZK_CREATE and answer.znode == NOTIFICATIONS_ZNODE:

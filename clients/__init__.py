@@ -9,14 +9,16 @@ metadata of a client           ``client_metadata.py``
 producers                      ``producer.py``; ``latency_counts.py`` counts acknowledgements
 consumers and their groups     ``consumer.py``, ``consumer_group.py``
 the operator's steps           ``steps.py``: conditions and order; ``step_codes.py``;
-                               ``step_writes.py`` writes into ZooKeeper,
+                               ``step_writes.py`` commands the control plane,
                                ``step_requests.py`` asks brokers
 rolling restarts               ``rolling_restarts.py``
+questions and commands to the  ``control_plane_requests.py``
+control plane
 =============================  ==========================================================
 
 **To add a step**: its model in ``scenario/model/steps.py``, its code in ``step_codes.py``, its
 record in ``engine/layout/step_tables.py``, its effect in ``steps.py``.
 
-Brokers and ZooKeeper are met through messages. This room imports from ``simulation`` and the rooms
-below it.
+Brokers and the control plane are met through messages. This room imports from ``simulation`` and
+the rooms below it.
 """

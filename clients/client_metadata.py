@@ -11,7 +11,7 @@ from tidegauge.clients.client_state import Client, Clients, Target
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
+from tidegauge.simulation.kernel import CLIENT, NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import METADATA, METADATA_REFRESH, REQUEST_TIMES_OUT
 from tidegauge.simulation.links import send
 from tidegauge.simulation.metadata_log import is_known_alive, read_position, write_position
@@ -23,8 +23,8 @@ _METADATA = METADATA
 
 @inner_rule
 def client_of(world: Topology, process: int) -> int:
-    """The number of a client among the clients: their processes come after ZooKeeper."""
-    return process - 2 * world.sizes[0].brokers - 1
+    """The number of a client among the clients: its process comes behind all others."""
+    return process - world.process_ranges[CLIENT].first
 
 
 @inner_rule

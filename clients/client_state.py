@@ -287,7 +287,7 @@ class Roll(Record):
     #: What it does, and how many brokers it is done with.
     phase: i64
     position: i64
-    #: The look at ZooKeeper that is under way, and how many answers it still waits for.
+    #: The question that is under way, and how many answers it still waits for.
     question: i64
     answers: i64
     #: What it has found so far: brokers that are not registered, partitions that are

@@ -4,14 +4,21 @@ A broker of the batch is told to stop, is down for a while from the end of its p
 started; each of these is a fault of its own. The operator sees when all of the batch have been
 started. If it is to wait for full ISRs it then reads, again and again, who is registered and the
 states of all partitions with a replica on the batch, and goes on when none is under-replicated.
-Whatever happens meanwhile (a broker that is dead anyway, a loss of power, an outage of ZooKeeper)
-only makes it wait, until its time-out. It believes ZooKeeper: a broker that was dead before it
-was to be restarted is registered, and in ISRs, until others have missed it.
+Whatever happens meanwhile (a broker that is dead anyway, a loss of power, an outage of the control
+plane) only makes it wait, until its time-out. It believes the control plane: a broker that was dead
+before it was to be restarted is registered, and in ISRs, until others have missed it.
 """
 
 from __future__ import annotations
 
 from tidegauge.clients.client_state import Clients, Roll
+from tidegauge.clients.control_plane_requests import (
+    ask_live_brokers,
+    ask_state,
+    is_about_live_brokers,
+    new_preferred_election,
+    roll_of,
+)
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.replica_list import contains, size
 from tidegauge.simulation.codes.occasions import (
@@ -23,7 +30,6 @@ from tidegauge.simulation.codes.occasions import (
     ROLL_STARTED,
     ROLL_STOPS,
 )
-from tidegauge.simulation.codes.zookeeper_errors import OK
 from tidegauge.simulation.events import add_item, new_event, set_timer
 from tidegauge.simulation.faults import ROLLING_RESTART
 from tidegauge.simulation.kernel import NONE, Event, FaultRole, Kernel
@@ -32,20 +38,10 @@ from tidegauge.simulation.kinds import (
     FAULT_END,
     ROLL_GOES_ON,
     ROLL_TIMES_OUT,
-    ZK_CHILDREN,
-    ZK_CREATE,
-    ZK_GET,
 )
 from tidegauge.simulation.links import send
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import (
-    BROKER_IDS_ZNODE,
-    PREFERRED_ELECTION_ZNODE,
-    Cluster,
-    slot_of,
-    state_znode,
-    zookeeper_process,
-)
+from tidegauge.simulation.topology import slot_of
 from tidegauge.simulation.trace_rows.fault_rows import RollProgress
 
 # Roll.leadership_back
@@ -164,36 +160,17 @@ def handle_roll_times_out(world: Clients, timer: Event) -> None:
 
 @inner_rule
 def _look(world: Clients, number: int, process: int) -> None:
-    """Read who is registered, and the state of each partition with a replica on the batch."""
+    """Ask who is registered, and the state of each partition with a replica on the batch."""
     roll = world.rolls[number]
     roll.question += 1
     roll.unregistered = 0
     roll.under_replicated = 0
     roll.answers = 1
-    _ask(world, roll, number, process, ZK_CHILDREN, BROKER_IDS_ZNODE, NONE)
+    ask_live_brokers(world, process, number, roll.question)
     for partition in range(world.sizes[0].partitions):
         if _is_on_batch(world, roll, partition):
-            znode = state_znode(world, partition)
-            _ask(world, roll, number, process, ZK_GET, znode, partition)
+            ask_state(world, process, partition, number, roll.question)
             roll.answers += 1
-
-
-@inner_rule
-def _ask(
-    world: Cluster,
-    roll: Roll,
-    number: int,
-    process: int,
-    kind: int,
-    znode: int,
-    partition: int,
-) -> None:
-    request = new_event(world, process, zookeeper_process(world), kind)
-    request.znode = znode
-    request.partition = partition
-    request.request = roll.question
-    request.wait_ms = number + 1
-    send(world, request, world.context[0].time_us)
 
 
 @inner_rule
@@ -208,14 +185,14 @@ def _is_on_batch(world: Clients, roll: Roll, partition: int) -> bool:
 
 @inner_rule
 def take_roll_answer(world: Clients, answer: Event) -> None:
-    """Take what ZooKeeper says; ``wait_ms`` of the answer says which rolling restart has asked."""
-    number = answer.wait_ms - 1
+    """Take what the control plane says to a rolling restart."""
+    number = roll_of(answer)
     roll = world.rolls[number]
     if roll.phase != _WAITS or roll.question != answer.request:
         return
-    if answer.value == ZK_CHILDREN:
+    if is_about_live_brokers(answer):
         roll.unregistered = _unregistered(world, roll, answer)
-    elif answer.error == OK and _is_under_replicated(world, roll, answer):
+    elif answer.first_item != NONE and _is_under_replicated(world, roll, answer):
         roll.under_replicated += 1
     roll.answers -= 1
     if roll.answers > 0:
@@ -278,15 +255,8 @@ def _finish_batch(world: Clients, number: int, process: int) -> None:
 
 @inner_rule
 def _ask_for_preferred(world: Clients, roll: Roll, process: int) -> None:
-    """Write the partitions that are to be led by their preferred replicas.
-
-    Nothing is written while an earlier election is under way.
-
-    Source: KafkaZkClient.createPreferredReplicaElection@2.4.0.
-    """
-    request = new_event(world, process, zookeeper_process(world), ZK_CREATE)
-    request.znode = PREFERRED_ELECTION_ZNODE
-    request.request = NONE
+    """Name the partitions that are to be led by their preferred replicas."""
+    request = new_preferred_election(world, process)
     for partition in range(world.sizes[0].partitions):
         if roll.leadership_back == AT_END or _is_on_batch(world, roll, partition):
             add_item(world, request, partition)

@@ -1,7 +1,7 @@
 """What a step asks of a broker: a batch is produced, a fetch, the end of a leader epoch.
 
-A request goes to the leader that ZooKeeper names, as a test harness would send it, or to the
-broker that the step names, and is not repeated.
+A request goes to the leader that the control plane names, as a test harness would send it, or to
+the broker that the step names, and is not repeated.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FETCH_BYTES = code(50 * 1024 * 1024)
 
 @inner_rule
 def request_of_leader(world: Clients, process: int, answer: Event) -> bool:
-    """Send a step's request to the leader that ZooKeeper names; whether an answer will come.
+    """Send a step's request to the leader that an answer names; whether one will come to it.
 
     Where nobody leads the step is over.
     """

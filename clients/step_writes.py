@@ -1,14 +1,21 @@
-"""What a step writes into ZooKeeper, as Kafka's tools do: nobody waits for the answer.
+"""What a step commands the control plane, as Kafka's tools do: nobody waits for the answer.
 
 Topics are created and deleted, settings changed, preferred elections and moves of replicas asked
-for, throttles set and removed. Where a tool reads something first and then writes what follows
-from it, ZooKeeper does both in one step here.
+for, throttles set and removed.
 """
 
 from __future__ import annotations
 
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Clients, Step
+from tidegauge.clients.control_plane_requests import (
+    new_preferred_election,
+    new_reassignment,
+    new_throttle,
+    new_topic,
+    new_topic_config,
+    new_topic_deletion,
+)
 from tidegauge.clients.step_codes import (
     CONFIGURES,
     CONFIGURES_BROKERS,
@@ -20,18 +27,10 @@ from tidegauge.clients.step_codes import (
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import add_item, new_event
 from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import ALTER_REASSIGNMENTS, ZK_CONFIGURE, ZK_CREATE, ZK_THROTTLE
+from tidegauge.simulation.kinds import ALTER_REASSIGNMENTS
 from tidegauge.simulation.links import send
 from tidegauge.simulation.throttles import THROTTLE_MOVES, THROTTLE_NAMED, THROTTLE_NOTHING
-from tidegauge.simulation.topology import (
-    PREFERRED_ELECTION_ZNODE,
-    Cluster,
-    controller_process,
-    reassign_partitions_znode,
-    topic_deletion_znode,
-    topic_znode,
-    zookeeper_process,
-)
+from tidegauge.simulation.topology import Cluster, controller_process
 
 
 @inner_rule
@@ -46,10 +45,7 @@ def write_as_operator(world: Clients, step: Step, process: int) -> None:
     elif step.action == CREATES_TOPIC:
         create_topic(world, step.topic, process)
     elif step.action == DELETES_TOPIC:
-        _write(
-            world,
-            _new_write(world, process, topic_deletion_znode(world, step.topic)),
-        )
+        _write(world, new_topic_deletion(world, process, step.topic))
     elif step.action == REASSIGNS:
         _ask_for_moves(world, step, process)
     else:
@@ -59,16 +55,8 @@ def write_as_operator(world: Clients, step: Step, process: int) -> None:
 
 @inner_rule
 def create_topic(world: Cluster, topic: int, process: int) -> None:
-    """Source: AdminUtils.createTopic@0.10.2.0, AdminZkClient.createTopicWithAssignment@2.4.0."""
-    _write(world, _new_write(world, process, topic_znode(world, topic)))
-
-
-@inner_rule
-def _new_write(world: Cluster, process: int, znode: int) -> Event:
-    request = new_event(world, process, zookeeper_process(world), ZK_CREATE)
-    request.znode = znode
-    request.request = NONE
-    return request
+    """Create a topic with the replicas that the scenario has for it."""
+    _write(world, new_topic(world, process, topic))
 
 
 @inner_rule
@@ -78,11 +66,8 @@ def _write(world: Kernel, request: Event) -> None:
 
 @inner_rule
 def _ask_for_preferred(world: Cluster, step: Step, process: int) -> None:
-    """Write the partitions that are to be led by their preferred replicas.
-
-    Source: KafkaZkClient.createPreferredReplicaElection@2.4.0.
-    """
-    request = _new_write(world, process, PREFERRED_ELECTION_ZNODE)
+    """Name the partitions that are to be led by their preferred replicas."""
+    request = new_preferred_election(world, process)
     for partition in range(world.sizes[0].partitions):
         if step.partition in (NONE, partition):
             add_item(world, request, partition)
@@ -91,18 +76,18 @@ def _ask_for_preferred(world: Cluster, step: Step, process: int) -> None:
 
 @inner_rule
 def _ask_for_moves(world: Clients, step: Step, process: int) -> None:
-    """Write where replicas are to be; nothing is written while somebody else's are on the way.
+    """Name where replicas are to be.
 
     A throttle comes first, and is set in any case: so the tool changes that of a reassignment that
     is on the way.
 
-    Source: KafkaZkClient.createPartitionReassignment@2.4.0, ReassignPartitionsCommand@2.4.0.
+    Source: ReassignPartitionsCommand@2.4.0.
     """
     if step.leader_rate != NONE:
         request = _new_throttle(world, step, process, THROTTLE_MOVES)
         _add_moves(world, step, request)
         _write(world, request)
-    request = _new_write(world, process, reassign_partitions_znode(world))
+    request = new_reassignment(world, process)
     _add_moves(world, step, request)
     _write(world, request)
 
@@ -134,8 +119,7 @@ def _configure_topic(world: Clients, step: Step, process: int) -> None:
         _throttle(world, step, process)
     if step.min_insync_replicas == NONE and step.unclean == NONE and step.throttled_count > 0:
         return
-    request = _new_write(world, process, NONE)
-    request.kind = ZK_CONFIGURE
+    request = new_topic_config(world, process)
     request.offset = step.topic
     request.count = step.min_insync_replicas
     request.acks = step.unclean
@@ -158,8 +142,7 @@ def _throttle(world: Clients, step: Step, process: int) -> None:
 
 @inner_rule
 def _new_throttle(world: Cluster, step: Step, process: int, what: int) -> Event:
-    request = _new_write(world, process, NONE)
-    request.kind = ZK_THROTTLE
+    request = new_throttle(world, process)
     request.acks = what
     request.min_bytes = step.leader_rate
     request.max_bytes = step.follower_rate

@@ -1,15 +1,29 @@
 """The operator: creates the topics and takes the scenario's steps, one after the other.
 
-The operator is a client of ZooKeeper and of the brokers. What a step waits for (who leads,
-who is in the ISR, who is registered) it reads in ZooKeeper, and watches; requests go to the
-leader that ZooKeeper names, as a test harness would send them. Faults that a step begins or
-ends reach the processes that they hit as messages.
+The operator is a client of the control plane and of the brokers. What a step waits for (who leads,
+who is in the ISR, who is registered) it asks the control plane, and watches; requests go to the
+leader that the control plane names, as a test harness would send them. Faults that a step begins
+or ends reach the processes that they hit as messages.
 """
 
 from __future__ import annotations
 
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Client, Clients, Step
+from tidegauge.clients.control_plane_requests import (
+    STEPS,
+    active_controller,
+    ask_controller,
+    ask_live_brokers,
+    ask_quiescent,
+    ask_reassigned,
+    ask_state,
+    is_about_live_brokers,
+    roll_of,
+    says_quiescent,
+    says_reassigned,
+    tells_of_live_brokers,
+)
 from tidegauge.clients.rolling_restarts import take_roll_answer
 from tidegauge.clients.step_codes import (
     AFTER,
@@ -47,7 +61,6 @@ from tidegauge.clients.step_writes import alter_reassignments, create_topic, wri
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, first, rest, size
-from tidegauge.simulation.codes.zookeeper_errors import NO_NODE, OK
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
@@ -60,23 +73,10 @@ from tidegauge.simulation.kinds import (
     PRODUCE_RESPONSE,
     STEP_DUE,
     STEP_LOOKS,
-    ZK_CHILDREN,
-    ZK_EXISTS,
-    ZK_GET,
-    ZK_IS_QUIESCENT,
-    ZK_RESPONSE,
 )
 from tidegauge.simulation.links import send
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import (
-    BROKER_IDS_ZNODE,
-    CONTROLLER_ZNODE,
-    Cluster,
-    broker_of,
-    reassign_partitions_znode,
-    state_znode,
-    zookeeper_process,
-)
+from tidegauge.simulation.topology import Cluster, broker_of
 from tidegauge.simulation.trace_rows.fault_rows import StepTaken, StepTimedOut
 
 # Client.waiting
@@ -94,16 +94,7 @@ _LOOK_PERIOD_US = code(100_000)
 @inner_rule
 def begin_operating(world: Cluster, process: int) -> None:
     """Wait until all brokers that are up are registered, to create the topics then."""
-    _ask(world, process, ZK_CHILDREN, BROKER_IDS_ZNODE, _OF_TOPICS)
-
-
-@inner_rule
-def _ask(world: Cluster, process: int, kind: int, znode: int, question: int) -> None:
-    request = new_event(world, process, zookeeper_process(world), kind)
-    request.znode = znode
-    request.acks = 1
-    request.request = question
-    send(world, request, world.context[0].time_us)
+    ask_live_brokers(world, process, STEPS, _OF_TOPICS)
 
 
 @inner_rule
@@ -156,18 +147,17 @@ def _look(world: Cluster, client: Client, step: Step, process: int) -> None:
     if step.start == WHEN_ANSWERED:
         _look_at(world, client, process, world.context[0].time_us)
     elif step.start in (WHEN_REGISTERED, WHEN_UNREGISTERED):
-        _ask(world, process, ZK_CHILDREN, BROKER_IDS_ZNODE, client.question)
+        ask_live_brokers(world, process, STEPS, client.question)
     elif step.start == WHEN_CONTROLLER:
-        _ask(world, process, ZK_EXISTS, CONTROLLER_ZNODE, client.question)
+        ask_controller(world, process, client.question)
     elif step.start == WHEN_REASSIGNED:
-        znode = reassign_partitions_znode(world)
-        _ask(world, process, ZK_EXISTS, znode, client.question)
+        ask_reassigned(world, process, client.question)
     elif step.start == WHEN_QUIESCENT:
-        _ask(world, process, ZK_IS_QUIESCENT, NONE, client.question)
+        ask_quiescent(world, process, client.question)
         _look_at(world, client, process, world.context[0].time_us + _LOOK_PERIOD_US)
     else:
-        znode = state_znode(world, step.condition_partition)
-        _ask(world, process, ZK_GET, znode, client.question)
+        partition = step.condition_partition
+        ask_state(world, process, partition, STEPS, client.question)
 
 
 @inner_rule
@@ -232,7 +222,7 @@ def _take(world: Clients, process: int) -> None:
     if step.action == ALTERS_REASSIGNMENTS:
         client.waiting = _CONTROLLER
         client.question += 1
-        _ask(world, process, ZK_EXISTS, CONTROLLER_ZNODE, client.question)
+        ask_controller(world, process, client.question)
         return
     if step.action in (PRODUCES, FETCHES, ASKS_EPOCH):
         if step.to != NONE:
@@ -241,8 +231,7 @@ def _take(world: Clients, process: int) -> None:
             return
         client.waiting = _LEADER
         client.question += 1
-        znode = state_znode(world, step.partition)
-        _ask(world, process, ZK_GET, znode, client.question)
+        ask_state(world, process, step.partition, STEPS, client.question)
         return
     if step.action == OBSERVES:
         _observe(world, client.step, process)
@@ -302,7 +291,7 @@ def handle_operator_watch(world: Clients, event: Event) -> None:
     """Something that is watched has changed: look again."""
     process = event.destination
     client = world.clients[client_of(world, process)]
-    if event.znode == BROKER_IDS_ZNODE and not client.topics_created:
+    if tells_of_live_brokers(event) and not client.topics_created:
         begin_operating(world, process)
     if client.waiting == _CONDITION and world.steps[client.step].start != WHEN_ANSWERED:
         _look(world, client, world.steps[client.step], process)
@@ -310,13 +299,13 @@ def handle_operator_watch(world: Clients, event: Event) -> None:
 
 @inner_rule
 def handle_operator_answer(world: Clients, answer: Event) -> None:
-    """Take an answer of ZooKeeper or of a broker."""
+    """Take an answer of the control plane or of a broker."""
     process = answer.destination
     client = world.clients[client_of(world, process)]
-    if answer.kind == ZK_RESPONSE and answer.wait_ms > 0:
+    if roll_of(answer) != NONE:
         take_roll_answer(world, answer)
         return
-    if answer.kind == ZK_RESPONSE and answer.value == ZK_CHILDREN and answer.request == _OF_TOPICS:
+    if is_about_live_brokers(answer) and answer.request == _OF_TOPICS:
         if not client.topics_created:
             _create_topics(world, client, answer)
         return
@@ -342,8 +331,9 @@ def _take_awaited(world: Clients, answer: Event) -> None:
         is_awaited = request_of_leader(world, process, answer)
         _await(world, process, is_awaited)
     elif client.waiting == _CONTROLLER:
-        if answer.error == OK:
-            alter_reassignments(world, process, answer.broker)
+        controller = active_controller(answer)
+        if controller != NONE:
+            alter_reassignments(world, process, controller)
         _go_on(world, process)
     elif client.waiting == _ANSWER and answer.kind in (
         PRODUCE_RESPONSE,
@@ -356,12 +346,13 @@ def _take_awaited(world: Clients, answer: Event) -> None:
 
 @inner_rule
 def _holds(world: Clients, client: Client, answer: Event) -> bool:
-    """Whether what a step waits for is so, by what ZooKeeper has just answered."""
+    """Whether what a step waits for is so, by what the control plane has just answered."""
     step = world.steps[client.step]
     if step.start in (WHEN_QUIESCENT, WHEN_REASSIGNED):
-        return answer.error == (OK if step.start == WHEN_QUIESCENT else NO_NODE)
+        is_quiescence = step.start == WHEN_QUIESCENT
+        return says_quiescent(answer) if is_quiescence else says_reassigned(answer)
     if step.start == WHEN_CONTROLLER:
-        return answer.error == 0 and answer.broker == step.condition_leader
+        return active_controller(answer) == step.condition_leader
     if step.start in (WHEN_REGISTERED, WHEN_UNREGISTERED):
         found = _count_members(world, step, answer)
         return found == (step.member_count if step.start == WHEN_REGISTERED else 0)

@@ -63,14 +63,15 @@ from tidegauge.simulation.kinds import (
     ZK_WATCH,
 )
 from tidegauge.simulation.links import send
-from tidegauge.simulation.topology import (
+from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,
     CONTROLLER_ZNODE,
+    LOG_DIR_EVENTS,
     NOTIFICATIONS_ZNODE,
     PREFERRED_ELECTION_ZNODE,
     TOPICS_ZNODE,
     delete_topics_znode,
-    is_log_dir_events,
+    is_in,
     reassign_partitions_znode,
 )
 
@@ -78,7 +79,7 @@ from tidegauge.simulation.topology import (
 @inner_rule
 def handle_controller_event(world: ControlPlane, event: Event) -> None:
     """Let a controller context deal with one event, and give it back unless it is kept."""
-    controller = event.destination - world.sizes[0].brokers
+    controller = world.processes[event.destination].number
     state = world.controllers[controller]
     kind = event.kind
     if kind == CONTROLLER_START:
@@ -200,7 +201,7 @@ def _take_watch(world: ControlPlane, controller: int, event: Event) -> None:
         enqueue(world, controller, event, TOPIC_CHANGE)
     elif event.znode == PREFERRED_ELECTION_ZNODE:
         enqueue(world, controller, event, PREFERRED_ELECTION)
-    elif is_log_dir_events(world, event.znode):
+    elif is_in(world, LOG_DIR_EVENTS, event.znode):
         enqueue(world, controller, event, LOG_DIR_CHANGE)
     elif event.znode != NOTIFICATIONS_ZNODE:
         _take_watch_of_moves(world, controller, event)
@@ -279,4 +280,4 @@ def take_controller_fault(world: ControlPlane, event: Event) -> None:
         dies(world, event.destination)
         # Its place is not a process of its own: it waits for the broker to come back.
         lives(world, event.destination)
-        die(world, event.destination - world.sizes[0].brokers)
+        die(world, world.processes[event.destination].number)

@@ -27,11 +27,12 @@ from tidegauge.simulation.codes.zookeeper_errors import CONTROLLER_MOVED, SESSIO
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_SET
-from tidegauge.simulation.topology import (
+from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,
+    LOG_DIR_EVENTS,
     NOTIFICATIONS_ZNODE,
     TOPICS_ZNODE,
-    is_log_dir_events,
+    is_in,
 )
 
 
@@ -56,7 +57,7 @@ def take_answer(world: ControlPlane, controller: int, answer: Event) -> None:
     if answer.error == CONTROLLER_MOVED:
         state.moved = True
     issue_next(world, controller)
-    if is_log_dir_events(world, answer.znode):
+    if is_in(world, LOG_DIR_EVENTS, answer.znode):
         state.log_dir_listing = answer.index
         go_on(world, controller)
         return

@@ -366,14 +366,13 @@ class Group:
     def _plan_beginning(self) -> None:
         """Plan the starts of brokers and clients, and the first tick of ZooKeeper."""
         plan = self.plan
-        zookeeper = 2 * len(plan.brokers)
         for process in self.hosted:
             role = plan.processes[process].role
             if role == BROKER:
                 self._plan_timer(process, BROKER_START, self._start_us(process))
             elif role == ZOOKEEPER:
                 first_us = 0 if plan.was_there_before else plan.scenario.zookeeper.tick_ms * 1000
-                self._plan_timer(zookeeper, ZK_TICK, first_us)
+                self._plan_timer(process, ZK_TICK, first_us)
             elif role == CLIENT:
                 group = plan.clients[plan.processes[process].number].group
                 start_us = 0 if group is None else max(0, group.start_us - _METADATA_LEAD_US)

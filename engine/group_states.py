@@ -6,11 +6,16 @@ from tidegauge.actors.state.brokers import Brokers, runs_of
 from tidegauge.compiled.records import Record, Records, flag, i64, new_records
 from tidegauge.compiled.rules import rule
 from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.controller.zookeeper.held_states import (
+    has_state,
+    is_control_plane_hosted,
+    isr_of,
+    leader_of,
+)
 from tidegauge.replication.fetcher import TRUNCATING
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.random_streams import mix
-from tidegauge.simulation.topology import broker_of, state_znode
 
 
 class ObservedReplica(Record):
@@ -27,7 +32,7 @@ class ObservedReplica(Record):
 
 
 class ObservedPartition(Record):
-    """A partition, as ZooKeeper has it."""
+    """A partition, as the control plane has it."""
 
     #: Broker's index; -1 none.
     leader: i64
@@ -61,16 +66,15 @@ def look_at_replicas(world: Brokers, states: Records[ObservedReplica]) -> None:
 
 @rule
 def look_at_partitions(world: ControlPlane, states: Records[ObservedPartition]) -> None:
-    """Enter the partitions, if this group hosts ZooKeeper."""
-    if not world.processes[2 * world.sizes[0].brokers].hosted:
+    """Enter the partitions, if this group hosts what the control plane holds."""
+    if not is_control_plane_hosted(world):
         return
     for partition in range(len(world.partitions)):
         state = states[partition]
-        node = world.znodes[state_znode(world, partition)]
         assignment = world.assignments[partition]
-        state.exists = node.exists
-        state.leader = broker_of(world, partition, node.leader)
-        state.isr = node.isr
+        state.exists = has_state(world, partition)
+        state.leader = leader_of(world, partition)
+        state.isr = isr_of(world, partition)
         state.replicas = assignment.replicas
         state.moving = assignment.adding != EMPTY or assignment.removing != EMPTY
 

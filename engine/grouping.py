@@ -21,6 +21,7 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.expected_events import batches_per_second, expected_events
 from tidegauge.scenario.model.workload import ProducerGroup
 from tidegauge.scenario.text.counted import counted
+from tidegauge.simulation.kernel import CLIENT, CONTROLLER, ZOOKEEPER
 
 #: Up to this number of brokers each has its own actor.
 ONE_EACH = 8
@@ -64,9 +65,9 @@ def grouping_of(plan: ClusterPlan, broker_groups: int) -> Grouping:
         range(len(plan.clients)), key=lambda number: -_client_weight(plan, number, batches)
     ):
         lightest = load.index(min(load))
-        hosted[lightest].append(2 * brokers + 1 + client)
+        hosted[lightest].append(plan.process_ranges[CLIENT][client])
         load[lightest] += _client_weight(plan, client, batches)
-    controllers = list(range(brokers, 2 * brokers + 1))
+    controllers = [*plan.process_ranges[CONTROLLER], *plan.process_ranges[ZOOKEEPER]]
     return Grouping([*names, "the controllers"], [*hosted, controllers])
 
 

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.steps import AlterReassignmentsStep, ReassignStep
 from tidegauge.scenario.named_figures import moving_steps
-from tidegauge.simulation.topology import FIXED_ZNODES
 from tidegauge.simulation.trace_rows.controller_rows import ReassignmentBegun, ReassignmentDone
 from tidegauge.simulation.trace_rows.fault_rows import StepTaken
 from tidegauge.simulation.trace_rows.zookeeper_rows import ZnodeCreated, ZnodeDeleted
+from tidegauge.simulation.zookeeper_tree import REASSIGNMENT
 
 _ZNODES = (int(ZnodeCreated.KIND), int(ZnodeDeleted.KIND))
 _OTHERS = (int(StepTaken.KIND), int(ReassignmentBegun.KIND), int(ReassignmentDone.KIND))
@@ -59,8 +59,7 @@ class ReassignmentSpans:
             ]
             if isinstance(step, ReassignStep):
                 self._by_tool.add(place)
-        brokers_and_topics = len(plan.brokers) + len(plan.scenario.topics)
-        self._znode = int(FIXED_ZNODES) + brokers_and_topics + len(plan.partitions)
+        self._znode = plan.tree_ranges[REASSIGNMENT].start
         self._tool_is_busy = False
         #: By partition: the last step that requested it, until the controller takes it up; and the
         #: step for which it is being moved.

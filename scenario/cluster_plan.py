@@ -1,4 +1,4 @@
-"""A scenario in numbers: the indexes of brokers, processes, slots and znodes.
+"""A scenario in numbers: the indexes of brokers, processes and slots.
 
 All tables of a run are allocated from this one plan, so every group of processes uses the same
 numbers.
@@ -17,6 +17,7 @@ from tidegauge.scenario.model.faults import (
     CrashFault,
     Fault,
     LinkEnd,
+    LogDirectoryFailureFault,
     PowerLossFault,
     RestartFault,
     RollingRestartFault,
@@ -29,6 +30,8 @@ from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, Produc
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.java_hash import java_abs, java_hash
 from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, ZOOKEEPER
+from tidegauge.simulation.topology import process_ranges
+from tidegauge.simulation.zookeeper_tree import tree_ranges
 
 #: The name of the client that creates topics and takes the steps.
 OPERATOR_NAME = "operator"
@@ -137,6 +140,11 @@ class ClusterPlan:
         return tuple(planned)
 
     @cached_property
+    def process_ranges(self) -> tuple[range, ...]:
+        """The numbers of processes, by their role."""
+        return process_ranges(len(self.brokers), len(self.clients))
+
+    @cached_property
     def partitions(self) -> tuple[PlannedPartition, ...]:
         """All partitions, topic by topic."""
         planned = []
@@ -225,25 +233,24 @@ class ClusterPlan:
         ]
 
     @cached_property
-    def admin_znodes(self) -> int:
-        """The number of znodes of /admin for reassignments and deletions of topics.
+    def tree_ranges(self) -> tuple[range, ...]:
+        """The numbers in ZooKeeper's tree, by sort.
 
-        Zero where no step does either: they are not watched then, as they would never change.
+        What only a step that moves replicas or deletes a topic changes, or only the failure of a
+        log directory, is left out where there is none: nobody watches it then.
         """
-        steps = self.scenario.steps
-        has_any = any(isinstance(step, AdminStep) for step in steps)
-        return 2 + len(self.scenario.topics) if has_any else 0
-
-    @cached_property
-    def log_dir_znodes(self) -> int:
-        """The number of znodes for failures of log directories.
-
-        Zero where no directory fails; else the parent, and one for each directory of each broker.
-        """
-        kinds = {fault.kind for fault in self.scenario.faults}
-        if "log_directory_failure" not in kinds:
-            return 0
-        return 1 + len(self.brokers) * self.scenario.cluster.log_directories
+        is_administered = any(isinstance(step, AdminStep) for step in self.scenario.steps)
+        directories_fail = any(
+            isinstance(fault, LogDirectoryFailureFault) for fault in self.scenario.faults
+        )
+        directories = len(self.brokers) * self.scenario.cluster.log_directories
+        return tree_ranges(
+            len(self.brokers),
+            len(self.scenario.topics),
+            len(self.partitions),
+            is_administered,
+            directories if directories_fail else 0,
+        )
 
     @cached_property
     def width(self) -> int:
@@ -312,14 +319,14 @@ class ClusterPlan:
 
     def process_of(self, endpoint: LinkEnd) -> int:
         """The process at the end of a link that a fault hits."""
-        count = len(self.brokers)
+        numbers = self.process_ranges
         if endpoint.kind == "broker":
-            return self.broker_index(endpoint.broker)
+            return numbers[BROKER][self.broker_index(endpoint.broker)]
         if endpoint.kind == "controller":
-            return count + self.broker_index(endpoint.broker)
+            return numbers[CONTROLLER][self.broker_index(endpoint.broker)]
         if endpoint.kind == "zookeeper":
-            return 2 * count
+            return numbers[ZOOKEEPER][0]
         for number, client in enumerate(self.clients):
             if client.group is not None and client.group.name == endpoint.group:
-                return 2 * count + 1 + number + endpoint.client
+                return numbers[CLIENT][number + endpoint.client]
         raise AssertionError(f"no process is {endpoint}")

@@ -7,7 +7,8 @@ processes, events, tables      ``kernel.py``: records and tables of the kernel
 events and their order         ``events.py``; ``kinds.py`` lists the kinds,
 messages between processes     ``links.py``
 what every broker can know     ``metadata_log.py``, ``offset_commits.py``: one log each
-the cluster's numbers          ``topology.py``: brokers, partitions, znodes, processes
+the cluster's numbers          ``topology.py``: brokers, partitions, processes;
+                               ``zookeeper_tree.py``
 faults                         ``faults.py``; ``slow_disks.py``, ``timed_stops.py``
 random draws, the cost model   ``random_streams.py``, ``costs.py``
 rows of the trace              the room ``trace_rows`` (the schema), ``rows.py`` (writing, hash)

@@ -2,28 +2,19 @@
 
 Brokers have an index, topic partitions a number, and each partition a table of its brokers
 by slot (``replication/replica_list.py``). Processes are numbered in one row: brokers, then
-each broker's controller, then ZooKeeper, then the clients. Znodes too: the fixed ones, one
-per broker, per topic and per partition, those by which topics are moved and deleted (if a step
-does), those by which failures of log directories are told (if one fails), then room for
-notifications.
+each broker's controller, then ZooKeeper, then the clients.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import accumulate, pairwise
+
 from tidegauge.compiled.records import Record, Records, flag, i64
-from tidegauge.compiled.rules import Tables, code, inner_rule, rule
+from tidegauge.compiled.rules import Tables, inner_rule
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.replica_list import NO_REPLICA
-from tidegauge.simulation.kernel import Kernel
-
-# The fixed znodes.
-CONTROLLER_ZNODE = code(0)
-CONTROLLER_EPOCH_ZNODE = code(1)
-BROKER_IDS_ZNODE = code(2)
-TOPICS_ZNODE = code(3)
-NOTIFICATIONS_ZNODE = code(4)
-PREFERRED_ELECTION_ZNODE = code(5)
-FIXED_ZNODES = code(6)
+from tidegauge.simulation.kernel import CONTROLLER, ZOOKEEPER, Kernel
 
 
 class Sizes(Record):
@@ -34,12 +25,15 @@ class Sizes(Record):
     partitions: i64
     #: The most replicas that a partition ever has: room for views of followers.
     width: i64
-    #: Znodes by which an operator has replicas moved and topics deleted; 0: no step does either.
-    admin_znodes: i64
     #: Log directories of each broker.
     log_directories: i64
-    #: Znodes by which brokers tell that one has failed; 0: none ever does.
-    log_dir_znodes: i64
+
+
+class NumberRange(Record):
+    """Numbers of things of one kind."""
+
+    first: i64
+    count: i64
 
 
 class ClusterPartition(Record):
@@ -80,90 +74,37 @@ class Topology(Tables, part=1):
     slots: Records[Slot]
     #: The release switches of each broker.
     rules: Records[ReleaseRules]
+    #: The numbers of processes, by their role.
+    process_ranges: Records[NumberRange]
+    #: The numbers that ZooKeeper's tree has, by sort (``zookeeper_tree.py``).
+    tree_ranges: Records[NumberRange]
 
 
 class Cluster(Kernel, Topology):
     """Virtual time, and the cluster in which it passes."""
 
 
+def process_ranges(brokers: int, clients: int) -> tuple[range, ...]:
+    """The numbers of processes, by their role (``kernel.py``); a broker's is its index."""
+    return number_ranges(0, (brokers, brokers, 1, clients))
+
+
+def number_ranges(first: int, counts: Iterable[int]) -> tuple[range, ...]:
+    """Ranges of so many numbers each, one behind the other."""
+    ends = accumulate(counts, initial=first)
+    return tuple(range(begin, end) for begin, end in pairwise(ends))
+
+
 @inner_rule
 def controller_process(world: Topology, broker: int) -> int:
     """The process of a broker's controller; that of the broker is its index."""
-    return world.sizes[0].brokers + broker
+    return world.process_ranges[CONTROLLER].first + broker
 
 
 @inner_rule
 def zookeeper_process(world: Topology) -> int:
     """The process of ZooKeeper."""
-    return 2 * world.sizes[0].brokers
-
-
-@rule
-def broker_znode(broker: int) -> int:
-    """/brokers/ids/<id>."""
-    return FIXED_ZNODES + broker
-
-
-@rule
-def topic_znode(world: Topology, topic: int) -> int:
-    """/brokers/topics/<topic>."""
-    return FIXED_ZNODES + world.sizes[0].brokers + topic
-
-
-@rule
-def state_znode(world: Topology, partition: int) -> int:
-    """/brokers/topics/<topic>/partitions/<partition>/state."""
-    sizes = world.sizes[0]
-    return FIXED_ZNODES + sizes.brokers + sizes.topics + partition
-
-
-@rule
-def reassign_partitions_znode(world: Topology) -> int:
-    """/admin/reassign_partitions, where there are ``admin_znodes``."""
-    return state_znode(world, world.sizes[0].partitions)
-
-
-@rule
-def delete_topics_znode(world: Topology) -> int:
-    """/admin/delete_topics, behind it."""
-    return reassign_partitions_znode(world) + 1
-
-
-@rule
-def topic_deletion_znode(world: Topology, topic: int) -> int:
-    """/admin/delete_topics/<topic>, behind these."""
-    return delete_topics_znode(world) + 1 + topic
-
-
-@rule
-def log_dir_events_znode(world: Topology) -> int:
-    """/log_dir_event_notification, where there are ``log_dir_znodes``."""
-    return reassign_partitions_znode(world) + world.sizes[0].admin_znodes
-
-
-@rule
-def log_dir_event_znode(world: Topology, broker: int, directory: int) -> int:
-    """/log_dir_event_notification/log_dir_event_<n>: the place of it for a broker's directory."""
-    place = broker * world.sizes[0].log_directories + directory
-    return log_dir_events_znode(world) + 1 + place
-
-
-@rule
-def is_log_dir_event(world: Topology, znode: int) -> bool:
-    """Whether a znode is a child of /log_dir_event_notification."""
-    return log_dir_events_znode(world) < znode < first_notification_znode(world)
-
-
-@inner_rule
-def is_log_dir_events(world: Topology, znode: int) -> bool:
-    """Whether a znode is /log_dir_event_notification itself."""
-    return world.sizes[0].log_dir_znodes > 0 and znode == log_dir_events_znode(world)
-
-
-@rule
-def first_notification_znode(world: Topology) -> int:
-    """The first of the znodes that become children of /isr_change_notification."""
-    return log_dir_events_znode(world) + world.sizes[0].log_dir_znodes
+    return world.process_ranges[ZOOKEEPER].first
 
 
 @inner_rule

@@ -63,7 +63,7 @@ from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import ISR_EXPIRATION, ZK_SET
 from tidegauge.simulation.links import send
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import broker_of, state_znode
+from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.isr_rows import (
     IsrChange,
     IsrExpanded,
@@ -71,6 +71,7 @@ from tidegauge.simulation.trace_rows.isr_rows import (
     IsrUpdateFailed,
     IsrUpdateSent,
 )
+from tidegauge.simulation.zookeeper_tree import state_znode
 
 
 @inner_rule

@@ -30,11 +30,12 @@ from tidegauge.simulation.kinds import (
 from tidegauge.simulation.links import send
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import CONTROLLER_ZNODE, controller_process
+from tidegauge.simulation.topology import controller_process
 from tidegauge.simulation.trace_rows.broker_rows import (
     ControlledShutdownAnswered,
     ControlledShutdownSent,
 )
+from tidegauge.simulation.zookeeper_tree import CONTROLLER_ZNODE
 
 
 @inner_rule

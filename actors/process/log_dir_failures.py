@@ -33,8 +33,8 @@ from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_CREATE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import log_dir_event_znode
 from tidegauge.simulation.trace_rows.broker_rows import LogDirFailed, ReplicaOffline
+from tidegauge.simulation.zookeeper_tree import log_dir_event_znode
 
 
 @inner_rule

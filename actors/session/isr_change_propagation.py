@@ -16,8 +16,8 @@ from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import ISR_CHANGE_PROPAGATION, ZK_CREATE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import NOTIFICATIONS_ZNODE
 from tidegauge.simulation.trace_rows.isr_rows import NotificationSent
+from tidegauge.simulation.zookeeper_tree import NOTIFICATIONS_ZNODE
 
 
 @inner_rule

@@ -24,11 +24,8 @@ from tidegauge.simulation.kinds import (
 )
 from tidegauge.simulation.links import send
 from tidegauge.simulation.random_streams import RECONNECT, draw_below
-from tidegauge.simulation.topology import (
-    broker_znode,
-    controller_process,
-    zookeeper_process,
-)
+from tidegauge.simulation.topology import controller_process, zookeeper_process
+from tidegauge.simulation.zookeeper_tree import broker_znode
 
 #: What passes before the only server of an ensemble is tried again.
 _ONE_SERVER_SPIN_US = code(1_000_000)
@@ -106,7 +103,7 @@ def register(world: Brokers, broker: int) -> None:
     Source: KafkaZkClient.registerBroker@2.4.0 (KIP-380).
     """
     request = zookeeper_request(world, broker, ZK_CREATE)
-    request.znode = broker_znode(broker)
+    request.znode = broker_znode(world, broker)
     request.count = 1 if world.rules[broker].bounced_brokers_detected else 0
     send(world, request, world.context[0].time_us)
 

@@ -32,8 +32,9 @@ from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
 from tidegauge.simulation.kinds import ALTER_PARTITION_RESPONSE, ZK_SET
 from tidegauge.simulation.links import send
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import broker_of, controller_process, state_znode
+from tidegauge.simulation.topology import broker_of, controller_process
 from tidegauge.simulation.trace_rows.controller_rows import IsrAltered
+from tidegauge.simulation.zookeeper_tree import state_znode
 
 # Phases.
 _WRITE = code(0)

@@ -24,11 +24,8 @@ from tidegauge.simulation.codes.controller_events import (
 from tidegauge.simulation.events import add_item, append_event, new_event
 from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_DELETE, ZK_SET, ZK_WATCH
-from tidegauge.simulation.topology import (
-    broker_of,
-    controller_process,
-    reassign_partitions_znode,
-)
+from tidegauge.simulation.topology import broker_of, controller_process
+from tidegauge.simulation.zookeeper_tree import reassign_partitions_znode
 
 #: The phase in which the next partition is chosen; the znode was read just before.
 CHOOSE = code(2)

@@ -46,12 +46,9 @@ from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.kinds import ZK_CHILDREN
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.scala_hash import MOST_IN_ORDER
-from tidegauge.simulation.topology import (
-    BROKER_IDS_ZNODE,
-    broker_of,
-    controller_process,
-)
+from tidegauge.simulation.topology import broker_of, controller_process
 from tidegauge.simulation.trace_rows.controller_rows import BrokerFailed, BrokerRegistered
+from tidegauge.simulation.zookeeper_tree import BROKER_IDS_ZNODE
 
 # ControllerBroker.change
 _UNCHANGED = code(0)

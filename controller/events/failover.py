@@ -60,18 +60,18 @@ from tidegauge.simulation.kinds import (
     ZK_SET,
 )
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import (
+from tidegauge.simulation.topology import broker_of, controller_process
+from tidegauge.simulation.trace_rows.controller_rows import ControllerElected, ControllerResigned
+from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,
     CONTROLLER_EPOCH_ZNODE,
     CONTROLLER_ZNODE,
     NOTIFICATIONS_ZNODE,
     PREFERRED_ELECTION_ZNODE,
     TOPICS_ZNODE,
-    broker_of,
-    controller_process,
     delete_topics_znode,
+    is_administered,
 )
-from tidegauge.simulation.trace_rows.controller_rows import ControllerElected, ControllerResigned
 
 # Phases of ELECT.
 _LOOK = code(0)
@@ -174,7 +174,7 @@ def _advance_failover(world: ControlPlane, controller: int, phase: int) -> None:
         rebalance_later(world, controller, _TRUE)
         state.event = NONE
         state.phase = 0
-        if world.sizes[0].admin_znodes > 0:
+        if is_administered(world):
             state.event = REASSIGNMENT_ASKED_FOR
             take_up_reassignments(world, controller)
         elif state.election_pending:
@@ -197,7 +197,7 @@ def _take_over(world: ControlPlane, controller: int) -> None:
     forget_everything(world, controller)
     for parent in (BROKER_IDS_ZNODE, TOPICS_ZNODE, NOTIFICATIONS_ZNODE):
         issue_read(world, controller, ZK_CHILDREN, parent, _TRUE)
-    if world.sizes[0].admin_znodes > 0:
+    if is_administered(world):
         znode = delete_topics_znode(world)
         issue_read(world, controller, ZK_CHILDREN, znode, _TRUE)
     watch_log_dir_events(world, controller)

@@ -47,12 +47,13 @@ from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_DELETE, ZK_GET
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import (
-    controller_process,
-    log_dir_events_znode,
-    row_of,
-)
+from tidegauge.simulation.topology import controller_process, row_of
 from tidegauge.simulation.trace_rows.controller_rows import LogDirEventRead, ReplicaFoundOffline
+from tidegauge.simulation.zookeeper_tree import (
+    LOG_DIR_EVENT,
+    directories_fail,
+    log_dir_events_znode,
+)
 
 # Phases of LOG_DIR_CHANGE.
 _LIST = code(0)
@@ -75,7 +76,7 @@ _TRUE = code(True)
 @inner_rule
 def watch_log_dir_events(world: ControlPlane, controller: int) -> None:
     """List what brokers have told of failed directories, and watch it, if any ever does."""
-    if world.sizes[0].log_dir_znodes > 0:
+    if directories_fail(world):
         znode = log_dir_events_znode(world)
         issue_read(world, controller, ZK_CHILDREN, znode, _TRUE)
 
@@ -115,7 +116,7 @@ def issue_for_log_dir_events(world: ControlPlane, controller: int, kind: int) ->
     while cursor != NONE:
         item = world.items[cursor]
         cursor = item.next
-        znode = log_dir_events_znode(world) + 1 + item.partition
+        znode = world.tree_ranges[LOG_DIR_EVENT].first + item.partition
         request = new_request(world, controller, kind, znode)
         # Another failure of the same directory takes the same place, under another number.
         request.offset = item.version
@@ -172,7 +173,7 @@ def forget_offline_replicas(world: ControlPlane, controller: int, broker: int) -
 
     Source: KafkaController.onBrokerStartup and onBrokerFailure@2.6.0 (replicasOnOfflineDirs).
     """
-    if world.sizes[0].log_dir_znodes == 0:
+    if not directories_fail(world):
         return
     for row in range(len(world.slots)):
         if world.slots[row].broker == broker:

@@ -19,8 +19,9 @@ from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new
 from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_DELETE, ZK_GET
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import NOTIFICATIONS_ZNODE, controller_process
+from tidegauge.simulation.topology import controller_process
 from tidegauge.simulation.trace_rows.controller_rows import NotificationRead
+from tidegauge.simulation.zookeeper_tree import NOTIFICATIONS_ZNODE
 
 # Phases.
 _LIST = code(0)

@@ -24,11 +24,8 @@ from tidegauge.simulation.codes.zookeeper_errors import OK
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import AUTO_LEADER_REBALANCE, ZK_DELETE, ZK_EXISTS, ZK_GET
-from tidegauge.simulation.topology import (
-    PREFERRED_ELECTION_ZNODE,
-    broker_of,
-    controller_process,
-)
+from tidegauge.simulation.topology import broker_of, controller_process
+from tidegauge.simulation.zookeeper_tree import PREFERRED_ELECTION_ZNODE
 
 #: After its election a controller first looks so long after.
 _FIRST_REBALANCE_US = code(5_000_000)

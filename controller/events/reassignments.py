@@ -84,14 +84,9 @@ from tidegauge.simulation.events import add_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.kinds import ZK_EXISTS, ZK_GET, ZK_SET
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import (
-    Cluster,
-    broker_of,
-    controller_process,
-    reassign_partitions_znode,
-    topic_znode,
-)
+from tidegauge.simulation.topology import Cluster, broker_of, controller_process
 from tidegauge.simulation.trace_rows.controller_rows import ReassignmentBegun, ReassignmentDone
+from tidegauge.simulation.zookeeper_tree import reassign_partitions_znode, topic_znode
 
 # Phases. What begins with the znode looks for it first; then comes CHOOSE (``asked_moves.py``).
 _LOOK = code(0)

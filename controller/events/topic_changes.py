@@ -11,7 +11,7 @@ from tidegauge.controller.state.zookeeper_requests import issue_read
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.kinds import ZK_CHILDREN
-from tidegauge.simulation.topology import TOPICS_ZNODE
+from tidegauge.simulation.zookeeper_tree import TOPICS_ZNODE
 
 _TRUE = code(True)
 

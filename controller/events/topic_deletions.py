@@ -61,15 +61,14 @@ from tidegauge.simulation.codes.controller_events import (
 from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_DELETE
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import (
-    controller_process,
+from tidegauge.simulation.topology import controller_process, row_of
+from tidegauge.simulation.trace_rows.controller_rows import TopicDeleted, TopicDeletionBegun
+from tidegauge.simulation.zookeeper_tree import (
     delete_topics_znode,
-    row_of,
     state_znode,
     topic_deletion_znode,
     topic_znode,
 )
-from tidegauge.simulation.trace_rows.controller_rows import TopicDeleted, TopicDeletionBegun
 
 # Phases. What begins with the znodes lists them first.
 _LIST = code(0)

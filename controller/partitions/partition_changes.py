@@ -51,17 +51,13 @@ from tidegauge.simulation.events import add_item
 from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.kinds import ZK_CREATE, ZK_GET, ZK_SET
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import (
-    broker_of,
-    controller_process,
-    slot_of,
-    state_znode,
-)
+from tidegauge.simulation.topology import broker_of, controller_process, slot_of
 from tidegauge.simulation.trace_rows.controller_rows import (
     LeaderElected,
     LeaderEpochRaised,
     RemovedFromIsr,
 )
+from tidegauge.simulation.zookeeper_tree import state_znode
 
 # Event.wait_ms of a read: what is done with the answer.
 _TAKE_OVER = code(0)

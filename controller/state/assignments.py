@@ -23,8 +23,8 @@ from tidegauge.replication.replica_list import EMPTY, append, contains, first, r
 from tidegauge.simulation.events import add_item
 from tidegauge.simulation.kernel import NONE, Event, PartitionData
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import topic_znode
 from tidegauge.simulation.trace_rows.control_plane_rows import PartitionReplicas
+from tidegauge.simulation.zookeeper_tree import STATES, place_in
 
 
 @rule
@@ -152,8 +152,7 @@ def take_up_reassignments(world: ControlPlane, controller: int) -> None:
 @inner_rule
 def note_isr_change(world: ControlPlane, controller: int, znode: int) -> None:
     """The state of a partition that is being moved has changed."""
-    # The states of partitions stand behind the topics.
-    partition = znode - topic_znode(world, world.sizes[0].topics)
+    partition = place_in(world, STATES, znode)
     known = partition_at(world, controller, partition)
     if known.reassigned:
         known.target = without(known.replicas, known.removing)

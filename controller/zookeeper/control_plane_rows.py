@@ -19,17 +19,20 @@ from tidegauge.simulation.codes.occasions import (
 )
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import (
-    CONTROLLER_EPOCH_ZNODE,
-    CONTROLLER_ZNODE,
-    FIXED_ZNODES,
-    broker_of,
-    state_znode,
-)
+from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.control_plane_rows import (
     BrokerState,
     ControllerActive,
     PartitionState,
+)
+from tidegauge.simulation.zookeeper_tree import (
+    BROKERS,
+    CONTROLLER_EPOCH_ZNODE,
+    CONTROLLER_ZNODE,
+    STATES,
+    is_in,
+    place_in,
+    state_znode,
 )
 
 
@@ -52,15 +55,14 @@ def write_control_plane_row(
         change: one of STATE_CHANGES.
         reason: of a broker's registration, one of STATE_REASONS.
     """
-    brokers = world.sizes[0].brokers
-    partition = znode - state_znode(world, 0)
-    if 0 <= partition < world.sizes[0].partitions:
+    if is_in(world, STATES, znode):
+        partition = place_in(world, STATES, znode)
         _write_partition_state(world, zookeeper, partition, writer, change)
     elif change == STATE_WRITTEN:
         return
-    elif FIXED_ZNODES <= znode < FIXED_ZNODES + brokers:
+    elif is_in(world, BROKERS, znode):
         registered = new_row(world, zookeeper, BrokerState)
-        registered.broker = znode - FIXED_ZNODES
+        registered.broker = place_in(world, BROKERS, znode)
         registered.state = BROKER_ABSENT if change == STATE_DELETED else BROKER_ACTIVE
         registered.broker_epoch = world.znodes[znode].created_zxid
         registered.state_reason = reason

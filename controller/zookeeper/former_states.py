@@ -23,7 +23,7 @@ from tidegauge.simulation.codes.occasions import (
     STATE_WRITTEN,
 )
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.topology import CONTROLLER_ZNODE
+from tidegauge.simulation.zookeeper_tree import CONTROLLER_ZNODE
 
 #: The session of the former controller; those of this run are counted from 1.
 _FORMER_SESSION = code(0)

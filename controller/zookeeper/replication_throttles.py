@@ -24,7 +24,7 @@ from tidegauge.simulation.kernel import NONE, Event, PartitionData
 from tidegauge.simulation.kinds import THROTTLES_CHANGED
 from tidegauge.simulation.links import send
 from tidegauge.simulation.throttles import THROTTLE_MOVES, THROTTLE_NAMED
-from tidegauge.simulation.topology import reassign_partitions_znode
+from tidegauge.simulation.zookeeper_tree import is_administered, reassign_partitions_znode
 
 
 @inner_rule
@@ -46,8 +46,8 @@ def write_throttles(world: ControlPlane, request: Event, departure_us: int) -> N
 
 @inner_rule
 def _is_reassigning(world: ControlPlane) -> bool:
-    has_znode = world.sizes[0].admin_znodes > 0
-    return has_znode and world.znodes[reassign_partitions_znode(world)].exists
+    znode = reassign_partitions_znode(world)
+    return is_administered(world) and world.znodes[znode].exists
 
 
 @inner_rule

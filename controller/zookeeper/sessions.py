@@ -23,12 +23,12 @@ from tidegauge.simulation.codes.occasions import BROKER_SESSION_CLOSED, BROKER_S
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Event
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import CONTROLLER_ZNODE, broker_znode
 from tidegauge.simulation.trace_rows.zookeeper_rows import (
     SessionClosed,
     SessionExpired,
     SessionOpened,
 )
+from tidegauge.simulation.zookeeper_tree import CONTROLLER_ZNODE, broker_znode
 
 
 @inner_rule
@@ -134,7 +134,7 @@ def _end(
     session.open = False
     _take_out(world, number)
     forget_watches(world, number)
-    for znode in (broker_znode(session.broker), CONTROLLER_ZNODE):
+    for znode in (broker_znode(world, session.broker), CONTROLLER_ZNODE):
         node = world.znodes[znode]
         if node.exists and node.session == number:
             delete_znode(world, zookeeper, znode, UNDEFINED, reason, departure_us)

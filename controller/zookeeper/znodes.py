@@ -21,41 +21,47 @@ from tidegauge.simulation.kernel import NONE, Event, Kernel
 from tidegauge.simulation.kinds import ZK_WATCH
 from tidegauge.simulation.links import send
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import (
-    BROKER_IDS_ZNODE,
-    FIXED_ZNODES,
-    NOTIFICATIONS_ZNODE,
-    PREFERRED_ELECTION_ZNODE,
-    TOPICS_ZNODE,
-    Topology,
-    delete_topics_znode,
-    first_notification_znode,
-    is_log_dir_event,
-    log_dir_events_znode,
-    reassign_partitions_znode,
-)
+from tidegauge.simulation.topology import Topology
 from tidegauge.simulation.trace_rows.zookeeper_rows import (
     ZnodeContent,
     ZnodeCreated,
     ZnodeDeleted,
     ZnodeSet,
 )
+from tidegauge.simulation.zookeeper_tree import (
+    BROKER_IDS_ZNODE,
+    BROKERS,
+    FIXED_ZNODES,
+    LOG_DIR_EVENT,
+    NOTIFICATIONS,
+    NOTIFICATIONS_ZNODE,
+    PREFERRED_ELECTION_ZNODE,
+    REASSIGNMENT,
+    TOPIC_DELETIONS,
+    TOPICS,
+    TOPICS_ZNODE,
+    delete_topics_znode,
+    directories_fail,
+    first_notification_znode,
+    is_administered,
+    is_in,
+    log_dir_events_znode,
+)
 
 
 @inner_rule
 def parent_of(world: Topology, znode: int) -> int:
     """The parent whose children are watched; NONE for all other znodes."""
-    sizes = world.sizes[0]
     parent = NONE
-    if FIXED_ZNODES <= znode < FIXED_ZNODES + sizes.brokers:
+    if is_in(world, BROKERS, znode):
         parent = BROKER_IDS_ZNODE
-    elif FIXED_ZNODES + sizes.brokers <= znode < FIXED_ZNODES + sizes.brokers + sizes.topics:
+    elif is_in(world, TOPICS, znode):
         parent = TOPICS_ZNODE
-    elif znode >= first_notification_znode(world):
+    elif is_in(world, NOTIFICATIONS, znode):
         parent = NOTIFICATIONS_ZNODE
-    elif is_log_dir_event(world, znode):
+    elif is_in(world, LOG_DIR_EVENT, znode):
         parent = log_dir_events_znode(world)
-    elif delete_topics_znode(world) < znode < log_dir_events_znode(world):
+    elif is_in(world, TOPIC_DELETIONS, znode):
         parent = delete_topics_znode(world)
     return parent
 
@@ -63,9 +69,7 @@ def parent_of(world: Topology, znode: int) -> int:
 @inner_rule
 def holds_chain(world: Topology, znode: int) -> bool:
     """Whether a znode names partitions that somebody asks the controller to deal with."""
-    if znode == PREFERRED_ELECTION_ZNODE:
-        return True
-    return world.sizes[0].admin_znodes > 0 and znode == reassign_partitions_znode(world)
+    return znode == PREFERRED_ELECTION_ZNODE or is_in(world, REASSIGNMENT, znode)
 
 
 @inner_rule
@@ -140,7 +144,7 @@ def forget_watches(world: ControlPlane, session: int) -> None:
     """Take out what a session has watched that is gone, or has lost its connection."""
     # Those behind the fixed ones are watched where replicas move or log directories fail.
     count = FIXED_ZNODES
-    if world.sizes[0].admin_znodes + world.sizes[0].log_dir_znodes > 0:
+    if is_administered(world) or directories_fail(world):
         count = first_notification_znode(world)
     for znode in range(count):
         node = world.znodes[znode]

@@ -18,6 +18,7 @@ from tidegauge.controller.state.assignments import (
 )
 from tidegauge.controller.state.control_plane import ControlPlane, Znode
 from tidegauge.controller.zookeeper.former_states import end_former_session, restore_former_states
+from tidegauge.controller.zookeeper.held_states import is_registered
 from tidegauge.controller.zookeeper.replication_throttles import (
     has_throttles,
     tell_throttles,
@@ -65,7 +66,7 @@ from tidegauge.simulation.costs import (
 )
 from tidegauge.simulation.events import add_item, free_event, new_answer, new_event, set_timer
 from tidegauge.simulation.faults import CONTROLLER_MOVE, POWER_LOSS, ZOOKEEPER_OUTAGE
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.kernel import CONTROLLER, NONE, Event, Kernel
 from tidegauge.simulation.kinds import (
     DISCONNECTED,
     FAULT_BEGIN,
@@ -84,26 +85,27 @@ from tidegauge.simulation.kinds import (
     ZK_TICK,
 )
 from tidegauge.simulation.links import send
-from tidegauge.simulation.topology import (
+from tidegauge.simulation.topology import broker_of
+from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,
+    BROKERS,
     CONTROLLER_EPOCH_ZNODE,
     CONTROLLER_ZNODE,
-    FIXED_ZNODES,
+    DELETIONS,
+    LOG_DIR_EVENT,
+    LOG_DIR_EVENTS,
+    NOTIFICATIONS,
     NOTIFICATIONS_ZNODE,
+    TOPIC_DELETIONS,
+    TOPICS,
     TOPICS_ZNODE,
-    broker_of,
-    broker_znode,
-    delete_topics_znode,
-    first_notification_znode,
-    is_log_dir_event,
-    log_dir_events_znode,
+    is_in,
+    place_in,
     state_znode,
-    topic_znode,
 )
 
 #: So long nothing is written where everything has come to rest.
 _QUIET_US = code(1_500_000)
-_FIRST_TOPIC = code(0)
 
 
 @inner_rule
@@ -238,8 +240,7 @@ def _is_fenced(world: ControlPlane, request: Event) -> bool:
 
     Source: KafkaZkClient.retryRequestsUntilConnected with expectedControllerEpochZkVersion@2.4.0.
     """
-    brokers = world.sizes[0].brokers
-    if not brokers <= request.source < 2 * brokers or request.count == UNDEFINED:
+    if world.processes[request.source].role != CONTROLLER or request.count == UNDEFINED:
         return False
     return request.count != world.znodes[CONTROLLER_EPOCH_ZNODE].version
 
@@ -307,14 +308,14 @@ def _is_quiescent(world: ControlPlane) -> bool:
     for partition in range(world.sizes[0].partitions):
         node = world.znodes[state_znode(world, partition)]
         leader = broker_of(world, partition, node.leader)
-        if not node.exists or leader < 0 or not world.znodes[broker_znode(leader)].exists:
+        if not node.exists or leader < 0 or not is_registered(world, leader):
             continue
         live = 0
         for slot in range(world.partitions[partition].slot_count):
             broker = broker_of(world, partition, slot)
             if not contains(world.assignments[partition].replicas, slot):
                 continue
-            live += 1 if world.znodes[broker_znode(broker)].exists else 0
+            live += 1 if is_registered(world, broker) else 0
         if size(node.isr) < live:
             return False
     return True
@@ -322,8 +323,8 @@ def _is_quiescent(world: ControlPlane) -> bool:
 
 @inner_rule
 def _any_log_dir_event(world: ControlPlane) -> bool:
-    first = log_dir_events_znode(world) + 1
-    for znode in range(first, first_notification_znode(world)):
+    events = world.tree_ranges[LOG_DIR_EVENT]
+    for znode in range(events.first, events.first + events.count):
         if world.znodes[znode].exists:
             return True
     return False
@@ -356,7 +357,7 @@ def _create(
     znode = request.znode
     if znode == NOTIFICATIONS_ZNODE:
         znode = new_notification(world, request)
-    elif is_log_dir_event(world, znode):
+    elif is_in(world, LOG_DIR_EVENT, znode):
         number_log_dir_event(world, znode)
     elif holds_chain(world, znode) and not world.znodes[znode].exists:
         keep_chain(world.znodes[znode], request)
@@ -378,7 +379,7 @@ def _create(
     write_znode_row(world, request.destination, request.broker, znode, STATE_CREATED)
     parent = parent_of(world, znode)
     if parent == TOPICS_ZNODE:
-        begin_assignments(world, znode - topic_znode(world, _FIRST_TOPIC))
+        begin_assignments(world, place_in(world, TOPICS, znode))
     if parent == BROKER_IDS_ZNODE and request.count == 1:
         node.version = 1
         write_znode_row(world, request.destination, request.broker, znode, STATE_WRITTEN)
@@ -455,7 +456,7 @@ def _read(world: ControlPlane, request: Event, answer: Event) -> None:
     answer.broker = node.broker
     if request.kind == ZK_EXISTS:
         return
-    is_notification = request.znode >= first_notification_znode(world)
+    is_notification = is_in(world, NOTIFICATIONS, request.znode)
     if is_notification or holds_chain(world, request.znode):
         cursor = node.first_item
         while cursor != NONE:
@@ -480,8 +481,8 @@ def _read(world: ControlPlane, request: Event, answer: Event) -> None:
 def _is_there(world: ControlPlane, request: Event) -> bool:
     """Whether the znode of a request exists; of a notification, the one with its number."""
     node = world.znodes[request.znode]
-    is_numbered = is_log_dir_event(world, request.znode)
-    if is_numbered or request.znode >= first_notification_znode(world):
+    is_numbered = is_in(world, LOG_DIR_EVENT, request.znode)
+    if is_numbered or is_in(world, NOTIFICATIONS, request.znode):
         return node.exists and node.sequence_number == request.offset
     return node.exists
 
@@ -492,7 +493,6 @@ def _list_children(world: ControlPlane, parent: int, answer: Event) -> None:
 
     Of topics it names the partitions.
     """
-    sizes = world.sizes[0]
     if parent == NOTIFICATIONS_ZNODE:
         znode = world.ensemble[0].first_notification
         while znode != NONE:
@@ -500,19 +500,16 @@ def _list_children(world: ControlPlane, parent: int, answer: Event) -> None:
             item.offset = world.znodes[znode].sequence_number
             znode = world.znodes[znode].next
         return
-    first = FIXED_ZNODES
-    count = sizes.brokers
-    if sizes.log_dir_znodes > 0 and parent == log_dir_events_znode(world):
-        first = log_dir_events_znode(world) + 1
-        count = sizes.log_dir_znodes - 1
-    elif sizes.admin_znodes > 0 and parent == delete_topics_znode(world):
-        first = delete_topics_znode(world) + 1
-        count = sizes.topics
-    if parent == TOPICS_ZNODE:
-        first = FIXED_ZNODES + sizes.brokers
-        count = sizes.topics
-    for number in range(count):
-        node = world.znodes[first + number]
+    sort = BROKERS
+    if is_in(world, LOG_DIR_EVENTS, parent):
+        sort = LOG_DIR_EVENT
+    elif is_in(world, DELETIONS, parent):
+        sort = TOPIC_DELETIONS
+    elif parent == TOPICS_ZNODE:
+        sort = TOPICS
+    children = world.tree_ranges[sort]
+    for number in range(children.count):
+        node = world.znodes[children.first + number]
         if node.exists and parent == TOPICS_ZNODE:
             list_assignments(world, number, answer)
         elif node.exists:

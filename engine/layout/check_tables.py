@@ -7,7 +7,6 @@ from tidegauge.replication.records import EpochEntry
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.topology import FIXED_ZNODES
 from tidegauge.traces.checks.figures import (
     Count,
     CountedBroker,
@@ -54,11 +53,6 @@ def new_history(plan: ClusterPlan) -> Histories:
         findings=new_records(Finding, ROW_CHECKS),
         breaches=new_records(Breach, ROW_CHECKS * len(plan.partitions)),
     )
-    facts = history.facts[0]
-    facts.brokers = len(plan.brokers)
-    facts.topics = len(plan.scenario.topics)
-    facts.partitions = len(plan.partitions)
-    facts.first_state_znode = int(FIXED_ZNODES) + facts.brokers + facts.topics
     column(history.slots, "broker")[:] = slots
     column(history.brokers, "registered")[:] = plan.registered_before
     first_slot = 0

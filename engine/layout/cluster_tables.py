@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup
 from tidegauge.simulation.costs import COST_NAMES
 from tidegauge.simulation.java_hash import java_abs, java_hash
 from tidegauge.simulation.kernel import (
+    CLIENT,
     NONE,
     CommitKey,
     Context,
@@ -65,7 +66,7 @@ from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.random_streams import QUANTILES, Quantile
 from tidegauge.simulation.rows import TRACE_ALL, TRACE_TRANSITIONS
 from tidegauge.simulation.scala_hash import set_order
-from tidegauge.simulation.topology import ClusterPartition, Sizes, Slot, Topology
+from tidegauge.simulation.topology import ClusterPartition, NumberRange, Sizes, Slot, Topology
 from tidegauge.simulation.trace_rows.row import RowSlot
 
 #: Consumers read on while they look for their coordinator (KafkaConsumer.poll@2.5.0).
@@ -82,9 +83,7 @@ def new_topology(plan: ClusterPlan) -> Topology:
     sizes[0].topics = len(plan.scenario.topics)
     sizes[0].partitions = len(plan.partitions)
     sizes[0].width = plan.width
-    sizes[0].admin_znodes = plan.admin_znodes
     sizes[0].log_directories = plan.scenario.cluster.log_directories
-    sizes[0].log_dir_znodes = plan.log_dir_znodes
     partitions = new_records(ClusterPartition, len(plan.partitions))
     slots = new_records(Slot, sum(len(partition.slots) for partition in plan.partitions))
     first_slot = 0
@@ -103,7 +102,21 @@ def new_topology(plan: ClusterPlan) -> Topology:
         first_slot += len(planned.slots)
     if any(rules_of(*plan.scenario.release_of(each)).dead_replicas_in_set for each in plan.brokers):
         column(slots, "set_order")[:] = _set_orders(plan)
-    return Topology(sizes=sizes, partitions=partitions, slots=slots, rules=_new_rules(plan))
+    return Topology(
+        sizes=sizes,
+        partitions=partitions,
+        slots=slots,
+        rules=_new_rules(plan),
+        process_ranges=_range_rows(plan.process_ranges),
+        tree_ranges=_range_rows(plan.tree_ranges),
+    )
+
+
+def _range_rows(ranges: Sequence[range]) -> Records[NumberRange]:
+    rows = new_records(NumberRange, len(ranges))
+    column(rows, "first")[:] = [numbers.start for numbers in ranges]
+    column(rows, "count")[:] = [len(numbers) for numbers in ranges]
+    return rows
 
 
 def _set_orders(plan: ClusterPlan) -> list[int]:
@@ -228,7 +241,7 @@ def new_commit_keys(plan: ClusterPlan) -> Records[CommitKey]:
             members[number].session_timeout_us = 1000 * int(settings["session.timeout.ms"])
         partitions += [partition] * len(plan.partitions_of(client))
         members[number].partition = partition
-        members[number].process = 2 * len(plan.brokers) + 1 + number
+        members[number].process = plan.process_ranges[CLIENT][number]
     keys = new_records(CommitKey, len(partitions) + len(members))
     column(keys, "partition")[: len(partitions)] = partitions
     for number in range(len(members)):

@@ -32,7 +32,14 @@ from tidegauge.replication.replica_list import pack, unpack
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.settings import THROTTLED_RATES
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.topology import CONTROLLER_ZNODE, FIXED_ZNODES, NOTIFICATIONS_ZNODE
+from tidegauge.simulation.zookeeper_tree import (
+    CONTROLLER_ZNODE,
+    LOG_DIR_EVENTS,
+    NOTIFICATIONS,
+    NOTIFICATIONS_ZNODE,
+    STATES,
+    TOPICS,
+)
 
 _NOTIFICATION_ROOM = 64
 #: Fewer free watches than this are too few, for each broker: a controller sets seven at most.
@@ -42,13 +49,9 @@ _WATCHES_OF_BROKER = 8
 def new_control_plane(plan: ClusterPlan) -> ControlPlane:
     """ZooKeeper without any znode but the parents, and controllers without a session."""
     brokers = len(plan.brokers)
-    partitions = len(plan.partitions)
-    fixed = int(FIXED_ZNODES) + brokers + len(plan.scenario.topics) + partitions
-    log_dir_events = fixed + plan.admin_znodes
-    fixed = log_dir_events + plan.log_dir_znodes
     plane = ControlPlane(
         ensemble=new_records(Ensemble, 1),
-        znodes=new_records(Znode, fixed),
+        znodes=new_records(Znode, plan.tree_ranges[NOTIFICATIONS].start),
         znode_watches=new_records(ZnodeWatch, 0),
         topic_configs=new_records(TopicConfig, len(plan.scenario.topics)),
         replica_throttles=new_records(
@@ -85,22 +88,20 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
     enlarge_control_plane(plan, plane)
     for parent in range(2, int(NOTIFICATIONS_ZNODE) + 1):
         plane.znodes[parent].exists = True
-    if plan.log_dir_znodes > 0:
-        plane.znodes[log_dir_events].exists = True
+    for parent in plan.tree_ranges[LOG_DIR_EVENTS]:
+        plane.znodes[parent].exists = True
     _set_former_states(plan, plane)
     return plane
 
 
 def _set_former_states(plan: ClusterPlan, world: ControlPlane) -> None:
     """Lay out ZooKeeper's content as the run begins (``controller/zookeeper/former_states.py``)."""
-    first_topic = int(FIXED_ZNODES) + len(plan.brokers)
-    first_state = first_topic + len(plan.scenario.topics)
     for number, partition in enumerate(plan.partitions):
         if partition.state is None:
             continue
-        world.znodes[first_topic + partition.topic_number].was_there = True
+        world.znodes[plan.tree_ranges[TOPICS][partition.topic_number]].was_there = True
         slots = {plan.brokers[broker]: slot for slot, broker in enumerate(partition.slots)}
-        node = world.znodes[first_state + number]
+        node = world.znodes[plan.tree_ranges[STATES][number]]
         node.was_there = True
         node.leader = NONE if partition.state.leader is None else slots[partition.state.leader]
         node.leader_epoch = partition.state.leader_epoch

@@ -25,7 +25,8 @@ from tidegauge.scenario.model.faults import (
 )
 from tidegauge.simulation import faults
 from tidegauge.simulation.costs import COST_NAMES
-from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kernel import CLIENT, CONTROLLER, NONE, Kernel
+from tidegauge.simulation.kernel import ZOOKEEPER as ZOOKEEPER_ROLE
 from tidegauge.simulation.kernel import Fault as FaultRecord
 from tidegauge.simulation.links import NETWORK_TABLES
 
@@ -85,7 +86,6 @@ def _plan_details(planned: Fault, fault: FaultRecord) -> None:
 
 def _sides(plan: ClusterPlan, planned: Fault) -> tuple[list[int], list[int]]:
     """The processes that a fault hits; of one that hits links, those at both ends."""
-    brokers = len(plan.brokers)
     if isinstance(planned, SlowLinkFault | CutLinkFault):
         one, other = planned.between
         return (
@@ -93,10 +93,10 @@ def _sides(plan: ClusterPlan, planned: Fault) -> tuple[list[int], list[int]]:
             [plan.process_of(end) for end in plan.scenario.endpoints_of(other)],
         )
     if isinstance(planned, ZooKeeperOutageFault | ControllerMoveFault):
-        return [2 * brokers], []
+        return [*plan.process_ranges[ZOOKEEPER_ROLE]], []
     if isinstance(planned, RollingRestartFault):
         # It is the operator's; what brokers are hit by are the restarts that he begins.
-        return [len(plan.processes) - 1], []
+        return [plan.process_ranges[CLIENT][-1]], []
     hit = [plan.broker_index(broker) for broker in plan.scenario.brokers_of(planned.brokers)]
     others = [
         plan.process_of(end)
@@ -105,4 +105,5 @@ def _sides(plan: ClusterPlan, planned: Fault) -> tuple[list[int], list[int]]:
     ]
     if isinstance(planned, SlowDiskFault | LogDirectoryFailureFault):
         return hit, []
-    return [*hit, *(brokers + broker for broker in hit), *others], []
+    controllers = plan.process_ranges[CONTROLLER]
+    return [*hit, *(controllers[broker] for broker in hit), *others], []

@@ -32,7 +32,7 @@ from tidegauge.scenario.model.steps import (
     VerifyReassignmentStep,
 )
 from tidegauge.simulation.java_hash import java_hash
-from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.kernel import CLIENT, NONE
 
 #: Buckets of a hash map at first.
 _FEWEST_BUCKETS = 16
@@ -133,7 +133,7 @@ def _plan_action(plan: ClusterPlan, planned: StepOfAnyKind, step: Step) -> None:
     elif isinstance(planned, RestartConsumersStep):
         step.action = step_codes.RESTARTS_CONSUMERS
         restarted = [
-            2 * len(plan.brokers) + 1 + number
+            plan.process_ranges[CLIENT][number]
             for number, client in enumerate(plan.clients)
             if client.group is not None and client.group.name == planned.group
         ]

@@ -11,6 +11,15 @@ from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller.partitions.partition_state_machine import OFFLINE_PARTITION
 from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.controller.zookeeper.held_states import (
+    count_notifications,
+    has_state,
+    is_control_plane_hosted,
+    is_registered,
+    isr_of,
+    leader_epoch_of,
+    leader_of,
+)
 from tidegauge.metrics.snapshots.gauges import (
     BROKER_SHUTTING_DOWN,
     NOT_RUNNING,
@@ -36,7 +45,7 @@ from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains, first, size
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.topology import broker_of, broker_znode, state_znode
+from tidegauge.simulation.topology import broker_of
 
 
 @rule
@@ -303,26 +312,23 @@ def read_zookeeper(
     of_brokers: Records[BrokerGauges],
     of_cluster: Records[ClusterGauges],
 ) -> None:
-    """Enter what ZooKeeper holds, if it is hosted here.
+    """Enter what the control plane holds, and ZooKeeper itself, if it is hosted here.
 
-    Source: the state znodes of TopicPartitionStateZNode@2.6.0.
+    Source: TopicPartitionStateZNode@2.6.0.
     """
     brokers = world.sizes[0].brokers
-    if not world.processes[2 * brokers].hosted:
+    if not is_control_plane_hosted(world):
         return
     cluster = of_cluster[0]
     cluster.known = True
     cluster.zxid = world.ensemble[0].zxid
-    node = world.ensemble[0].first_notification
-    while node != NONE:
-        cluster.isr_change_notifications += 1
-        node = world.znodes[node].next
+    cluster.isr_change_notifications = count_notifications(world)
     session = world.ensemble[0].first_session
     while session != NONE:
         cluster.sessions += 1
         session = world.zookeeper_sessions[session].next
     for broker in range(brokers):
-        of_brokers[broker].registered = world.znodes[broker_znode(broker)].exists
+        of_brokers[broker].registered = is_registered(world, broker)
         cluster.registered_brokers += 1 if of_brokers[broker].registered else 0
     for partition in range(len(world.partitions)):
         _read_partition(world, partition, gauges[partition])
@@ -330,16 +336,15 @@ def read_zookeeper(
 
 @inner_rule
 def _read_partition(world: ControlPlane, partition: int, gauge: PartitionGauges) -> None:
-    state = world.znodes[state_znode(world, partition)]
-    if not state.exists:
+    if not has_state(world, partition):
         return
     replicas = world.assignments[partition].replicas
     gauge.exists = True
-    gauge.leader = broker_of(world, partition, state.leader)
-    gauge.leader_epoch = state.leader_epoch
-    gauge.in_sync_replicas = size(state.isr)
+    gauge.leader = leader_of(world, partition)
+    gauge.leader_epoch = leader_epoch_of(world, partition)
+    gauge.in_sync_replicas = size(isr_of(world, partition))
     gauge.replicas = size(replicas)
-    gauge.leader_is_preferred = state.leader == first(replicas)
+    gauge.leader_is_preferred = gauge.leader == broker_of(world, partition, first(replicas))
 
 
 @rule

@@ -141,8 +141,8 @@ class StepOfAnyKind(Part):
 class AdminStep(StepOfAnyKind):
     """A step that makes the controller move replicas or delete a topic.
 
-    In a scenario without such a step, the znodes of /admin for both are left out
-    (``ClusterPlan.admin_znodes``).
+    In a scenario without such a step, what is written into /admin for both is left out
+    (``ClusterPlan.tree_ranges``).
     """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tidegauge.simulation.trace_rows import columns as column
-from tidegauge.simulation.trace_rows.row import CanonicalRow
+from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 
 
 class BrokerStarted(CanonicalRow, number=3):
@@ -31,7 +31,7 @@ class BrokerLoading(CanonicalRow, number=17):
     until_us: column.UntilUs
 
 
-class CheckpointRead(CanonicalRow, number=18):
+class CheckpointRead(PartitionRow, number=18):
     """A replica on disk at a start; -1: the checkpoint does not have it."""
 
     STORY: ClassVar[str] = (
@@ -39,7 +39,6 @@ class CheckpointRead(CanonicalRow, number=18):
         " end offset {log_end_offset}, {epoch_count:leader epoch}"
     )
 
-    partition: column.Partition
     high_watermark: column.HighWatermark
     recovery_point: column.RecoveryPoint
     log_end_offset: column.LogEndOffset
@@ -64,12 +63,11 @@ class LogDirFailed(CanonicalRow, number=75):
     directory: column.Directory
 
 
-class ReplicaOffline(CanonicalRow, number=76):
+class ReplicaOffline(PartitionRow, number=76):
     """A replica cannot be used any more, as its log directory (-1: one of those) is offline."""
 
     STORY: ClassVar[str] = "its replica is offline with log directory {directory}"
 
-    partition: column.Partition
     directory: column.Directory
 
 

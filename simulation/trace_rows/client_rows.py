@@ -5,24 +5,23 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tidegauge.simulation.trace_rows import columns as column
-from tidegauge.simulation.trace_rows.row import CanonicalRow
+from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 
 
-class BatchFailed(CanonicalRow, number=40):
+class BatchFailed(PartitionRow, number=40):
     """A producer has given up a batch."""
 
     STORY: ClassVar[str] = (
         "producer gives up batch {batch} of {records:record} after {attempts:attempt}: {error}"
     )
 
-    partition: column.Partition
     batch: column.Batch
     error: column.Error
     attempts: column.Attempts
     records: column.Records
 
 
-class BatchDuplicated(CanonicalRow, number=43):
+class BatchDuplicated(PartitionRow, number=43):
     """A batch was appended again by a retry of its producer."""
 
     STORY: ClassVar[str] = (
@@ -30,19 +29,17 @@ class BatchDuplicated(CanonicalRow, number=43):
         " by a retry, at {again_offset}"
     )
 
-    partition: column.Partition
     batch: column.Batch
     records: column.Records
     first_offset: column.FirstOffset
     again_offset: column.AgainOffset
 
 
-class ConsumerReset(CanonicalRow, number=44):
+class ConsumerReset(PartitionRow, number=44):
     """A consumer's offset was out of range."""
 
     STORY: ClassVar[str] = "consumer's offset {offset} is out of range, it resumes at {new_offset}"
 
-    partition: column.Partition
     offset: column.Offset
     new_offset: column.NewOffset
 
@@ -61,55 +58,50 @@ class ClientTotals(CanonicalRow, number=45):
     records_consumed: column.RecordsConsumed
 
 
-class ConsumerResumed(CanonicalRow, number=87):
+class ConsumerResumed(PartitionRow, number=87):
     """A consumer has joined its group, and resumes at new_offset; -1: it had, or finds, none."""
 
     STORY: ClassVar[str] = (
         "resumes at {new_offset}: committed is {committed_offset}, it was at {offset}"
     )
 
-    partition: column.Partition
     offset: column.Offset
     committed_offset: column.CommittedOffset
     new_offset: column.NewOffset
 
 
-class CommitsFail(CanonicalRow, number=88):
+class CommitsFail(PartitionRow, number=88):
     """Commits of a group whose offsets are in this partition begin to fail at this coordinator."""
 
     STORY: ClassVar[str] = "cannot commit offsets: {error} of {broker}"
 
-    partition: column.Partition
     broker: column.Broker
     error: column.Error
 
 
-class CommitsSucceedAgain(CanonicalRow, number=89):
+class CommitsSucceedAgain(PartitionRow, number=89):
     """A commit of such a group succeeds, after failures."""
 
     STORY: ClassVar[str] = "can commit offsets again, after {failures:failure} in {failing_us}"
 
-    partition: column.Partition
     broker: column.Broker
     failures: column.Failures
     failing_us: column.FailingUs
 
 
-class CoordinatorFound(CanonicalRow, number=85):
+class CoordinatorFound(PartitionRow, number=85):
     """A consumer has found the coordinator of its group, missing_us after it lost the last one."""
 
     STORY: ClassVar[str] = "finds its group's coordinator: {broker}, after {missing_us} without one"
 
-    partition: column.Partition
     broker: column.Broker
     missing_us: column.MissingUs
 
 
-class CoordinatorLost(CanonicalRow, number=86):
+class CoordinatorLost(PartitionRow, number=86):
     """A consumer considers the coordinator of its group gone or replaced."""
 
     STORY: ClassVar[str] = "has lost its group's coordinator, {broker}: {error}"
 
-    partition: column.Partition
     broker: column.Broker
     error: column.Error

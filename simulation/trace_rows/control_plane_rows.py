@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tidegauge.simulation.trace_rows import columns as column
-from tidegauge.simulation.trace_rows.row import CanonicalRow
+from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 
 
-class PartitionState(CanonicalRow, number=94):
+class PartitionState(PartitionRow, number=94):
     """What the control plane holds of a partition, after it was created, written or deleted."""
 
     STORY: ClassVar[str] = (
@@ -19,7 +19,6 @@ class PartitionState(CanonicalRow, number=94):
         " partition epoch {partition_epoch}"
     )
 
-    partition: column.Partition
     change: column.Change
     leader: column.Leader
     leader_epoch: column.LeaderEpoch
@@ -29,14 +28,13 @@ class PartitionState(CanonicalRow, number=94):
     writer: column.Writer
 
 
-class PartitionReplicas(CanonicalRow, number=59):
+class PartitionReplicas(PartitionRow, number=59):
     """A partition's replicas in the control plane are others now, or in another order."""
 
     STORY: ClassVar[str] = (
         "the assignment is {replicas} now; {adding} are being added, {removing} removed"
     )
 
-    partition: column.Partition
     replicas: column.Replicas
     adding: column.Adding
     removing: column.Removing

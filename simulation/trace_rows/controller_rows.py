@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tidegauge.simulation.trace_rows import columns as column
-from tidegauge.simulation.trace_rows.row import CanonicalRow
+from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 
 
 class ControllerElected(CanonicalRow, number=30):
@@ -74,7 +74,7 @@ class BrokerShutsDown(CanonicalRow, number=39):
     remaining: column.Remaining
 
 
-class LeaderElected(CanonicalRow, number=34):
+class LeaderElected(PartitionRow, number=34):
     """The controller has written a leader that it elected."""
 
     STORY: ClassVar[str] = (
@@ -82,7 +82,6 @@ class LeaderElected(CanonicalRow, number=34):
         "{leader_epoch}, ISR {isr}"
     )
 
-    partition: column.Partition
     leader: column.Leader
     leader_epoch: column.LeaderEpoch
     isr: column.Isr
@@ -91,7 +90,7 @@ class LeaderElected(CanonicalRow, number=34):
     unclean: column.Unclean
 
 
-class LeaderEpochRaised(CanonicalRow, number=68):
+class LeaderEpochRaised(PartitionRow, number=68):
     """The controller has raised a leader's epoch, so that it takes over another assignment."""
 
     STORY: ClassVar[str] = (
@@ -99,7 +98,6 @@ class LeaderEpochRaised(CanonicalRow, number=68):
         "{replicas}"
     )
 
-    partition: column.Partition
     leader: column.Leader
     leader_epoch: column.LeaderEpoch
     isr: column.Isr
@@ -107,14 +105,13 @@ class LeaderEpochRaised(CanonicalRow, number=68):
     replicas: column.Replicas
 
 
-class RemovedFromIsr(CanonicalRow, number=35):
+class RemovedFromIsr(PartitionRow, number=35):
     """The controller has taken a dead replica out of the ISR."""
 
     STORY: ClassVar[str] = (
         "takes {replica} out of the ISR, now {isr}: leader {leader}, epoch {leader_epoch}"
     )
 
-    partition: column.Partition
     replica: column.Replica
     leader: column.Leader
     leader_epoch: column.LeaderEpoch
@@ -122,7 +119,7 @@ class RemovedFromIsr(CanonicalRow, number=35):
     version: column.Version
 
 
-class IsrAltered(CanonicalRow, number=57):
+class IsrAltered(PartitionRow, number=57):
     """The controller has decided on an ISR that a leader proposes: written, or refused."""
 
     STORY: ClassVar[str] = (
@@ -130,7 +127,6 @@ class IsrAltered(CanonicalRow, number=57):
         "{version}: {error}"
     )
 
-    partition: column.Partition
     leader: column.Leader
     leader_epoch: column.LeaderEpoch
     isr: column.Isr
@@ -157,34 +153,31 @@ class LogDirEventRead(CanonicalRow, number=77):
     broker: column.Broker
 
 
-class ReplicaFoundOffline(CanonicalRow, number=78):
+class ReplicaFoundOffline(PartitionRow, number=78):
     """A broker has reported to the controller that a replica's log directory is offline."""
 
     STORY: ClassVar[str] = "learns that the replica of {replica} is offline"
 
-    partition: column.Partition
     replica: column.Replica
 
 
-class ReassignmentBegun(CanonicalRow, number=69):
+class ReassignmentBegun(PartitionRow, number=69):
     """The controller begins to move replicas, or takes it up again."""
 
     STORY: ClassVar[str] = (
         "moves replicas, now {replicas}: {adding} are added, {removing} will be removed"
     )
 
-    partition: column.Partition
     replicas: column.Replicas
     adding: column.Adding
     removing: column.Removing
 
 
-class ReassignmentDone(CanonicalRow, number=70):
+class ReassignmentDone(PartitionRow, number=70):
     """The replicas of a partition are those of its target assignment."""
 
     STORY: ClassVar[str] = "has moved the replicas: they are {replicas}"
 
-    partition: column.Partition
     replicas: column.Replicas
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tidegauge.simulation.trace_rows import columns as column
-from tidegauge.simulation.trace_rows.row import CanonicalRow
+from tidegauge.simulation.trace_rows.row import PartitionRow
 
 
-class CoordinatorLoading(CanonicalRow, number=80):
+class CoordinatorLoading(PartitionRow, number=80):
     """A broker leads a partition of __consumer_offsets, and reads it to coordinate its groups."""
 
     STORY: ClassVar[str] = (
@@ -16,13 +16,12 @@ class CoordinatorLoading(CanonicalRow, number=80):
         "{log_end_offset}, until {until_us}"
     )
 
-    partition: column.Partition
     leader_epoch: column.LeaderEpoch
     log_end_offset: column.LogEndOffset
     until_us: column.UntilUs
 
 
-class CoordinatorLoaded(CanonicalRow, number=81):
+class CoordinatorLoaded(PartitionRow, number=81):
     """A broker has read the committed offsets of groups, and coordinates them."""
 
     STORY: ClassVar[str] = (
@@ -30,37 +29,33 @@ class CoordinatorLoaded(CanonicalRow, number=81):
         "{log_end_offset}, and coordinates their groups"
     )
 
-    partition: column.Partition
     leader_epoch: column.LeaderEpoch
     log_end_offset: column.LogEndOffset
     offset_count: column.OffsetCount
     member_count: column.MemberCount
 
 
-class CoordinatorUnloaded(CanonicalRow, number=82):
+class CoordinatorUnloaded(PartitionRow, number=82):
     """A broker no longer coordinates the groups of a partition."""
 
     STORY: ClassVar[str] = "no longer coordinates groups, in epoch {leader_epoch}"
 
-    partition: column.Partition
     leader_epoch: column.LeaderEpoch
 
 
-class MemberJoined(CanonicalRow, number=83):
+class MemberJoined(PartitionRow, number=83):
     """A coordinator takes a consumer into its group; start: how often it was started before."""
 
     STORY: ClassVar[str] = "takes {from_process} into its group"
 
-    partition: column.Partition
     from_process: column.FromProcess
     start: column.Start
 
 
-class MemberExpired(CanonicalRow, number=84):
+class MemberExpired(PartitionRow, number=84):
     """A coordinator removes a consumer from its group: silent for session.timeout.ms."""
 
     STORY: ClassVar[str] = "takes {from_process} out of its group, silent for {silent_us}"
 
-    partition: column.Partition
     from_process: column.FromProcess
     silent_us: column.SilentUs

@@ -8,22 +8,23 @@ from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.row import CanonicalRow
 
 
-class FaultBegan(CanonicalRow, number=1):
+class FaultRow(CanonicalRow):
+    """A fault of the scenario begins or ends."""
+
+    fault: column.Fault
+    fault_kind: column.FaultKind
+
+
+class FaultBegan(FaultRow, number=1):
     """A fault of the scenario has begun in this process."""
 
     STORY: ClassVar[str] = "{fault} begins"
 
-    fault: column.Fault
-    fault_kind: column.FaultKind
 
-
-class FaultEnded(CanonicalRow, number=2):
+class FaultEnded(FaultRow, number=2):
     """A fault of the scenario has ended in this process."""
 
     STORY: ClassVar[str] = "{fault} ends"
-
-    fault: column.Fault
-    fault_kind: column.FaultKind
 
 
 class StepTaken(CanonicalRow, number=41):

@@ -5,26 +5,24 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tidegauge.simulation.trace_rows import columns as column
-from tidegauge.simulation.trace_rows.row import CanonicalRow
+from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 
 
-class IsrUpdateSent(CanonicalRow, number=6):
+class IsrUpdateSent(PartitionRow, number=6):
     """A leader asks ZooKeeper for another ISR, which blocks the partition, or the controller."""
 
     STORY: ClassVar[str] = (
         "asks to change the ISR from {old_isr} to {isr}, if its version is {version}"
     )
 
-    partition: column.Partition
     isr: column.Isr
     old_isr: column.OldIsr
     version: column.Version
 
 
-class IsrChange(CanonicalRow):
+class IsrChange(PartitionRow):
     """A leader has another ISR."""
 
-    partition: column.Partition
     isr: column.Isr
     old_isr: column.OldIsr
     leader_epoch: column.LeaderEpoch
@@ -53,12 +51,11 @@ class IsrExpanded(IsrChange, number=8):
     member_end_offset: column.MemberEndOffset
 
 
-class IsrUpdateFailed(CanonicalRow, number=9):
+class IsrUpdateFailed(PartitionRow, number=9):
     """A leader's ISR is refused: ZooKeeper has another version, or the controller says why."""
 
     STORY: ClassVar[str] = "the ISR {isr} is refused at version {version}: {error}"
 
-    partition: column.Partition
     isr: column.Isr
     version: column.Version
     error: column.Error

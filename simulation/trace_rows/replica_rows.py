@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tidegauge.simulation.trace_rows import columns as column
-from tidegauge.simulation.trace_rows.row import CanonicalRow
+from tidegauge.simulation.trace_rows.row import PartitionRow
 
 
-class BecameLeader(CanonicalRow, number=4):
+class BecameLeader(PartitionRow, number=4):
     """A broker leads a partition, after a LeaderAndIsr."""
 
     STORY: ClassVar[str] = (
@@ -16,7 +16,6 @@ class BecameLeader(CanonicalRow, number=4):
         " high watermark {high_watermark}"
     )
 
-    partition: column.Partition
     leader_epoch: column.LeaderEpoch
     version: column.Version
     isr: column.Isr
@@ -25,7 +24,7 @@ class BecameLeader(CanonicalRow, number=4):
     is_new_leader: column.IsNewLeader
 
 
-class BecameFollower(CanonicalRow, number=5):
+class BecameFollower(PartitionRow, number=5):
     """A broker follows, after a LeaderAndIsr."""
 
     STORY: ClassVar[str] = (
@@ -33,7 +32,6 @@ class BecameFollower(CanonicalRow, number=5):
         "watermark {high_watermark}"
     )
 
-    partition: column.Partition
     leader: column.Leader
     leader_epoch: column.LeaderEpoch
     version: column.Version
@@ -41,48 +39,44 @@ class BecameFollower(CanonicalRow, number=5):
     high_watermark: column.HighWatermark
 
 
-class ReplicaStopped(CanonicalRow, number=29):
+class ReplicaStopped(PartitionRow, number=29):
     """A replica stops fetching, after a StopReplica."""
 
     STORY: ClassVar[str] = "stops fetching in epoch {leader_epoch}, as StopReplica requests"
 
-    partition: column.Partition
     leader_epoch: column.LeaderEpoch
 
 
-class PartitionFailed(CanonicalRow, number=16):
+class PartitionFailed(PartitionRow, number=16):
     """A follower has given up a partition until the next LeaderAndIsr."""
 
     STORY: ClassVar[str] = (
         "gives up the partition in epoch {leader_epoch}, until the next LeaderAndIsr"
     )
 
-    partition: column.Partition
     leader_epoch: column.LeaderEpoch
 
 
-class LogLost(CanonicalRow, number=19):
+class LogLost(PartitionRow, number=19):
     """A loss of power has taken the end of a replica's log."""
 
     STORY: ClassVar[str] = (
         "its log loses what was not on disk: from {old_end_offset} to {end_offset}"
     )
 
-    partition: column.Partition
     end_offset: column.EndOffset
     old_end_offset: column.OldEndOffset
 
 
-class LogDeleted(CanonicalRow, number=71):
+class LogDeleted(PartitionRow, number=71):
     """A replica's log is deleted, after a StopReplica to its broker."""
 
     STORY: ClassVar[str] = "deletes its log, with records to before {log_end_offset}"
 
-    partition: column.Partition
     log_end_offset: column.LogEndOffset
 
 
-class Truncated(CanonicalRow, number=12):
+class Truncated(PartitionRow, number=12):
     """A follower has cut its log."""
 
     STORY: ClassVar[str] = (
@@ -90,21 +84,19 @@ class Truncated(CanonicalRow, number=12):
         "high watermark {high_watermark}"
     )
 
-    partition: column.Partition
     end_offset: column.EndOffset
     old_end_offset: column.OldEndOffset
     leader_epoch: column.LeaderEpoch
     high_watermark: column.HighWatermark
 
 
-class LogEnd(CanonicalRow, number=13):
+class LogEnd(PartitionRow, number=13):
     """One epoch's run of records in a replica's log, and the replica's high watermark."""
 
     STORY: ClassVar[str] = (
         "its log has offsets {start_offset} to before {end_offset} of epoch {epoch} ({reason})"
     )
 
-    partition: column.Partition
     epoch: column.Epoch
     start_offset: column.StartOffset
     end_offset: column.EndOffset
@@ -112,29 +104,27 @@ class LogEnd(CanonicalRow, number=13):
     high_watermark: column.HighWatermark
 
 
-class EpochAssigned(CanonicalRow, number=51):
+class EpochAssigned(PartitionRow, number=51):
     """An entry is added to a replica's leader-epoch cache; it is the last one now."""
 
     STORY: ClassVar[str] = (
         "its leader epochs: entry {position} is epoch {epoch} from {start_offset} on"
     )
 
-    partition: column.Partition
     position: column.Position
     epoch: column.Epoch
     start_offset: column.StartOffset
 
 
-class EpochsCut(CanonicalRow, number=52):
+class EpochsCut(PartitionRow, number=52):
     """A replica's leader-epoch cache is cut to its first entries."""
 
     STORY: ClassVar[str] = "its leader epochs: only the first {epoch_count} are left"
 
-    partition: column.Partition
     epoch_count: column.EpochCount
 
 
-class EpochAnswered(CanonicalRow, number=49):
+class EpochAnswered(PartitionRow, number=49):
     """A leader says where an epoch ended (OffsetsForLeaderEpoch)."""
 
     STORY: ClassVar[str] = (
@@ -142,7 +132,6 @@ class EpochAnswered(CanonicalRow, number=49):
         "{end_offset}: {error}"
     )
 
-    partition: column.Partition
     to_process: column.ToProcess
     asked_epoch: column.AskedEpoch
     epoch: column.Epoch
@@ -150,7 +139,7 @@ class EpochAnswered(CanonicalRow, number=49):
     error: column.Error
 
 
-class DivergingHighWatermark(CanonicalRow, number=93):
+class DivergingHighWatermark(PartitionRow, number=93):
     """A follower has taken the high watermark of a response that has it truncate (KAFKA-14704)."""
 
     STORY: ClassVar[str] = (
@@ -158,7 +147,6 @@ class DivergingHighWatermark(CanonicalRow, number=93):
         "response of {leader} that has it truncate to {diverging_end_offset} (KAFKA-14704)"
     )
 
-    partition: column.Partition
     leader: column.Leader
     leader_epoch: column.LeaderEpoch
     old_high_watermark: column.OldHighWatermark
@@ -166,20 +154,19 @@ class DivergingHighWatermark(CanonicalRow, number=93):
     diverging_end_offset: column.DivergingEndOffset
 
 
-class Exposed(CanonicalRow, number=10):
+class Exposed(PartitionRow, number=10):
     """The highest high watermark that consumers could read so far in this leader's term."""
 
     STORY: ClassVar[str] = (
         "consumers could read to before {high_watermark} in epoch {leader_epoch} ({reason})"
     )
 
-    partition: column.Partition
     leader_epoch: column.LeaderEpoch
     high_watermark: column.HighWatermark
     reason: column.Reason
 
 
-class Acknowledged(CanonicalRow, number=11):
+class Acknowledged(PartitionRow, number=11):
     """Offsets of one epoch acknowledged since the last such row of the leader."""
 
     STORY: ClassVar[str] = (
@@ -187,7 +174,6 @@ class Acknowledged(CanonicalRow, number=11):
         "epoch {leader_epoch} ({reason})"
     )
 
-    partition: column.Partition
     leader_epoch: column.LeaderEpoch
     acks: column.Acks
     first_offset: column.FirstOffset

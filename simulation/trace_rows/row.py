@@ -107,6 +107,12 @@ class CanonicalRow(Row):
         super().__init_subclass__(number=number, canonical=True)
 
 
+class PartitionRow(CanonicalRow):
+    """A canonical row about a partition."""
+
+    partition: column.Partition
+
+
 class Sample(Row):
     """A row that is written every ``sample_every`` of the scenario; it changes nothing."""
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as f
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
-from tidegauge.simulation.topology import FIXED_ZNODES
+from tidegauge.simulation.zookeeper_tree import BROKERS, NOTIFICATIONS, STATES
 
 #: More than a replica list can hold.
 _NEVER_CAPPED = 1 << 30
@@ -70,16 +70,7 @@ class RunTopologies:
         )
         #: From which number on znodes are children of /isr_change_notification.
         self.first_notifications = table(
-            (
-                (
-                    run,
-                    _first_state_znode(plan)
-                    + len(plan.partitions)
-                    + plan.admin_znodes
-                    + plan.log_dir_znodes,
-                )
-                for run, plan in plans.items()
-            ),
+            ((run, plan.tree_ranges[NOTIFICATIONS].start) for run, plan in plans.items()),
             "run string, first_znode bigint",
         )
         #: One row for each broker that ever hosts a replica of a partition.
@@ -115,7 +106,7 @@ def _brokers(run: str, plan: ClusterPlan) -> Iterator[tuple[Any, ...]]:
             run,
             index,
             broker,
-            int(FIXED_ZNODES) + index,
+            plan.tree_ranges[BROKERS][index],
             plan.registered_before[index],
             settings["isr_change_notification_quiet_ms"] * 1000,
             settings["isr_change_notification_max_delay_ms"] * 1000,
@@ -123,7 +114,6 @@ def _brokers(run: str, plan: ClusterPlan) -> Iterator[tuple[Any, ...]]:
 
 
 def _partitions(run: str, plan: ClusterPlan) -> Iterator[tuple[Any, ...]]:
-    first_znode = _first_state_znode(plan)
     capped = {
         broker: rules_of(*plan.scenario.release_of(id_)).min_isr_capped_by_replicas
         for broker, id_ in enumerate(plan.brokers)
@@ -136,14 +126,10 @@ def _partitions(run: str, plan: ClusterPlan) -> Iterator[tuple[Any, ...]]:
             partition.topic,
             f"{partition.topic}-{partition.number}",
             partition.topic_number,
-            first_znode + number,
+            plan.tree_ranges[STATES][number],
             list(partition.slots),
             [plan.brokers[broker] for broker in partition.slots],
             count,
             partition.min_insync_replicas,
             count if capped[partition.replicas[0]] else _NEVER_CAPPED,
         )
-
-
-def _first_state_znode(plan: ClusterPlan) -> int:
-    return int(FIXED_ZNODES) + len(plan.brokers) + len(plan.scenario.topics)

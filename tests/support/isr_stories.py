@@ -9,7 +9,7 @@ from tidegauge.replication.replica_list import unpack
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.scenario.shipped import shipped_scenarios
 from tidegauge.scenario.text.yaml_file import read_scenario_file
-from tidegauge.simulation.topology import FIXED_ZNODES
+from tidegauge.simulation.zookeeper_tree import FIXED_ZNODES
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 

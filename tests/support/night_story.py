@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
 from tidegauge.simulation.codes.occasions import STOP_KILLED
-from tidegauge.simulation.topology import CONTROLLER_ZNODE, FIXED_ZNODES
+from tidegauge.simulation.zookeeper_tree import CONTROLLER_ZNODE, FIXED_ZNODES
 from tidegauge.traces.run_files import MANIFEST
 from written_rows import MANIFEST_OF_TESTS, S, WrittenRows
 

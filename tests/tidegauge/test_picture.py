@@ -13,7 +13,7 @@ from scenario_runs import run_of, shipped
 from tidegauge.command_line import app
 from tidegauge.history.cluster_history import cluster_history
 from tidegauge.simulation.codes.occasions import STOP_KILLED
-from tidegauge.simulation.topology import FIXED_ZNODES
+from tidegauge.simulation.zookeeper_tree import FIXED_ZNODES
 from tidegauge.traces.run_files import MANIFEST
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.time_axis import TimeAxis

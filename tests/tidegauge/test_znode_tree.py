@@ -19,7 +19,7 @@ from tidegauge.history.story import Names, told
 from tidegauge.history.znode_paths import ZnodePaths
 from tidegauge.history.znode_tree import Owner, TreeNode, znode_tree
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.topology import (
+from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,
     CONTROLLER_EPOCH_ZNODE,
     CONTROLLER_ZNODE,
@@ -90,7 +90,7 @@ def test_the_numbers_of_znodes_are_those_of_the_topology(run: RunFolder) -> None
     assert paths.path(int(BROKER_IDS_ZNODE)) == "/brokers/ids"
     assert paths.path(int(TOPICS_ZNODE)) == "/brokers/topics"
     assert paths.path(int(NOTIFICATIONS_ZNODE)) == "/isr_change_notification"
-    assert [paths.path(int(broker_znode(index))) for index in range(3)] == [
+    assert [paths.path(int(broker_znode(topology, index))) for index in range(3)] == [
         f"/brokers/ids/{broker}" for broker in (1, 2, 3)
     ]
     assert paths.path(int(topic_znode(topology, 1))) == "/brokers/topics/logs"

@@ -1,10 +1,8 @@
 """The paths of znodes, for their numbers in rows of the trace.
 
-The numbers are those of ``simulation/topology.py``: the fixed znodes first, then one for each
-broker, topic and partition, those by which steps move replicas and delete topics, and those by
-which brokers report failed log directories. All higher ones are places for children of
-/isr_change_notification. A place is reused when its child is deleted, so only the sequence number
-that ZooKeeper gave to the child identifies its path.
+The numbers are those of ``simulation/zookeeper_tree.py``. The highest ones are places for children
+of /isr_change_notification. A place is reused when its child is deleted, so only the sequence
+number that ZooKeeper gave to the child identifies its path.
 """
 
 from __future__ import annotations
@@ -14,14 +12,24 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from tidegauge.scenario.model.steps import ADMIN_STEPS
-from tidegauge.simulation.topology import (
+from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,
+    BROKERS,
     CONTROLLER_EPOCH_ZNODE,
     CONTROLLER_ZNODE,
+    DELETIONS,
     FIXED_ZNODES,
+    LOG_DIR_EVENT,
+    LOG_DIR_EVENTS,
+    NOTIFICATIONS,
     NOTIFICATIONS_ZNODE,
     PREFERRED_ELECTION_ZNODE,
+    REASSIGNMENT,
+    STATES,
+    TOPIC_DELETIONS,
+    TOPICS,
     TOPICS_ZNODE,
+    tree_ranges,
 )
 
 #: Znodes that exist from the beginning have only a path.
@@ -65,6 +73,19 @@ _CHILDREN = {
 }
 
 
+#: The sorts with a range of their own; all behind these are notifications.
+_SORTS = {
+    BROKERS: ZnodeSort.BROKER,
+    TOPICS: ZnodeSort.TOPIC,
+    STATES: ZnodeSort.STATE,
+    REASSIGNMENT: ZnodeSort.REASSIGNMENT,
+    DELETIONS: ZnodeSort.DELETIONS,
+    TOPIC_DELETIONS: ZnodeSort.TOPIC_DELETION,
+    LOG_DIR_EVENTS: ZnodeSort.LOG_DIR_EVENTS,
+    LOG_DIR_EVENT: ZnodeSort.LOG_DIR_EVENT,
+}
+
+
 class KnownZnode(NamedTuple):
     """The meaning of a znode's number."""
 
@@ -84,11 +105,15 @@ class ZnodePaths:
         steps = scenario.get("steps", ())
         directories = scenario.get("cluster", {}).get("log_directories", 1)
         kinds = {fault["kind"] for fault in scenario.get("faults", ())}
-        self._directories_fail = "log_directory_failure" in kinds
-        self._log_dir_events = len(self._brokers) * directories * self._directories_fail
-        self._moves = any(step["do"] in ADMIN_STEPS for step in steps)
         #: Names of topics, in the order of their numbers.
         self.topics: tuple[str, ...] = tuple(dict.fromkeys(topic for topic, _ in self._partitions))
+        self._ranges = tree_ranges(
+            len(self._brokers),
+            len(self.topics),
+            len(self._partitions),
+            any(step["do"] in ADMIN_STEPS for step in steps),
+            len(self._brokers) * directories if "log_directory_failure" in kinds else 0,
+        )
 
     def known(self, znode: int) -> KnownZnode:
         """The sort and the object of a znode, by its number."""
@@ -99,21 +124,10 @@ class ZnodePaths:
             return KnownZnode(ZnodeSort.PREFERRED_ELECTION, 0)
         if znode < FIXED_ZNODES:
             return KnownZnode(ZnodeSort.PARENT, znode)
-        number = znode - int(FIXED_ZNODES)
-        for sort, count in (
-            (ZnodeSort.BROKER, len(self._brokers)),
-            (ZnodeSort.TOPIC, len(self.topics)),
-            (ZnodeSort.STATE, len(self._partitions)),
-            (ZnodeSort.REASSIGNMENT, self._moves),
-            (ZnodeSort.DELETIONS, self._moves),
-            (ZnodeSort.TOPIC_DELETION, len(self.topics) * self._moves),
-            (ZnodeSort.LOG_DIR_EVENTS, self._directories_fail),
-            (ZnodeSort.LOG_DIR_EVENT, self._log_dir_events),
-        ):
-            if number < count:
-                return KnownZnode(sort, number)
-            number -= count
-        return KnownZnode(ZnodeSort.NOTIFICATION, number)
+        for place, sort in _SORTS.items():
+            if znode in self._ranges[place]:
+                return KnownZnode(sort, znode - self._ranges[place].start)
+        return KnownZnode(ZnodeSort.NOTIFICATION, znode - self._ranges[NOTIFICATIONS].start)
 
     def path(self, znode: int, sequence_number: int | None = None) -> str:
         """The path of a znode; for a notification with ``*`` if its number is not given."""

@@ -24,6 +24,7 @@ from __future__ import annotations
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.min_insync_replicas import ACKS_ALL
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.trace_rows.replica_rows import Acknowledged
 from tidegauge.traces.checks.breaches import (
     note_breach,
     what_permits,
@@ -39,24 +40,23 @@ from tidegauge.traces.checks.numbers import ACKNOWLEDGED_RECORDS_LOST
 
 
 @inner_rule
-def remember_acknowledged(
-    history: Histories, partition: int, epoch: int, acks: int, first_offset: int, end_offset: int
-) -> None:
+def remember_acknowledged(history: Histories, row: Acknowledged) -> None:
     """These offsets were acknowledged; ranges that follow each other become one."""
-    known = history.partitions[partition]
+    known = history.partitions[row.partition]
     if known.last_acknowledged != NONE:
         last = history.acknowledged[known.last_acknowledged]
-        if last.epoch == epoch and last.acks == acks and last.end_offset == first_offset:
-            last.end_offset = end_offset
+        is_next = last.end_offset == row.first_offset
+        if is_next and last.epoch == row.leader_epoch and last.acks == row.acks:
+            last.end_offset = row.end_offset
             return
     facts = history.facts[0]
     number = facts.acknowledged
     facts.acknowledged += 1
     promised = history.acknowledged[number]
-    promised.epoch = epoch
-    promised.acks = acks
-    promised.first_offset = first_offset
-    promised.end_offset = end_offset
+    promised.epoch = row.leader_epoch
+    promised.acks = row.acks
+    promised.first_offset = row.first_offset
+    promised.end_offset = row.end_offset
     promised.next = NONE
     if known.last_acknowledged == NONE:
         known.first_acknowledged = number

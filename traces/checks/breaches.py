@@ -7,7 +7,7 @@ the one that comes first in the total order of rows.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.trace_rows.row import Row
+from tidegauge.simulation.trace_rows.row import PartitionRow
 from tidegauge.traces.checks.histories import (
     BY_LOSS_OF_POWER,
     BY_UNCLEAN_ELECTION,
@@ -32,7 +32,7 @@ def what_permits(history: Histories, partition: int) -> int:
 def note_breach(history: Histories, check: int, event: RowPlace, permitted_by: int) -> None:
     """An event has broken a check, in the partition that it is about."""
     finding = history.findings[check]
-    breach = history.breaches[check * history.facts[0].partitions + event.partition]
+    breach = history.breaches[check * len(history.partitions) + event.partition]
     if permitted_by == NOTHING_PERMITS:
         if not breach.broken and (finding.broken == 0 or comes_before(event, finding.first)):
             copy_place(finding.first, event)
@@ -68,9 +68,9 @@ def copy_place(to: RowPlace, event: RowPlace) -> None:
 
 
 @inner_rule
-def take_place(to: RowPlace, row: Row, partition: int) -> None:
+def take_place(to: RowPlace, row: PartitionRow) -> None:
     """Remember a row that is about a partition."""
     to.time_us = row.time_us
     to.process = row.process
     to.sequence = row.sequence
-    to.partition = partition
+    to.partition = row.partition

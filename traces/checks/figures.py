@@ -10,6 +10,7 @@ Only what clients have done is told at the end itself.
 
 from __future__ import annotations
 
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import Tables, code, inner_rule
 from tidegauge.replication.replica_list import EMPTY, first, rest, size, without
@@ -24,7 +25,7 @@ from tidegauge.simulation.trace_rows.controller_rows import (
     LeaderElected,
     RemovedFromIsr,
 )
-from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded
+from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded, FaultRow
 from tidegauge.simulation.trace_rows.isr_rows import IsrExpanded, IsrShrunk, NotificationSent
 from tidegauge.simulation.trace_rows.replica_rows import (
     BecameFollower,
@@ -32,7 +33,7 @@ from tidegauge.simulation.trace_rows.replica_rows import (
     LogDeleted,
     ReplicaStopped,
 )
-from tidegauge.simulation.trace_rows.row import RowSlot
+from tidegauge.simulation.trace_rows.row import PartitionRow, Row
 from tidegauge.traces.checks.histories import Histories
 
 # What a partition adds to the counts.
@@ -50,15 +51,15 @@ class Count(Record):
     faults: i64
 
     # Partitions now.
-    #: They have a state znode.
+    #: The control plane holds a state of them.
     existing: i64
-    #: ZooKeeper names a leader that has a session.
+    #: The control plane names a leader that is registered.
     online: i64
-    #: ZooKeeper names a leader, and fewer replicas in sync than min.insync.replicas.
+    #: The control plane names a leader, and fewer replicas in sync than min.insync.replicas.
     under_min_isr: i64
     #: ... or as many, so that the next one to go has writes refused.
     at_min_isr: i64
-    #: Somebody leads in the epoch that ZooKeeper names, and runs.
+    #: Somebody leads in the epoch that the control plane names, and runs.
     accepting: i64
     #: The ISR has one member, and there are more replicas.
     isr_of_one: i64
@@ -75,8 +76,8 @@ class Count(Record):
 
     # The most at any time.
     isr_in_one_rack_most: i64
-    #: Partitions that ZooKeeper has one broker as the leader of, and the first broker that had so
-    #: many; -1 until there is a leader.
+    #: The most partitions that the control plane had one broker as the leader of, and the first
+    #: broker with so many; -1 until there is a leader.
     leaders_most: i64
     leaders_most_broker: i64
 
@@ -98,7 +99,7 @@ class Count(Record):
 class CountedBroker(Record):
     """A broker, as far as figures are about it."""
 
-    #: How many partitions ZooKeeper has it as the leader of, and how many it truly leads.
+    #: How many partitions the control plane has it as the leader of, and how many it truly leads.
     named_leader: i64
     leads: i64
     #: Which of its lives it is.
@@ -151,27 +152,27 @@ class Figures(Tables):
 
 
 @inner_rule
-def count_row(history: Histories, figures: Figures, row: RowSlot) -> None:
+def count_row(history: Histories, figures: Figures, row: Row) -> None:
     """Let time go on to a row, and count it."""
     count = figures.count[0]
     _go_on_to(figures, row.time_us)
     if row.kind == ClientTotals.KIND:
-        count.records_acknowledged += row.values[0]
+        count.records_acknowledged += view_as(row, ClientTotals).records_acknowledged
         return
     if row.time_us >= count.ends_us:
         return
     kind = row.kind
     if kind in (BecameLeader.KIND, BecameFollower.KIND, ReplicaStopped.KIND, LogDeleted.KIND):
-        _change_leader(history, figures, row)
+        _change_leader(history, figures, view_as(row, PartitionRow))
     elif kind == ControllerEvent.KIND:
-        figures.queued[count.controller_events].value_us = row.values[2]
+        figures.queued[count.controller_events].value_us = view_as(row, ControllerEvent).queued_us
         count.controller_events += 1
     elif kind == ControllerEventDone.KIND:
-        count.controller_busy_us += row.values[1]
+        count.controller_busy_us += view_as(row, ControllerEventDone).processing_us
     elif kind == PartitionReplicas.KIND:
-        _assign(history, figures, row)
+        _assign(history, figures, view_as(row, PartitionReplicas))
     elif kind == TopicConfigured.KIND:
-        _configure(history, figures, row.values[0], row.values[1])
+        _configure(history, figures, view_as(row, TopicConfigured))
     elif row.process < len(figures.brokers) and _is_about_life(kind):
         _live_or_die(figures, row)
     else:
@@ -200,7 +201,7 @@ def _go_on_to(figures: Figures, time_us: int) -> None:
 
 
 @inner_rule
-def _count_event(count: Count, row: RowSlot) -> None:
+def _count_event(count: Count, row: Row) -> None:
     kind = row.kind
     if kind == IsrShrunk.KIND:
         count.isr_shrinks += 1
@@ -211,8 +212,9 @@ def _count_event(count: Count, row: RowSlot) -> None:
     elif kind == NotificationSent.KIND:
         count.isr_notifications += 1
     elif kind == LeaderElected.KIND:
-        count.leader_elections += 1 if row.values[1] != row.values[5] else 0
-        count.unclean_elections += row.values[6]
+        elected = view_as(row, LeaderElected)
+        count.leader_elections += 1 if elected.leader != elected.old_leader else 0
+        count.unclean_elections += elected.unclean
 
 
 @inner_rule
@@ -298,12 +300,11 @@ def _is_isr_in_one_rack(history: Histories, figures: Figures, partition: int) ->
 
 
 @inner_rule
-def _assign(history: Histories, figures: Figures, row: RowSlot) -> None:
+def _assign(history: Histories, figures: Figures, row: PartitionReplicas) -> None:
     """A partition's replicas are others; those that are still being added do not count."""
-    partition = row.values[0]
-    leave_account(history, figures, partition)
-    figures.partitions[partition].replicas = size(without(row.values[1], row.values[2]))
-    open_account(history, figures, partition)
+    leave_account(history, figures, row.partition)
+    figures.partitions[row.partition].replicas = size(without(row.replicas, row.adding))
+    open_account(history, figures, row.partition)
 
 
 @inner_rule
@@ -324,9 +325,9 @@ def move_registration(history: Histories, figures: Figures, broker: int, exists:
 
 
 @inner_rule
-def _change_leader(history: Histories, figures: Figures, row: RowSlot) -> None:
+def _change_leader(history: Histories, figures: Figures, row: PartitionRow) -> None:
     """A replica leads from now on, or does not any more."""
-    partition = row.values[0]
+    partition = row.partition
     own = figures.partitions[partition]
     leads = row.kind == BecameLeader.KIND
     if not leads and own.leader != row.process:
@@ -336,7 +337,7 @@ def _change_leader(history: Histories, figures: Figures, row: RowSlot) -> None:
     if leads:
         own.leader = row.process
         own.life = figures.brokers[row.process].life
-        own.epoch = row.values[1]
+        own.epoch = view_as(row, BecameLeader).leader_epoch
     open_account(history, figures, partition)
 
 
@@ -352,7 +353,7 @@ def _is_about_life(kind: int) -> bool:
 
 
 @inner_rule
-def _live_or_die(figures: Figures, row: RowSlot) -> None:
+def _live_or_die(figures: Figures, row: Row) -> None:
     """A broker's process begins or ends, is stopped by a pause or goes on."""
     broker = figures.brokers[row.process]
     if row.kind == BrokerStopped.KIND:
@@ -362,18 +363,19 @@ def _live_or_die(figures: Figures, row: RowSlot) -> None:
         broker.life += 1
         broker.paused = 0
         broker.alive = False
-        for fault in range(figures.count[0].faults):
-            figures.stopped[fault * len(figures.brokers) + row.process].stops = False
+        for each in range(figures.count[0].faults):
+            figures.stopped[each * len(figures.brokers) + row.process].stops = False
     elif row.kind == FaultBegan.KIND or row.kind == FaultEnded.KIND:
-        if row.values[1] == PAUSE:
-            _pause(figures, row, broker)
+        fault = view_as(row, FaultRow)
+        if fault.fault_kind == PAUSE:
+            _pause(figures, fault, broker)
     else:
         broker.alive = True
 
 
 @inner_rule
-def _pause(figures: Figures, row: RowSlot, broker: CountedBroker) -> None:
-    by = figures.stopped[row.values[0] * len(figures.brokers) + row.process]
+def _pause(figures: Figures, row: FaultRow, broker: CountedBroker) -> None:
+    by = figures.stopped[row.fault * len(figures.brokers) + row.process]
     if row.kind == FaultBegan.KIND and broker.alive:
         by.stops = True
         broker.paused += 1
@@ -387,10 +389,10 @@ def _pause(figures: Figures, row: RowSlot, broker: CountedBroker) -> None:
 
 
 @inner_rule
-def _configure(history: Histories, figures: Figures, topic: int, min_insync_replicas: int) -> None:
+def _configure(history: Histories, figures: Figures, row: TopicConfigured) -> None:
     for partition in range(len(figures.partitions)):
-        if history.places[partition].topic == topic:
+        if history.places[partition].topic == row.topic:
             leave_account(history, figures, partition)
             own = figures.partitions[partition]
-            own.min_insync_replicas = min(min_insync_replicas, own.most_insync_replicas)
+            own.min_insync_replicas = min(row.min_insync_replicas, own.most_insync_replicas)
             open_account(history, figures, partition)

@@ -58,9 +58,9 @@ class LeaderTerm(Record):
 
 
 class PartitionHistory(Record):
-    """One partition as ZooKeeper and its terms have told it so far."""
+    """One partition as the control plane and its terms have told it so far."""
 
-    # The state znode.
+    # What the control plane holds.
     #: Index of the leader's broker; -1 none. The ISR is a list of slots.
     leader: i64
     leader_epoch: i64
@@ -132,19 +132,15 @@ class Breach(Record):
 
 
 class RegisteredBroker(Record):
-    """A broker as ZooKeeper sees it."""
+    """A broker as the control plane sees it."""
 
+    #: It can lead: it is registered, and not fenced.
     registered: flag
 
 
 class HistoryFacts(Record):
-    """What never changes, and how much of the tables is used: one record."""
+    """How much of the tables is used, and what is counted: one record."""
 
-    brokers: i64
-    topics: i64
-    partitions: i64
-    #: The state znode of partition 0.
-    first_state_znode: i64
     #: Used: of ``runs``, ``terms``, ``acknowledged``.
     runs: i64
     terms: i64

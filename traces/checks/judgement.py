@@ -7,19 +7,24 @@ row shows that it is complete.
 
 from __future__ import annotations
 
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.codes.occasions import (
+    BROKER_ABSENT,
+    BROKER_FENCED,
     REASON_DELETED,
     REASON_END,
     REASON_LEADER,
     REASON_LIVENESS,
+    STATE_CREATED,
+    STATE_DELETED,
 )
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.topology import FIXED_ZNODES
 from tidegauge.simulation.trace_rows.broker_rows import CheckpointRead
 from tidegauge.simulation.trace_rows.client_rows import ConsumerReset
+from tidegauge.simulation.trace_rows.control_plane_rows import BrokerState, PartitionState
 from tidegauge.simulation.trace_rows.controller_rows import TopicDeletionBegun
 from tidegauge.simulation.trace_rows.isr_rows import IsrExpanded
 from tidegauge.simulation.trace_rows.replica_rows import (
@@ -32,8 +37,7 @@ from tidegauge.simulation.trace_rows.replica_rows import (
     LogLost,
     Truncated,
 )
-from tidegauge.simulation.trace_rows.row import RowSlot
-from tidegauge.simulation.trace_rows.zookeeper_rows import ZnodeCreated, ZnodeDeleted, ZnodeSet
+from tidegauge.simulation.trace_rows.row import PartitionRow, Row, RowSlot
 from tidegauge.traces.checks.acknowledged_records_lost import count_lost, remember_acknowledged
 from tidegauge.traces.checks.breaches import take_place
 from tidegauge.traces.checks.committed_agree import check_committed
@@ -64,6 +68,7 @@ from tidegauge.traces.checks.misled_replicas import (
     mislead,
 )
 from tidegauge.traces.checks.one_leader_per_epoch import check_only_leader
+from tidegauge.traces.checks.slots import slot_of
 from tidegauge.traces.checks.strong_isr import (
     check_end_of_member,
     check_end_of_new_member,
@@ -82,7 +87,7 @@ def judge(history: Histories, figures: Figures, rows: Records[RowSlot], first: i
             return index
         row = rows[index]
         if row.kind == LogEnd.KIND:
-            _take_run(history, row)
+            _take_run(history, view_as(row, LogEnd))
             continue
         if history.snapshot[0].open:
             _close_snapshot(history, row)
@@ -113,91 +118,92 @@ def judge_end(history: Histories, figures: Figures) -> None:
 
 
 @inner_rule
-def _take_row(history: Histories, figures: Figures, row: RowSlot) -> None:
+def _take_row(history: Histories, figures: Figures, row: Row) -> None:
     kind = row.kind
-    if kind in (ZnodeCreated.KIND, ZnodeSet.KIND, ZnodeDeleted.KIND):
-        _take_znode(history, figures, row)
+    if kind == PartitionState.KIND:
+        _take_partition(history, figures, view_as(row, PartitionState))
+    elif kind == BrokerState.KIND:
+        state = view_as(row, BrokerState)
+        can_lead = state.state not in (BROKER_ABSENT, BROKER_FENCED)
+        move_registration(history, figures, state.broker, can_lead)
     elif kind == TopicDeletionBegun.KIND:
-        _forget_topic(history, row.values[0])
+        _forget_topic(history, view_as(row, TopicDeletionBegun).topic)
     elif kind == BecameLeader.KIND:
-        _begin_term(history, row)
+        _begin_term(history, view_as(row, BecameLeader))
     elif kind == Acknowledged.KIND:
-        values = row.values
-        remember_acknowledged(history, values[0], values[1], values[2], values[3], values[4])
+        remember_acknowledged(history, view_as(row, Acknowledged))
     elif kind == Exposed.KIND:
-        number = term_led_by(history, row.values[0], row.values[1], row.process)
+        exposed = view_as(row, Exposed)
+        number = term_led_by(history, exposed.partition, exposed.leader_epoch, exposed.process)
         if number != NONE:
-            raise_exposed(history, number, row.values[2], _place_of(history, row))
+            raise_exposed(history, number, exposed.high_watermark, _place_of(history, exposed))
     else:
         _take_end(history, row)
 
 
 @inner_rule
-def _take_end(history: Histories, row: RowSlot) -> None:
+def _take_end(history: Histories, row: Row) -> None:
     """Where a replica's log ends now, or where a consumer is sent to."""
     kind = row.kind
     if kind == DivergingHighWatermark.KIND:
-        mislead(history, row.values[3], row.values[4], _place_of(history, row))
+        told = view_as(row, DivergingHighWatermark)
+        mislead(history, told.old_high_watermark, told.high_watermark, _place_of(history, told))
     elif kind == Truncated.KIND:
-        cut_of_misled(history, row.values[1], _place_of(history, row))
-        check_end_of_member(history, row.values[1], _place_of(history, row))
+        cut = view_as(row, Truncated)
+        cut_of_misled(history, cut.end_offset, _place_of(history, cut))
+        check_end_of_member(history, cut.end_offset, _place_of(history, cut))
     elif kind == LogLost.KIND:
-        history.partitions[row.values[0]].lost_power = True
-        check_end_of_member(history, row.values[1], _place_of(history, row))
+        lost = view_as(row, LogLost)
+        history.partitions[lost.partition].lost_power = True
+        check_end_of_member(history, lost.end_offset, _place_of(history, lost))
     elif kind == BecameFollower.KIND:
-        check_end_of_member(history, row.values[4], _place_of(history, row))
+        follower = view_as(row, BecameFollower)
+        check_end_of_member(history, follower.log_end_offset, _place_of(history, follower))
     elif kind == CheckpointRead.KIND:
-        check_end_of_member(history, row.values[3], _place_of(history, row))
+        found = view_as(row, CheckpointRead)
+        check_end_of_member(history, found.log_end_offset, _place_of(history, found))
     elif kind == IsrExpanded.KIND:
-        check_end_of_new_member(history, row.values[6], _place_of(history, row))
+        expanded = view_as(row, IsrExpanded)
+        end_offset = expanded.member_end_offset
+        check_end_of_new_member(history, end_offset, _place_of(history, expanded))
     elif kind == ConsumerReset.KIND:
-        check_reset(history, row.values[1], row.values[2], _place_of(history, row))
+        reset = view_as(row, ConsumerReset)
+        check_reset(history, reset.offset, reset.new_offset, _place_of(history, reset))
 
 
 @inner_rule
-def _place_of(history: Histories, row: RowSlot) -> RowPlace:
-    """The place of a row whose first column is its partition."""
+def _place_of(history: Histories, row: PartitionRow) -> RowPlace:
     place = history.place[0]
-    take_place(place, row, row.values[0])
+    take_place(place, row)
     return place
 
 
 @inner_rule
-def _take_znode(history: Histories, figures: Figures, row: RowSlot) -> None:
-    """A broker registers or is gone, or the state of a partition is another one."""
-    facts = history.facts[0]
-    znode = row.values[0]
-    exists = row.kind != ZnodeDeleted.KIND
-    broker = znode - FIXED_ZNODES
-    if 0 <= broker < facts.brokers:
-        move_registration(history, figures, broker, exists)
-        return
-    partition = znode - facts.first_state_znode
-    if not 0 <= partition < facts.partitions:
-        return
+def _take_partition(history: Histories, figures: Figures, row: PartitionState) -> None:
+    """The control plane holds another state of a partition."""
+    partition = row.partition
+    exists = row.change != STATE_DELETED
     known = history.partitions[partition]
     leave_account(history, figures, partition)
-    if row.kind == ZnodeCreated.KIND and known.deleted:
+    if row.change == STATE_CREATED and known.deleted:
         _begin_anew(known)
         create_again(figures, partition)
         _forget_replicas(history, partition)
     if exists:
-        _take_state(history, known, partition, row)
+        _take_state(history, known, row)
     known.exists = exists
     open_account(history, figures, partition)
 
 
 @inner_rule
-def _take_state(history: Histories, known: PartitionHistory, partition: int, row: RowSlot) -> None:
-    slot = row.values[2]
-    leader = NONE
-    if slot >= 0:
-        leader = history.slots[history.places[partition].first_slot + slot].broker
-        is_elected = known.exists and leader != known.leader and row.values[3] > known.leader_epoch
-        known.unclean = known.unclean or (is_elected and not contains(known.isr, slot))
-    known.leader = leader
-    known.leader_epoch = row.values[3]
-    known.isr = row.values[5]
+def _take_state(history: Histories, known: PartitionHistory, row: PartitionState) -> None:
+    is_other = known.exists and row.leader not in (NONE, known.leader)
+    if is_other and row.leader_epoch > known.leader_epoch:
+        slot = slot_of(history, row.partition, row.leader)
+        known.unclean = known.unclean or slot == NONE or not contains(known.isr, slot)
+    known.leader = row.leader
+    known.leader_epoch = row.leader_epoch
+    known.isr = row.isr
 
 
 @inner_rule
@@ -233,39 +239,39 @@ def _forget_topic(history: Histories, topic: int) -> None:
 
 
 @inner_rule
-def _take_run(history: Histories, row: RowSlot) -> None:
+def _take_run(history: Histories, row: LogEnd) -> None:
     """One more run of the log that is being told, or the first of another one."""
     told = history.snapshot[0]
     goes_on = (
         told.open
         and told.row.process == row.process
-        and told.row.partition == row.values[0]
+        and told.row.partition == row.partition
         and told.row.time_us == row.time_us
-        and told.reason == row.values[4]
-        and told.log.end_offset == row.values[2]
+        and told.reason == row.reason
+        and told.log.end_offset == row.start_offset
     )
     if told.open and not goes_on:
         _take_log(history, told)
     if not goes_on:
         told.log.first = history.facts[0].runs
         told.log.count = 0
-        told.reason = row.values[4]
-        told.high_watermark = row.values[5]
+        told.reason = row.reason
+        told.high_watermark = row.high_watermark
         told.open = True
-        take_place(told.row, row, row.values[0])
-    add_run(history, told.log, row.values[1], row.values[2])
-    told.log.end_offset = row.values[3]
+        take_place(told.row, row)
+    add_run(history, told.log, row.epoch, row.start_offset)
+    told.log.end_offset = row.end_offset
 
 
 @inner_rule
-def _close_snapshot(history: Histories, row: RowSlot) -> None:
+def _close_snapshot(history: Histories, row: Row) -> None:
     """A row follows that is none of the log's: the log is complete."""
     told = history.snapshot[0]
     is_kept = (
         told.reason == REASON_LEADER
         and row.kind == BecameLeader.KIND
         and row.process == told.row.process
-        and row.values[0] == told.row.partition
+        and view_as(row, BecameLeader).partition == told.row.partition
     )
     _take_log(history, told)
     # The term that begins with this row takes it over.
@@ -293,15 +299,15 @@ def _take_log(history: Histories, told: ReportedLog) -> None:
 
 
 @inner_rule
-def _begin_term(history: Histories, row: RowSlot) -> None:
+def _begin_term(history: Histories, row: BecameLeader) -> None:
     """A broker leads, on the log that it has just told; without one the log is empty."""
     facts = history.facts[0]
-    partition = row.values[0]
+    partition = row.partition
     known = history.partitions[partition]
     number = facts.terms
     facts.terms += 1
     term = history.terms[number]
-    take_place(term.began, row, partition)
+    take_place(term.began, row)
     told = history.snapshot[0]
     if told.open:
         copy_log(term.log, told.log)
@@ -312,7 +318,7 @@ def _begin_term(history: Histories, row: RowSlot) -> None:
         term.log.count = 0
         term.log.end_offset = 0
         check_log_of_member(history, partition, term.log, term.began)
-    term.epoch = row.values[1]
+    term.epoch = row.leader_epoch
     term.exposed = 0
     term.previous = known.last_term
     known.last_term = number
@@ -322,4 +328,4 @@ def _begin_term(history: Histories, row: RowSlot) -> None:
     if known.newest_term == NONE or history.terms[known.newest_term].epoch <= term.epoch:
         known.newest_term = number
     check_only_leader(history, number)
-    raise_exposed(history, number, row.values[5], term.began)
+    raise_exposed(history, number, row.high_watermark, term.began)
