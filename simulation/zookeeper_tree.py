@@ -37,6 +37,12 @@ LOG_DIR_EVENT = code(7)
 #: Children of /isr_change_notification: as many as there is room for.
 NOTIFICATIONS = code(8)
 
+#: Their names in the directory of a run, in this order.
+SORTS = (
+    *("broker", "topic", "state", "reassignment", "deletions", "topic_deletion"),
+    *("log_dir_events", "log_dir_event", "notification"),
+)
+
 
 def tree_ranges(
     brokers: int, topics: int, partitions: int, is_administered: bool, failing_directories: int

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded
-from tidegauge.simulation.trace_rows.schema import ROW_KINDS
+from tidegauge.simulation.trace_rows.schema import ROW_KINDS, STATE_KINDS
 from tidegauge.spark_analysis.requests import CANONICAL, TraceRequest
 from tidegauge.spark_analysis.run_paths import FoundRun
 from tidegauge.spark_analysis.trace_parts import find_frames, frames_of
@@ -123,7 +123,11 @@ def _targets(links: Links) -> Numbers:
     leads_to = in_order[np.minimum(place, len(in_order) - 1)]
     is_there = (handle[leads_to] == wanted) & (to_process >= 0)
     is_there &= ~np.isin(links.kind, _FAULTS)
-    return np.where(is_there, leads_to, np.arange(len(handle)))
+    leads_to = np.where(is_there, leads_to, np.arange(len(handle)))
+    # A row that states the result of a change stands for the row of the change, right before it.
+    is_state = np.isin(links.kind, STATE_KINDS) & (links.sequence[leads_to] == links.sequence - 1)
+    is_state &= links.process[leads_to] == links.process
+    return _arrived(np.where(is_state, leads_to, np.arange(len(handle))))[leads_to]
 
 
 def _arrived(leads_to: Numbers) -> Numbers:

@@ -194,7 +194,7 @@ class Result:
             _check_known("partition", partition, self._names.partitions)
             number = self._names.partitions[partition]
         if process is not None:
-            _check_known("process", process, {each["name"] for each in self.manifest["processes"]})
+            _check_known("process", process, {each.name for each in self._names.processes.values()})
         begin_us = parse_time(begin)
         end_us = None if end is None else parse_time(end)
         rows = self._run.all_rows(number, wanted=lambda each: kind in {None, each.name})

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION
+from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
 from tidegauge.traces.trace_file import newer_schema
 
 #: The format that a manifest names.
@@ -27,8 +27,12 @@ SWEEP = "sweep.json"
 #: sweep's.
 SWEEP_LOCK = ".sweep.lock"
 
-#: The lists of a manifest; rows refer to their items by number.
-NAMED = ("processes", "brokers", "partitions", "faults")
+#: The lists of a manifest, which are a run's directory (``traces/directory.py``).
+NAMED = (
+    *("processes", "brokers", "registered_before", "topics", "partitions", "faults", "znodes"),
+)
+#: The first version of the schema with such a directory, and with rows of the cluster's state.
+FIRST_SCHEMA_VERSION = 4
 
 
 class RunError(ValueError):
@@ -98,6 +102,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     schema_version = manifest.get("schema_version", 0)
     if schema_version > SCHEMA_VERSION:
         raise RunError(newer_schema(file, schema_version, manifest.get("tidegauge")))
+    if schema_version < FIRST_SCHEMA_VERSION:
+        raise RunError(
+            f"{file}: has schema version {schema_version}, and Tidegauge {tidegauge_version()}"
+            f" reads from {FIRST_SCHEMA_VERSION} on: use Tidegauge {manifest.get('tidegauge')},"
+            " which wrote it"
+        )
     missing = [name for name in NAMED if not isinstance(manifest.get(name), list)]
     if missing:
         raise RunError(f"{file}: has no list of {missing[0]}")

@@ -27,6 +27,8 @@ from numpy.typing import NDArray
 
 from tidegauge.simulation.durations import parse_duration
 from tidegauge.simulation.enumerations import ENUMERATIONS, Enumerations
+from tidegauge.simulation.trace_rows.schema import STATE_ROWS
+from tidegauge.traces.directory import Directory
 from tidegauge.traces.run_files import (
     TRACE,
     end_of_run_us,
@@ -101,6 +103,11 @@ class RunFolder:
         #: None for an unfinished run.
         self.summary: dict[str, Any] | None = read_summary(path)
         self._tables: dict[str, Table] = {}
+
+    @cached_property
+    def directory(self) -> Directory:
+        """The names for the numbers in its rows."""
+        return Directory(self.manifest)
 
     @cached_property
     def traces(self) -> tuple[Trace, ...]:
@@ -221,6 +228,22 @@ class RunFolder:
         kind = list(self.kinds)[int(numbered.kinds[place])]
         row = int(numbered.places[place])
         return next(_rows_of(kind, _taken(self.table(kind), slice(row, row + 1))))
+
+    def change_row(self, process: int, sequence: int) -> TraceRow | None:
+        """The canonical row with this number, or the change whose result it states.
+
+        A row of the cluster's state follows the row of the change. Causes are told with the latter.
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        row = self.canonical_row(process, sequence)
+        while row is not None and row.kind in STATE_ROWS:
+            before = (process, row["sequence"] - 1)
+            if before != (row["cause_process"], row["cause_sequence"]):
+                break
+            row = self.canonical_row(*before)
+        return row
 
     @cached_property
     def _numbered(self) -> dict[int, _Numbered]:

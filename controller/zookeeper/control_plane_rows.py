@@ -69,7 +69,7 @@ def write_control_plane_row(
         write_row(world, registered)
     elif znode == CONTROLLER_ZNODE:
         active = new_row(world, zookeeper, ControllerActive)
-        active.broker = NONE if change == STATE_DELETED else world.znodes[znode].broker
+        active.broker = NONE if change == STATE_DELETED else writer
         active.controller_epoch = world.znodes[CONTROLLER_EPOCH_ZNODE].controller_epoch
         write_row(world, active)
 

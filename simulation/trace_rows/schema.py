@@ -19,6 +19,11 @@ from tidegauge.simulation.trace_rows import (  # noqa: F401
     zookeeper_rows,
 )
 from tidegauge.simulation.trace_rows.columns import Column
+from tidegauge.simulation.trace_rows.control_plane_rows import (
+    BrokerState,
+    ControllerActive,
+    PartitionState,
+)
 from tidegauge.simulation.trace_rows.row import KINDS, Row, RowKind, described_columns
 
 #: Version of the schema. It grows when a kind or column changes its meaning.
@@ -26,6 +31,10 @@ SCHEMA_VERSION = 4
 
 #: Every kind of row, by number.
 ROW_KINDS: dict[int, RowKind] = dict(sorted(KINDS.items()))
+
+#: The kinds of rows that repeat, right after the row of a change, what the cluster's state is.
+STATE_KINDS = (PartitionState.KIND, BrokerState.KIND, ControllerActive.KIND)
+STATE_ROWS = frozenset(ROW_KINDS[kind].name for kind in STATE_KINDS)
 
 #: The columns of every row, before those of its kind.
 COMMON_COLUMNS: dict[str, Column] = described_columns(Row)

@@ -1,7 +1,7 @@
 """Acknowledged records, and those that are missing in the end.
 
-A record is (partition, leader epoch, offset). It is lost if the log of the leader that ZooKeeper
-names does not hold it when the trace ends, after the liveness phase if there is one. Records of a
+A record is (partition, leader epoch, offset). It is lost if the leader that the control plane names
+does not hold it when the trace ends, after the liveness phase if there is one. Records of a
 partition without a leader are not lost yet, but unavailable. Records of a topic that was deleted do
 not count any more.
 
@@ -18,9 +18,14 @@ from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
 from tidegauge.replication.min_insync_replicas import ACKS_ALL
-from tidegauge.simulation.codes.occasions import REASON_END, REASON_LEADER, REASON_LIVENESS
+from tidegauge.simulation.codes.occasions import (
+    BROKER_ABSENT,
+    REASON_END,
+    REASON_LEADER,
+    REASON_LIVENESS,
+    STATE_CREATED,
+)
 from tidegauge.spark_analysis.tables.causes import with_causes
-from tidegauge.spark_analysis.tables.replica_lists import in_slot
 from tidegauge.spark_analysis.tables.result_table import (
     FAULT,
     MOMENT,
@@ -82,12 +87,14 @@ def _counts_from(rows: RunRows) -> DataFrame:
     last = deleted.agg(f.max("time_us").alias("deleted_us")).withColumnRenamed(
         "topic", "topic_number"
     )
-    partitions = rows.topology.partitions.select(*_KEYS, "topic_number", "state_znode")
+    partitions = rows.topology.partitions.select(*_KEYS, "topic_number")
     gone = partitions.join(last, ["run", "topic_number"])
-    created = rows.to_the_last("znode_created", "znode").select(
-        "run", f.col("znode").alias("state_znode"), f.col("time_us").alias("created_us")
+    created = (
+        rows.to_the_last("partition_state", "partition", "change")
+        .where(f.col("change") == int(STATE_CREATED))
+        .select(*_KEYS, f.col("time_us").alias("created_us"))
     )
-    again = gone.join(created, ["run", "state_znode"], "left").groupBy(*_KEYS)
+    again = gone.join(created, list(_KEYS), "left").groupBy(*_KEYS)
     return again.agg(
         f.coalesce(
             f.min(f.expr("case when created_us > deleted_us then created_us end")),
@@ -97,33 +104,17 @@ def _counts_from(rows: RunRows) -> DataFrame:
 
 
 def _last_leaders(rows: RunRows) -> DataFrame:
-    """The leader with a session that ZooKeeper names in the end, for each partition."""
-    written = [rows.to_the_last(kind, "znode", "leader") for kind in ("znode_created", "znode_set")]
-    gone = rows.to_the_last("znode_deleted", "znode")
-    changes = written[0].unionByName(written[1]).withColumn("exists", f.lit(col=True))
-    changes = changes.unionByName(gone, allowMissingColumns=True)
+    """The registered leader that the control plane names in the end, for each partition."""
     place = f.struct(*ORDER)
-    last = changes.groupBy("run", "znode").agg(
-        f.max_by("leader", place).alias("slot"), f.max_by("exists", place).alias("exists")
-    )
-    brokers = rows.topology.brokers.select(
-        "run",
-        f.col("broker").alias("leader_index"),
-        f.col("broker_znode").alias("znode"),
-        "registered",
-    )
-    known = f.expr("case when time_told then exists is not null else registered end")
+    brokers = rows.topology.brokers.select("run", "broker", "registered")
+    told = rows.to_the_last("broker_state", "broker", "state").groupBy("run", "broker")
     registered = (
-        brokers.join(last.withColumn("time_told", f.lit(col=True)), ["run", "znode"], "left")
-        .where(known)
-        .select("run", "leader_index")
+        brokers.join(told.agg(f.max_by("state", place).alias("state")), ["run", "broker"], "left")
+        .where(f.expr(f"if(state is null, registered, state != {int(BROKER_ABSENT)})"))
+        .select("run", f.col("broker").alias("leader_index"))
     )
-    partitions = rows.topology.partitions.select(
-        *_KEYS, f.col("state_znode").alias("znode"), "slot_brokers"
-    )
-    named = partitions.join(last.where("exists"), ["run", "znode"]).select(
-        *_KEYS, in_slot(f.col("slot"), f.col("slot_brokers")).alias("leader_index")
-    )
+    states = rows.to_the_last("partition_state", "partition", "leader").groupBy(*_KEYS)
+    named = states.agg(f.max_by("leader", place).alias("leader_index"))
     return named.join(registered, ["run", "leader_index"])
 
 

@@ -37,7 +37,7 @@ def _leader_intervals(rows: RunRows) -> DataFrame:
 
 ISR_INTERVALS = ResultTable(
     "isr_intervals",
-    "one interval in which ZooKeeper held one ISR of a partition",
+    "one interval in which the control plane held one ISR of a partition",
     (
         RUN,
         *PARTITION,
@@ -62,7 +62,7 @@ ISR_MEMBERS = ResultTable(
 
 LEADER_INTERVALS = ResultTable(
     "leader_intervals",
-    "one interval in which ZooKeeper named one leader in one epoch",
+    "one interval in which the control plane named one leader in one epoch",
     (
         RUN,
         *PARTITION,

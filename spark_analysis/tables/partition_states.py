@@ -1,4 +1,4 @@
-"""The state of every partition over time: in ZooKeeper, and in its processes.
+"""The state of every partition over time: in the control plane, and in its processes.
 
 The states of a partition tile the time that it exists, without gaps and overlaps. The intervals of
 ISRs, of leaders and of unavailability are derived from them, and so are all figures in
@@ -11,9 +11,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
+from tidegauge.simulation.codes.occasions import BROKER_ABSENT, STATE_DELETED
 from tidegauge.simulation.faults import PAUSE
 from tidegauge.spark_analysis.tables.intervals import from_the_beginning, overlaid, tiled
-from tidegauge.spark_analysis.tables.replica_lists import in_slot, list_members, list_size
+from tidegauge.spark_analysis.tables.replica_lists import list_members, list_size
 from tidegauge.spark_analysis.tables.result_table import (
     INTERVAL,
     PARTITION,
@@ -27,19 +28,15 @@ _COLUMNS = (
     RUN,
     *PARTITION,
     *INTERVAL,
-    Column("leader", "bigint", "broker id", "the leader in ZooKeeper; null: none"),
-    Column("leader_epoch", "bigint", "", "the leader epoch in ZooKeeper"),
-    Column("isr", "array<bigint>", "broker id", "the ISR in ZooKeeper, in its order"),
+    Column("leader", "bigint", "broker id", "the leader in the control plane; null: none"),
+    Column("leader_epoch", "bigint", "", "the leader epoch in the control plane"),
+    Column("isr", "array<bigint>", "broker id", "the ISR in the control plane, in its order"),
     Column("in_sync", "bigint", "replicas", "number of members of the ISR"),
     Column("min_insync_replicas", "bigint", "replicas", "the effective min.insync.replicas"),
-    Column("offline", "boolean", "", "ZooKeeper names no leader, or one without a session"),
+    Column("offline", "boolean", "", "the control plane names no leader, or one that is gone"),
     Column("accepting", "boolean", "", "the leader of this epoch runs, and actually leads"),
-    Column(
-        "under_min_isr", "boolean", "", "ZooKeeper names a leader, and in_sync is below the minimum"
-    ),
-    Column(
-        "at_min_isr", "boolean", "", "ZooKeeper names a leader, and in_sync is exactly the minimum"
-    ),
+    Column("under_min_isr", "boolean", "", "there is a leader, and in_sync is below the minimum"),
+    Column("at_min_isr", "boolean", "", "there is a leader, and in_sync is exactly the minimum"),
 )
 
 _KEYS = ("run", "partition")
@@ -49,7 +46,7 @@ _LEAVES = ("became_follower", "replica_stopped", "log_deleted")
 def partition_states(rows: RunRows) -> DataFrame:
     """The states of all partitions, with their names."""
     topology = rows.topology
-    states = overlaid(_znodes(rows), _needs(rows), _KEYS)
+    states = overlaid(_held(rows), _needs(rows), _KEYS)
     states = overlaid(_with_registrations(rows, states), _with_pauses(rows, _terms(rows)), _KEYS)
     has_leader = f.col("leader").isNotNull()
     return (
@@ -63,25 +60,17 @@ def partition_states(rows: RunRows) -> DataFrame:
     )
 
 
-def _znodes(rows: RunRows) -> DataFrame:
-    """The content of the state znode of each partition, while it exists; ``leader``: an index."""
-    written = ("znode", "leader", "leader_epoch", "isr")
-    created, changed = (rows.of_kind(kind, *written) for kind in ("znode_created", "znode_set"))
-    deleted = rows.of_kind("znode_deleted", "znode")
-    changes = (
-        created.unionByName(changed)
-        .withColumn("exists", f.lit(col=True))
-        .unionByName(deleted, allowMissingColumns=True)
-    )
-    partitions = rows.topology.partitions.select(
-        "run", "partition", f.col("state_znode").alias("znode"), "slot_brokers", "slot_ids"
-    )
-    states = tiled(changes.join(partitions, ["run", "znode"]), rows.topology.ends, _KEYS)
-    return states.where("exists").select(
+def _held(rows: RunRows) -> DataFrame:
+    """What the control plane holds of each partition, while it exists; ``leader``: an index."""
+    written = ("partition", "change", "leader", "leader_epoch", "isr")
+    changes = rows.of_kind("partition_state", *written)
+    states = tiled(changes, rows.topology.ends, _KEYS).where(f.col("change") != int(STATE_DELETED))
+    slots = rows.topology.partitions.select(*_KEYS, "slot_ids")
+    return states.join(slots, list(_KEYS)).select(
         *_KEYS,
         "begin_us",
         "end_us",
-        in_slot(f.col("leader"), f.col("slot_brokers")).alias("leader"),
+        f.when(f.col("leader") >= 0, f.col("leader")).alias("leader"),
         "leader_epoch",
         list_size(f.col("isr")).alias("in_sync"),
         list_members(f.col("isr"), f.col("slot_ids")).alias("isr"),
@@ -107,17 +96,11 @@ def _needs(rows: RunRows) -> DataFrame:
 
 
 def registrations(rows: RunRows) -> DataFrame:
-    """Whether each broker (its index) has a znode in /brokers/ids, from 0 to the end of the run."""
-    created = rows.of_kind("znode_created", "znode").withColumn("registered", f.lit(col=True))
-    changed = rows.of_kind("znode_set", "znode").withColumn("registered", f.lit(col=True))
-    deleted = rows.of_kind("znode_deleted", "znode").withColumn("registered", f.lit(col=False))
-    brokers = rows.topology.brokers.select(
-        "run", "broker", f.col("broker_znode").alias("znode"), "registered"
-    )
-    changes = created.unionByName(changed).unionByName(deleted)
-    changes = changes.join(brokers.drop("registered"), ["run", "znode"])
-    changes = from_the_beginning(brokers).unionByName(changes)
-    return tiled(changes, rows.topology.ends, ("run", "broker")).drop("znode")
+    """Whether each broker (its index) is registered, from 0 to the end of the run."""
+    changes = rows.of_kind("broker_state", "broker", "state")
+    changes = changes.withColumn("registered", f.col("state") != int(BROKER_ABSENT)).drop("state")
+    before = from_the_beginning(rows.topology.brokers.select("run", "broker", "registered"))
+    return tiled(before.unionByName(changes), rows.topology.ends, ("run", "broker"))
 
 
 def _with_registrations(rows: RunRows, states: DataFrame) -> DataFrame:

@@ -26,10 +26,5 @@ def list_members(replicas: Column, by_slot: Column) -> Column:
     return f.filter(members, lambda member: member.isNotNull())
 
 
-def in_slot(slot: Column, by_slot: Column) -> Column:
-    """The value of an array for a slot; null for an unused slot."""
-    return f.when(slot >= 0, f.get(by_slot, slot.cast("int")))
-
-
 def _slot(replicas: Column) -> Column:
     return (replicas.bitwiseAND(_MASK) - 1).cast("int")

@@ -10,6 +10,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from tidegauge.simulation.codes.occasions import STATE_CREATED
 from tidegauge.spark_analysis.tables.acknowledged import acknowledged
 from tidegauge.spark_analysis.tables.intervals import from_the_beginning, merged, overlaid, tiled
 from tidegauge.spark_analysis.tables.partition_states import partition_states
@@ -82,10 +83,9 @@ def _of_one(rows: RunRows) -> list[DataFrame]:
         "replicas", list_size(f.col("replicas")) - list_size(f.col("adding"))
     ).drop("adding")
     # A topic that is created again has the replicas that it began with.
-    states = topology.partitions.select(
-        *partition, f.col("state_znode").alias("znode"), f.col("replica_count").alias("replicas")
-    )
-    created = rows.of_kind("znode_created", "znode").join(states, ["run", "znode"]).drop("znode")
+    states = rows.of_kind("partition_state", "partition", "change")
+    created = states.where(f.col("change") == int(STATE_CREATED)).drop("change")
+    created = created.join(planned, list(partition))
     changes = from_the_beginning(planned).unionByName(assigned).unionByName(created)
     lists = rows.shared(partition_states).where("in_sync = 1")
     alone = overlaid(

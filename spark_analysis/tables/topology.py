@@ -12,23 +12,21 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from tidegauge.replication.releases import rules_of
-from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
-from tidegauge.simulation.zookeeper_tree import BROKERS, NOTIFICATIONS, STATES
+from tidegauge.traces.directory import Directory
 
 #: More than a replica list can hold.
 _NEVER_CAPPED = 1 << 30
 
 _ENDS = "run string, ends_us bigint"
 _BROKERS = (
-    "run string, broker bigint, broker_id bigint, broker_znode bigint, registered boolean,"
+    "run string, broker bigint, broker_id bigint, registered boolean,"
     " notifies_quiet_us bigint, notifies_at_most_us bigint"
 )
 _PARTITIONS = (
     "run string, partition bigint, topic string, topic_partition string, topic_number bigint,"
-    " state_znode bigint, slot_brokers array<bigint>, slot_ids array<bigint>,"
-    " replica_count bigint, min_insync_replicas bigint, most_insync_replicas bigint"
+    " slot_brokers array<bigint>, slot_ids array<bigint>, replica_count bigint,"
+    " min_insync_replicas bigint, most_insync_replicas bigint"
 )
 _FAULTS = "run string, fault bigint, fault_name string, fault_kind string, fault_text string"
 
@@ -52,25 +50,34 @@ class RunTopologies:
         Raises:
             ScenarioError: this Tidegauge cannot read the scenario of a manifest.
         """
-        plans = {
-            run: ClusterPlan(scenario_from_mapping(manifest["scenario"], run))
-            for run, manifest in manifests.items()
-        }
+        directories = {run: Directory(manifest) for run, manifest in manifests.items()}
 
         def table(rows: Iterator[tuple[Any, ...]], schema: str) -> DataFrame:
             return f.broadcast(spark.createDataFrame(list(rows), schema))
 
         #: Where the figures of each run end, its liveness phase apart.
-        self.ends = table(((run, ends_us[run]) for run in plans), _ENDS)
-        #: ``broker``: its index, which is its process; if ZooKeeper knew it before the run; and
-        #: after how long it writes a notification of ISR changes.
-        self.brokers = table((row for each in plans.items() for row in _brokers(*each)), _BROKERS)
+        self.ends = table(((run, ends_us[run]) for run in manifests), _ENDS)
+        #: ``broker``: its index, which is its process; if it is registered before the run; after
+        #: how long it writes a notification of ISR changes.
+        self.brokers = table(
+            (
+                row
+                for run, directory in directories.items()
+                for row in _brokers(run, directory, manifests[run]["scenario"])
+            ),
+            _BROKERS,
+        )
         self.partitions = table(
-            (row for each in plans.items() for row in _partitions(*each)), _PARTITIONS
+            (row for each in directories.items() for row in _partitions(*each)), _PARTITIONS
         )
         #: From which number on znodes are children of /isr_change_notification.
         self.first_notifications = table(
-            ((run, plan.tree_ranges[NOTIFICATIONS].start) for run, plan in plans.items()),
+            (
+                (run, each.first)
+                for run, directory in directories.items()
+                for each in directory.znodes
+                if each.sort == "notification"
+            ),
             "run string, first_znode bigint",
         )
         #: One row for each broker that ever hosts a replica of a partition.
@@ -79,9 +86,9 @@ class RunTopologies:
         )
         self.faults = table(
             (
-                (run, number, fault["name"], fault["kind"], fault["text"])
-                for run, manifest in manifests.items()
-                for number, fault in enumerate(manifest["faults"])
+                (run, number, *fault)
+                for run, directory in directories.items()
+                for number, fault in enumerate(directory.faults)
             ),
             _FAULTS,
         )
@@ -99,37 +106,35 @@ class RunTopologies:
         return joined.withColumn(name, f.col("_broker_id")).drop("_broker_id")
 
 
-def _brokers(run: str, plan: ClusterPlan) -> Iterator[tuple[Any, ...]]:
-    for index, broker in enumerate(plan.brokers):
-        settings = plan.scenario.settings_of(broker)
+def _brokers(
+    run: str, directory: Directory, scenario: Mapping[str, Any]
+) -> Iterator[tuple[Any, ...]]:
+    planned = scenario_from_mapping(scenario, run)
+    for index, broker in enumerate(directory.brokers):
+        settings = planned.settings_of(broker)
         yield (
             run,
             index,
             broker,
-            plan.tree_ranges[BROKERS][index],
-            plan.registered_before[index],
+            index in directory.registered_before,
             settings["isr_change_notification_quiet_ms"] * 1000,
             settings["isr_change_notification_max_delay_ms"] * 1000,
         )
 
 
-def _partitions(run: str, plan: ClusterPlan) -> Iterator[tuple[Any, ...]]:
-    capped = {
-        broker: rules_of(*plan.scenario.release_of(id_)).min_isr_capped_by_replicas
-        for broker, id_ in enumerate(plan.brokers)
-    }
-    for number, partition in enumerate(plan.partitions):
-        count = len(partition.replicas)
+def _partitions(run: str, directory: Directory) -> Iterator[tuple[Any, ...]]:
+    index_of = {broker: index for index, broker in enumerate(directory.brokers)}
+    for number, partition in enumerate(directory.all_partitions):
+        most = partition.most_insync_replicas
         yield (
             run,
             number,
             partition.topic,
-            f"{partition.topic}-{partition.number}",
+            directory.partition(number),
             partition.topic_number,
-            plan.tree_ranges[STATES][number],
+            [index_of[broker] for broker in partition.slots],
             list(partition.slots),
-            [plan.brokers[broker] for broker in partition.slots],
-            count,
+            len(partition.replicas),
             partition.min_insync_replicas,
-            count if capped[partition.replicas[0]] else _NEVER_CAPPED,
+            _NEVER_CAPPED if most is None else most,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,15 +10,16 @@ from typing import Any
 from tidegauge.conformance.recorded_schedule import Tree
 from tidegauge.conformance.translation import PlayedStep, Translation
 from tidegauge.history.story import Names
-from tidegauge.history.znode_paths import ZnodeSort
-from tidegauge.history.znode_tree import ZnodeTree
+from tidegauge.history.zookeeper_rows import PendingNotifications
 from tidegauge.replication import errors
 from tidegauge.replication.releases import rules_of
 from tidegauge.simulation.codes.occasions import (
+    BROKER_ACTIVE,
     NOT_HOSTED,
     NOT_LISTENING,
     NOT_UP,
     REASON_OBSERVED,
+    STATE_DELETED,
     WAITS_FOR_LOCK,
 )
 from tidegauge.traces.run_folder import RunFolder, TraceRow
@@ -34,9 +34,15 @@ _UNSEEN = {
     int(WAITS_FOR_LOCK): "NO_RESPONSE(TimeoutError)",
     int(NOT_LISTENING): "NO_RESPONSE(ConnectionRefusedError)",
 }
-_ZNODES = {"partition_replicas", "znode_created", "znode_set", "znode_deleted", "session_opened"}
 #: How long the harness waits for a fetch.
 _PATIENCE_US = 3_000_000
+#: Rows about what the control plane holds.
+_HELD = frozenset(
+    {
+        *("partition_state", "partition_replicas", "topic_deleted"),
+        *("broker_state", "controller_active", "controller_elected"),
+    }
+)
 _UP, _PAUSED, _DOWN = "up", "paused", "down"
 
 
@@ -80,17 +86,23 @@ class _Reader:
 
     def __init__(self, translation: Translation, run: RunFolder) -> None:
         self.names = Names.of(run)
-        self.tree = ZnodeTree(run.manifest)
+        self.pending = PendingNotifications(run.directory)
         self.steps = translation.steps
-        self._faults = [fault["kind"] for fault in run.manifest["faults"]]
         self.outcomes = [StepOutcome() for _ in translation.steps]
         self.stuck: str | None = None
         schedule = translation.schedule
         self.keeps_epochs = rules_of(schedule.release, schedule.protocol).records_carry_epoch
         self.brokers = schedule.brokers
         self.topics: list[str] = []
-        #: Paths of znodes that were deleted.
-        self._deleted: set[str] = set()
+        #: Numbers of topics that were deleted.
+        self._deleted: set[int] = set()
+        #: By partition: the last rows about its state, and about its replicas.
+        self._states: dict[int, TraceRow] = {}
+        self._moved: dict[int, TraceRow] = {}
+        self._registered: set[int] = set()
+        #: Id of the active controller's broker, and the newest controller epoch.
+        self._controller: int | None = None
+        self._controller_epoch: int | None = None
         #: Index of the recorded step that is being played; -1: before the first.
         self.now = -1
         self._place = {
@@ -122,8 +134,9 @@ class _Reader:
 
     def take(self, row: TraceRow) -> None:
         """Take over the information of one row."""
-        if row.kind in _ZNODES:
-            self._take_znode(row)
+        self.pending.take(row)
+        if row.kind in _HELD:
+            self._take_held(row)
         elif row.kind == "step_taken":
             self._take_step(row)
         elif row.kind in {"step_answered", "step_unanswered"}:
@@ -232,53 +245,78 @@ class _Reader:
     def _id(self, row: TraceRow) -> int:
         return self.brokers[row["from_process"]]
 
-    # ZooKeeper.
+    # What the control plane holds.
 
-    def _take_znode(self, row: TraceRow) -> None:
-        if row.kind == "znode_deleted":
-            self._deleted.add(self.names.znodes.path(row["znode"], 0))
-        self.tree.take(row)
-        if row.kind in {"session_opened", "partition_replicas"} or self.now < 0:
-            return
-        known = self.names.znodes.known(row["znode"])
-        if known.sort is not ZnodeSort.STATE or row.kind == "znode_deleted":
-            return
-        node = self.tree.znodes[row["znode"]]
-        state = json.loads(node.data or "{}")
+    def _take_held(self, row: TraceRow) -> None:
+        if row.kind == "topic_deleted":
+            self._deleted.add(row["topic"])
+        elif row.kind == "partition_replicas":
+            self._moved[row["partition"]] = row
+        elif row.kind == "partition_state":
+            self._take_state(row)
+        else:
+            self._take_member(row)
+
+    def _take_state(self, row: TraceRow) -> None:
+        if row["change"] == STATE_DELETED:
+            self._states.pop(row["partition"], None)
+        else:
+            self._states[row["partition"]] = row
+            if self.now >= 0:
+                self._note_write(row)
+
+    def _note_write(self, row: TraceRow) -> None:
+        state = self._state(row)
         columns = [
             f"b{self.brokers[row['writer'] % len(self.brokers)]}",
             *(state[each] for each in ("leader", "isr", "leader_epoch", "controller_epoch")),
-            node.version,
+            state["version"],
         ]
-        name = self.names.partition(known.number)
+        name = self.names.partition(row["partition"])
         self.outcomes[self.now].state_writes[name].append(StateWrite(columns, row["time_us"]))
 
+    def _state(self, row: TraceRow) -> Tree:
+        """A partition's state in the form of a recording."""
+        return {
+            "controller_epoch": row["controller_epoch"],
+            "leader": self.brokers[row["leader"]] if row["leader"] >= 0 else row["leader"],
+            "version": row["partition_epoch"],
+            "leader_epoch": row["leader_epoch"],
+            "isr": self.names.brokers_in(row["isr"], row["partition"]),
+        }
+
+    def _take_member(self, row: TraceRow) -> None:
+        if row.kind == "controller_active":
+            self._controller = self.names.broker_id(row["broker"])
+        elif row.kind == "controller_elected":
+            self._controller_epoch = row["controller_epoch"]
+        elif row["state"] == BROKER_ACTIVE:
+            self._registered.add(self.brokers[row["broker"]])
+        else:
+            self._registered.discard(self.brokers[row["broker"]])
+
     def _observe_cluster(self) -> Tree:
-        """Take over rows of ZooKeeper and the operating system; brokers have other rows."""
-        nodes = {node.path: node for node in self.tree.znodes.values()}
-        controller = nodes.get("/controller")
-        epoch = nodes.get("/controller_epoch")
-        children = [path for path in nodes if path.startswith("/isr_change_notification/")]
-        registered = [broker for broker in self.brokers if f"/brokers/ids/{broker}" in nodes]
+        """Take over what the control plane and the operating system say; brokers have own rows."""
         tree: Tree = {
-            "controller": json.loads(controller.data or "{}")["brokerid"] if controller else None,
-            "controller_epoch": int(epoch.data or 0) if epoch else None,
-            "isr_change_notifications": len(children),
-            "registered": registered,
+            "controller": self._controller,
+            "controller_epoch": self._controller_epoch,
+            "isr_change_notifications": len(self.pending),
+            "registered": [broker for broker in self.brokers if broker in self._registered],
             "process": {str(broker): self._process(broker) for broker in self.brokers},
             "partitions": {},
         }
-        for number in self.names.partitions.values():
-            topic, partition = self.names.topic_and_partition(number)
-            if topic not in self.topics or f"/brokers/topics/{topic}" in self._deleted:
+        for name, number in self.names.partitions.items():
+            named = self.names.all_partitions[number]
+            if named.topic not in self.topics or named.topic_number in self._deleted:
                 continue
-            node = nodes.get(f"/brokers/topics/{topic}/partitions/{partition}/state")
-            state = None
-            if node is not None and not self._outages:
-                state = json.loads(node.data or "{}") | {"version": node.version}
-            tree["partitions"][f"{topic}-{partition}"] = {
-                "replicas_assigned": self.tree.replicas(topic, partition),
-                "zk": state,
+            row, moved = self._states.get(number), self._moved.get(number)
+            tree["partitions"][name] = {
+                "replicas_assigned": (
+                    self.names.replicas(number)
+                    if moved is None
+                    else self.names.brokers_in(moved["replicas"], number)
+                ),
+                "zk": None if row is None or self._outages else self._state(row),
                 "logs": {},
             }
         return tree
@@ -304,13 +342,13 @@ class _Reader:
             outcome.times_ms.setdefault("shutdown_ms", (row["time_us"] - outcome.begin_us) / 1000)
 
     def _take_fault(self, row: TraceRow) -> None:
-        if self._faults[row["fault"]] == "zookeeper_outage":
+        if self.names.fault_kind(row["fault"]) == "zookeeper_outage":
             (self._outages.add if row.kind == "fault_began" else self._outages.discard)(
                 row["fault"]
             )
             return
         broker = self.names.broker_of_process(row["process"])
-        if broker < 0 or self._faults[row["fault"]] != "pause":
+        if broker < 0 or self.names.fault_kind(row["fault"]) != "pause":
             return
         paused = self._paused[self.brokers[broker]]
         if row.kind == "fault_began":

@@ -1,7 +1,7 @@
 """The history of one broker, and its state at a time, as far as rows have it.
 
 A broker's history is every row of its own process and every row elsewhere that names it: its
-sessions and its registration in ZooKeeper, the controllers' events about it, the partitions that
+sessions and its registration, the controllers' events about it, the partitions that
 they gave to it or took from it. Acknowledged and exposed offsets of its terms, and the content of
 its logs, belong to the stories of the partitions and are left out.
 
@@ -19,7 +19,6 @@ import numpy as np
 from tidegauge.history.partition_history import PartitionState, last_states
 from tidegauge.history.row_selection import Mask, is_about_broker, selected
 from tidegauge.history.story import Names
-from tidegauge.history.znode_paths import ZnodeSort
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.traces.trace_file import Table, TraceKind
 
@@ -73,6 +72,7 @@ class BrokerState(NamedTuple):
     #: Its own ``broker_started``, ``broker_loading`` or ``broker_stopped``.
     life: TraceRow | None
     session: TraceRow | None
+    #: The last ``broker_state`` about it.
     registration: TraceRow | None
     #: The last event of a controller about it.
     seen: TraceRow | None
@@ -87,19 +87,12 @@ def broker_index(name: str, names: Names) -> int:
     Raises:
         ValueError: there is no such broker; the message lists the known ones.
     """
-    ids = _ids(names)
+    ids = names.brokers
     for index, broker in enumerate(ids):
         if name == str(broker):
             return index
     listed = ", ".join(map(str, ids[:LISTED])) + (" ..." if len(ids) > LISTED else "")
     raise ValueError(f"--broker {name}: no such broker; there are: {listed}")
-
-
-def _ids(names: Names) -> list[int]:
-    ids: list[int] = []
-    while (broker := names.broker_id(len(ids))) is not None:
-        ids.append(broker)
-    return ids
 
 
 def broker_rows(
@@ -120,11 +113,9 @@ def broker_rows(
     def wanted(kind: TraceKind, table: Table) -> Mask | None:
         if not details and (not kind.canonical or kind.name in ACCOUNTS):
             return None
-        return (
-            _is_own(table, names, broker)
-            | is_about_broker(table, broker)
-            | (kind.name != "znode_set" and _is_registration(table, names, broker))
-        )
+        if kind.name == "controller_active":  # its controller has rows of its own about it
+            return None
+        return _is_own(table, names, broker) | is_about_broker(table, broker)
 
     return selected(run, wanted)
 
@@ -136,21 +127,6 @@ def _is_own(table: Table, names: Names, broker: int) -> Mask:
         if names.broker_of_process(process) == broker
     ]
     return np.isin(table["process"], processes)
-
-
-def _is_registration(table: Table, names: Names, broker: int) -> Mask:
-    """A mask of the rows about /brokers/ids/<id>.
-
-    It is written only in the transaction that creates it.
-    """
-    if "znode" not in table:
-        return np.zeros(len(table["process"]), np.bool_)
-    numbers = [
-        znode
-        for znode in np.unique(table["znode"]).tolist()
-        if names.znodes.known(znode) == (ZnodeSort.BROKER, broker)
-    ]
-    return np.isin(table["znode"], numbers)
 
 
 def broker_state(
@@ -170,7 +146,7 @@ def broker_state(
     return BrokerState(
         life=_last(row for row in own if row.kind in LIVES),
         session=_last(row for row in rows if row.kind.startswith("session_")),
-        registration=_last(row for row in rows if "znode" in row.columns),
+        registration=_last(row for row in rows if row.kind == "broker_state"),
         seen=_last(row for row in rows if row.kind in {"broker_failed", "broker_registered"}),
         faults=_active_faults(own),
         replicas=_replicas(own, names, broker, last_states(run, names, until_us)),

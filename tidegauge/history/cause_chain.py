@@ -47,10 +47,10 @@ def row_of_handle(handle: str, run: RunFolder, names: Names) -> TraceRow:
             f"--cause {handle}: must be PROCESS:SEQUENCE, such as 0:12; --handles shows them"
         )
     process, sequence = map(int, numbers.groups())
-    row = run.canonical_row(process, sequence)
+    row = run.change_row(process, sequence)
     if row is not None:
         return row
-    processes = [each["process"] for each in run.manifest["processes"]]
+    processes = names.processes
     if process not in processes:
         raise ValueError(
             f"--cause {handle}: no such process; there are {min(processes)} "
@@ -92,10 +92,10 @@ def cause_strands(run: RunFolder, row: TraceRow) -> list[Strand]:
         while now is not None and (now["process"], now["sequence"]) not in told:
             told.add((now["process"], now["sequence"]))
             rows.append(now)
-            reason = run.canonical_row(now["because_process"], now["because_sequence"])
+            reason = run.change_row(now["because_process"], now["because_sequence"])
             if reason is not None:
                 beginnings.append((now, reason))
-            now = run.canonical_row(now["cause_process"], now["cause_sequence"])
+            now = run.change_row(now["cause_process"], now["cause_sequence"])
         if rows:
             strands.append(Strand(reason_of, rows, now))
     return strands

@@ -1,7 +1,7 @@
 """The number of partitions that were offline, under-replicated or under min ISR, over time.
 
-The state in ZooKeeper counts, as in the figures of ``summary.json`` of the same name; these are
-the areas under these lines.
+The state that the control plane holds counts, as in the figures of ``summary.json`` of the same
+name; these are the areas under these lines.
 """
 
 from __future__ import annotations
@@ -12,18 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.history.story import Names
-from tidegauge.history.znode_paths import ZnodeSort
 from tidegauge.replication import replica_list
-from tidegauge.replication.releases import rules_of
-from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.scenario.reading import scenario_from_mapping
+from tidegauge.simulation.codes.occasions import BROKER_ABSENT, STATE_DELETED
+from tidegauge.traces.directory import Directory, NamedPartition
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: The rows that change a count.
-_ROWS = frozenset(
-    {"znode_created", "znode_set", "znode_deleted", "partition_replicas", "topic_configured"}
-)
+_ROWS = frozenset({"partition_state", "partition_replicas", "broker_state", "topic_configured"})
 
 
 class ClusterHistory(NamedTuple):
@@ -31,7 +26,7 @@ class ClusterHistory(NamedTuple):
 
     #: Ascending, and none of them twice.
     times_us: NDArray[np.int64]
-    #: ZooKeeper names no leader, or one that is not registered.
+    #: No leader is named, or one that is not registered.
     offline: NDArray[np.int64]
     #: There is a leader, and the ISR is smaller than the effective min.insync.replicas.
     under_min_isr: NDArray[np.int64]
@@ -43,27 +38,15 @@ class ClusterHistory(NamedTuple):
 
 @dataclass(slots=True)
 class _Partition:
-    """A partition as ZooKeeper has it, with its wanted replicas and min.insync.replicas."""
+    """A partition as the control plane has it, with its wanted replicas and effective min ISR."""
 
-    topic: int
-    #: Indexes of its brokers by slot.
-    brokers: tuple[int, ...]
+    named: NamedPartition
     replicas: int
-    #: The largest need; None if it can grow.
-    most_insync_replicas: int | None
-    #: As effective.
-    min_insync_replicas: int = 1
+    min_insync_replicas: int
     exists: bool = False
     #: Index of the leader's broker; -1 for none.
     leader: int = -1
     in_sync: int = 0
-
-    def need(self, min_insync_replicas: int) -> None:
-        """Set min.insync.replicas."""
-        most = self.most_insync_replicas
-        self.min_insync_replicas = (
-            min_insync_replicas if most is None else min(min_insync_replicas, most)
-        )
 
 
 def cluster_history(run: RunFolder) -> ClusterHistory:
@@ -71,9 +54,8 @@ def cluster_history(run: RunFolder) -> ClusterHistory:
 
     Raises:
         TraceError: a trace file is damaged.
-        ScenarioError: this Tidegauge cannot read the scenario in the run's manifest.
     """
-    cluster = _Cluster(run)
+    cluster = _Cluster(run.directory)
     told: dict[int, list[int]] = {}
     for row in run.all_rows(wanted=lambda kind: kind.name in _ROWS):
         cluster.take(row)
@@ -83,13 +65,17 @@ def cluster_history(run: RunFolder) -> ClusterHistory:
 
 
 class _Cluster:
-    """The state in ZooKeeper, row by row."""
+    """What the control plane holds, row by row."""
 
-    def __init__(self, run: RunFolder) -> None:
-        self._znodes = Names(run.manifest).znodes
-        plan = ClusterPlan(scenario_from_mapping(run.manifest["scenario"], str(run.path)))
-        self._registered = list(plan.registered_before)
-        self._partitions = _planned(plan)
+    def __init__(self, directory: Directory) -> None:
+        brokers = range(len(directory.brokers))
+        self._registered = [broker in directory.registered_before for broker in brokers]
+        self._partitions = [
+            _Partition(
+                named, len(named.replicas), named.effective_min_isr(named.min_insync_replicas)
+            )
+            for named in directory.all_partitions
+        ]
         #: Partitions that are offline, under min ISR, at min ISR, under-replicated.
         self.counts = [0, 0, 0, 0]
 
@@ -97,23 +83,25 @@ class _Cluster:
         """Apply one row to the counts; rows come in their total order."""
         if row.kind == "topic_configured":
             for partition in self._partitions:
-                if partition.topic == row["topic"]:
+                if partition.named.topic_number == row["topic"]:
                     self._count(partition, -1)
-                    partition.need(row["min_insync_replicas"])
+                    partition.min_insync_replicas = partition.named.effective_min_isr(
+                        row["min_insync_replicas"]
+                    )
                     self._count(partition, +1)
-            return
-        if row.kind == "partition_replicas":
+        elif row.kind == "broker_state":
+            self._register(row["broker"], row["state"] != BROKER_ABSENT)
+        else:
             partition = self._partitions[row["partition"]]
             self._count(partition, -1)
-            # As in Kafka, a replica that is being added does not count as missing.
-            partition.replicas = _size(row["replicas"]) - _size(row["adding"])
+            if row.kind == "partition_replicas":
+                # As in Kafka, a replica that is being added does not count as missing.
+                partition.replicas = _size(row["replicas"]) - _size(row["adding"])
+            else:
+                partition.exists = row["change"] != STATE_DELETED
+                partition.leader = row["leader"]
+                partition.in_sync = _size(row["isr"])
             self._count(partition, +1)
-            return
-        sort, number = self._znodes.known(row["znode"])
-        if sort is ZnodeSort.BROKER:
-            self._register(number, row.kind != "znode_deleted")
-        elif sort is ZnodeSort.STATE:
-            self._change_state(self._partitions[number], row)
 
     def _register(self, broker: int, exists: bool) -> None:
         led = [partition for partition in self._partitions if partition.leader == broker]
@@ -122,15 +110,6 @@ class _Cluster:
         self._registered[broker] = exists
         for partition in led:
             self._count(partition, +1)
-
-    def _change_state(self, partition: _Partition, row: TraceRow) -> None:
-        self._count(partition, -1)
-        partition.exists = row.kind != "znode_deleted"
-        if partition.exists:
-            slot = row["leader"]
-            partition.leader = partition.brokers[slot] if slot >= 0 else -1
-            partition.in_sync = _size(row["isr"])
-        self._count(partition, +1)
 
     def _count(self, partition: _Partition, by: int) -> None:
         if not partition.exists:
@@ -144,26 +123,6 @@ class _Cluster:
             self.counts[2] += by
         if partition.in_sync < partition.replicas:
             self.counts[3] += by
-
-
-def _planned(plan: ClusterPlan) -> list[_Partition]:
-    """The partitions of a run before its first event."""
-    # Looked up once for each broker: it takes longer than all else here.
-    capped = [
-        rules_of(*plan.scenario.release_of(broker)).min_isr_capped_by_replicas
-        for broker in plan.brokers
-    ]
-    partitions = []
-    for planned in plan.partitions:
-        partition = _Partition(
-            planned.topic_number,
-            planned.slots,
-            len(planned.replicas),
-            most_insync_replicas=len(planned.replicas) if capped[planned.replicas[0]] else None,
-        )
-        partition.need(planned.min_insync_replicas)
-        partitions.append(partition)
-    return partitions
 
 
 def _size(replicas: int) -> int:

@@ -5,7 +5,7 @@ them every election: ``queued_us`` of a ``controller_event`` is the waiting time
 rows with the processing time of an event (``controller_event_done``), they are joined to it.
 
 A broker that loses its session believes to be controller until it learns of the loss. So a term
-has two ends: /controller is deleted in ZooKeeper, and the broker has resigned.
+has two ends: the control plane has no active controller any more, and the broker has resigned.
 """
 
 from __future__ import annotations
@@ -18,14 +18,22 @@ import numpy as np
 
 from tidegauge.history.moments import FAULTS
 from tidegauge.history.partition_history import last_states
-from tidegauge.history.row_selection import Mask, processes_with_role, selected
+from tidegauge.history.row_selection import Mask, selected
 from tidegauge.history.story import Names
-from tidegauge.history.znode_paths import ZnodePaths, ZnodeSort
+from tidegauge.simulation.codes.occasions import BROKER_ABSENT
+from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.traces.trace_file import Table, TraceKind
 
 EVENT = "controller_event"
 EVENT_DONE = "controller_event_done"
+#: Another active controller, or none.
+ACTIVE = "controller_active"
+
+_TERMS = frozenset({"controller_elected", "controller_resigned", ACTIVE})
+_KNOWN = frozenset(
+    {"broker_failed", "broker_registered", "controller_elected", "broker_state", ACTIVE}
+)
 
 
 class ControllerTerm(NamedTuple):
@@ -37,8 +45,8 @@ class ControllerTerm(NamedTuple):
     process: int
     epoch: int
     elected_us: int
-    #: The time when /controller was deleted; None if it never was.
-    znode_gone_us: int | None
+    #: The time from which on there was no active controller; None: there was one to the end.
+    gone_us: int | None
     #: The time when the broker itself resigned; None if it never did.
     resigned_us: int | None
 
@@ -72,8 +80,8 @@ class Knowledge(NamedTuple):
 
     #: The terms whose brokers believe to be controller, the newest one first.
     terms: list[ControllerTerm]
-    #: Index of the broker that /controller names; None if the znode does not exist.
-    znode: int | None
+    #: Index of the active controller's broker; None: there is none.
+    active: int | None
     #: Indexes of the brokers that the newest of them knows as alive.
     alive: list[int]
     #: Partitions without a live leader, with the reason.
@@ -81,7 +89,7 @@ class Knowledge(NamedTuple):
 
 
 def controller_rows(run: RunFolder, *, details: bool = False) -> list[TraceRow]:
-    """The rows of the controllers, of their znode and sessions, and of faults that hit them.
+    """The rows of the controllers, of who is active, of sessions, and of faults that hit them.
 
     Faults of other brokers, and of links to them, are left out.
 
@@ -92,8 +100,8 @@ def controller_rows(run: RunFolder, *, details: bool = False) -> list[TraceRow]:
     Raises:
         TraceError: a trace file is damaged.
     """
-    controllers = processes_with_role(run, "controller")
-    zookeepers = processes_with_role(run, "zookeeper")
+    controllers = run.directory.processes_with_role("controller")
+    zookeepers = run.directory.processes_with_role("zookeeper")
 
     def wanted(kind: TraceKind, table: Table) -> Mask | None:
         if kind.name == EVENT_DONE or not (details or kind.canonical):
@@ -101,7 +109,7 @@ def controller_rows(run: RunFolder, *, details: bool = False) -> list[TraceRow]:
         mask: Mask = np.isin(table["process"], controllers)
         if kind.name in FAULTS or kind.name == "session_expired":
             mask |= np.isin(table["process"], zookeepers)
-        return mask | _is_controller_znode(run, table)
+        return mask | (kind.name == ACTIVE)
 
     all_terms = terms(run)
     return [
@@ -115,19 +123,6 @@ def controller_rows(run: RunFolder, *, details: bool = False) -> list[TraceRow]:
     ]
 
 
-def _is_controller_znode(run: RunFolder, table: Table) -> Mask:
-    """A mask of the rows about /controller."""
-    if "znode" not in table:
-        return np.zeros(len(table["process"]), np.bool_)
-    paths = ZnodePaths(run.manifest)
-    numbers = [
-        znode
-        for znode in np.unique(table["znode"]).tolist()
-        if paths.known(znode).sort is ZnodeSort.CONTROLLER
-    ]
-    return np.isin(table["znode"], numbers)
-
-
 def terms(run: RunFolder) -> list[ControllerTerm]:
     """Every term of a controller, in order.
 
@@ -135,7 +130,7 @@ def terms(run: RunFolder) -> list[ControllerTerm]:
         TraceError: a trace file is damaged.
     """
     found: list[ControllerTerm] = []
-    for row in selected(run, lambda kind, table: _makes_terms(run, kind, table)):
+    for row in run.all_rows(wanted=lambda kind: kind.name in _TERMS):
         time_us = row["time_us"]
         if row.kind == "controller_elected":
             found.append(
@@ -143,17 +138,11 @@ def terms(run: RunFolder) -> list[ControllerTerm]:
                     row["broker"], row["process"], row["controller_epoch"], time_us, None, None
                 )
             )
-        elif row.kind == "znode_deleted" and found and found[-1].znode_gone_us is None:
-            found[-1] = found[-1]._replace(znode_gone_us=time_us)
         elif row.kind == "controller_resigned":
             found = [_resigned(term, row) for term in found]
+        elif row["broker"] == NONE and found and found[-1].gone_us is None:
+            found[-1] = found[-1]._replace(gone_us=time_us)
     return found
-
-
-def _makes_terms(run: RunFolder, kind: TraceKind, table: Table) -> Mask | None:
-    if kind.name in {"controller_elected", "controller_resigned"}:
-        return np.ones(len(table["process"]), np.bool_)
-    return _is_controller_znode(run, table) if kind.name == "znode_deleted" else None
 
 
 def _resigned(term: ControllerTerm, row: TraceRow) -> ControllerTerm:
@@ -218,38 +207,23 @@ def knowledge(run: RunFolder, names: Names, until_us: int | None = None) -> Know
     active.reverse()
     rows = [
         row
-        for row in selected(run, lambda kind, table: _tells_of_brokers(run, kind, table))
+        for row in run.all_rows(wanted=lambda kind: kind.name in _KNOWN)
         if until_us is None or row["time_us"] <= until_us
     ]
-    paths = ZnodePaths(run.manifest)
-    alive = _alive(rows, active[0], paths) if active else set()
+    alive = _alive(rows, active[0]) if active else set()
     leaderless = _leaderless(run, names, until_us, alive) if active else {}
-    return Knowledge(active, _holder(rows, paths), sorted(alive), leaderless)
+    return Knowledge(active, _holder(rows), sorted(alive), leaderless)
 
 
-def _tells_of_brokers(run: RunFolder, kind: TraceKind, table: Table) -> Mask | None:
-    if kind.name in {"broker_failed", "broker_registered", "controller_elected"}:
-        return np.ones(len(table["process"]), np.bool_)
-    if kind.name not in {"znode_created", "znode_deleted"}:
-        return None
-    paths = ZnodePaths(run.manifest)
-    numbers = [
-        znode
-        for znode in np.unique(table["znode"]).tolist()
-        if paths.known(znode).sort in {ZnodeSort.BROKER, ZnodeSort.CONTROLLER}
-    ]
-    return np.isin(table["znode"], numbers)
-
-
-def _holder(rows: Iterable[TraceRow], paths: ZnodePaths) -> int | None:
+def _holder(rows: Iterable[TraceRow]) -> int | None:
     holder = None
     for row in rows:
-        if "znode" in row.columns and paths.known(row["znode"]).sort is ZnodeSort.CONTROLLER:
-            holder = row["writer"] if row.kind == "znode_created" else None
+        if row.kind == ACTIVE:
+            holder = None if row["broker"] == NONE else row["broker"]
     return holder
 
 
-def _alive(rows: Iterable[TraceRow], term: ControllerTerm, paths: ZnodePaths) -> set[int]:
+def _alive(rows: Iterable[TraceRow], term: ControllerTerm) -> set[int]:
     """The brokers that the controller of a term knows as alive.
 
     They are those registered at its election, plus the changes that it saw later. (Its list
@@ -258,17 +232,15 @@ def _alive(rows: Iterable[TraceRow], term: ControllerTerm, paths: ZnodePaths) ->
     alive: set[int] = set()
     registered: set[int] = set()
     for row in rows:
-        if "znode" in row.columns:
-            sort, broker = paths.known(row["znode"])
-            if sort is ZnodeSort.BROKER:
-                (registered.add if row.kind == "znode_created" else registered.discard)(broker)
+        if row.kind == "broker_state":
+            (registered.discard if row["state"] == BROKER_ABSENT else registered.add)(row["broker"])
         elif row["process"] != term.process or row["time_us"] < term.elected_us:
             continue
         elif row.kind == "controller_elected":
             alive = set(registered)
         elif row.kind == "broker_registered":
             alive.add(row["broker"])
-        else:
+        elif row.kind == "broker_failed":
             alive.discard(row["broker"])
     return alive
 

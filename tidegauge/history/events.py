@@ -7,12 +7,12 @@ unchanged: times in microseconds or milliseconds, offsets, epochs, counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from tidegauge.history.cause_chain import handle_of
 from tidegauge.history.story import Names, spoken, told
-from tidegauge.history.znode_paths import ZnodeSort
+from tidegauge.history.zookeeper_rows import READ_BY_ZOOKEEPER, leader_of, partition_of
 from tidegauge.simulation.durations import time_text
 from tidegauge.traces.run_folder import TraceRow
 from tidegauge.traces.trace_file import ROW_COLUMNS
@@ -57,11 +57,7 @@ class TraceEvent:
     @property
     def partition_number(self) -> int | None:
         """The number of its partition within the cluster; None if it has none."""
-        columns: Mapping[str, int] = self.row.columns
-        if "znode" in columns:
-            sort, number = self.names.znodes.known(columns["znode"])
-            return number if sort is ZnodeSort.STATE else None
-        number = columns.get("partition", -1)
+        number = partition_of(self.row, self.names)
         return number if number >= 0 else None
 
     @property
@@ -83,6 +79,8 @@ class TraceEvent:
         value = self.row[column]
         if column in self.names.enumerations:
             return self.names.enumerated(column, value)
+        if column in READ_BY_ZOOKEEPER:
+            return READ_BY_ZOOKEEPER[column](self.row, self.names)
         return _READ[column](self, value) if column in _READ else value
 
     def __str__(self) -> str:
@@ -100,18 +98,9 @@ def _broker(event: TraceEvent, index: int) -> int | None:
     return event.names.broker_id(index)
 
 
-def _leader(event: TraceEvent, leader: int) -> int | None:
-    """A broker by its index; where a znode names it, by its slot in a replica list."""
-    if "znode" not in event.row.columns:
-        return _broker(event, leader)
-    partition = event.partition_number
-    slots = [] if partition is None else event.names.slots(partition)
-    return dict(enumerate(slots)).get(leader)
-
-
 def _brokers(event: TraceEvent, replicas: int) -> list[int | None] | None:
     partition = event.partition_number
-    # A znode that is not about a partition holds none.
+    # A row of ZooKeeper that is not about a partition has none.
     return None if partition is None else event.names.brokers_in(replicas, partition)
 
 
@@ -120,7 +109,7 @@ def _process(event: TraceEvent, number: int) -> str | None:
 
 
 def _topic(event: TraceEvent, number: int) -> str:
-    return event.names.znodes.topics[number]
+    return event.names.topic(number)
 
 
 def _flag(_event: TraceEvent, value: int) -> bool:
@@ -130,7 +119,7 @@ def _flag(_event: TraceEvent, value: int) -> bool:
 #: The functions that read columns, by name; others are times, by their unit, or plain numbers.
 _READ: dict[str, Callable[[TraceEvent, int], Any]] = {
     "partition": _partition,
-    "leader": _leader,
+    "leader": lambda event, _value: leader_of(event.row, event.names),
     "topic": _topic,
     **dict.fromkeys(("broker", "old_leader", "last_known_leader", "replica", "writer"), _broker),
     **dict.fromkeys(
@@ -140,5 +129,4 @@ _READ: dict[str, Callable[[TraceEvent, int], Any]] = {
     **dict.fromkeys(("clean", "is_new_leader", "leads", "recovering"), _flag),
     **dict.fromkeys(("unclean", "unclean_enabled", "waited"), _flag),
     "fault": lambda event, _value: spoken(event.row, "fault", event.names),
-    "znode": lambda event, _value: spoken(event.row, "znode", event.names),
 }

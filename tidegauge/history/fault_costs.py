@@ -18,7 +18,7 @@ from tidegauge.history.cluster_history import ClusterHistory, cluster_history
 from tidegauge.history.fault_spans import FaultSpan, fault_spans
 from tidegauge.history.row_selection import Mask
 from tidegauge.history.story import Names
-from tidegauge.history.znode_paths import ZnodeSort
+from tidegauge.simulation.codes.occasions import STATE_WRITTEN
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.trace_file import Table
 
@@ -29,7 +29,7 @@ COUNTED = ("offline", "under_min_isr", "at_min_isr", "under_replicated")
 class Failover(NamedTuple):
     """Moments of a failover, in order, until new leaders have taken over."""
 
-    #: ZooKeeper ended the session of a broker that the fault had hit.
+    #: The session of a broker that the fault had hit was over.
     session_ended_us: int
     #: The controller began with its next event.
     taken_us: int
@@ -52,7 +52,7 @@ class Area(NamedTuple):
 
 
 class WorkDone(NamedTuple):
-    """The work of brokers, the controller and ZooKeeper."""
+    """The work of brokers and of the control plane."""
 
     leaders_elected: int
     unclean_elections: int
@@ -93,7 +93,6 @@ def fault_costs(run: RunFolder) -> list[FaultCosts]:
 
     Raises:
         TraceError: a trace file is damaged.
-        ScenarioError: this Tidegauge cannot read the scenario in the run's manifest.
     """
     # After the scenario's own faults come their parts: the restarts of a roll.
     own = len(run.manifest["scenario"].get("faults", ()))
@@ -202,10 +201,7 @@ def _area(history: ClusterHistory, name: str, begin_us: int, until_us: int) -> A
 
 def _work(run: RunFolder, period: _Period) -> WorkDone:
     names = Names.of(run)
-    znodes = names.znodes
-    states = sum(
-        znodes.known(znode).sort is ZnodeSort.STATE for znode in period.column("znode_set", "znode")
-    )
+    states = period.column("partition_state", "change").count(int(STATE_WRITTEN))
     unclean = period.column("leader_elected", "unclean")
     notified = period.column("notification_sent", "partition_count")
     queued = period.column("controller_event", "queued_us")

@@ -1,8 +1,8 @@
 """The history of a partition, and the partitions of a run that are worth a look.
 
 A partition's history is every row about it, and the events around it: faults, steps, expired
-sessions, controllers, and the notifications of its current leader. The content of znodes is left
-out, since leaders and controller have rows of their own for it.
+sessions, controllers, and the notifications of its current leader. What the control plane holds of
+it is left out, since leaders and controller have rows of their own for it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tidegauge.history.story import Names
-from tidegauge.history.znode_paths import ZnodePaths, ZnodeSort
+from tidegauge.history.zookeeper_rows import CREATED, is_notification
 from tidegauge.replication import replica_list
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.traces.trace_file import Table
@@ -32,7 +32,7 @@ AROUND = frozenset(
         "controller_resigned",
     }
 )
-NOTIFICATIONS = frozenset({"notification_sent", "znode_created", "notification_read"})
+NOTIFICATIONS = frozenset({"notification_sent", CREATED, "notification_read"})
 
 ISR_CHANGES = ("isr_shrunk", "isr_expanded", "removed_from_isr")
 
@@ -74,13 +74,15 @@ def history(run: RunFolder, partition: int, *, details: bool = False) -> Iterato
     Raises:
         TraceError: a trace file is damaged.
     """
-    about = run.all_rows(partition, wanted=lambda kind: details or kind.canonical)
+    about = run.all_rows(
+        partition,
+        wanted=lambda kind: (details or kind.canonical) and kind.name != "partition_state",
+    )
     around = run.all_rows(wanted=lambda kind: kind.name in AROUND | NOTIFICATIONS)
     leaders: set[int] = set()
     # Notifications of its leaders: those on their way, by broker; written, by sequence number.
     sent: set[int] = set()
     written: set[int] = set()
-    paths = ZnodePaths(run.manifest)
     for row in merge(about, around, key=lambda row: row.place):
         if row.kind == "became_leader":
             leaders.add(row["process"])
@@ -90,9 +92,8 @@ def history(run: RunFolder, partition: int, *, details: bool = False) -> Iterato
             if row["process"] not in leaders:
                 continue
             sent.add(row["process"])
-        elif row.kind == "znode_created":
-            is_notification = paths.known(row["znode"]).sort is ZnodeSort.NOTIFICATION
-            if is_notification and row["writer"] in sent:
+        elif row.kind == CREATED:
+            if is_notification(row, run.directory) and row["writer"] in sent:
                 sent.discard(row["writer"])
                 written.add(row["sequence_number"])
             continue

@@ -1,6 +1,7 @@
 """The standing of each replica of a partition over time, its log end and its high watermark.
 
-Leader and ISR are those in ZooKeeper. The rows of a broker's own process show whether it is up.
+Leader and ISR are those of the control plane; the rows of a broker's own process say whether it is
+up.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from tidegauge.history.broker_history import LIVES
 from tidegauge.history.moments import FAULTS
 from tidegauge.history.row_selection import Mask, selected
 from tidegauge.history.story import Names
-from tidegauge.history.znode_paths import ZnodeSort
 from tidegauge.replication import replica_list
+from tidegauge.simulation.codes.occasions import STATE_DELETED
 from tidegauge.simulation.faults import PAUSE
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.traces.trace_file import Table, TraceKind
@@ -30,7 +31,7 @@ class Standing(Enum):
     DOWN = "its broker is down, loads its logs, or is paused"
     OUT = "up, and not in the ISR"
     IN_SYNC = "in the ISR"
-    LEADER = "leads, as ZooKeeper has it"
+    LEADER = "leads, as the control plane has it"
 
 
 class ReplicaTimes(NamedTuple):
@@ -126,9 +127,7 @@ def _rows(run: RunFolder, names: Names, partition: int) -> list[TraceRow]:
 
     def wanted(kind: TraceKind, table: Table) -> Mask | None:
         mask: Mask | None = None
-        if kind.name in {"znode_created", "znode_set", "znode_deleted"}:
-            mask = np.isin(table["znode"], _state_znodes(table, names, partition))
-        elif kind.name == "partition_replicas":
+        if kind.name in {"partition_state", "partition_replicas"}:
             mask = table["partition"] == partition
         elif kind.name in FAULTS:
             mask = np.isin(table["process"], hosts) & (table["kind"] == int(PAUSE))
@@ -139,14 +138,6 @@ def _rows(run: RunFolder, names: Names, partition: int) -> list[TraceRow]:
     return selected(run, wanted)
 
 
-def _state_znodes(table: Table, names: Names, partition: int) -> list[int]:
-    return [
-        znode
-        for znode in np.unique(table["znode"]).tolist()
-        if names.znodes.known(znode) == (ZnodeSort.STATE, partition)
-    ]
-
-
 @dataclass
 class _State:
     """Leader, ISR and brokers, row by row."""
@@ -154,7 +145,7 @@ class _State:
     names: Names
     partition: int
     exists: bool = False
-    #: A slot; -1 for none.
+    #: Index of a broker; -1 for none.
     leader: int = -1
     in_sync: frozenset[int] = frozenset()
     up: set[int] = field(default_factory=set)
@@ -167,10 +158,10 @@ class _State:
 
     def take(self, row: TraceRow) -> None:
         """Apply one row; rows come in their total order."""
-        if row.kind.startswith("znode_"):
-            self.exists = row.kind != "znode_deleted"
-            self.leader = row["leader"] if self.exists else -1
-            self.in_sync = frozenset(replica_list.unpack(row["isr"]) if self.exists else ())
+        if row.kind == "partition_state":
+            self.exists = row["change"] != STATE_DELETED
+            self.leader = row["leader"]
+            self.in_sync = frozenset(replica_list.unpack(row["isr"]))
         elif row.kind == "partition_replicas":
             brokers = self.names.brokers_in(row["replicas"], self.partition)
             self.assigned = {broker for broker in brokers if broker is not None}
@@ -196,6 +187,6 @@ class _State:
             return Standing.ABSENT
         if slot not in self.up or any(paused == slot for paused, _ in self.paused):
             return Standing.DOWN
-        if slot == self.leader:
+        if self.slots[slot] == self.names.broker_id(self.leader):
             return Standing.LEADER
         return Standing.IN_SYNC if slot in self.in_sync else Standing.OUT

@@ -52,12 +52,9 @@ def _rows(kind: str, table: Table, mask: Mask) -> Iterator[TraceRow]:
 def is_about_broker(table: Table, broker: int) -> Mask:
     """A mask of the rows about a broker, by its index.
 
-    A znode's row is not about it: its ``leader`` is a slot. Neither is a row in which the broker
-    is only the leader of a follower.
+    A row in which the broker is only the leader of a follower is not about it.
     """
     about: Mask = np.zeros(len(table["process"]), np.bool_)
-    if "znode" in table:
-        return about
     for column in BROKER_COLUMNS:
         if column in table:
             about |= table[column] == broker
@@ -65,8 +62,3 @@ def is_about_broker(table: Table, broker: int) -> Mask:
         leader, old_leader = (table[column] == broker for column in ROLE_COLUMNS)
         about |= leader | old_leader
     return about
-
-
-def processes_with_role(run: RunFolder, role: str) -> list[int]:
-    """The processes with this role in the manifest."""
-    return [each["process"] for each in run.manifest["processes"] if each.get("role") == role]

@@ -4,7 +4,8 @@ Each kind of row has its sentence in its class (``simulation/trace_rows``), with
 The type of a column decides its words: a broker by its id, an ISR as broker ids, an error by
 Kafka's name.
 
-The names come from the run's manifest, which lists the names for the numbers in rows.
+The names come from the run's directory. The words for what ZooKeeper holds are in
+``zookeeper_rows.py``.
 """
 
 from __future__ import annotations
@@ -12,45 +13,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
-from tidegauge.history.znode_paths import ZnodePaths
-from tidegauge.replication import replica_list
+from tidegauge.history.zookeeper_rows import DELETED, TOLD_BY_ZOOKEEPER, path_of
 from tidegauge.scenario.text.counted import counted, plural
 from tidegauge.simulation.codes.occasions import FORMER_WRITER
 from tidegauge.simulation.durations import time_text
 from tidegauge.simulation.enumerations import ENUMERATIONS, Enumerations
 from tidegauge.simulation.trace_rows.columns import Type
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
+from tidegauge.traces.directory import Directory
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 
-class Names:
-    """The names in a run's manifest for the numbers in rows."""
+class Names(Directory):
+    """The names in a run's manifest and in the headers of its trace files."""
 
     def __init__(
         self, manifest: Mapping[str, Any], enumerations: Enumerations = ENUMERATIONS
     ) -> None:
-        """Read the names in a manifest (``traces/run_folder.py`` describes it).
+        """Take the names of a run.
 
         Args:
             manifest: the run's.
             enumerations: the names in the headers of its trace files; by default this release's.
         """
+        super().__init__(manifest)
         self.enumerations = enumerations
-        self._processes = {
-            process["process"]: str(process["name"]) for process in manifest["processes"]
-        }
-        self._brokers: list[int] = list(manifest["brokers"])
-        self._partitions = list(manifest["partitions"])
-        self._faults = list(manifest["faults"])
-        self.znodes = ZnodePaths(manifest)
-        self.partitions: dict[str, int] = {
-            f"{partition['topic']}-{partition['partition']}": number
-            for number, partition in enumerate(self._partitions)
-        }
-        brokers = {f"broker {broker}": index for index, broker in enumerate(self._brokers)}
-        self._broker_of_process = {
-            process: brokers[name] for process, name in self._processes.items() if name in brokers
-        }
 
     @classmethod
     def of(cls, run: RunFolder) -> Self:
@@ -64,77 +51,6 @@ class Names:
     def enumerated(self, column: str, number: int) -> str:
         """The name of a number in a column of an enumeration; the number if it has none."""
         return self.enumerations[column].get(number, str(number))
-
-    def process(self, number: int) -> str:
-        """Name of a process."""
-        return self._processes.get(number, f"process {number}")
-
-    def broker_of_process(self, process: int) -> int:
-        """Index of the broker of a process; -1 if the process is not a broker."""
-        return self._broker_of_process.get(process, -1)
-
-    def process_of_broker(self, broker: int) -> int:
-        """The process of the broker with this id; -1 if there is none."""
-        processes = (
-            process
-            for process, index in self._broker_of_process.items()
-            if self._brokers[index] == broker
-        )
-        return next(processes, -1)
-
-    def broker_id(self, index: int) -> int | None:
-        """Id of the broker with this index within the cluster; None for no broker."""
-        return self._brokers[index] if 0 <= index < len(self._brokers) else None
-
-    def topic_and_partition(self, number: int) -> tuple[str, int]:
-        """Name of the topic, and the partition's number within it."""
-        partition = self._partitions[number]
-        return partition["topic"], partition["partition"]
-
-    def partition(self, number: int) -> str:
-        """Name of a partition, such as ``orders-0``."""
-        if not 0 <= number < len(self._partitions):
-            return "no partition"
-        return "{}-{}".format(*self.topic_and_partition(number))
-
-    def replicas(self, partition: int) -> list[int]:
-        """Ids of the brokers of a new partition, the preferred leader first."""
-        return list(self._partitions[partition]["replicas"])
-
-    def slots(self, partition: int) -> list[int]:
-        """Ids of the brokers in a partition's slots: all that ever have a replica of it."""
-        # Runs of an older Tidegauge do not move replicas.
-        planned = self._partitions[partition]
-        return list(planned.get("slots", planned["replicas"]))
-
-    def brokers_in(self, replicas: int, partition: int) -> list[int | None]:
-        """Ids of the brokers in a replica list; None for a slot without one."""
-        brokers = dict(enumerate(self.slots(partition)))
-        return [brokers.get(slot) for slot in replica_list.unpack(replicas)]
-
-    def fault(self, number: int) -> str:
-        """Kind and name of a fault, such as ``cut_link 'cut-1'``."""
-        if not 0 <= number < len(self._faults):
-            return f"fault {number}"
-        return "{kind} {name!r}".format_map(self._faults[number])
-
-    def fault_name(self, number: int) -> str:
-        """The name of a fault alone."""
-        return str(self._faults[number]["name"])
-
-    def fault_kind(self, number: int) -> str:
-        """The kind of a fault alone."""
-        return str(self._faults[number]["kind"])
-
-    def fault_short(self, number: int) -> str:
-        """Name and targets of a fault, in short form: ``cut-1: cut_link 1 <-> 3``."""
-        text = self._faults[number].get("text") or self.fault_kind(number)
-        return f"{self.fault_name(number)}: {text}"
-
-    def fault_text(self, number: int) -> str:
-        """Kind and name of a fault, with its text in the scenario."""
-        text = self._faults[number].get("text") if 0 <= number < len(self._faults) else ""
-        return f"{self.fault(number)} ({text})" if text else self.fault(number)
 
 
 def _broker(names: Names, _row: TraceRow, index: int) -> str:
@@ -152,21 +68,16 @@ def _process(names: Names, _row: TraceRow, process: int) -> str:
 
 
 def _writer(names: Names, row: TraceRow, index: int) -> str:
-    """The writer of a znode: a broker by its index, or another writer without one."""
+    """A broker by its index, or another writer without one."""
     if index >= 0:
         return _broker(names, row, index)
     if index == FORMER_WRITER:
         return "a process before the run"
-    return "the end of its session" if row.kind == "znode_deleted" else "the operator"
+    return "the end of its session" if row.kind == DELETED else "the operator"
 
 
 def _topic(names: Names, _row: TraceRow, number: int) -> str:
-    topics = names.znodes.topics
-    return f"topic {topics[number] if 0 <= number < len(topics) else number}"
-
-
-def _znode(names: Names, row: TraceRow, znode: int) -> str:
-    return names.znodes.path(znode, row.columns.get("sequence_number"))
+    return f"topic {names.topic(number)}"
 
 
 def _rate(_names: Names, _row: TraceRow, size_bytes: int) -> str:
@@ -184,7 +95,7 @@ _SPOKEN: dict[Type, Callable[[Names, TraceRow, int], str]] = {
     Type.PROCESS: _process,
     Type.WRITER: _writer,
     Type.TOPIC: _topic,
-    Type.ZNODE: _znode,
+    Type.ZNODE: lambda names, row, _znode: path_of(row, names),
     Type.FAULT: lambda names, _row, fault: names.fault_text(fault),
     Type.RATE: _rate,
     Type.DIRECTORY: _directory,
@@ -195,6 +106,8 @@ _KINDS = {kind.name: kind for kind in ROW_KINDS.values()}
 
 def told(row: TraceRow, names: Names) -> str:
     """A row in words; time and process are not repeated."""
+    if row.kind in TOLD_BY_ZOOKEEPER:
+        return TOLD_BY_ZOOKEEPER[row.kind](row, names)
     kind = _KINDS.get(row.kind)
     if kind is None:  # a kind that this release does not know
         return f"{row.kind} {row.columns}"
@@ -246,7 +159,7 @@ def because(row: TraceRow, run: RunFolder, names: Names) -> str | None:
         return None
     if sequence < 0:
         return f"no message of {names.process(process)} had arrived"
-    reason = run.canonical_row(process, sequence)
+    reason = run.change_row(process, sequence)
     if reason is None:
         return f"row {sequence} of {names.process(process)}, which the trace does not have"
     at = time_text(reason["time_us"])

@@ -1,24 +1,23 @@
 """Topics and partitions at a moment of a run, as ``kafka-topics.sh --describe`` prints them.
 
-The data are those of ZooKeeper (``znode_tree.py``). The text can be compared with the output of a
-real cluster's tool, and be imported again.
+The data are those that the control plane holds. The text can be compared with the output of a real
+cluster's tool, and be imported again.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tidegauge.history.znode_tree import TreeNode, znode_tree
 from tidegauge.replication.release_versions import Release
-from tidegauge.traces.run_folder import RunFolder
+from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, STATE_CREATED, STATE_DELETED
+from tidegauge.traces.directory import Directory
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: From here on the tool asks brokers, and writes a space behind each colon.
 _SPACED = Release.parse("2.2.0")
 
-_TOPICS = "/brokers/topics/"
-_BROKERS = "/brokers/ids/"
+_ROWS = frozenset({"partition_state", "partition_replicas", "broker_state"})
 
 
 class PartitionDescription(NamedTuple):
@@ -68,56 +67,75 @@ class TopicDescription(NamedTuple):
 def describe_topics(run: RunFolder, at_us: int | None = None) -> list[TopicDescription]:
     """The topics that existed at a time (by default the end of the run), by name.
 
+    A topic exists from its first partition's state to its last one's.
+
     Raises:
         TraceError: a trace file is damaged.
     """
-    nodes = znode_tree(run, at_us)
-    states = {
-        node.path: json.loads(node.data)
-        for node in nodes
-        if node.data is not None and node.path.endswith("/state")
+    cluster = _Cluster(run.directory)
+    for row in run.all_rows(wanted=lambda kind: kind.name in _ROWS):
+        if at_us is not None and row["time_us"] > at_us:
+            break
+        cluster.take(row)
+    settings = {
+        topic["name"]: topic.get("settings", {}) for topic in run.manifest["scenario"]["topics"]
     }
-    brokers = {
-        int(node.path.removeprefix(_BROKERS)) for node in nodes if node.path.startswith(_BROKERS)
-    }
-    topics = {topic["name"]: topic for topic in run.manifest["scenario"]["topics"]}
-    default = run.manifest["scenario"]["cluster"]["settings"]["min.insync.replicas"]
-    described = []
-    for node in nodes:
-        name = node.path.removeprefix(_TOPICS)
-        if not node.path.startswith(_TOPICS) or "/" in name:
-            continue
-        settings = topics.get(name, {}).get("settings", {})
-        least = int(settings.get("min.insync.replicas", default))
-        described.append(
-            TopicDescription(name, settings, _partitions(node, name, states, brokers, least))
-        )
-    return described
+    partitions: dict[str, list[PartitionDescription]] = {}
+    for number in run.directory.partitions.values():
+        described = cluster.described(number)
+        partitions.setdefault(described.topic, []).append(described)
+    existing = {run.directory.topic_and_partition(number)[0] for number in cluster.states}
+    return [
+        TopicDescription(topic, settings.get(topic, {}), partitions[topic])
+        for topic in sorted(existing)
+    ]
 
 
-def _partitions(
-    node: TreeNode, topic: str, states: Mapping[str, Any], brokers: set[int], least: int
-) -> list[PartitionDescription]:
-    """The partitions of a topic, from its assignment and their states."""
-    assert node.data is not None
-    assignment = json.loads(node.data)
-    described = []
-    for number, replicas in sorted(assignment["partitions"].items(), key=lambda each: int(each[0])):
-        state = states.get(f"{node.path}/partitions/{number}/state", {"leader": -1, "isr": []})
-        described.append(
-            PartitionDescription(
-                topic,
-                int(number),
-                None if state["leader"] < 0 else state["leader"],
-                state["leader"] in brokers,
-                replicas,
-                state["isr"],
-                assignment.get("adding_replicas", {}).get(number, ()),
-                assignment.get("removing_replicas", {}).get(number, ()),
-                least,
-            )
+class _Cluster:
+    """What the control plane holds, row by row."""
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self._active: set[int] = set()
+        #: By number of the partition: the last rows about those that exist, and that were moved.
+        self.states: dict[int, TraceRow] = {}
+        self._replicas: dict[int, TraceRow] = {}
+
+    def take(self, row: TraceRow) -> None:
+        """Apply one row; rows come in their total order."""
+        if row.kind == "broker_state":
+            is_active = row["state"] == BROKER_ACTIVE
+            (self._active.add if is_active else self._active.discard)(row["broker"])
+        elif row.kind == "partition_replicas":
+            self._replicas[row["partition"]] = row
+        elif row["change"] == STATE_DELETED:
+            self.states.pop(row["partition"], None)
+        else:
+            if row["change"] == STATE_CREATED:
+                # A topic that is created again has the replicas that it began with.
+                self._replicas.pop(row["partition"], None)
+            self.states[row["partition"]] = row
+
+    def described(self, number: int) -> PartitionDescription:
+        """A partition as it is now; without a state it has no leader yet."""
+        named = self._directory.all_partitions[number]
+        state, moved = self.states.get(number), self._replicas.get(number)
+        leader = -1 if state is None else state["leader"]
+        return PartitionDescription(
+            named.topic,
+            named.number,
+            self._directory.broker_id(leader),
+            leader in self._active,
+            named.replicas if moved is None else self._ids(moved, "replicas"),
+            () if state is None else self._ids(state, "isr"),
+            () if moved is None else self._ids(moved, "adding"),
+            () if moved is None else self._ids(moved, "removing"),
+            named.min_insync_replicas,
         )
-    return described
+
+    def _ids(self, row: TraceRow, column: str) -> list[int]:
+        brokers = self._directory.brokers_in(row[column], row["partition"])
+        return [broker for broker in brokers if broker is not None]
 
 
 def topic_lines(topics: Iterable[TopicDescription], release: str) -> Iterable[str]:

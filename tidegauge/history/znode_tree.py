@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tidegauge.history.story import Names
-from tidegauge.history.znode_paths import FIXED_PATHS, ZnodeSort
+from tidegauge.history.znode_paths import FIXED_PATHS, ZnodePaths, ZnodeSort
 from tidegauge.replication.release_versions import Release
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
@@ -102,7 +102,7 @@ class ZnodeTree:
 
     def __init__(self, manifest: Mapping[str, Any]) -> None:
         self._names = Names(manifest)
-        self._paths = self._names.znodes
+        self._paths = ZnodePaths(self._names)
         #: By topic and number of the partition: all, those being added, those being removed.
         self._assignments: dict[str, dict[int, _Assignment]] = defaultdict(dict)
         for number in self._names.partitions.values():
@@ -181,7 +181,7 @@ class ZnodeTree:
         if sort in _OF_BROKERS:
             return _json(self._of_broker(sort, row))
         if sort is ZnodeSort.TOPIC:
-            return _json(self._topic(self._paths.topics[number]))
+            return _json(self._topic(self._names.topic(number)))
         return _json(self._state(row, number))
 
     def _id(self, index: int) -> int:

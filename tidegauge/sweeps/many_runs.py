@@ -112,12 +112,12 @@ def _figures(run: RunFolder) -> Iterator[tuple[str, float]]:
     assert run.summary is not None
     yield from _numbers("", run.summary)
     end_us = run.end_us
-    lasted_us = [0] * len(run.manifest["faults"])
+    lasted_us = dict.fromkeys(range(len(run.directory.faults)), 0)
     for span in fault_spans(run):
         last_us = end_us if span.end_us is None else min(end_us, span.end_us)
         lasted_us[span.fault] += max(0, last_us - span.begin_us)
-    for fault, its_us in zip(run.manifest["faults"], lasted_us, strict=True):
-        yield f"{fault['name']}.seconds", its_us / 1e6
+    for fault, its_us in lasted_us.items():
+        yield f"{run.directory.fault_name(fault)}.seconds", its_us / 1e6
 
 
 def _numbers(path: str, part: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

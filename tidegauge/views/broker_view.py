@@ -62,7 +62,7 @@ def _print_facts(
         words = f"{names.fault_text(fault['fault'])}, since {time_text(fault['time_us'])}"
         out.print(f"  hit by:      {words}", style="bold yellow", soft_wrap=True)
     out.print(f"  session:     {_session(state.session)}", soft_wrap=True)
-    out.print(f"  registered:  {_yes_or_no(state.registration, 'znode_created')}")
+    out.print(f"  registered:  {_registered(state.registration)}")
     out.print(f"  controller:  {_seen(state.seen)}")
     out.print(f"  replicas:    {_role_counts(state.replicas)}", soft_wrap=True)
 
@@ -92,12 +92,13 @@ def _session(row: TraceRow | None) -> str:
     return f"none; {number} {row.kind.removeprefix('session_')} at {at}"
 
 
-def _yes_or_no(row: TraceRow | None, yes_kind: str) -> str:
+def _registered(row: TraceRow | None) -> str:
+    from tidegauge.simulation.codes.occasions import BROKER_ABSENT
     from tidegauge.simulation.durations import time_text
 
     if row is None:
         return "not yet"
-    return f"{'yes' if row.kind == yes_kind else 'no'}, since {time_text(row['time_us'])}"
+    return f"{'no' if row['state'] == BROKER_ABSENT else 'yes'}, since {time_text(row['time_us'])}"
 
 
 def _seen(row: TraceRow | None) -> str:

@@ -39,7 +39,7 @@ def show_cluster(out: Console, run: RunFolder, names: Names, axis: TimeAxis) -> 
 
     from tidegauge.history.fault_spans import fault_spans
 
-    partitions, brokers = len(names.partitions), len(run.manifest["brokers"])
+    partitions, brokers = len(names.partitions), len(names.brokers)
     out.print(
         f"{counted(brokers, 'broker')}, {counted(partitions, 'partition')}; {scale_text(axis)}\n",
         style="bold",

@@ -88,7 +88,7 @@ def _print_terms(out: Console, terms: list[ControllerTerm], names: Names) -> Non
     for term in terms[:LISTED]:
         out.print(
             f"{term.epoch:16}  {names.broker_id(term.broker):6}  {time_text(term.elected_us):>10}"
-            f"  {time_or(term.znode_gone_us):>16}  {time_or(term.resigned_us):>10}"
+            f"  {time_or(term.gone_us):>16}  {time_or(term.resigned_us):>10}"
         )
     if len(terms) > LISTED:
         out.print(f"... and {len(terms) - LISTED} more")
@@ -133,7 +133,7 @@ def show_controller_at(out: Console, run: RunFolder, names: Names, at_us: int) -
     for stale in known.terms[1:]:
         words = f"broker {names.broker_id(stale.broker)}, epoch {stale.epoch}: has not resigned yet"
         out.print(f"  still believes to be:  {words}", style="red")
-    holder = "none" if known.znode is None else f"broker {names.broker_id(known.znode)}"
+    holder = "none" if known.active is None else f"broker {names.broker_id(known.active)}"
     out.print(f"  /controller names:     {holder}")
     if not known.terms:
         return

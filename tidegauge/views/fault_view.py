@@ -30,7 +30,7 @@ def show_faults(out: Console, run: RunFolder, names: Names) -> None:
     if not costs:
         out.print("No fault began.")
     for each in costs[:_TOLD]:
-        out.print(_heading(run, each), style="bold", soft_wrap=True)
+        out.print(_heading(each, names), style="bold", soft_wrap=True)
         for label, words in _lines(each, names):
             out.print(f"  {label:{_WIDTH}}  {words}", soft_wrap=True)
         out.print()
@@ -44,8 +44,8 @@ def faults_for_programs(run: RunFolder, names: Names) -> list[dict[str, Any]]:
 
     return [
         {
-            "fault": run.manifest["faults"][each.span.fault]["name"],
-            "kind": run.manifest["faults"][each.span.fault]["kind"],
+            "fault": names.fault_name(each.span.fault),
+            "kind": names.fault_kind(each.span.fault),
             "begin_us": each.span.begin_us,
             "end_us": each.span.end_us,
             "followed_until_us": each.until_us,
@@ -64,14 +64,13 @@ def faults_for_programs(run: RunFolder, names: Names) -> list[dict[str, Any]]:
     ]
 
 
-def _heading(run: RunFolder, costs: FaultCosts) -> str:
+def _heading(costs: FaultCosts, names: Names) -> str:
     from tidegauge.simulation.durations import time_text
 
-    fault = run.manifest["faults"][costs.span.fault]
     begin_us, end_us = costs.span.begin_us, costs.span.end_us
     end = "the end" if end_us is None else time_text(end_us)
     return (
-        f"{fault['name']}: {fault['text']}, from {time_text(begin_us)} to {end}; "
+        f"{names.fault_short(costs.span.fault)}, from {time_text(begin_us)} to {end}; "
         f"costs until {time_text(costs.until_us)}"
     )
 

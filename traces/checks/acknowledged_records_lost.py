@@ -24,7 +24,7 @@ from __future__ import annotations
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.min_insync_replicas import ACKS_ALL
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.trace_rows.replica_rows import Acknowledged
+from tidegauge.simulation.trace_rows import replica_rows
 from tidegauge.traces.checks.breaches import (
     note_breach,
     what_permits,
@@ -40,7 +40,7 @@ from tidegauge.traces.checks.numbers import ACKNOWLEDGED_RECORDS_LOST
 
 
 @inner_rule
-def remember_acknowledged(history: Histories, row: Acknowledged) -> None:
+def remember_acknowledged(history: Histories, row: replica_rows.Acknowledged) -> None:
     """These offsets were acknowledged; ranges that follow each other become one."""
     known = history.partitions[row.partition]
     if known.last_acknowledged != NONE:

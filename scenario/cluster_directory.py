@@ -1,0 +1,90 @@
+"""The directory of a run, made of its plan: names for the numbers in rows, as a manifest has them.
+
+``traces/directory.py`` reads it, for a run's folder and for a cluster that is being run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tidegauge.replication.releases import rules_of
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.faults import fault_name
+from tidegauge.simulation.kernel import CLIENT, CONTROLLER, ZOOKEEPER
+from tidegauge.simulation.zookeeper_tree import FIXED_ZNODES, NOTIFICATIONS, SORTS
+
+_ROLES = {int(CONTROLLER): "controller", int(ZOOKEEPER): "zookeeper", int(CLIENT): "client"}
+
+
+def directory_of(plan: ClusterPlan) -> dict[str, Any]:
+    """All names: processes, brokers, topics, partitions, faults, and ranges of znodes."""
+    return {
+        "processes": [
+            {
+                "process": number,
+                "name": each.name,
+                "role": _ROLES.get(each.role, "broker"),
+                "number": each.number,
+            }
+            for number, each in enumerate(plan.processes)
+        ],
+        "brokers": list(plan.brokers),
+        "registered_before": [
+            broker
+            for broker, is_registered in zip(plan.brokers, plan.registered_before, strict=True)
+            if is_registered
+        ],
+        "topics": [topic.name for topic in plan.scenario.topics],
+        "partitions": _partitions(plan),
+        "faults": [
+            {
+                "name": fault_name(plan.faults, number),
+                "kind": fault.kind,
+                "text": _fault_text(fault),
+            }
+            for number, fault in enumerate(plan.faults)
+        ],
+        "znodes": list(_znodes(plan)),
+    }
+
+
+def _partitions(plan: ClusterPlan) -> list[dict[str, Any]]:
+    # Looked up once for each broker: it takes longer than all else here.
+    capped = [
+        rules_of(*plan.scenario.release_of(broker)).min_isr_capped_by_replicas
+        for broker in plan.brokers
+    ]
+    return [
+        {
+            "topic": partition.topic,
+            "partition": partition.number,
+            "replicas": [plan.brokers[broker] for broker in partition.replicas],
+            "slots": [plan.brokers[broker] for broker in partition.slots],
+            "min_insync_replicas": partition.min_insync_replicas,
+            "most_insync_replicas": (
+                len(partition.replicas) if capped[partition.replicas[0]] else None
+            ),
+        }
+        for partition in plan.partitions
+    ]
+
+
+def _znodes(plan: ClusterPlan) -> Iterator[dict[str, Any]]:
+    """The sorts of znodes in the order of their numbers."""
+    yield {"sort": "fixed", "first": 0, "end": int(FIXED_ZNODES)}
+    for sort, numbers in zip(SORTS, plan.tree_ranges, strict=True):
+        # There are as many notifications as there ever are at once.
+        end = None if sort == SORTS[NOTIFICATIONS] else numbers.stop
+        yield {"sort": sort, "first": numbers.start, "end": end}
+
+
+def _fault_text(fault: Any) -> str:
+    """A fault in a few words: its kind and its targets."""
+    if hasattr(fault, "between"):
+        arrow = "->" if fault.one_way else "<->"
+        one, other = (",".join(str(end) for end in ends) for ends in fault.between)
+        return f"{fault.kind} {one} {arrow} {other}"
+    if hasattr(fault, "brokers"):
+        return f"{fault.kind} of {','.join(str(each) for each in fault.brokers) or 'all'}"
+    return str(fault.kind)

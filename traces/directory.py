@@ -1,0 +1,205 @@
+"""The directory of a run: the names of all that has a number in rows, as its manifest holds them.
+
+``scenario/cluster_directory.py`` writes it, once for each run. A process has a role and a number
+within this role, which is the index of the broker for a broker and for its controller. A partition
+has its topic, the brokers in its slots and its need for in-sync replicas. The numbers of znodes are
+ranges, one for each sort of object that a znode is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from tidegauge.replication import replica_list
+
+
+class NamedProcess(NamedTuple):
+    """A process."""
+
+    name: str
+    #: ``broker``, ``controller``, ``zookeeper`` or ``client``.
+    role: str
+    #: Its number within its role; for a broker and its controller the broker's index.
+    number: int
+
+
+class NamedPartition(NamedTuple):
+    """A partition; brokers are ids."""
+
+    topic: str
+    #: Number of the topic within the cluster.
+    topic_number: int
+    #: Number of the partition within its topic.
+    number: int
+    #: As it is created, the preferred leader first.
+    replicas: tuple[int, ...]
+    #: All brokers that ever have a replica of it.
+    slots: tuple[int, ...]
+    #: min.insync.replicas as the run begins.
+    min_insync_replicas: int
+    #: The most that counts of min.insync.replicas; None: there is no limit.
+    most_insync_replicas: int | None
+
+    def effective_min_isr(self, min_insync_replicas: int) -> int:
+        """The effective min.insync.replicas, for a value of the setting.
+
+        Source: Partition.effectiveMinIsr@3.7.0.
+        """
+        most = self.most_insync_replicas
+        return min_insync_replicas if most is None else min(min_insync_replicas, most)
+
+
+class NamedFault(NamedTuple):
+    """A fault of the scenario, or a restart of a rolling restart."""
+
+    name: str
+    kind: str
+    #: Kind and targets.
+    text: str
+
+
+class ZnodeRange(NamedTuple):
+    """The numbers of the znodes of one sort, in the order of the objects that they are about."""
+
+    sort: str
+    first: int
+    #: The number behind the last one; None: there is no last one.
+    end: int | None
+
+
+class Directory:
+    """Names and ids for the numbers in rows."""
+
+    def __init__(self, manifest: Mapping[str, Any]) -> None:
+        """Take the directory in a manifest."""
+        self._manifest = manifest
+        #: Ids; a broker's place is its index.
+        self.brokers: tuple[int, ...] = tuple(manifest["brokers"])
+        #: Names; a topic's place is its number.
+        self.topics: tuple[str, ...] = tuple(manifest["topics"])
+        #: Indexes of the brokers that count as registered until the control plane says otherwise.
+        self.registered_before = frozenset(map(self.brokers.index, manifest["registered_before"]))
+        self.faults = tuple(NamedFault(**each) for each in manifest["faults"])
+
+    @cached_property
+    def processes(self) -> dict[int, NamedProcess]:
+        """All processes, by number."""
+        return {
+            each["process"]: NamedProcess(each["name"], each["role"], each["number"])
+            for each in self._manifest["processes"]
+        }
+
+    @cached_property
+    def all_partitions(self) -> tuple[NamedPartition, ...]:
+        """All partitions; a partition's place is its number within the cluster."""
+        topics = {topic: number for number, topic in enumerate(self.topics)}
+        return tuple(
+            NamedPartition(
+                each["topic"],
+                topics[each["topic"]],
+                each["partition"],
+                tuple(each["replicas"]),
+                tuple(each["slots"]),
+                each["min_insync_replicas"],
+                each["most_insync_replicas"],
+            )
+            for each in self._manifest["partitions"]
+        )
+
+    @cached_property
+    def partitions(self) -> dict[str, int]:
+        """The numbers of partitions by their names, such as ``orders-0``."""
+        return {
+            f"{each.topic}-{each.number}": number for number, each in enumerate(self.all_partitions)
+        }
+
+    @cached_property
+    def znodes(self) -> tuple[ZnodeRange, ...]:
+        """The numbers of znodes, in order; empty without ZooKeeper."""
+        return tuple(ZnodeRange(**each) for each in self._manifest["znodes"])
+
+    # Processes and brokers.
+
+    def process(self, number: int) -> str:
+        """Name of a process."""
+        known = self.processes.get(number)
+        return f"process {number}" if known is None else known.name
+
+    def processes_with_role(self, role: str) -> list[int]:
+        """The processes with this role."""
+        return [number for number, each in self.processes.items() if each.role == role]
+
+    def broker_of_process(self, process: int) -> int:
+        """Index of the broker of a process; -1 if the process is not a broker."""
+        known = self.processes.get(process)
+        return known.number if known is not None and known.role == "broker" else -1
+
+    def process_of_broker(self, broker: int) -> int:
+        """The process of the broker with this id; -1 if there is none."""
+        return self._process_of.get(broker, -1)
+
+    @cached_property
+    def _process_of(self) -> dict[int, int]:
+        brokers = self.processes_with_role("broker")
+        return {self.brokers[self.processes[process].number]: process for process in brokers}
+
+    def broker_id(self, index: int) -> int | None:
+        """Id of the broker with this index within the cluster; None for no broker."""
+        return self.brokers[index] if 0 <= index < len(self.brokers) else None
+
+    # Topics and partitions.
+
+    def topic(self, number: int) -> str:
+        """Name of a topic."""
+        return self.topics[number] if 0 <= number < len(self.topics) else str(number)
+
+    def topic_and_partition(self, number: int) -> tuple[str, int]:
+        """Name of the topic, and the partition's number within it."""
+        partition = self.all_partitions[number]
+        return partition.topic, partition.number
+
+    def partition(self, number: int) -> str:
+        """Name of a partition, such as ``orders-0``."""
+        if not 0 <= number < len(self.all_partitions):
+            return "no partition"
+        return "{}-{}".format(*self.topic_and_partition(number))
+
+    def replicas(self, partition: int) -> list[int]:
+        """Ids of the brokers of a new partition, the preferred leader first."""
+        return list(self.all_partitions[partition].replicas)
+
+    def slots(self, partition: int) -> list[int]:
+        """Ids of the brokers in a partition's slots: all that ever have a replica of it."""
+        return list(self.all_partitions[partition].slots)
+
+    def brokers_in(self, replicas: int, partition: int) -> list[int | None]:
+        """Ids of the brokers in a replica list; None for a slot without one."""
+        brokers = dict(enumerate(self.slots(partition)))
+        return [brokers.get(slot) for slot in replica_list.unpack(replicas)]
+
+    # Faults.
+
+    def fault(self, number: int) -> str:
+        """Kind and name of a fault, such as ``cut_link 'cut-1'``."""
+        if not 0 <= number < len(self.faults):
+            return f"fault {number}"
+        return f"{self.faults[number].kind} {self.faults[number].name!r}"
+
+    def fault_name(self, number: int) -> str:
+        """The name of a fault alone."""
+        return self.faults[number].name
+
+    def fault_kind(self, number: int) -> str:
+        """The kind of a fault alone."""
+        return self.faults[number].kind
+
+    def fault_short(self, number: int) -> str:
+        """Name and targets of a fault, in short form: ``cut-1: cut_link 1 <-> 3``."""
+        return f"{self.fault_name(number)}: {self.faults[number].text}"
+
+    def fault_text(self, number: int) -> str:
+        """Kind and name of a fault, with its text in the scenario."""
+        text = self.faults[number].text if 0 <= number < len(self.faults) else ""
+        return f"{self.fault(number)} ({text})" if text else self.fault(number)
