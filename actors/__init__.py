@@ -24,7 +24,7 @@ which wakes the followers' fetches (``delayed_operations.wake_fetches``); they a
 (``leader.count_fetch``), and ``leader.try_high_watermark`` moves the high watermark, answers
 the producer and wakes the consumers.
 
-**To add a request**: its kind in ``simulation/kinds.py``, a branch in
+**To add a request**: its kind in ``simulation/messages``, a branch in
 ``requests/request_handlers.py``, its handler in a file of its own there.
 
 This room imports from ``simulation`` and the rooms below it; the controller and ZooKeeper

@@ -104,8 +104,9 @@ from tidegauge.simulation.faults import (
     reset_all,
     stops_process,
 )
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
     ALTER_PARTITION_DUE,
     ALTER_PARTITION_GIVES_UP,
     ALTER_PARTITION_RESPONSE,
@@ -120,14 +121,13 @@ from tidegauge.simulation.kinds import (
     FETCH_RESPONSE,
     FETCHER_GIVES_UP,
     FETCHER_WAKES,
-    FIRST_REQUEST,
     FOLLOWER_FETCH_EXPIRES,
     HANDLER_FREE,
     HANDLER_GOES_ON,
     HIGH_WATERMARK_CHECKPOINT,
+    IS_REQUEST,
     ISR_CHANGE_PROPAGATION,
     ISR_EXPIRATION,
-    LAST_REQUEST,
     LIST_OFFSETS_RESPONSE,
     LOADING_BEGINS,
     LOG_DIR_FAILS,
@@ -153,7 +153,7 @@ from tidegauge.simulation.topology import controller_process
 def handle_broker_event(world: Brokers, event: Event) -> None:
     """Let a broker deal with one event, and give the event back unless it waits on."""
     kind = event.kind
-    if FIRST_REQUEST <= kind <= LAST_REQUEST:
+    if IS_REQUEST[kind]:
         # A request is given back by whoever answers it.
         take_request(world, event)
         return

@@ -16,9 +16,9 @@ from tidegauge.replication.in_sync_replicas import (
     is_under_replicated,
 )
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.events import old_event, set_timer
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.kinds import SAMPLE
+from tidegauge.simulation.messages.kinds import SAMPLE
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.sample_rows import BrokerSampled, Sampled
 
@@ -45,7 +45,7 @@ def sample(world: Brokers, broker: int) -> None:
         row = world.hosted[row].next_log
     write_row(world, gauges)
     due_us = world.context[0].time_us + world.context[0].sample_period_us
-    set_timer(world, new_event(world, broker, broker, SAMPLE), due_us)
+    set_timer(world, old_event(world, broker, broker, SAMPLE), due_us)
 
 
 @inner_rule

@@ -26,8 +26,9 @@ from tidegauge.actors.state.brokers import Brokers
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.codes.occasions import STOP_REGISTERED_ALREADY
 from tidegauge.simulation.codes.zookeeper_errors import NODE_EXISTS, SESSION_EXPIRED
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
     SESSION_LOST,
     ZK_CONNECT,
     ZK_CREATE,

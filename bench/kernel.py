@@ -25,7 +25,7 @@ from tidegauge.engine.group import Group
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.shipped import find_scenario
-from tidegauge.simulation.kinds import NAMES
+from tidegauge.simulation.messages.kinds import NAMES
 
 
 def compile_anew() -> str:

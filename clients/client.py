@@ -54,8 +54,9 @@ from tidegauge.clients.steps import (
 )
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import free_event
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
     CLIENT_START,
     COMMIT_DUE,
     CONSUMER_POLLS,

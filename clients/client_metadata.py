@@ -10,10 +10,11 @@ from __future__ import annotations
 from tidegauge.clients.client_state import Client, Clients, Target
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import CLIENT, NONE, Event, Kernel, PartitionData
-from tidegauge.simulation.kinds import METADATA, METADATA_REFRESH, REQUEST_TIMES_OUT
+from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.kernel import CLIENT, NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event, PartitionData
+from tidegauge.simulation.messages.kinds import METADATA, METADATA_REFRESH, REQUEST_TIMES_OUT
 from tidegauge.simulation.metadata_log import is_known_alive, read_position, write_position
 from tidegauge.simulation.topology import Topology
 
@@ -36,7 +37,7 @@ def request_metadata(world: Clients, process: int) -> None:
     client.metadata_requests += 1
     client.metadata_request = client.metadata_requests
     broker = _least_loaded_node(world, process)
-    request = new_event(world, process, broker, METADATA)
+    request = old_event(world, process, broker, METADATA)
     request.request = client.metadata_request
     request.count = client.target_count
     write_position(request, world.client_metadata[client_of(world, process)])
@@ -88,7 +89,7 @@ def lose_metadata_request(
 @inner_rule
 def _ask_next_after(world: Kernel, client: Client, process: int, delay_us: int) -> None:
     """Ask the next broker after a while, if the question is open then."""
-    timer = new_event(world, process, process, REQUEST_TIMES_OUT)
+    timer = old_event(world, process, process, REQUEST_TIMES_OUT)
     timer.version = _METADATA
     timer.request = client.metadata_request
     set_timer(world, timer, world.context[0].time_us + delay_us)
@@ -100,7 +101,7 @@ def refresh_later(world: Kernel, client: Client, process: int, delay_ms: int) ->
     if client.refresh_timer:
         return
     client.refresh_timer = True
-    timer = new_event(world, process, process, METADATA_REFRESH)
+    timer = old_event(world, process, process, METADATA_REFRESH)
     set_timer(world, timer, world.context[0].time_us + delay_ms * 1000)
 
 

@@ -15,10 +15,11 @@ from tidegauge.clients.client_state import Client, Clients, Connection, Target
 from tidegauge.clients.consumer_group import commits, reads
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import add_item, free_event, new_event, set_timer
-from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
-from tidegauge.simulation.kinds import CONSUMER_POLLS, FETCH, REQUEST_TIMES_OUT
+from tidegauge.simulation.events import add_item, free_event, old_event, set_timer
+from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event, PartitionData
+from tidegauge.simulation.messages.kinds import CONSUMER_POLLS, FETCH, REQUEST_TIMES_OUT
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.trace_rows.client_rows import ConsumerReset
 from tidegauge.simulation.trace_rows.request_rows import Consumed
@@ -45,11 +46,11 @@ def poll(world: Clients, process: int, broker: int) -> None:
         return
     if client.busy_until_us > now_us:
         connection.poll_timer = True
-        timer = new_event(world, process, process, CONSUMER_POLLS)
+        timer = old_event(world, process, process, CONSUMER_POLLS)
         timer.broker = broker
         set_timer(world, timer, client.busy_until_us)
         return
-    request = new_event(world, process, broker, FETCH)
+    request = old_event(world, process, broker, FETCH)
     request.wait_ms = client.fetch_max_wait_ms
     request.min_bytes = client.fetch_min_bytes
     request.partition_max_bytes = client.max_partition_fetch_bytes
@@ -76,7 +77,7 @@ def poll(world: Clients, process: int, broker: int) -> None:
 def _watch_deadline(world: Kernel, process: int, connection: Connection, broker: int) -> None:
     # One timer for a connection, as in ``producer.py``.
     connection.deadline_timer = True
-    timer = new_event(world, process, process, REQUEST_TIMES_OUT)
+    timer = old_event(world, process, process, REQUEST_TIMES_OUT)
     timer.version = FETCH
     timer.broker = broker
     set_timer(world, timer, connection.deadline_us)
@@ -188,7 +189,7 @@ def lose_fetch(
     request_metadata(world, process)
     if not connection.poll_timer:
         connection.poll_timer = True
-        timer = new_event(world, process, process, CONSUMER_POLLS)
+        timer = old_event(world, process, process, CONSUMER_POLLS)
         timer.broker = broker
         backoff_us = client.retry_backoff_ms * 1000
         set_timer(world, timer, world.context[0].time_us + backoff_us)

@@ -18,9 +18,11 @@ from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Client, Clients
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import add_item, new_event, set_timer
-from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.events import add_item, old_event, set_timer
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event, PartitionData
+from tidegauge.simulation.messages.kinds import (
     COMMIT_DUE,
     CONSUMER_SAMPLE,
     FIND_COORDINATOR,
@@ -29,7 +31,6 @@ from tidegauge.simulation.kinds import (
     JOIN_GROUP,
     OFFSET_COMMIT,
 )
-from tidegauge.simulation.links import send
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.trace_rows.client_rows import (
     CommitsFail,
@@ -89,7 +90,7 @@ def restart_consumer(world: Kernel, client: Client, process: int) -> None:
 def _turn_after(world: Kernel, client: Client, process: int, delay_us: int) -> None:
     """Do what is next for the group after a while, unless something else comes before."""
     client.group_turn += 1
-    timer = new_event(world, process, process, GROUP_DUE)
+    timer = old_event(world, process, process, GROUP_DUE)
     timer.request = client.group_turn
     set_timer(world, timer, world.context[0].time_us + delay_us)
 
@@ -97,7 +98,7 @@ def _turn_after(world: Kernel, client: Client, process: int, delay_us: int) -> N
 @inner_rule
 def _commit_after(world: Kernel, client: Client, process: int, delay_us: int) -> None:
     client.commit_turn += 1
-    timer = new_event(world, process, process, COMMIT_DUE)
+    timer = old_event(world, process, process, COMMIT_DUE)
     timer.request = client.commit_turn
     set_timer(world, timer, world.context[0].time_us + delay_us)
 
@@ -121,7 +122,7 @@ def handle_group_due(world: Clients, timer: Event) -> None:
         asked = (process + client.group_request) % world.sizes[0].brokers
     elif not client.joined:
         kind = JOIN_GROUP
-    request = new_event(world, process, asked, kind)
+    request = old_event(world, process, asked, kind)
     _sign(client, request)
     if kind == JOIN_GROUP:
         request.count = 1
@@ -302,7 +303,7 @@ def handle_commit_due(world: Clients, timer: Event) -> None:
         known = world.client_targets[target]
         if known.processed_us <= now_us:
             known.processed = known.position
-    request = new_event(world, process, client.coordinator, OFFSET_COMMIT)
+    request = old_event(world, process, client.coordinator, OFFSET_COMMIT)
     _sign(client, request)
     _name_targets(world, client, request)
     request.count = request.item_count
@@ -402,7 +403,7 @@ def lose_group_requests(
 
 @inner_rule
 def _sample_later(world: Kernel, process: int) -> None:
-    timer = new_event(world, process, process, CONSUMER_SAMPLE)
+    timer = old_event(world, process, process, CONSUMER_SAMPLE)
     set_timer(world, timer, world.context[0].time_us + world.context[0].sample_period_us)
 
 

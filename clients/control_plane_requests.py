@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.codes.zookeeper_errors import NO_NODE, OK
-from tidegauge.simulation.events import new_event
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.events import old_event
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
     ZK_CHILDREN,
     ZK_CONFIGURE,
     ZK_CREATE,
@@ -23,7 +25,6 @@ from tidegauge.simulation.kinds import (
     ZK_RESPONSE,
     ZK_THROTTLE,
 )
-from tidegauge.simulation.links import send
 from tidegauge.simulation.topology import Cluster, zookeeper_process
 from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,
@@ -88,7 +89,7 @@ def _ask(
     asker: int,
     question: int,
 ) -> None:
-    request = new_event(world, process, zookeeper_process(world), kind)
+    request = old_event(world, process, zookeeper_process(world), kind)
     request.znode = znode
     request.partition = partition
     request.request = question
@@ -185,7 +186,7 @@ def new_throttle(world: Cluster, process: int) -> Event:
 
 @inner_rule
 def _new_command(world: Cluster, process: int, kind: int, znode: int) -> Event:
-    request = new_event(world, process, zookeeper_process(world), kind)
+    request = old_event(world, process, zookeeper_process(world), kind)
     request.znode = znode
     request.request = NONE
     return request

@@ -17,16 +17,17 @@ from tidegauge.clients.client_state import FEW_BATCHES, Batch, Client, Clients, 
 from tidegauge.clients.latency_counts import BUCKETS, bucket_of
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.events import old_event, set_timer
 from tidegauge.simulation.faults import because_of
-from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
     PRODUCE,
     PRODUCER_RETRIES,
     PRODUCER_SENDS,
     REQUEST_TIMES_OUT,
 )
-from tidegauge.simulation.links import send
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.client_rows import BatchDuplicated, BatchFailed
 
@@ -43,7 +44,7 @@ def plan_next_batch(world: Kernel, client: Client, process: int) -> None:
         client.skipped += late_us * 1000 // client.period_ns + 1
         due_us = client.start_us + (client.sent + client.skipped) * client.period_ns // 1000
     if due_us < client.stop_us:
-        set_timer(world, new_event(world, process, process, PRODUCER_SENDS), due_us)
+        set_timer(world, old_event(world, process, process, PRODUCER_SENDS), due_us)
 
 
 @inner_rule
@@ -120,7 +121,7 @@ def _send_now(world: Clients, process: int, connection: Connection, batch: Batch
     batch.attempts += 1
     batch.unanswered += 1
     batch.in_flight = True
-    request = new_event(world, process, batch.broker, PRODUCE)
+    request = old_event(world, process, batch.broker, PRODUCE)
     request.partition = world.client_targets[batch.target].partition
     request.count = batch.records
     request.acks = client.acks
@@ -154,7 +155,7 @@ def _watch_deadline(world: Kernel, process: int, connection: Connection, batch: 
     # One timer for a connection, not one for each request: nearly all are answered before,
     # and the heap stays small, which made the loop 1.3 times as fast.
     connection.deadline_timer = True
-    timer = new_event(world, process, process, REQUEST_TIMES_OUT)
+    timer = old_event(world, process, process, REQUEST_TIMES_OUT)
     timer.version = PRODUCE
     timer.broker = batch.broker
     set_timer(world, timer, batch.deadline_us)
@@ -162,7 +163,7 @@ def _watch_deadline(world: Kernel, process: int, connection: Connection, batch: 
 
 @inner_rule
 def _retry_later(world: Kernel, client: Client, process: int, batch: Batch) -> None:
-    timer = new_event(world, process, process, PRODUCER_RETRIES)
+    timer = old_event(world, process, process, PRODUCER_RETRIES)
     timer.request = batch.index
     set_timer(world, timer, world.context[0].time_us + client.retry_backoff_ms * 1000)
 

@@ -30,16 +30,17 @@ from tidegauge.simulation.codes.occasions import (
     ROLL_STARTED,
     ROLL_STOPS,
 )
-from tidegauge.simulation.events import add_item, new_event, set_timer
+from tidegauge.simulation.events import add_item, old_event, set_timer
 from tidegauge.simulation.faults import ROLLING_RESTART
-from tidegauge.simulation.kernel import NONE, Event, FaultRole, Kernel
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.kernel import NONE, FaultRole, Kernel
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
     FAULT_BEGIN,
     FAULT_END,
     ROLL_GOES_ON,
     ROLL_TIMES_OUT,
 )
-from tidegauge.simulation.links import send
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import slot_of
 from tidegauge.simulation.trace_rows.fault_rows import RollProgress
@@ -87,10 +88,10 @@ def _stop_batch(world: Clients, number: int, process: int) -> None:
         fault = world.rolled[roll.first_broker + place].fault
         for hit in range(context.process_count):
             if world.fault_roles[fault * context.process_count + hit].side != 0:
-                begin = new_event(world, process, hit, FAULT_BEGIN)
+                begin = old_event(world, process, hit, FAULT_BEGIN)
                 begin.value = fault
                 send(world, begin, context.time_us)
-    timeout = new_event(world, process, process, ROLL_TIMES_OUT)
+    timeout = old_event(world, process, process, ROLL_TIMES_OUT)
     timeout.value = number
     timeout.count = roll.position
     set_timer(world, timeout, context.time_us + roll.timeout_us)
@@ -101,7 +102,7 @@ def _stop_batch(world: Clients, number: int, process: int) -> None:
 def _go_on_at(world: Kernel, roll: Roll, number: int, process: int, time_us: int) -> None:
     """Go on at this time, unless something else happens before."""
     roll.question += 1
-    timer = new_event(world, process, process, ROLL_GOES_ON)
+    timer = old_event(world, process, process, ROLL_GOES_ON)
     timer.value = number
     timer.request = roll.question
     set_timer(world, timer, time_us)
@@ -267,7 +268,7 @@ def _ask_for_preferred(world: Clients, roll: Roll, process: int) -> None:
 def _end(world: Kernel, roll: Roll, process: int) -> None:
     """The rolling restart is over, as a fault is."""
     roll.phase = _OVER
-    end = new_event(world, process, process, FAULT_END)
+    end = old_event(world, process, process, FAULT_END)
     end.value = roll.fault
     set_timer(world, end, world.context[0].time_us)
 

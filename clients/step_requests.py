@@ -11,10 +11,12 @@ from tidegauge.clients.client_state import Client, Clients
 from tidegauge.clients.step_codes import ASKS_EPOCH, PRODUCES
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import add_item, new_event, set_timer
+from tidegauge.simulation.events import add_item, old_event, set_timer
 from tidegauge.simulation.faults import because_of
-from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
     CONSUMER_RESPONSE,
     FETCH,
     OFFSETS_FOR_LEADER_EPOCH,
@@ -22,7 +24,6 @@ from tidegauge.simulation.kinds import (
     PRODUCE_RESPONSE,
     REQUEST_TIMES_OUT,
 )
-from tidegauge.simulation.links import send
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.fault_rows import StepAnswered, StepUnanswered
@@ -72,19 +73,19 @@ def request_of(world: Clients, process: int, broker: int) -> bool:
     client.question += 1
     timeout_us = step.timeout_us
     if step.action == PRODUCES:
-        request = new_event(world, process, broker, PRODUCE)
+        request = old_event(world, process, broker, PRODUCE)
         request.partition = step.partition
         request.count = step.records
         request.acks = step.acks
         request.wait_ms = timeout_us // 1000
         client.records_sent += step.records
     elif step.action == ASKS_EPOCH:
-        request = new_event(world, process, broker, OFFSETS_FOR_LEADER_EPOCH)
+        request = old_event(world, process, broker, OFFSETS_FOR_LEADER_EPOCH)
         item = add_item(world, request, step.partition)
         item.last_fetched_epoch = step.leader_epoch
         timeout_us = _FETCH_TIMEOUT_US
     else:
-        request = new_event(world, process, broker, FETCH)
+        request = old_event(world, process, broker, FETCH)
         request.max_bytes = _FETCH_BYTES
         request.partition_max_bytes = _FETCH_BYTES
         item = add_item(world, request, step.partition)
@@ -102,7 +103,7 @@ def request_of(world: Clients, process: int, broker: int) -> bool:
     client.asked = broker
     client.asked_us = now_us
     send(world, request, now_us)
-    timer = new_event(world, process, process, REQUEST_TIMES_OUT)
+    timer = old_event(world, process, process, REQUEST_TIMES_OUT)
     timer.request = client.question
     # A broker answers at its time-out; some time later nothing more will come.
     set_timer(world, timer, now_us + timeout_us + _PATIENCE_US)

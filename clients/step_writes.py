@@ -25,10 +25,11 @@ from tidegauge.clients.step_codes import (
     REASSIGNS,
 )
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import add_item, new_event
-from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import ALTER_REASSIGNMENTS
+from tidegauge.simulation.events import add_item, old_event
+from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import ALTER_REASSIGNMENTS
 from tidegauge.simulation.throttles import THROTTLE_MOVES, THROTTLE_NAMED, THROTTLE_NOTHING
 from tidegauge.simulation.topology import Cluster, controller_process
 
@@ -100,7 +101,7 @@ def alter_reassignments(world: Clients, process: int, controller: int) -> None:
     """
     step = world.steps[world.clients[client_of(world, process)].step]
     to = controller_process(world, controller)
-    request = new_event(world, process, to, ALTER_REASSIGNMENTS)
+    request = old_event(world, process, to, ALTER_REASSIGNMENTS)
     _add_moves(world, step, request)
     _write(world, request)
 

@@ -61,9 +61,11 @@ from tidegauge.clients.step_writes import alter_reassignments, create_topic, wri
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, first, rest, size
-from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
     CONSUMER_RESPONSE,
     CONSUMER_RESTARTS,
     EPOCH_RESPONSE,
@@ -74,7 +76,6 @@ from tidegauge.simulation.kinds import (
     STEP_DUE,
     STEP_LOOKS,
 )
-from tidegauge.simulation.links import send
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Cluster, broker_of
 from tidegauge.simulation.trace_rows.fault_rows import StepTaken, StepTimedOut
@@ -135,7 +136,7 @@ def wait_for_step(world: Clients, process: int) -> None:
     else:
         client.waiting = _CONDITION
         _look(world, client, step, process)
-    timer = new_event(world, process, process, STEP_DUE)
+    timer = old_event(world, process, process, STEP_DUE)
     timer.value = client.step
     set_timer(world, timer, due_us)
 
@@ -162,7 +163,7 @@ def _look(world: Cluster, client: Client, step: Step, process: int) -> None:
 
 @inner_rule
 def _look_at(world: Kernel, client: Client, process: int, time_us: int) -> None:
-    timer = new_event(world, process, process, STEP_LOOKS)
+    timer = old_event(world, process, process, STEP_LOOKS)
     timer.value = client.step
     timer.request = client.question
     set_timer(world, timer, time_us)
@@ -259,7 +260,7 @@ def _tell_of_fault(world: Kernel, step: Step, process: int) -> None:
     count = world.context[0].process_count
     for hit in range(count):
         if world.fault_roles[step.fault * count + hit].side != 0:
-            event = new_event(world, process, hit, kind)
+            event = old_event(world, process, hit, kind)
             event.value = step.fault
             send(world, event, world.context[0].time_us)
 
@@ -267,14 +268,14 @@ def _tell_of_fault(world: Kernel, step: Step, process: int) -> None:
 @inner_rule
 def _restart_consumers(world: Kernel, step: Step, process: int) -> None:
     for consumer in range(step.first_process, step.first_process + step.process_count):
-        event = new_event(world, process, consumer, CONSUMER_RESTARTS)
+        event = old_event(world, process, consumer, CONSUMER_RESTARTS)
         send(world, event, world.context[0].time_us)
 
 
 @inner_rule
 def _observe(world: Cluster, number: int, process: int) -> None:
     for broker in range(world.sizes[0].brokers):
-        event = new_event(world, process, broker, OBSERVE)
+        event = old_event(world, process, broker, OBSERVE)
         event.value = number
         send(world, event, world.context[0].time_us)
 

@@ -42,8 +42,10 @@ from tidegauge.simulation.codes.controller_events import (
 )
 from tidegauge.simulation.events import free_event, take_first
 from tidegauge.simulation.faults import CRASH, POWER_LOSS, dies, lives, refuse_connection
-from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
     ALTER_PARTITION,
     ALTER_REASSIGNMENTS,
     AUTO_LEADER_REBALANCE,
@@ -62,7 +64,6 @@ from tidegauge.simulation.kinds import (
     ZK_RESPONSE,
     ZK_WATCH,
 )
-from tidegauge.simulation.links import send
 from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,
     CONTROLLER_ZNODE,

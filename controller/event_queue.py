@@ -91,12 +91,13 @@ from tidegauge.simulation.costs import (
 from tidegauge.simulation.events import (
     append_event,
     free_event,
-    new_event,
+    old_event,
     set_timer,
     take_first,
 )
-from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
     ALTER_PARTITION,
     CONTROLLED_SHUTDOWN,
     CONTROLLER_WORKS,
@@ -171,7 +172,7 @@ def _begin_next(world: ControlPlane, controller: int) -> None:
 @inner_rule
 def _work(world: ControlPlane, controller: int, process: int, work_us: int) -> None:
     """Let the controller's own work take its time, then go on."""
-    timer = new_event(world, process, process, CONTROLLER_WORKS)
+    timer = old_event(world, process, process, CONTROLLER_WORKS)
     timer.value = world.controllers[controller].generation
     set_timer(world, timer, world.context[0].time_us + work_us)
 

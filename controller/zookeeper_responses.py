@@ -25,8 +25,9 @@ from tidegauge.simulation.codes.controller_events import (
 )
 from tidegauge.simulation.codes.zookeeper_errors import CONTROLLER_MOVED, SESSION_EXPIRED
 from tidegauge.simulation.events import free_event
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_SET
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import ZK_CHILDREN, ZK_SET
 from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,
     LOG_DIR_EVENTS,

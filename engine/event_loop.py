@@ -21,32 +21,25 @@ from tidegauge.engine.exchange.system_calls import thread_cpu_ns
 from tidegauge.engine.exchange.windows import end_run, go_to_next_run
 from tidegauge.engine.world import World
 from tidegauge.simulation.codes.occasions import REASON_END
-from tidegauge.simulation.events import free_event, new_event, pop, take_first
+from tidegauge.simulation.events import free_event, old_event, pop, take_first
 from tidegauge.simulation.faults import (
     handle_fault,
     handle_known_fault,
     handle_link_release,
     refuse,
 )
-from tidegauge.simulation.kernel import (
-    BROKER,
-    CLIENT,
-    CONTROLLER,
-    NONE,
-    ZOOKEEPER,
-    Event,
-    Kernel,
-)
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, NONE, ZOOKEEPER, Kernel
+from tidegauge.simulation.links import arrives, handle_process_release, waits_in_process
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
     FAULT_END,
     FAULT_KNOWN,
-    LAST_FAULT_KIND,
+    IS_UNHELD,
     LINK_RELEASE,
     OBSERVE,
     PROCESS_RELEASE,
     SUPERVISOR_STARTS,
 )
-from tidegauge.simulation.links import arrives, handle_process_release, waits_in_process
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.trace_rows.request_rows import Message
 
@@ -135,7 +128,7 @@ def _deliver(
     context.time_us = event.time_us
     context.cause_process = event.cause_process
     context.cause_sequence = event.cause_sequence
-    if event.kind <= LAST_FAULT_KIND:
+    if IS_UNHELD[event.kind]:
         _take_fault(world, event)
         return
     if not arrives(world, event):
@@ -226,7 +219,7 @@ def end_fault(
     """End a fault in a process that it hits, as the liveness phase begins; none begins any more."""
     _begin_moment(world, time_us)
     world.context[0].healing = True
-    end = new_event(world, process, process, FAULT_END)
+    end = old_event(world, process, process, FAULT_END)
     end.value = fault
     _take_fault(world, end)
 

@@ -60,7 +60,7 @@ from tidegauge.engine.log_directories import LogDirectories
 from tidegauge.engine.world import World
 from tidegauge.metrics.snapshots.snapshot import Snapshot, take_snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.events import new_event, push, set_timer
+from tidegauge.simulation.events import old_event, push, set_timer
 from tidegauge.simulation.kernel import (
     BROKER,
     CLIENT,
@@ -68,7 +68,7 @@ from tidegauge.simulation.kernel import (
     ZOOKEEPER,
     Kernel,
 )
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.messages.kinds import (
     BROKER_START,
     CLIENT_START,
     FAULT_BEGIN,
@@ -97,7 +97,7 @@ Reached = Callable[[int], None]
 @rule
 def plan_timer(world: Kernel, process: int, kind: int, time_us: int) -> None:
     """Have a process handle an event of its own at ``time_us``."""
-    set_timer(world, new_event(world, process, process, kind), time_us)
+    set_timer(world, old_event(world, process, process, kind), time_us)
 
 
 @rule
@@ -105,7 +105,7 @@ def plan_fault(
     world: Kernel, process: int, kind: int, fault: int, time_us: int, sequence: int
 ) -> None:
     """Have a fault begin or end in a process at ``time_us``."""
-    event = new_event(world, process, process, kind)
+    event = old_event(world, process, process, kind)
     # It comes from the scenario, not from the process.
     event.source = SCENARIO
     event.sequence = sequence

@@ -26,7 +26,8 @@ from tidegauge.scenario.expected_events import (
     expected_events,
 )
 from tidegauge.scenario.reading import scenario_from_mapping
-from tidegauge.simulation.kernel import FaultRole, Link, PartitionData
+from tidegauge.simulation.kernel import FaultRole, Link
+from tidegauge.simulation.messages.event import PartitionData
 
 # Measured where the fixed cluster below ran at this speed.
 _PROBE_EVENTS_PER_SECOND = 4.7e6

@@ -7,14 +7,28 @@ order that happens to be the same each time.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+from tidegauge.compiled.record_views import blank, made_by, view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.kernel import NONE, Event, EventList, HeapEntry, Kernel, PartitionData
+from tidegauge.simulation.kernel import NONE, HeapEntry, Kernel
+from tidegauge.simulation.messages.event import (
+    BODY_FIELDS,
+    ENTRY_FIELDS,
+    Event,
+    EventList,
+    EventSlot,
+    ItemSlot,
+    PartitionData,
+)
+
+SomeEvent = TypeVar("SomeEvent", bound=Event)
+SomeItem = TypeVar("SomeItem", bound=PartitionData)
 
 
 @inner_rule
-def new_event(world: Kernel, source: int, destination: int, kind: int) -> Event:
-    """A blank event, caused by what happens now; it has still to be sent."""
+def _free_event(world: Kernel, source: int, destination: int, kind: int) -> EventSlot:
     context = world.context[0]
     event = world.events[context.free_event]
     context.free_event = event.next
@@ -39,6 +53,32 @@ def new_event(world: Kernel, source: int, destination: int, kind: int) -> Event:
     return event
 
 
+@made_by(_free_event)
+def new_event(world: Kernel, source: int, destination: int, kind: type[SomeEvent]) -> SomeEvent:
+    """A blank event of a class, caused by what happens now; it has still to be sent."""
+    return blank(_free_event(world, source, destination, kind.KIND), kind)
+
+
+@inner_rule
+def _free_response(world: Kernel, request: Event, kind: int) -> EventSlot:
+    response = _free_event(world, request.destination, request.source, kind)
+    response.asked_us = request.asked_us
+    response.request = request.request
+    return response
+
+
+@made_by(_free_response)
+def new_response(world: Kernel, request: Event, kind: type[SomeEvent]) -> SomeEvent:
+    """A blank response to a request, which its sender knows by the request's number."""
+    return blank(_free_response(world, request, kind.KIND), kind)
+
+
+@inner_rule
+def old_event(world: Kernel, source: int, destination: int, kind: int) -> Event:
+    """A blank event, caused by what happens now; it has still to be sent."""
+    return _free_event(world, source, destination, kind)
+
+
 @inner_rule
 def _blank_body(event: Event) -> None:
     event.request = UNDEFINED
@@ -59,8 +99,7 @@ def _blank_body(event: Event) -> None:
 
 
 @inner_rule
-def add_item(world: Kernel, event: Event, partition: int) -> PartitionData:
-    """One more entry at the end of the event's chain, blank but for its partition."""
+def _add_slot(world: Kernel, event: Event, partition: int, _kind: int) -> ItemSlot:
     context = world.context[0]
     index = context.free_item
     item = world.items[index]
@@ -76,6 +115,18 @@ def add_item(world: Kernel, event: Event, partition: int) -> PartitionData:
     event.last_item = index
     event.item_count += 1
     return item
+
+
+@made_by(_add_slot)
+def new_item(world: Kernel, event: Event, partition: int, kind: type[SomeItem]) -> SomeItem:
+    """One more entry of a class at the end of the event's chain, blank but for its partition."""
+    return blank(_add_slot(world, event, partition, kind.KIND), kind)
+
+
+@inner_rule
+def add_item(world: Kernel, event: Event, partition: int) -> PartitionData:
+    """One more entry at the end of the event's chain, blank but for its partition."""
+    return _add_slot(world, event, partition, 0)
 
 
 @inner_rule
@@ -105,9 +156,9 @@ def _blank_item(item: PartitionData) -> None:
 
 
 @inner_rule
-def new_answer(world: Kernel, request: Event, kind: int) -> Event:
+def old_response(world: Kernel, request: Event, kind: int) -> Event:
     """A blank answer to a request, which its sender knows by number and ``value``."""
-    answer = new_event(world, request.destination, request.source, kind)
+    answer = old_event(world, request.destination, request.source, kind)
     answer.asked_us = request.asked_us
     answer.request = request.request
     answer.value = request.value
@@ -117,18 +168,20 @@ def new_answer(world: Kernel, request: Event, kind: int) -> Event:
 @inner_rule
 def copy_event(world: Kernel, event: Event) -> Event:
     """A second event with the same body and chain, caused by what happens now."""
-    copy = new_event(world, event.source, event.destination, event.kind)
-    _copy_body(copy, event)
+    copy = _free_event(world, event.source, event.destination, event.kind)
+    _copy_body(copy, view_as(event, EventSlot))
     cursor = event.first_item
     while cursor != NONE:
-        item = add_item(world, copy, world.items[cursor].partition)
+        item = _add_slot(world, copy, world.items[cursor].partition, 0)
         _copy_item(item, world.items[cursor])
         cursor = world.items[cursor].next
     return copy
 
 
 @inner_rule
-def _copy_body(to: Event, event: Event) -> None:
+def _copy_body(to: EventSlot, event: EventSlot) -> None:
+    for word in range(BODY_FIELDS):
+        to.body[word] = event.body[word]
     to.request = event.request
     to.partition = event.partition
     to.broker = event.broker
@@ -147,7 +200,9 @@ def _copy_body(to: Event, event: Event) -> None:
 
 
 @inner_rule
-def _copy_item(to: PartitionData, item: PartitionData) -> None:
+def _copy_item(to: ItemSlot, item: ItemSlot) -> None:
+    for word in range(ENTRY_FIELDS):
+        to.body[word] = item.body[word]
     to.error = item.error
     to.leader_epoch = item.leader_epoch
     to.controller_epoch = item.controller_epoch

@@ -15,17 +15,8 @@ What a process has to do when it dies or is started again is known to its own ro
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.simulation.events import free_all, new_answer, new_event, set_timer, stamp
-from tidegauge.simulation.kernel import CLIENT, NONE, ZOOKEEPER, Event, Kernel
-from tidegauge.simulation.kinds import (
-    DISCONNECTED,
-    FAULT_BEGIN,
-    FAULT_END,
-    FAULT_KNOWN,
-    FIRST_REQUEST,
-    LAST_REQUEST,
-    LINK_RELEASE,
-)
+from tidegauge.simulation.events import free_all, old_event, old_response, set_timer, stamp
+from tidegauge.simulation.kernel import CLIENT, NONE, ZOOKEEPER, Kernel
 from tidegauge.simulation.links import (
     release_link,
     release_process,
@@ -33,6 +24,15 @@ from tidegauge.simulation.links import (
     route,
     send,
     shortest_latency_us,
+)
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
+    DISCONNECTED,
+    FAULT_BEGIN,
+    FAULT_END,
+    FAULT_KNOWN,
+    IS_REQUEST,
+    LINK_RELEASE,
 )
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded
@@ -77,7 +77,7 @@ def handle_fault(world: Kernel, event: Event) -> bool:
         return False
     lasts_us = world.faults[event.value].lasts_us
     if begins and lasts_us != NONE:
-        end = new_event(world, process, process, FAULT_END)
+        end = old_event(world, process, process, FAULT_END)
         end.value = event.value
         set_timer(world, end, world.context[0].time_us + lasts_us)
     if begins:
@@ -109,7 +109,7 @@ def _announce(world: Kernel, process: int, fault: int, begins: bool) -> None:
     context = world.context[0]
     for other in range(context.process_count):
         if other != process:
-            known = new_event(world, process, other, FAULT_KNOWN)
+            known = old_event(world, process, other, FAULT_KNOWN)
             known.value = fault
             known.count = context.cause_sequence
             known.version = 1 if begins else 0
@@ -198,7 +198,7 @@ def disconnect_all(world: Kernel, process: int) -> None:
     context = world.context[0]
     for other in range(context.process_count):
         if other != process:
-            closed = new_event(world, process, other, DISCONNECTED)
+            closed = old_event(world, process, other, DISCONNECTED)
             closed.offset = context.time_us
             send(world, closed, context.time_us)
 
@@ -209,7 +209,7 @@ def reset_all(world: Kernel, process: int) -> None:
     context = world.context[0]
     for other in range(context.process_count):
         if other != process:
-            reset = new_event(world, process, other, DISCONNECTED)
+            reset = old_event(world, process, other, DISCONNECTED)
             reset.offset = context.time_us
             delay_us = retransmission_us(world, other, process)
             # Beside the stream of what the machine sends on new connections.
@@ -226,7 +226,7 @@ def refuse(world: Kernel, event: Event) -> None:
     Who had sent it before the process died is told anyway, as all are.
     """
     state = world.processes[event.destination]
-    is_request = FIRST_REQUEST <= event.kind <= LAST_REQUEST
+    is_request = IS_REQUEST[event.kind]
     if is_request and state.without_power == 0 and event.asked_us > state.died_us:
         refuse_connection(world, event)
 
@@ -234,7 +234,7 @@ def refuse(world: Kernel, event: Event) -> None:
 @inner_rule
 def refuse_connection(world: Kernel, event: Event) -> None:
     """Nobody listens: the sender of a request sees its connection refused."""
-    refused = new_answer(world, event, DISCONNECTED)
+    refused = old_response(world, event, DISCONNECTED)
     refused.offset = event.asked_us
     send(world, refused, world.context[0].time_us)
 
@@ -252,7 +252,7 @@ def _apply_to_links(world: Kernel, process: int, peer: int, number: int, sign: i
         if link.cut == 0 and link.held.first != NONE:
             # Only what was sent meanwhile has to be sent again, and all that follows waits.
             link.stalled = True
-            release = new_event(world, process, process, LINK_RELEASE)
+            release = old_event(world, process, process, LINK_RELEASE)
             release.value = peer
             delay_us = retransmission_us(world, peer, process)
             set_timer(world, release, world.context[0].time_us + delay_us)

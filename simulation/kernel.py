@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import Tables, code
+from tidegauge.simulation.messages.event import EventList, EventSlot, ItemSlot
 from tidegauge.simulation.random_streams import Quantile
 from tidegauge.simulation.trace_rows.row import RowSlot
 
@@ -37,132 +38,6 @@ CLIENT = code(3)
 
 #: Source of what the scenario sends: faults. It comes before all others at the same time.
 SCENARIO = code(-1)
-
-
-class EventList(Record):
-    """Events one behind the other, first come first served: slots of ``Kernel.events``.
-
-    An event is in one list at most.
-    """
-
-    first: i64
-    last: i64
-    length: i64
-
-
-class Event(Record):
-    """A message, a timer or a fault. Which fields of its body count depends on its kind."""
-
-    #: When it is handled.
-    time_us: i64
-    #: The process that handles it.
-    destination: i64
-    #: The process that sent it; the destination itself for a timer.
-    source: i64
-    #: Which of all that its source has ever sent.
-    sequence: i64
-    #: What it is (``kinds.py``).
-    kind: i64
-    #: When its receiver asked for it, if it is an answer; else when it was sent. To a process
-    #: that was started later it means nothing.
-    asked_us: i64
-    #: The canonical row that made the source send it, as (process, sequence).
-    cause_process: i64
-    cause_sequence: i64
-    #: How many canonical rows the source had written when it sent.
-    source_rows: i64
-    #: Its own slot in ``Kernel.events``.
-    index: i64
-    #: The event after it in the one list that it is in.
-    next: i64
-    #: First and last of its chain of partition data.
-    first_item: i64
-    last_item: i64
-    #: How many partitions the chain names.
-    item_count: i64
-
-    # How far its handling has come, while it waits inside its process.
-    #: The thread that handles it.
-    thread: i64
-    #: Step of the handling, and the entry of the chain at which it goes on.
-    phase: i64
-    cursor: i64
-    #: Time that the handling has taken so far.
-    cost_us: i64
-    #: When it is answered at the latest, if it waits in a purgatory.
-    deadline_us: i64
-
-    # The body.
-    #: Which request of its sender; an answer gives it back.
-    request: i64
-    #: Number of a topic's partition within the cluster.
-    partition: i64
-    #: Index of a broker.
-    broker: i64
-    controller_epoch: i64
-    #: Version of a znode.
-    version: i64
-    offset: i64
-    #: Records, or entries.
-    count: i64
-    acks: i64
-    #: How long the receiver may take.
-    wait_ms: i64
-    #: Fetch: bytes to wait for, and the most for one partition and for all.
-    min_bytes: i64
-    partition_max_bytes: i64
-    max_bytes: i64
-    #: Kafka's or ZooKeeper's error code.
-    error: i64
-    #: Number of a znode.
-    znode: i64
-    #: Whatever else the kind needs.
-    value: i64
-
-
-class PartitionData(Record):
-    """What a request or an answer says of one partition (Kafka: ``PartitionData``)."""
-
-    #: The next of the chain, or of the free ones.
-    next: i64
-    #: Number of the partition within the cluster; a broker in a list of brokers.
-    partition: i64
-    error: i64
-    #: The leader epoch in which it is asked or told.
-    leader_epoch: i64
-    controller_epoch: i64
-    #: Fetch: the first offset that is wanted, or of the records brought.
-    offset: i64
-    #: Offset after the last record brought; end offset of an epoch.
-    end_offset: i64
-    #: Leader epoch of the records brought, or of the answer about epochs.
-    epoch: i64
-    #: Fetch: the epoch at which the follower's log parts from the leader's, and its end.
-    diverging_epoch: i64
-    diverging_end_offset: i64
-    #: The epoch that is asked for; the last epoch of the log that fetches.
-    last_fetched_epoch: i64
-    high_watermark: i64
-    log_start_offset: i64
-    #: Bytes brought, or at most wanted.
-    size_bytes: i64
-    #: Replica lists and slots.
-    leader: i64
-    isr: i64
-    replicas: i64
-    #: ... of these, what a reassignment adds, and what it will remove.
-    adding: i64
-    removing: i64
-    #: Version of the partition's state.
-    version: i64
-    #: The fetch that it belongs to may move the leader's high watermark.
-    may_move: flag
-    #: StopReplica: the log is to be deleted, too.
-    deletes: flag
-    #: LeaderAndIsr: the replica has never been there before.
-    is_new: flag
-    #: Further records of the partition before it in the chain: another epoch's.
-    continues: flag
 
 
 class HeapEntry(Record):
@@ -408,8 +283,8 @@ class Kernel(Tables):
     """Virtual time of one group of processes."""
 
     context: Records[Context]
-    events: Records[Event]
-    items: Records[PartitionData]
+    events: Records[EventSlot]
+    items: Records[ItemSlot]
     heap: Records[HeapEntry]
     processes: Records[Process]
     #: From source to destination: at ``source * process_count + destination``.

@@ -20,14 +20,15 @@ from __future__ import annotations
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.events import (
     append_event,
-    new_event,
+    old_event,
     push,
     set_timer,
     stamp,
     take_first,
 )
-from tidegauge.simulation.kernel import CLIENT, NONE, Event, EventList, Kernel
-from tidegauge.simulation.kinds import PROCESS_RELEASE
+from tidegauge.simulation.kernel import CLIENT, NONE, Kernel
+from tidegauge.simulation.messages.event import Event, EventList
+from tidegauge.simulation.messages.kinds import PROCESS_RELEASE
 from tidegauge.simulation.random_streams import (
     LATENCY,
     QUANTILES,
@@ -129,7 +130,7 @@ def release_process(world: Kernel, process: int) -> None:
             append_event(world, context.ready, event)
         else:
             append_event(world, held, event)
-    release = new_event(world, process, process, PROCESS_RELEASE)
+    release = old_event(world, process, process, PROCESS_RELEASE)
     set_timer(world, release, context.time_us + 1)
 
 

@@ -23,7 +23,8 @@ from __future__ import annotations
 from tidegauge.compiled.records import Record, Records, i64
 from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.simulation.events import add_item
-from tidegauge.simulation.kernel import HUB, NONE, Event, Kernel, MetadataChange
+from tidegauge.simulation.kernel import HUB, NONE, Kernel, MetadataChange
+from tidegauge.simulation.messages.event import Event
 
 
 class MetadataPosition(Record):

@@ -20,21 +20,22 @@ from tidegauge.replication.min_insync_replicas import ACKS_ALL, check_enough_rep
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, first, rest
-from tidegauge.simulation.codes.api_keys import KEY_OF_KIND
 from tidegauge.simulation.codes.occasions import REASON_TERM
 from tidegauge.simulation.costs import REQUEST, cost_us
-from tidegauge.simulation.events import free_event, new_answer, new_event, set_timer
+from tidegauge.simulation.events import free_event, old_event, old_response, set_timer
 from tidegauge.simulation.faults import because_of
-from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event, PartitionData
+from tidegauge.simulation.messages.kinds import (
     FETCH,
     FETCH_EXPIRES,
     FOLLOWER_FETCH_EXPIRES,
+    KEY_OF_KIND,
     PRODUCE,
     PRODUCE_EXPIRES,
     PRODUCE_RESPONSE,
 )
-from tidegauge.simulation.links import send
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import broker_of, row_of
 from tidegauge.simulation.trace_rows.broker_rows import RequestRefused
@@ -161,7 +162,7 @@ def handle_fetch_expires(world: Brokers, timer: Event) -> None:
 def _look_at_expiry(world: Kernel, session: FetchSession, request: Event) -> None:
     # One timer for a session, not one for each fetch: nearly all are answered before.
     session.expiry_timer = True
-    timer = new_event(world, request.destination, request.destination, FOLLOWER_FETCH_EXPIRES)
+    timer = old_event(world, request.destination, request.destination, FOLLOWER_FETCH_EXPIRES)
     timer.value = request.value
     set_timer(world, timer, request.deadline_us)
 
@@ -216,7 +217,7 @@ def _expire_produces_at(world: Brokers, broker: int, time_us: int) -> None:
     if 0 < state.produces_expire_us <= time_us:
         return
     state.produces_expire_us = time_us
-    set_timer(world, new_event(world, broker, broker, PRODUCE_EXPIRES), time_us)
+    set_timer(world, old_event(world, broker, broker, PRODUCE_EXPIRES), time_us)
 
 
 @inner_rule
@@ -288,7 +289,7 @@ def answer_produce(world: Brokers, request: Event) -> None:
     if request.kind != PRODUCE:
         answer_group_append(world, request)
         return
-    answer = new_answer(world, request, PRODUCE_RESPONSE)
+    answer = old_response(world, request, PRODUCE_RESPONSE)
     answer.version = request.version
     answer.partition = request.partition
     answer.offset = request.offset

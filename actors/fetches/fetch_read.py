@@ -27,10 +27,11 @@ from tidegauge.replication.leader_read import (
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import NO_REPLICA
-from tidegauge.simulation.events import add_item, new_answer
-from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
-from tidegauge.simulation.kinds import CONSUMER_RESPONSE, FETCH_RESPONSE
+from tidegauge.simulation.events import add_item, old_response
+from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event, PartitionData
+from tidegauge.simulation.messages.kinds import CONSUMER_RESPONSE, FETCH_RESPONSE
 from tidegauge.simulation.metadata_log import known_change
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import row_of, slot_of
@@ -128,7 +129,7 @@ def answer_fetch(world: Brokers, request: Event, waited: bool) -> None:
     maybeUpdateResponseData (KIP-227).
     """
     kind = FETCH_RESPONSE if request.broker != NONE else CONSUMER_RESPONSE
-    answer = new_answer(world, request, kind)
+    answer = old_response(world, request, kind)
     counts_sent = request.broker != NONE and world.brokers[request.destination].throttles
     cursor = request.first_item
     while cursor != NONE:

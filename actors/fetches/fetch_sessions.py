@@ -25,7 +25,8 @@ from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.events import add_item, free_event, free_items
-from tidegauge.simulation.kernel import NONE, Event
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.topology import Topology, row_of, slot_of
 
 

@@ -9,10 +9,11 @@ from tidegauge.actors.state.brokers import Brokers, Fetcher
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.fetcher import NOT_FETCHED
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import FETCHER_GIVES_UP, FETCHER_WAKES
+from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import FETCHER_GIVES_UP, FETCHER_WAKES
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import row_of
 from tidegauge.simulation.trace_rows.replica_rows import PartitionFailed
@@ -151,7 +152,7 @@ def watch_deadline(world: Kernel, fetcher: Fetcher, index: int) -> None:
     """Look after the request in flight when it should have been answered."""
     # One timer for all requests of a fetcher, not one each: most are answered long before.
     fetcher.deadline_timer = True
-    timer = new_event(world, fetcher.broker, fetcher.broker, FETCHER_GIVES_UP)
+    timer = old_event(world, fetcher.broker, fetcher.broker, FETCHER_GIVES_UP)
     timer.value = index
     set_timer(world, timer, fetcher.deadline_us)
 
@@ -173,7 +174,7 @@ def wake_fetcher_at(world: Brokers, index: int, time_us: int) -> None:
     if fetcher.wake_timer:
         return
     fetcher.wake_timer = True
-    timer = new_event(world, fetcher.broker, fetcher.broker, FETCHER_WAKES)
+    timer = old_event(world, fetcher.broker, fetcher.broker, FETCHER_WAKES)
     timer.value = index
     set_timer(world, timer, time_us)
 

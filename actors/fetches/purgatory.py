@@ -18,8 +18,9 @@ from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Brokers, WatchList
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import NONE, Event, Kernel
+from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.messages.event import Event
 
 
 @inner_rule
@@ -95,7 +96,7 @@ def _forget_list(world: Brokers, waiting: WatchList) -> None:
 @inner_rule
 def expire_later(world: Kernel, request: Event, kind: int, wait_ms: int) -> None:
     """Answer the request after its time-out, whatever there is by then."""
-    timer = new_event(world, request.destination, request.destination, kind)
+    timer = old_event(world, request.destination, request.destination, kind)
     timer.value = request.index
     timer.broker = request.source
     timer.count = request.sequence

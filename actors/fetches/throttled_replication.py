@@ -23,7 +23,8 @@ from tidegauge.replication.replication_quota import (
     is_quota_exceeded,
     record_bytes,
 )
-from tidegauge.simulation.kernel import NONE, Event
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import row_of, slot_of
 from tidegauge.simulation.trace_rows.broker_rows import ThrottlesApplied

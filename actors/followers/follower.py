@@ -52,9 +52,10 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.release_rules import TRUNCATE_ON_FETCH
 from tidegauge.simulation.codes.occasions import MOMENT_ANSWER
 from tidegauge.simulation.costs import APPEND, cost_us
-from tidegauge.simulation.events import add_item, free_event, new_event, set_timer
-from tidegauge.simulation.kernel import NONE, Event, PartitionData
-from tidegauge.simulation.kinds import FETCH, LIST_OFFSETS
+from tidegauge.simulation.events import add_item, free_event, old_event, set_timer
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event, PartitionData
+from tidegauge.simulation.messages.kinds import FETCH, LIST_OFFSETS
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.slow_disks import disk_delay_us
 from tidegauge.simulation.trace_rows.replica_rows import DivergingHighWatermark
@@ -112,7 +113,7 @@ def fetch(world: Brokers, index: int, departure_us: int) -> None:
     """
     fetcher = world.fetchers[index]
     broker = world.brokers[fetcher.broker]
-    request = new_event(world, fetcher.broker, fetcher.source_broker, FETCH)
+    request = old_event(world, fetcher.broker, fetcher.source_broker, FETCH)
     request.broker = fetcher.broker
     request.value = index
     request.wait_ms = broker.replica_fetch_wait_max_ms
@@ -380,7 +381,7 @@ def _look_up_offsets(world: Brokers, index: int, departure_us: int) -> None:
     then perhaps for the other.
     """
     fetcher = world.fetchers[index]
-    request = new_event(world, fetcher.broker, fetcher.source_broker, LIST_OFFSETS)
+    request = old_event(world, fetcher.broker, fetcher.source_broker, LIST_OFFSETS)
     request.broker = fetcher.broker
     item = add_item(world, request, world.hosted[fetcher.looking_up].partition)
     state = world.fetch_states[fetcher.looking_up]

@@ -43,9 +43,10 @@ from tidegauge.replication.truncation import (
     offset_truncation_state,
 )
 from tidegauge.simulation.codes.occasions import STOP_OUT_OF_RANGE
-from tidegauge.simulation.events import add_item, free_event, new_event
-from tidegauge.simulation.kernel import NONE, Event, PartitionData
-from tidegauge.simulation.kinds import OFFSETS_FOR_LEADER_EPOCH
+from tidegauge.simulation.events import add_item, free_event, old_event
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event, PartitionData
+from tidegauge.simulation.messages.kinds import OFFSETS_FOR_LEADER_EPOCH
 
 _TRUE = code(True)
 
@@ -58,7 +59,7 @@ def truncate_or_ask(world: Brokers, index: int, departure_us: int) -> bool:
     """
     fetcher = world.fetchers[index]
     rules = world.rules[fetcher.broker]
-    request = new_event(world, fetcher.broker, fetcher.source_broker, OFFSETS_FOR_LEADER_EPOCH)
+    request = old_event(world, fetcher.broker, fetcher.source_broker, OFFSETS_FOR_LEADER_EPOCH)
     request.broker = fetcher.broker
     row = fetcher.first_row
     while row != NONE:

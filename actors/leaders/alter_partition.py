@@ -19,14 +19,15 @@ from tidegauge.actors.state.brokers import Broker, Brokers
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY
-from tidegauge.simulation.events import add_item, copy_event, free_event, new_event, set_timer
-from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.events import add_item, copy_event, free_event, old_event, set_timer
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
     ALTER_PARTITION,
     ALTER_PARTITION_DUE,
     ALTER_PARTITION_GIVES_UP,
 )
-from tidegauge.simulation.links import send
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process
@@ -93,7 +94,7 @@ def _make_request(world: Brokers, broker: int) -> None:
     Source: DefaultAlterPartitionManager.buildRequest@3.8.0.
     """
     state = world.brokers[broker]
-    request = new_event(world, broker, broker, ALTER_PARTITION)
+    request = old_event(world, broker, broker, ALTER_PARTITION)
     request.broker = broker
     request.version = state.broker_epoch
     row = state.first_log
@@ -141,7 +142,7 @@ def _send(world: Brokers, broker: int) -> None:
 def _look_later(world: Brokers, broker: int, delay_us: int) -> None:
     due_us = world.context[0].time_us + delay_us
     world.brokers[broker].alter_partition_due_us = due_us
-    set_timer(world, new_event(world, broker, broker, ALTER_PARTITION_DUE), due_us)
+    set_timer(world, old_event(world, broker, broker, ALTER_PARTITION_DUE), due_us)
 
 
 @inner_rule
@@ -171,7 +172,7 @@ def _send_what_is_due(world: Brokers, broker: int) -> None:
 @inner_rule
 def _watch_deadline(world: Kernel, state: Broker, broker: int) -> None:
     state.alter_partition_deadline = True
-    timer = new_event(world, broker, broker, ALTER_PARTITION_GIVES_UP)
+    timer = old_event(world, broker, broker, ALTER_PARTITION_GIVES_UP)
     timeout_us = state.controller_socket_timeout_ms * 1000
     set_timer(world, timer, state.alter_partition_sent_us + timeout_us)
 

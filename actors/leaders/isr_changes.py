@@ -57,11 +57,12 @@ from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED, Partition
 from tidegauge.replication.replica_list import EMPTY, first, rest, size, without
 from tidegauge.simulation.codes.occasions import MOMENT_SHRINK, REASON_ISR
-from tidegauge.simulation.events import add_item, new_event, set_timer
+from tidegauge.simulation.events import add_item, old_event, set_timer
 from tidegauge.simulation.faults import because_of
-from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
-from tidegauge.simulation.kinds import ISR_EXPIRATION, ZK_SET
+from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event, PartitionData
+from tidegauge.simulation.messages.kinds import ISR_EXPIRATION, ZK_SET
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.isr_rows import (
@@ -78,7 +79,7 @@ from tidegauge.simulation.zookeeper_tree import state_znode
 def schedule_expiration(world: Brokers, broker: int, due_us: int) -> None:
     """Run isr-expiration at ``due_us``, or at once if that has passed."""
     world.brokers[broker].expiration_due_us = due_us
-    timer = new_event(world, broker, broker, ISR_EXPIRATION)
+    timer = old_event(world, broker, broker, ISR_EXPIRATION)
     set_timer(world, timer, max(due_us, world.context[0].time_us))
 
 

@@ -37,7 +37,7 @@ from tidegauge.replication.remote_replica import (
 )
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.codes.occasions import MOMENT_APPEND
-from tidegauge.simulation.kernel import PartitionData
+from tidegauge.simulation.messages.event import PartitionData
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.replica_rows import Exposed

@@ -17,17 +17,18 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.codes.occasions import STOP_CLEAN, STOP_KILLED
 from tidegauge.simulation.costs import BROKER_STOP, BROKER_STOP_INTERRUPTING, cost_us
-from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.events import old_event, set_timer
 from tidegauge.simulation.faults import disconnect_all
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
     BROKER_STOPS,
     CONTROLLED_SHUTDOWN,
     SHUTDOWN_GIVES_UP,
     SHUTDOWN_RETRIES,
     ZK_GET,
 )
-from tidegauge.simulation.links import send
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process
@@ -101,7 +102,7 @@ def _ask(world: Brokers, broker: int, controller_broker: int) -> None:
     state.shutdown_sent_us = world.context[0].time_us
     controller = controller_process(world, controller_broker)
     state.shutdown_controller = controller
-    request = new_event(world, broker, controller, CONTROLLED_SHUTDOWN)
+    request = old_event(world, broker, controller, CONTROLLED_SHUTDOWN)
     request.broker = broker
     request.version = state.broker_epoch
     request.request = state.shutdown_request
@@ -111,7 +112,7 @@ def _ask(world: Brokers, broker: int, controller_broker: int) -> None:
     written.attempt = state.shutdown_attempt
     write_row(world, written)
     send(world, request, state.shutdown_sent_us)
-    timer = new_event(world, broker, broker, SHUTDOWN_GIVES_UP)
+    timer = old_event(world, broker, broker, SHUTDOWN_GIVES_UP)
     timer.request = state.shutdown_request
     timeout_us = state.controller_socket_timeout_ms * 1000
     set_timer(world, timer, state.shutdown_sent_us + timeout_us)
@@ -171,7 +172,7 @@ def _retry_later(world: Brokers, broker: int) -> None:
         _stop(world, broker)
         return
     backoff_us = state.controlled_shutdown_retry_backoff_ms * 1000
-    timer = new_event(world, broker, broker, SHUTDOWN_RETRIES)
+    timer = old_event(world, broker, broker, SHUTDOWN_RETRIES)
     set_timer(world, timer, world.context[0].time_us + backoff_us)
 
 
@@ -199,7 +200,7 @@ def _stop(world: Brokers, broker: int) -> None:
     drop_requests(world, broker)
     empty_fetchers(world, broker)
     disconnect_all(world, broker)
-    timer = new_event(world, broker, broker, BROKER_STOPS)
+    timer = old_event(world, broker, broker, BROKER_STOPS)
     if world.rules[broker].stop_interrupts_polls:
         stop_us = cost_us(world, broker, BROKER_STOP_INTERRUPTING)
     else:

@@ -20,7 +20,7 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.events import free_all, free_event
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.kinds import FIRST_REQUEST, LAST_REQUEST
+from tidegauge.simulation.messages.kinds import IS_REQUEST
 from tidegauge.simulation.metadata_log import forget_metadata
 
 
@@ -73,7 +73,7 @@ def drop_requests(world: Brokers, broker: int) -> None:
     free_all(world, state.queue)
     for index in range(len(world.events)):
         event = world.events[index]
-        is_request = FIRST_REQUEST <= event.kind <= LAST_REQUEST
+        is_request = IS_REQUEST[event.kind]
         # Those that a thread has taken; the others are on their way.
         if is_request and event.destination == broker and event.thread != NONE:
             free_event(world, event)

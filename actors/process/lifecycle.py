@@ -70,10 +70,12 @@ from tidegauge.simulation.costs import (
     LOG_RECOVERY_MEBIBYTE,
     cost_us,
 )
-from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.events import old_event, set_timer
 from tidegauge.simulation.faults import dies, disconnect_all, lives
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
     BROKER_DIED,
     LOADING_BEGINS,
     LOGS_LOADED,
@@ -81,7 +83,6 @@ from tidegauge.simulation.kinds import (
     SAMPLE,
     SUPERVISOR_STARTS,
 )
-from tidegauge.simulation.links import send
 from tidegauge.simulation.random_streams import POWER_LOSS, draw
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.timed_stops import end_restarts_later
@@ -117,7 +118,7 @@ def start(world: Brokers, broker: int) -> None:
         return
     # Real files, if there are any, are read between this event and the next.
     want_files(world, state, READ_DUE)
-    timer = new_event(world, broker, broker, LOADING_BEGINS)
+    timer = old_event(world, broker, broker, LOADING_BEGINS)
     set_timer(world, timer, world.context[0].time_us)
 
 
@@ -138,7 +139,7 @@ def handle_loading_begins(world: Brokers, timer: Event) -> None:
     """The checkpoints are read: load the logs, which takes its time."""
     broker = timer.destination
     until_us = world.context[0].time_us + _loading_us(world, broker)
-    set_timer(world, new_event(world, broker, broker, LOGS_LOADED), until_us)
+    set_timer(world, old_event(world, broker, broker, LOGS_LOADED), until_us)
 
 
 @inner_rule
@@ -216,7 +217,7 @@ def _register_later(world: Brokers, broker: int) -> None:
     if world.brokers[broker].session != NONE:
         start_controller(world, broker)
     due_us = world.brokers[broker].ready_us
-    set_timer(world, new_event(world, broker, broker, REGISTRATION_DUE), due_us)
+    set_timer(world, old_event(world, broker, broker, REGISTRATION_DUE), due_us)
 
 
 @inner_rule
@@ -291,7 +292,7 @@ def _run(world: Brokers, broker: int) -> None:
         schedule_propagation(world, broker, now_us)
     schedule_recovery_points(world, broker)
     sample_us = now_us + world.context[0].sample_period_us
-    set_timer(world, new_event(world, broker, broker, SAMPLE), sample_us)
+    set_timer(world, old_event(world, broker, broker, SAMPLE), sample_us)
 
 
 @inner_rule
@@ -313,7 +314,7 @@ def halt(world: Brokers, broker: int, stop: int) -> None:
     end(world, broker, stop)
     delay_us = world.brokers[broker].restart_after_exit_us
     if delay_us >= 0:
-        timer = new_event(world, broker, broker, SUPERVISOR_STARTS)
+        timer = old_event(world, broker, broker, SUPERVISOR_STARTS)
         timer.value = world.brokers[broker].starts
         set_timer(world, timer, world.context[0].time_us + delay_us)
 
@@ -352,7 +353,7 @@ def end(world: Brokers, broker: int, stop: int) -> None:
     forget_everything(world, broker)
     if stop != STOP_POWER:
         disconnect_all(world, broker)
-    died = new_event(world, broker, controller_process(world, broker), BROKER_DIED)
+    died = old_event(world, broker, controller_process(world, broker), BROKER_DIED)
     send(world, died, world.context[0].time_us)
     end_restarts_later(world, broker)
 

@@ -29,9 +29,10 @@ from tidegauge.simulation.codes.occasions import (
     REASON_TERM,
     STOP_LOG_DIRECTORY,
 )
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.kinds import ZK_CREATE
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import ZK_CREATE
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.broker_rows import LogDirFailed, ReplicaOffline
 from tidegauge.simulation.zookeeper_tree import log_dir_event_znode

@@ -51,13 +51,13 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.remote_replica import initialize_follower
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, without
 from tidegauge.replication.truncation import initial_fetch_offset
-from tidegauge.simulation.codes.api_keys import KEY_OF_KIND
 from tidegauge.simulation.codes.occasions import MOMENT_LEADER, REASON_LEADER, REASON_TERM
 from tidegauge.simulation.costs import BECOME_FOLLOWER, BECOME_LEADER, REQUEST, cost_us
-from tidegauge.simulation.events import add_item, new_answer
-from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
-from tidegauge.simulation.kinds import CONTROL_RESPONSE, LEADER_AND_ISR
+from tidegauge.simulation.events import add_item, old_response
+from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event, PartitionData
+from tidegauge.simulation.messages.kinds import CONTROL_RESPONSE, KEY_OF_KIND, LEADER_AND_ISR
 from tidegauge.simulation.metadata_log import is_known_alive, move_on
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, slot_of
@@ -140,7 +140,7 @@ def answer_controller(world: Kernel, request: Event) -> None:
         refused.error = request.error
         refused.offset = NONE
         write_row(world, refused)
-    answer = new_answer(world, request, CONTROL_RESPONSE)
+    answer = old_response(world, request, CONTROL_RESPONSE)
     answer.broker = request.destination
     answer.error = request.error
     if request.kind == LEADER_AND_ISR:

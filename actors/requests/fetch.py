@@ -23,7 +23,8 @@ from tidegauge.replication.replica_list import NO_REPLICA
 from tidegauge.simulation.codes.occasions import MOMENT_FETCH
 from tidegauge.simulation.costs import REQUEST, REQUEST_PARTITION, cost_us
 from tidegauge.simulation.events import free_event
-from tidegauge.simulation.kernel import NONE, Event
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.topology import slot_of
 
 # Event.phase

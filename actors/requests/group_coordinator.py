@@ -28,11 +28,12 @@ from tidegauge.replication import errors
 from tidegauge.replication.min_insync_replicas import ACKS_ALL, append_error
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.costs import REQUEST, cost_us
-from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.events import free_event, old_event, set_timer
 from tidegauge.simulation.faults import because_of
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.kinds import HEARTBEAT, JOIN_GROUP, MEMBER_EXPIRES
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import HEARTBEAT, JOIN_GROUP, MEMBER_EXPIRES
 from tidegauge.simulation.metadata_log import is_known_alive, known_change
 from tidegauge.simulation.offset_commits import log_commit
 from tidegauge.simulation.rows import new_row, write_row
@@ -139,7 +140,7 @@ def handle_member_expires(world: Brokers, timer: Event) -> None:
     due_us = member.heard_us + world.commit_keys[key].session_timeout_us
     if now_us < due_us:
         member.watched = True
-        again = new_event(world, broker, broker, MEMBER_EXPIRES)
+        again = old_event(world, broker, broker, MEMBER_EXPIRES)
         again.value = key
         set_timer(world, again, due_us)
         return

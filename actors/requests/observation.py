@@ -17,7 +17,8 @@ from tidegauge.simulation.codes.occasions import (
     REASON_OBSERVED,
     WAITS_FOR_LOCK,
 )
-from tidegauge.simulation.kernel import NONE, Event
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.fault_rows import EpochObserved, HighWatermarkTold, Observed
 

@@ -9,11 +9,16 @@ from tidegauge.replication import errors
 from tidegauge.replication.leader_read import last_offset_for_leader_epoch, local_log_error
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.costs import REQUEST, REQUEST_PARTITION, cost_us
-from tidegauge.simulation.events import add_item, new_answer
+from tidegauge.simulation.events import add_item, old_response
 from tidegauge.simulation.faults import refuse_connection
-from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
-from tidegauge.simulation.kinds import EPOCH_RESPONSE, LIST_OFFSETS_RESPONSE, METADATA_RESPONSE
+from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event, PartitionData
+from tidegauge.simulation.messages.kinds import (
+    EPOCH_RESPONSE,
+    LIST_OFFSETS_RESPONSE,
+    METADATA_RESPONSE,
+)
 from tidegauge.simulation.metadata_log import name_differences, read_position, write_position
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.replica_rows import EpochAnswered
@@ -32,7 +37,7 @@ def handle_offsets_for_leader_epoch(world: Brokers, request: Event) -> None:
     if not world.rules[broker].epoch_requests_answered:
         refuse_connection(world, request)
         return
-    answer = new_answer(world, request, EPOCH_RESPONSE)
+    answer = old_response(world, request, EPOCH_RESPONSE)
     cursor = request.first_item
     while cursor != NONE:
         asked = world.items[cursor]
@@ -80,7 +85,7 @@ def handle_list_offsets(world: Brokers, request: Event) -> None:
     Source: ReplicaManager.fetchOffsetForTimestamp@2.4.0.
     """
     broker = request.destination
-    answer = new_answer(world, request, LIST_OFFSETS_RESPONSE)
+    answer = old_response(world, request, LIST_OFFSETS_RESPONSE)
     cursor = request.first_item
     while cursor != NONE:
         asked = world.items[cursor]
@@ -116,7 +121,7 @@ def handle_metadata(world: Brokers, request: Event) -> None:
 
     Source: KafkaApis.handleTopicMetadataRequest@2.4.0.
     """
-    answer = new_answer(world, request, METADATA_RESPONSE)
+    answer = old_response(world, request, METADATA_RESPONSE)
     known = world.known_metadata[request.destination]
     asked = world.asked_metadata[0]
     read_position(request, asked)

@@ -25,8 +25,9 @@ from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.costs import APPEND, REQUEST, cost_us
 from tidegauge.simulation.events import free_event
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.kinds import PRODUCE
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import PRODUCE
 from tidegauge.simulation.slow_disks import disk_delay_us
 
 _FALSE = code(False)

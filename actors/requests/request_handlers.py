@@ -32,13 +32,14 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import (
     append_event,
     free_event,
-    new_event,
+    old_event,
     set_timer,
     take_first,
 )
 from tidegauge.simulation.faults import refuse_connection
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
     FETCH,
     FIND_COORDINATOR,
     HANDLER_FREE,
@@ -104,7 +105,7 @@ def _wake_when_free(world: Brokers, broker: int) -> None:
     if 0 < state.handler_due_us <= due_us:
         return
     state.handler_due_us = due_us
-    set_timer(world, new_event(world, broker, broker, HANDLER_FREE), due_us)
+    set_timer(world, old_event(world, broker, broker, HANDLER_FREE), due_us)
 
 
 @inner_rule

@@ -16,7 +16,8 @@ from tidegauge.actors.state.locks import wait_for_lock
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.controller_requests import controller_request_error, stop_replica_error
-from tidegauge.simulation.kernel import NONE, Event, PartitionData
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event, PartitionData
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import slot_of
 from tidegauge.simulation.trace_rows.replica_rows import ReplicaStopped

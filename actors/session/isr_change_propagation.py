@@ -11,10 +11,11 @@ from tidegauge.actors.session.zookeeper_client import zookeeper_request
 from tidegauge.actors.state.brokers import Broker, Brokers, BrokerStats, now_ms
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.isr_change_notification import should_propagate_isr_changes
-from tidegauge.simulation.events import add_item, new_event, set_timer
-from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import ISR_CHANGE_PROPAGATION, ZK_CREATE
+from tidegauge.simulation.events import add_item, old_event, set_timer
+from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import ISR_CHANGE_PROPAGATION, ZK_CREATE
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.isr_rows import NotificationSent
 from tidegauge.simulation.zookeeper_tree import NOTIFICATIONS_ZNODE
@@ -56,7 +57,7 @@ def _gather(world: Brokers, row: int) -> None:
 def schedule_propagation(world: Brokers, broker: int, due_us: int) -> None:
     """Look at the gathered changes at ``due_us``, or at once if that has passed."""
     world.brokers[broker].propagation_due_us = due_us
-    timer = new_event(world, broker, broker, ISR_CHANGE_PROPAGATION)
+    timer = old_event(world, broker, broker, ISR_CHANGE_PROPAGATION)
     set_timer(world, timer, max(due_us, world.context[0].time_us))
 
 

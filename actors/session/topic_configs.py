@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Brokers, BrokerTopic
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import new_event
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.kinds import CONFIG_CHANGED, UNCLEAN_ELECTION_ENABLED
+from tidegauge.simulation.events import old_event
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import CONFIG_CHANGED, UNCLEAN_ELECTION_ENABLED
 from tidegauge.simulation.topology import controller_process
 
 
@@ -48,6 +49,6 @@ def _tell_controller(world: Brokers, broker: int, topic: int) -> None:
     """A controller elects at once in a topic that allows unclean election, from 2.1 on."""
     if world.rules[broker].unclean_switch_elects and world.brokers[broker].broker_epoch >= 0:
         controller = controller_process(world, broker)
-        enabled = new_event(world, broker, controller, UNCLEAN_ELECTION_ENABLED)
+        enabled = old_event(world, broker, controller, UNCLEAN_ELECTION_ENABLED)
         enabled.offset = topic
         send(world, enabled, world.context[0].time_us)

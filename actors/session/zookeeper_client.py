@@ -11,9 +11,10 @@ from __future__ import annotations
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import Event
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
     CONTROLLER_START,
     SESSION_PING,
     SESSION_RECONNECTS,
@@ -22,7 +23,6 @@ from tidegauge.simulation.kinds import (
     ZK_CREATE,
     ZK_PING,
 )
-from tidegauge.simulation.links import send
 from tidegauge.simulation.random_streams import RECONNECT, draw_below
 from tidegauge.simulation.topology import controller_process, zookeeper_process
 from tidegauge.simulation.zookeeper_tree import broker_znode
@@ -35,7 +35,7 @@ _MOST_SLEEP_US = code(1_000_000)
 @inner_rule
 def zookeeper_request(world: Brokers, broker: int, kind: int) -> Event:
     """A request of this broker's session that has still to be sent."""
-    request = new_event(world, broker, zookeeper_process(world), kind)
+    request = old_event(world, broker, zookeeper_process(world), kind)
     request.broker = broker
     request.value = world.brokers[broker].session
     world.brokers[broker].zookeeper_sent_us = world.context[0].time_us
@@ -77,7 +77,7 @@ def reconnect(world: Brokers, broker: int) -> None:
         sleep_us += _ONE_SERVER_SPIN_US
     connecting_us = timeout_us // state.zookeeper_servers
     since_us = max(0, now_us - lost_us) % (sleep_us + connecting_us)
-    timer = new_event(world, broker, broker, SESSION_RECONNECTS)
+    timer = old_event(world, broker, broker, SESSION_RECONNECTS)
     timer.value = state.session
     state.reconnecting = True
     set_timer(world, timer, now_us + max(0, sleep_us - since_us))
@@ -111,7 +111,7 @@ def register(world: Brokers, broker: int) -> None:
 @inner_rule
 def tell_controller(world: Brokers, broker: int, kind: int) -> None:
     """Tell the controller on the same broker what has become of the session."""
-    news = new_event(world, broker, controller_process(world, broker), kind)
+    news = old_event(world, broker, controller_process(world, broker), kind)
     news.value = world.brokers[broker].session
     send(world, news, world.context[0].time_us)
 
@@ -138,7 +138,7 @@ def ping_later(world: Brokers, broker: int) -> None:
     Source: ClientCnxn.SendThread.run of ZooKeeper 3.5.9.
     """
     state = world.brokers[broker]
-    timer = new_event(world, broker, broker, SESSION_PING)
+    timer = old_event(world, broker, broker, SESSION_PING)
     third_us = state.zookeeper_session_timeout_ms * 1000 // 3
     due_us = state.zookeeper_sent_us + third_us
     if due_us <= world.context[0].time_us:

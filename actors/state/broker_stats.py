@@ -16,7 +16,8 @@ from tidegauge.actors.state.brokers import Brokers, BrokerStats, BrokerTopicStat
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import contains
-from tidegauge.simulation.kernel import NONE, Event, PartitionData
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event, PartitionData
 from tidegauge.simulation.topology import slot_of
 
 

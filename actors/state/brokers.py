@@ -18,7 +18,8 @@ from tidegauge.replication.records import (
     ReplicationQuota,
 )
 from tidegauge.replication.replica_list import EMPTY, append
-from tidegauge.simulation.kernel import Context, EventList
+from tidegauge.simulation.kernel import Context
+from tidegauge.simulation.messages.event import EventList
 from tidegauge.simulation.metadata_log import MetadataPosition, is_known_alive
 from tidegauge.simulation.topology import Cluster
 

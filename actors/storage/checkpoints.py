@@ -17,9 +17,10 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.leader_epoch_cache import latest_epoch
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.codes.occasions import HIGH_WATERMARKS, RECOVERY_POINTS
-from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
+from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.trace_rows.replica_rows import EpochAssigned, EpochsCut
 from tidegauge.simulation.trace_rows.request_rows import CheckpointWritten
@@ -52,7 +53,7 @@ def start_high_watermark_checkpoints(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     if not state.checkpoints_high_watermarks:
         state.checkpoints_high_watermarks = True
-        timer = new_event(world, broker, broker, HIGH_WATERMARK_CHECKPOINT)
+        timer = old_event(world, broker, broker, HIGH_WATERMARK_CHECKPOINT)
         set_timer(world, timer, world.context[0].time_us)
 
 
@@ -63,7 +64,7 @@ def handle_high_watermark_checkpoint(world: Brokers, timer: Event) -> None:
     notice_at_checkpoint(world, broker, _TRUE)
     checkpoint_high_watermarks(world, broker)
     period_us = world.brokers[broker].replica_high_watermark_checkpoint_interval_ms * 1000
-    following = new_event(world, broker, broker, HIGH_WATERMARK_CHECKPOINT)
+    following = old_event(world, broker, broker, HIGH_WATERMARK_CHECKPOINT)
     set_timer(world, following, world.context[0].time_us + period_us)
 
 
@@ -110,7 +111,7 @@ def schedule_recovery_points(world: Brokers, broker: int) -> None:
     Source: LogManager.startup@0.10.2.0 and @2.4.0.
     """
     delay_us = world.brokers[broker].log_initial_task_delay_ms * 1000
-    timer = new_event(world, broker, broker, RECOVERY_POINT_CHECKPOINT)
+    timer = old_event(world, broker, broker, RECOVERY_POINT_CHECKPOINT)
     set_timer(world, timer, world.context[0].time_us + delay_us)
 
 
@@ -121,7 +122,7 @@ def handle_recovery_point_checkpoint(world: Brokers, timer: Event) -> None:
     notice_at_checkpoint(world, broker, _FALSE)
     checkpoint_recovery_points(world, broker)
     period_us = world.brokers[broker].log_flush_offset_checkpoint_interval_ms * 1000
-    following = new_event(world, broker, broker, RECOVERY_POINT_CHECKPOINT)
+    following = old_event(world, broker, broker, RECOVERY_POINT_CHECKPOINT)
     set_timer(world, following, world.context[0].time_us + period_us)
 
 

@@ -18,16 +18,17 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.costs import OFFSETS_LOAD, OFFSETS_LOAD_MEBIBYTE, cost_us
-from tidegauge.simulation.events import add_item, new_answer, new_event, set_timer
-from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.events import add_item, old_event, old_response, set_timer
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
     GROUP_RESPONSE,
     JOIN_GROUP,
     MEMBER_EXPIRES,
     OFFSET_COMMIT,
     OFFSETS_LOADED,
 )
-from tidegauge.simulation.links import send
 from tidegauge.simulation.offset_commits import log_commit, newest_commit
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.coordinator_rows import (
@@ -63,7 +64,7 @@ def begin_loading(world: Brokers, row: int) -> None:
     written.log_end_offset = partition.log_end_offset
     written.until_us = state.offsets_load_until_us
     write_row(world, written)
-    timer = new_event(world, hosted.broker, hosted.broker, OFFSETS_LOADED)
+    timer = old_event(world, hosted.broker, hosted.broker, OFFSETS_LOADED)
     timer.value = row
     set_timer(world, timer, state.offsets_load_until_us)
 
@@ -168,7 +169,7 @@ def hear(world: Brokers, broker: int, key: int) -> None:
     if member.watched:
         return
     member.watched = True
-    timer = new_event(world, broker, broker, MEMBER_EXPIRES)
+    timer = old_event(world, broker, broker, MEMBER_EXPIRES)
     timer.value = key
     timeout_us = world.commit_keys[key].session_timeout_us
     set_timer(world, timer, world.context[0].time_us + timeout_us)
@@ -218,7 +219,7 @@ def answer_group_append(world: Brokers, request: Event) -> None:
 @inner_rule
 def new_group_answer(world: Kernel, request: Event, error: int) -> Event:
     """A blank answer to what a consumer has asked about its group."""
-    answer = new_answer(world, request, GROUP_RESPONSE)
+    answer = old_response(world, request, GROUP_RESPONSE)
     answer.version = request.kind
     answer.error = error
     return answer

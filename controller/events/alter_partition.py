@@ -27,10 +27,11 @@ from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.codes.controller_events import REASSIGNMENT_ISR_CHANGE
 from tidegauge.simulation.codes.zookeeper_errors import OK
-from tidegauge.simulation.events import add_item, free_event, new_answer
-from tidegauge.simulation.kernel import NONE, Event, Kernel, PartitionData
-from tidegauge.simulation.kinds import ALTER_PARTITION_RESPONSE, ZK_SET
+from tidegauge.simulation.events import add_item, free_event, old_response
+from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event, PartitionData
+from tidegauge.simulation.messages.kinds import ALTER_PARTITION_RESPONSE, ZK_SET
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, controller_process
 from tidegauge.simulation.trace_rows.controller_rows import IsrAltered
@@ -204,7 +205,7 @@ def _tell_all(world: ControlPlane, controller: int, request: Event) -> None:
 @inner_rule
 def answer_alter_partition(world: Kernel, request: Event, error: int) -> None:
     """Tell the leader what came of each partition, or why of none."""
-    answer = new_answer(world, request, ALTER_PARTITION_RESPONSE)
+    answer = old_response(world, request, ALTER_PARTITION_RESPONSE)
     answer.error = error
     cursor = request.first_item
     while error == errors.NONE and cursor != NONE:

@@ -21,9 +21,10 @@ from tidegauge.simulation.codes.controller_events import (
     REASSIGNMENT_ALTERED,
     REASSIGNMENT_ASKED_FOR,
 )
-from tidegauge.simulation.events import add_item, append_event, new_event
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.kinds import ZK_DELETE, ZK_SET, ZK_WATCH
+from tidegauge.simulation.events import add_item, append_event, old_event
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import ZK_DELETE, ZK_SET, ZK_WATCH
 from tidegauge.simulation.topology import broker_of, controller_process
 from tidegauge.simulation.zookeeper_tree import reassign_partitions_znode
 
@@ -132,7 +133,7 @@ def _ask_less(world: ControlPlane, controller: int, answer: Event) -> None:
 def _look_again(world: ControlPlane, controller: int) -> None:
     """Watch for the next reassignment, which may be there already: an event for the queue."""
     process = controller_process(world, controller)
-    event = new_event(world, process, process, ZK_WATCH)
+    event = old_event(world, process, process, ZK_WATCH)
     event.time_us = world.context[0].time_us
     event.phase = REASSIGNMENT_ASKED_FOR
     append_event(world, world.controllers[controller].queue, event)

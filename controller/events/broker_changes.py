@@ -43,7 +43,7 @@ from tidegauge.simulation.codes.controller_events import (
     TOPIC_DELETION_RESUMED,
 )
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.kinds import ZK_CHILDREN
+from tidegauge.simulation.messages.kinds import ZK_CHILDREN
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.scala_hash import MOST_IN_ORDER
 from tidegauge.simulation.topology import broker_of, controller_process

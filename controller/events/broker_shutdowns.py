@@ -28,10 +28,11 @@ from tidegauge.controller.state.control_plane import (
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains, size
-from tidegauge.simulation.events import free_event, new_answer
-from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import CONTROLLED_SHUTDOWN_RESPONSE
+from tidegauge.simulation.events import free_event, old_response
+from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import CONTROLLED_SHUTDOWN_RESPONSE
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, controller_process, row_of, slot_of
 from tidegauge.simulation.trace_rows.controller_rows import BrokerShutsDown
@@ -96,7 +97,7 @@ def _end(world: ControlPlane, controller: int, error: int, remaining: int) -> No
 @inner_rule
 def answer_shutdown(world: Kernel, request: Event, error: int, remaining: int) -> None:
     """Tell a broker how many partitions it still leads, or why that is not known."""
-    answer = new_answer(world, request, CONTROLLED_SHUTDOWN_RESPONSE)
+    answer = old_response(world, request, CONTROLLED_SHUTDOWN_RESPONSE)
     answer.error = error
     answer.count = remaining
     send(world, answer, world.context[0].time_us)

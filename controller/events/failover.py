@@ -51,7 +51,7 @@ from tidegauge.simulation.codes.zookeeper_errors import OK
 from tidegauge.simulation.costs import CONTROLLER_FAILOVER_PARTITION, cost_us
 from tidegauge.simulation.events import add_item, free_all
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.messages.kinds import (
     ZK_CHILDREN,
     ZK_CREATE,
     ZK_DELETE,

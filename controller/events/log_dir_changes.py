@@ -44,8 +44,9 @@ from tidegauge.controller.state.control_plane import (
 )
 from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.replication.replica_list import contains
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_DELETE, ZK_GET
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import ZK_CHILDREN, ZK_DELETE, ZK_GET
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process, row_of
 from tidegauge.simulation.trace_rows.controller_rows import LogDirEventRead, ReplicaFoundOffline

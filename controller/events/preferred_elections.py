@@ -21,9 +21,10 @@ from tidegauge.controller.state.control_plane import ControlPlane, partition_at,
 from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
 from tidegauge.replication.replica_list import contains, first
 from tidegauge.simulation.codes.zookeeper_errors import OK
-from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.kinds import AUTO_LEADER_REBALANCE, ZK_DELETE, ZK_EXISTS, ZK_GET
+from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import AUTO_LEADER_REBALANCE, ZK_DELETE, ZK_EXISTS, ZK_GET
 from tidegauge.simulation.topology import broker_of, controller_process
 from tidegauge.simulation.zookeeper_tree import PREFERRED_ELECTION_ZNODE
 
@@ -96,7 +97,7 @@ def rebalance_later(world: ControlPlane, controller: int, is_first: bool) -> Non
     if is_first:
         delay_us = _FIRST_REBALANCE_US
     process = controller_process(world, controller)
-    timer = new_event(world, process, process, AUTO_LEADER_REBALANCE)
+    timer = old_event(world, process, process, AUTO_LEADER_REBALANCE)
     timer.controller_epoch = state.controller_epoch
     set_timer(world, timer, world.context[0].time_us + delay_us)
 

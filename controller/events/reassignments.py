@@ -82,7 +82,7 @@ from tidegauge.simulation.codes.controller_events import (
 from tidegauge.simulation.codes.zookeeper_errors import OK
 from tidegauge.simulation.events import add_item
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.kinds import ZK_EXISTS, ZK_GET, ZK_SET
+from tidegauge.simulation.messages.kinds import ZK_EXISTS, ZK_GET, ZK_SET
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Cluster, broker_of, controller_process
 from tidegauge.simulation.trace_rows.controller_rows import ReassignmentBegun, ReassignmentDone

@@ -10,7 +10,7 @@ from tidegauge.controller.state.control_plane import ControlPlane, partition_at
 from tidegauge.controller.state.zookeeper_requests import issue_read
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.kinds import ZK_CHILDREN
+from tidegauge.simulation.messages.kinds import ZK_CHILDREN
 from tidegauge.simulation.zookeeper_tree import TOPICS_ZNODE
 
 _TRUE = code(True)

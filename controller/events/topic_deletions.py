@@ -58,8 +58,9 @@ from tidegauge.simulation.codes.controller_events import (
     PREFERRED_ELECTION,
     TOPIC_DELETION_ASKED_FOR,
 )
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.kinds import ZK_CHILDREN, ZK_DELETE
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import ZK_CHILDREN, ZK_DELETE
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process, row_of
 from tidegauge.simulation.trace_rows.controller_rows import TopicDeleted, TopicDeletionBegun

@@ -21,13 +21,14 @@ from tidegauge.simulation.events import (
     copy_event,
     free_all,
     free_event,
-    new_event,
+    old_event,
     set_timer,
     take_first,
 )
-from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import CONTROL_GIVES_UP, CONTROL_RETRIES, STOP_REPLICA
+from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import CONTROL_GIVES_UP, CONTROL_RETRIES, STOP_REPLICA
 from tidegauge.simulation.topology import controller_process
 
 #: RequestSendThread.backoff: between two attempts.
@@ -83,7 +84,7 @@ def _channel_timer(
     kind: int,
 ) -> Event:
     process = controller_process(world, controller)
-    timer = new_event(world, process, process, kind)
+    timer = old_event(world, process, process, kind)
     timer.broker = broker
     timer.value = world.controllers[controller].generation
     return timer

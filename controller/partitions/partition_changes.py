@@ -48,8 +48,9 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, append
 from tidegauge.simulation.codes.zookeeper_errors import BAD_VERSION, OK
 from tidegauge.simulation.events import add_item
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.kinds import ZK_CREATE, ZK_GET, ZK_SET
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import ZK_CREATE, ZK_GET, ZK_SET
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, controller_process, slot_of
 from tidegauge.simulation.trace_rows.controller_rows import (

@@ -25,9 +25,10 @@ from tidegauge.controller.state.control_plane import (
 )
 from tidegauge.replication.controller_requests import EPOCH_DURING_DELETE
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import add_item, new_event
-from tidegauge.simulation.kernel import NONE, Event
-from tidegauge.simulation.kinds import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA
+from tidegauge.simulation.events import add_item, old_event
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA
 from tidegauge.simulation.metadata_log import broker_subject, log_change
 from tidegauge.simulation.topology import broker_of, controller_process, row_of
 
@@ -130,7 +131,7 @@ def _new_control_request(
     broker: int,
     kind: int,
 ) -> Event:
-    request = new_event(world, controller_process(world, controller), broker, kind)
+    request = old_event(world, controller_process(world, controller), broker, kind)
     request.broker = controller
     request.controller_epoch = world.controllers[controller].controller_epoch
     request.version = broker_at(world, controller, broker).broker_epoch

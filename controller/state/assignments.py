@@ -21,7 +21,8 @@ from tidegauge.controller.state.control_plane import (
 )
 from tidegauge.replication.replica_list import EMPTY, append, contains, first, rest, without
 from tidegauge.simulation.events import add_item
-from tidegauge.simulation.kernel import NONE, Event, PartitionData
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event, PartitionData
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.control_plane_rows import PartitionReplicas
 from tidegauge.simulation.zookeeper_tree import STATES, place_in

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.records import LeaderAndIsr
-from tidegauge.simulation.kernel import EventList
+from tidegauge.simulation.messages.event import EventList
 from tidegauge.simulation.topology import Cluster
 
 

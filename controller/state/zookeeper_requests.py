@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane
-from tidegauge.simulation.events import append_event, new_event, take_first
-from tidegauge.simulation.kernel import NONE, Event
+from tidegauge.simulation.events import append_event, old_event, take_first
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.topology import controller_process, zookeeper_process
 
 
@@ -19,7 +20,7 @@ from tidegauge.simulation.topology import controller_process, zookeeper_process
 def new_request(world: ControlPlane, controller: int, kind: int, znode: int) -> Event:
     """A request under the broker's session that has still to be issued."""
     source = controller_process(world, controller)
-    request = new_event(world, source, zookeeper_process(world), kind)
+    request = old_event(world, source, zookeeper_process(world), kind)
     request.broker = controller
     state = world.controllers[controller]
     request.value = state.session

@@ -19,10 +19,11 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.replication.replica_list import contains, without
 from tidegauge.replication.replication_quota import UNLIMITED
-from tidegauge.simulation.events import add_item, new_event
-from tidegauge.simulation.kernel import NONE, Event, PartitionData
-from tidegauge.simulation.kinds import THROTTLES_CHANGED
+from tidegauge.simulation.events import add_item, old_event
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event, PartitionData
+from tidegauge.simulation.messages.kinds import THROTTLES_CHANGED
 from tidegauge.simulation.throttles import THROTTLE_MOVES, THROTTLE_NAMED
 from tidegauge.simulation.zookeeper_tree import is_administered, reassign_partitions_znode
 
@@ -59,7 +60,7 @@ def tell_throttles(
 ) -> None:
     """Tell a broker its rates, and which of its replicas are throttled; all others are not."""
     broker = world.zookeeper_sessions[session].broker
-    news = new_event(world, zookeeper, broker, THROTTLES_CHANGED)
+    news = old_event(world, zookeeper, broker, THROTTLES_CHANGED)
     news.value = session
     news.min_bytes = world.throttled_rates[broker].leader_rate
     news.max_bytes = world.throttled_rates[broker].follower_rate

@@ -21,7 +21,8 @@ from tidegauge.controller.zookeeper.znodes import delete_znode, forget_watches
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.codes.occasions import BROKER_SESSION_CLOSED, BROKER_SESSION_EXPIRED
 from tidegauge.simulation.faults import because_of
-from tidegauge.simulation.kernel import NONE, Event
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.zookeeper_rows import (
     SessionClosed,

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane
-from tidegauge.simulation.events import add_item, new_event
-from tidegauge.simulation.kernel import NONE, Event, PartitionData
-from tidegauge.simulation.kinds import CONFIG_CHANGED
+from tidegauge.simulation.events import add_item, old_event
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event, PartitionData
+from tidegauge.simulation.messages.kinds import CONFIG_CHANGED
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.control_plane_rows import TopicConfigured
 
@@ -39,7 +40,7 @@ def configure_topic(world: ControlPlane, request: Event, departure_us: int) -> N
     number = world.ensemble[0].first_session
     while number != NONE:
         session = world.zookeeper_sessions[number]
-        news = new_event(world, request.destination, session.broker, CONFIG_CHANGED)
+        news = old_event(world, request.destination, session.broker, CONFIG_CHANGED)
         news.value = number
         _fill(world, add_item(world, news, topic), topic)
         send(world, news, departure_us)

@@ -16,10 +16,11 @@ from tidegauge.simulation.codes.occasions import (
     STATE_CREATED,
     STATE_DELETED,
 )
-from tidegauge.simulation.events import new_event
-from tidegauge.simulation.kernel import NONE, Event, Kernel
-from tidegauge.simulation.kinds import ZK_WATCH
+from tidegauge.simulation.events import old_event
+from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import ZK_WATCH
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Topology
 from tidegauge.simulation.trace_rows.zookeeper_rows import (
@@ -128,7 +129,7 @@ def _tell_watchers(
     is_created = world.znodes[znode].exists and world.znodes[znode].version == 0
     while index != NONE:
         watch = world.znode_watches[index]
-        event = new_event(world, zookeeper, watch.process, ZK_WATCH)
+        event = old_event(world, zookeeper, watch.process, ZK_WATCH)
         event.znode = znode
         event.value = watch.session
         event.count = 1 if is_created else 0

@@ -64,10 +64,12 @@ from tidegauge.simulation.costs import (
     ZOOKEEPER_WRITE,
     cost_us,
 )
-from tidegauge.simulation.events import add_item, free_event, new_answer, new_event, set_timer
+from tidegauge.simulation.events import add_item, free_event, old_event, old_response, set_timer
 from tidegauge.simulation.faults import CONTROLLER_MOVE, POWER_LOSS, ZOOKEEPER_OUTAGE
-from tidegauge.simulation.kernel import CONTROLLER, NONE, Event, Kernel
-from tidegauge.simulation.kinds import (
+from tidegauge.simulation.kernel import CONTROLLER, NONE, Kernel
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import (
     DISCONNECTED,
     FAULT_BEGIN,
     ZK_CHILDREN,
@@ -84,7 +86,6 @@ from tidegauge.simulation.kinds import (
     ZK_THROTTLE,
     ZK_TICK,
 )
-from tidegauge.simulation.links import send
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,
@@ -119,7 +120,7 @@ def handle_zookeeper_event(world: ControlPlane, event: Event) -> None:
         lose_connections(world, event.source, event.offset)
         free_event(world, event)
         return
-    answer = new_answer(world, event, ZK_RESPONSE)
+    answer = old_response(world, event, ZK_RESPONSE)
     answer.value = event.kind
     answer.znode = event.znode
     answer.partition = event.partition
@@ -174,7 +175,7 @@ def _tick(world: ControlPlane, zookeeper: int) -> None:
     check_sessions(world, zookeeper)
     tick_us = world.ensemble[0].tick_us
     due_us = (world.context[0].time_us // tick_us + 1) * tick_us
-    set_timer(world, new_event(world, zookeeper, zookeeper, ZK_TICK), due_us)
+    set_timer(world, old_event(world, zookeeper, zookeeper, ZK_TICK), due_us)
 
 
 @inner_rule

@@ -48,15 +48,8 @@ from tidegauge.engine.exchange.exchange_state import (
 )
 from tidegauge.engine.exchange.system_calls import WORD_BYTES, Word
 from tidegauge.simulation.events import append_event, free_event, push, take_first
-from tidegauge.simulation.kernel import (
-    HUB,
-    NONE,
-    Event,
-    Kernel,
-    MetadataChange,
-    OffsetCommit,
-    PartitionData,
-)
+from tidegauge.simulation.kernel import HUB, NONE, Kernel, MetadataChange, OffsetCommit
+from tidegauge.simulation.messages.event import EventSlot, ItemSlot
 from tidegauge.simulation.metadata_log import (
     copy_unsent_changes,
     count_unsent_changes,
@@ -82,8 +75,8 @@ COMMITS = 9
 HEAD = code(10)
 
 # How many words a row has.
-_EVENT = code(dtype_of(Event).itemsize // WORD_BYTES)
-_ITEM = code(dtype_of(PartitionData).itemsize // WORD_BYTES)
+_EVENT = code(dtype_of(EventSlot).itemsize // WORD_BYTES)
+_ITEM = code(dtype_of(ItemSlot).itemsize // WORD_BYTES)
 _CHANGE = code(dtype_of(MetadataChange).itemsize // WORD_BYTES)
 _COMMIT = code(dtype_of(OffsetCommit).itemsize // WORD_BYTES)
 

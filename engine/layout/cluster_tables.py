@@ -46,7 +46,6 @@ from tidegauge.simulation.kernel import (
     NONE,
     CommitKey,
     Context,
-    Event,
     Fault,
     FaultRole,
     HeapEntry,
@@ -56,12 +55,12 @@ from tidegauge.simulation.kernel import (
     MetadataChange,
     MetadataHead,
     OffsetCommit,
-    PartitionData,
     Process,
     QuantileUse,
 )
-from tidegauge.simulation.kinds import KINDS
 from tidegauge.simulation.links import NETWORK_TABLES
+from tidegauge.simulation.messages.event import EventSlot, ItemSlot
+from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.random_streams import QUANTILES, Quantile
 from tidegauge.simulation.rows import TRACE_ALL, TRACE_TRANSITIONS
@@ -153,8 +152,8 @@ def new_kernel(
     count = len(plan.processes)
     kernel = Kernel(
         context=new_records(Context, 1),
-        events=new_records(Event, 0),
-        items=new_records(PartitionData, 0),
+        events=new_records(EventSlot, 0),
+        items=new_records(ItemSlot, 0),
         heap=new_records(HeapEntry, 0),
         processes=_processes(plan, hosted),
         links=new_records(Link, count * count),

@@ -14,9 +14,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from tidegauge.replication import errors
-from tidegauge.simulation import kinds
 from tidegauge.simulation.codes import controller_events, zookeeper_errors
-from tidegauge.simulation.codes.api_keys import API_KEYS
 from tidegauge.simulation.codes.occasions import (
     BROKER_STATES,
     CHECKPOINTS,
@@ -28,6 +26,7 @@ from tidegauge.simulation.codes.occasions import (
     STOPS,
     UNSEEN,
 )
+from tidegauge.simulation.messages import kinds
 
 
 class Type(StrEnum):
@@ -218,7 +217,7 @@ LeaderRateBytes = Annotated[
 ]
 
 ApiKey = Annotated[
-    int, np.int64, Column(Type.CODE, "Kafka's number of the request", names=API_KEYS)
+    int, np.int64, Column(Type.CODE, "Kafka's number of the request", names=kinds.API_KEYS)
 ]
 Change = Annotated[
     int, np.int64, Column(Type.CODE, "what has happened to the state", names=STATE_CHANGES)

@@ -17,7 +17,7 @@ from life_stories import (
 )
 from scenario_runs import rows_of, run_of
 from tidegauge.replication.errors import CODES
-from tidegauge.simulation.kinds import DISCONNECTED
+from tidegauge.simulation.messages.kinds import DISCONNECTED
 from tidegauge.traces.run_folder import RunFolder
 
 SECOND = 1_000_000

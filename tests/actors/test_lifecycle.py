@@ -26,7 +26,7 @@ from scenario_runs import rows_of, run_of
 from tidegauge.engine.group import Group
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.codes.occasions import STOP_KILLED, STOP_REGISTERED_ALREADY
-from tidegauge.simulation.kinds import ISR_EXPIRATION, PRODUCE
+from tidegauge.simulation.messages.kinds import ISR_EXPIRATION, PRODUCE
 
 SECOND = 1_000_000
 #: The model's figure for a start without logs.

@@ -21,7 +21,7 @@ from partition_fates import log_of
 from scenario_runs import rows_of, run_of
 from small_clusters import FIRST_CLIENT, cluster_of, producers_of
 from tidegauge.simulation.codes.occasions import STOP_CLEAN, STOP_POWER
-from tidegauge.simulation.kinds import PRODUCE
+from tidegauge.simulation.messages.kinds import PRODUCE
 from tidegauge.traces.run_folder import RunFolder
 
 SECOND = 1_000_000

@@ -9,7 +9,7 @@ import pytest
 
 from scenario_runs import rows_of, run_of
 from small_clusters import FIRST_CLIENT, MS, SECOND, cluster_of, producers_of, times_us
-from tidegauge.simulation.kinds import PRODUCE_RESPONSE
+from tidegauge.simulation.messages.kinds import PRODUCE_RESPONSE
 from tidegauge.traces.run_folder import RunFolder
 
 #: A produce request of acks=1 and its answer, without the disk: two messages, and the work.

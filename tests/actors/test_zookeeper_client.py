@@ -12,7 +12,7 @@ import pytest
 
 from isr_stories import process_of_role
 from scenario_runs import rows_of, run_of
-from tidegauge.simulation.kinds import ZK_CREATE, ZK_PING, ZK_SET
+from tidegauge.simulation.messages.kinds import ZK_CREATE, ZK_PING, ZK_SET
 from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import MS, PING_US, SECOND, cluster, settings
 

@@ -27,7 +27,7 @@ from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.codes.controller_events import ALTER_PARTITION, ISR_CHANGE
-from tidegauge.simulation.kinds import UPDATE_METADATA
+from tidegauge.simulation.messages.kinds import UPDATE_METADATA
 from tidegauge.traces.run_folder import RunFolder
 
 MS, SECOND = 1_000, 1_000_000

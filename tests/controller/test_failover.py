@@ -29,7 +29,7 @@ from partition_fates import NO_LEADER
 from scenario_runs import rows_of, run_of
 from tidegauge.replication import errors
 from tidegauge.simulation.codes.controller_events import ELECT
-from tidegauge.simulation.kinds import DISCONNECTED
+from tidegauge.simulation.messages.kinds import DISCONNECTED
 from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import cluster, settings
 

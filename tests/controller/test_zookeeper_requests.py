@@ -9,7 +9,7 @@ import pytest
 from isr_stories import process_named, process_of_role
 from scenario_runs import run_of
 from small_clusters import times_us
-from tidegauge.simulation.kinds import ZK_GET, ZK_RESPONSE, ZK_SET
+from tidegauge.simulation.messages.kinds import ZK_GET, ZK_RESPONSE, ZK_SET
 from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import cluster, settings
 

@@ -12,10 +12,10 @@ from tidegauge.engine.exchange.exchange_state import ENDED, NEVER_US, READY, STO
 from tidegauge.engine.exchange.frames import EVENTS, GENERATION, ITEMS, TIME, WINDOW
 from tidegauge.engine.group import Group
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.events import add_item, new_event
+from tidegauge.simulation.events import add_item, old_event
 from tidegauge.simulation.kernel import HUB, NONE, Kernel
-from tidegauge.simulation.kinds import FETCH
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.kinds import FETCH
 
 LEAF = 1
 
@@ -25,7 +25,7 @@ def send_fetch(
     kernel: Kernel, source: int, destination: int, first_partition: int, partitions: int
 ) -> None:
     """A message with a chain of partition data."""
-    event = new_event(kernel, source, destination, FETCH)
+    event = old_event(kernel, source, destination, FETCH)
     event.request = 100 + partitions
     for partition in range(first_partition, first_partition + partitions):
         item = add_item(kernel, event, partition)

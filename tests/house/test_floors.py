@@ -33,7 +33,7 @@ FLOORS = (
 
 #: The rooms inside a folder at the top, from the ground up; "" is what lies in none of them.
 INSIDE: Mapping[str, tuple[set[str], ...]] = {
-    "simulation": ({"codes"}, {"trace_rows"}, {""}),
+    "simulation": ({"codes", "messages"}, {"trace_rows"}, {""}),
     "traces": ({"", "checks"},),
     "scenario": ({"text"}, {"model"}, {"coherence"}, {""}),
     "controller": ({"state"}, {"zookeeper", "partitions"}, {"events"}, {""}),

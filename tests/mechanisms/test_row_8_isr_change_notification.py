@@ -18,7 +18,7 @@ from isr_stories import (
 )
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.simulation.codes.controller_events import ISR_CHANGE
-from tidegauge.simulation.kinds import UPDATE_METADATA, ZK_CHILDREN, ZK_GET, ZK_RESPONSE
+from tidegauge.simulation.messages.kinds import UPDATE_METADATA, ZK_CHILDREN, ZK_GET, ZK_RESPONSE
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 PHASES = 8

@@ -7,8 +7,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from tidegauge.simulation import kinds, random_streams
+from tidegauge.simulation import random_streams
 from tidegauge.simulation.codes import controller_events
+from tidegauge.simulation.messages import kinds
 
 #: Other names of kinds that have their own.
 _LIMITS = ("FIRST_REQUEST", "LAST_REQUEST", "LAST_FAULT_KIND")

@@ -25,7 +25,7 @@ from small_clusters import (
     producers_of,
     times_us,
 )
-from tidegauge.simulation.kinds import FETCH_RESPONSE, PRODUCE, PRODUCE_RESPONSE
+from tidegauge.simulation.messages.kinds import FETCH_RESPONSE, PRODUCE, PRODUCE_RESPONSE
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 BATCHES = 40

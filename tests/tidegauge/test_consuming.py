@@ -22,7 +22,7 @@ from small_clusters import (
     topic_of,
 )
 from tidegauge.replication import errors
-from tidegauge.simulation.kinds import METADATA
+from tidegauge.simulation.messages.kinds import METADATA
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: The consumers come after the one producer.

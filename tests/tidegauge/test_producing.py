@@ -30,8 +30,7 @@ from tidegauge.engine.group import Group
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.codes.api_keys import KEY_OF_KIND
-from tidegauge.simulation.kinds import PRODUCE, PRODUCE_RESPONSE
+from tidegauge.simulation.messages.kinds import KEY_OF_KIND, PRODUCE, PRODUCE_RESPONSE
 from tidegauge.traces.run_folder import RunFolder
 
 REQUEST_TIMED_OUT = errors.CODES["REQUEST_TIMED_OUT"]

@@ -24,7 +24,7 @@ from small_clusters import (
     topic_of,
 )
 from tidegauge.replication import errors
-from tidegauge.simulation.kinds import PRODUCE, PRODUCE_RESPONSE
+from tidegauge.simulation.messages.kinds import PRODUCE, PRODUCE_RESPONSE
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: What an append takes in each of these runs; a request takes 50 us, unless a test says so.

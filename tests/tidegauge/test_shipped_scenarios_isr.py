@@ -14,7 +14,7 @@ from scenario_runs import rows_of, run_of
 from tidegauge.replication.errors import NOT_ENOUGH_REPLICAS
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.shipped import find_scenario
-from tidegauge.simulation.kinds import PRODUCE, PRODUCE_RESPONSE, UPDATE_METADATA
+from tidegauge.simulation.messages.kinds import PRODUCE, PRODUCE_RESPONSE, UPDATE_METADATA
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 LEADER, ALL = 1, -1

@@ -14,7 +14,7 @@ from isr_stories import as_written, retold
 from scenario_runs import rows_of, run_of
 from tidegauge.command_line import app
 from tidegauge.history.fault_costs import fault_costs
-from tidegauge.simulation.kinds import UPDATE_METADATA
+from tidegauge.simulation.messages.kinds import UPDATE_METADATA
 from tidegauge.traces.run_folder import RunFolder
 
 

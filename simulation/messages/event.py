@@ -1,0 +1,227 @@
+"""Events: what all kinds have in common, and how a kind is declared.
+
+A kind of event is a class: its docstring says what it tells, and its fields are its body. An event
+lies in a slot of ``Kernel.events``, which has room for the body of any kind
+(``compiled/record_views.py``). What it carries of partitions hangs on it as a chain of entries,
+each a slot of ``Kernel.items``, as the requests of Kafka's protocol have it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.compiled.records import Record, body_of, flag, i64
+
+#: So many fields the body of an event has at most, and that of an entry of its chain.
+BODY_FIELDS = 16
+ENTRY_FIELDS = 24
+
+_body = Annotated[NDArray[np.int64], (np.int64, (BODY_FIELDS,))]
+_entry = Annotated[NDArray[np.int64], (np.int64, (ENTRY_FIELDS,))]
+
+#: The classes of all kinds that are imported, by number; ``kinds.py`` imports all.
+KINDS: dict[int, type[Event]] = {}
+
+
+class EventList(Record):
+    """Events one behind the other, first come first served: slots of ``Kernel.events``.
+
+    An event is in one list at most.
+    """
+
+    first: i64
+    last: i64
+    length: i64
+
+
+class Event(Record, head=True):
+    """A message, a timer or a fault: what all kinds of them have."""
+
+    #: When it is handled.
+    time_us: i64
+    #: The process that handles it.
+    destination: i64
+    #: The process that sent it; the destination itself for a timer.
+    source: i64
+    #: Which of all that its source has ever sent.
+    sequence: i64
+    #: What it is (``kinds.py``).
+    kind: i64
+    #: When its receiver asked for it, if it is an answer; else when it was sent. To a process
+    #: that was started later it means nothing.
+    asked_us: i64
+    #: The canonical row that made the source send it, as (process, sequence).
+    cause_process: i64
+    cause_sequence: i64
+    #: How many canonical rows the source had written when it sent.
+    source_rows: i64
+    #: Its own slot in ``Kernel.events``.
+    index: i64
+    #: The event after it in the one list that it is in.
+    next: i64
+    #: First and last of its chain of partition data.
+    first_item: i64
+    last_item: i64
+    #: How many partitions the chain names.
+    item_count: i64
+
+    # How far its handling has come, while it waits inside its process.
+    #: The thread that handles it.
+    thread: i64
+    #: Step of the handling, and the entry of the chain at which it goes on.
+    phase: i64
+    cursor: i64
+    #: Time that the handling has taken so far.
+    cost_us: i64
+    #: When it is answered at the latest, if it waits in a purgatory.
+    deadline_us: i64
+
+    # The body.
+    #: Which request of its sender; an answer gives it back.
+    request: i64
+    #: Number of a topic's partition within the cluster.
+    partition: i64
+    #: Index of a broker.
+    broker: i64
+    controller_epoch: i64
+    #: Version of a znode.
+    version: i64
+    offset: i64
+    #: Records, or entries.
+    count: i64
+    acks: i64
+    #: How long the receiver may take.
+    wait_ms: i64
+    #: Fetch: bytes to wait for, and the most for one partition and for all.
+    min_bytes: i64
+    partition_max_bytes: i64
+    max_bytes: i64
+    #: Kafka's or ZooKeeper's error code.
+    error: i64
+    #: Number of a znode.
+    znode: i64
+    #: Whatever else the kind needs.
+    value: i64
+
+    #: The number of a kind; 0: it is none.
+    KIND: ClassVar[int] = -1
+    #: Its name in traces.
+    NAME: ClassVar[str] = ""
+    #: Kafka's number of the request (``protocol/ApiKeys``); -1: it is none.
+    API_KEY: ClassVar[int] = -1
+    #: One of num.io.threads of a broker handles it.
+    IS_REQUEST: ClassVar[bool] = False
+    #: Neither a pause nor a cut nor a death can hold it back.
+    IS_UNHELD: ClassVar[bool] = False
+
+    def __init_subclass__(cls, kind: int = -1, api_key: int = -1) -> None:
+        """Enter a kind of event, if it has a number.
+
+        Raises:
+            TypeError: its body is too large, or another kind has its number.
+        """
+        super().__init_subclass__()
+        if kind < 0:
+            return
+        if kind in KINDS or len(body_of(cls)) > BODY_FIELDS:
+            raise TypeError(f"{cls.__name__}: too large a body, or {kind} is {KINDS.get(kind)}")
+        cls.KIND, cls.API_KEY = kind, api_key
+        name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("Request"))
+        cls.NAME = name.upper()
+        KINDS[kind] = cls
+
+
+class EventSlot(Event):
+    """An event of any kind, as it lies in ``Kernel.events``."""
+
+    body: _body
+
+
+class Fault(Event):
+    """A fault, or what begins or is released after one: nothing holds it back."""
+
+    IS_UNHELD: ClassVar[bool] = True
+
+
+class BrokerRequest(Event):
+    """A request that one of a broker's num.io.threads handles."""
+
+    IS_REQUEST: ClassVar[bool] = True
+
+
+class ControllerRequest(Event):
+    """A request to a controller."""
+
+
+class ZooKeeperRequest(Event):
+    """A request to ZooKeeper."""
+
+
+class Response(Event):
+    """The response to a request."""
+
+
+class News(Event):
+    """What a process tells another one, or another part of it, without being asked."""
+
+
+class Timer(Event):
+    """An event of a process to itself."""
+
+
+class PartitionData(Record, head=True):
+    """What a request or an answer says of one partition (Kafka: ``PartitionData``)."""
+
+    #: The next of the chain, or of the free ones.
+    next: i64
+    #: Number of the partition within the cluster; a broker in a list of brokers.
+    partition: i64
+    error: i64
+    #: The leader epoch in which it is asked or told.
+    leader_epoch: i64
+    controller_epoch: i64
+    #: Fetch: the first offset that is wanted, or of the records brought.
+    offset: i64
+    #: Offset after the last record brought; end offset of an epoch.
+    end_offset: i64
+    #: Leader epoch of the records brought, or of the answer about epochs.
+    epoch: i64
+    #: Fetch: the epoch at which the follower's log parts from the leader's, and its end.
+    diverging_epoch: i64
+    diverging_end_offset: i64
+    #: The epoch that is asked for; the last epoch of the log that fetches.
+    last_fetched_epoch: i64
+    high_watermark: i64
+    log_start_offset: i64
+    #: Bytes brought, or at most wanted.
+    size_bytes: i64
+    #: Replica lists and slots.
+    leader: i64
+    isr: i64
+    replicas: i64
+    #: ... of these, what a reassignment adds, and what it will remove.
+    adding: i64
+    removing: i64
+    #: Version of the partition's state.
+    version: i64
+    #: The fetch that it belongs to may move the leader's high watermark.
+    may_move: flag
+    #: StopReplica: the log is to be deleted, too.
+    deletes: flag
+    #: LeaderAndIsr: the replica has never been there before.
+    is_new: flag
+    #: Further records of the partition before it in the chain: another epoch's.
+    continues: flag
+
+    #: Entries are told apart by the kind of event on which they hang.
+    KIND: ClassVar[int] = 0
+
+
+class ItemSlot(PartitionData):
+    """An entry of any class, as it lies in ``Kernel.items``."""
+
+    body: _entry
