@@ -75,9 +75,10 @@ class Handlers:
         exec("\n".join(lines), names)  # noqa: S102 - code that this function has just written
         function = names[name]
         function.__annotations__ = {"world": world, "event": event, "return": result}
-        return inner_rule(function)
+        rule: Callable[..., Any] = inner_rule(function)
+        return rule
 
 
-def plain_of(handler: Callable[..., Any]) -> Callable[..., Any]:
+def plain_of(handler: Callable[..., Any]) -> Any:
     """The Python function of a rule."""
-    return getattr(handler, "py_func", handler)  # type: ignore[no-any-return]
+    return getattr(handler, "py_func", handler)
