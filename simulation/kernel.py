@@ -128,14 +128,14 @@ class Context(Record):
     #: yet can happen here earlier.
     horizon_us: i64
     #: The canonical row that all that happens now is caused by.
-    cause_process: i64
-    cause_sequence: i64
+    cause_process: i64 = -1
+    cause_sequence: i64 = -1
     #: Events in the heap.
     heap_size: i64
     #: First free slot of events and of partition data, and how many there are.
-    free_event: i64
+    free_event: i64 = -1
     free_events: i64
-    free_item: i64
+    free_item: i64 = -1
     free_items: i64
     #: Events held back on a link or by a pause that are handled next, before the heap.
     ready: EventList
@@ -235,7 +235,7 @@ class MetadataChange(Record):
 class MetadataHead(Record):
     """The newest change of one subject: partitions, then brokers."""
 
-    change: i64
+    change: i64 = -1
 
 
 class OffsetCommit(Record):
@@ -260,7 +260,7 @@ class CommitKey(Record):
     #: The partition of __consumer_offsets in which they are; -1: it is never committed.
     partition: i64
     #: The newest entry about it; -1 none.
-    newest: i64
+    newest: i64 = -1
     #: Of members: whose it is, and how long it may be silent.
     process: i64
     session_timeout_us: i64

@@ -6,7 +6,6 @@ from tidegauge.compiled.records import column, grown, new_records
 from tidegauge.replication.records import EpochEntry
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.figures import (
     Count,
     CountedBroker,
@@ -61,10 +60,6 @@ def new_history(plan: ClusterPlan) -> Histories:
         place.first_slot = first_slot
         place.slot_count = len(planned.slots)
         first_slot += place.slot_count
-    nobody = ("leader", "last_term", "newest_term", "exposed_term")
-    nothing = ("first_acknowledged", "last_acknowledged")
-    for field in (*nobody, *nothing):
-        column(history.partitions, field)[:] = NONE
     return history
 
 
@@ -81,8 +76,6 @@ def new_figures(plan: ClusterPlan) -> Figures:
     )
     figures.count[0].ends_us = plan.scenario.duration_us
     figures.count[0].faults = faults
-    figures.count[0].leaders_most_broker = NONE
-    column(figures.partitions, "leader")[:] = NONE
     # The first processes are the brokers.
     column(figures.brokers, "rack")[:] = [each.rack for each in plan.processes[:brokers]]
     capped = [
