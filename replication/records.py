@@ -152,5 +152,5 @@ class LeaderAndIsr(Record):
     leader_epoch: i64
     #: Replicas in sync; a replica list in the stored order.
     isr: i64
-    #: Version of the znode (from 3.x: partition epoch).
+    #: Version of the state in ZooKeeper (from 3.x: partition epoch).
     partition_epoch: i64

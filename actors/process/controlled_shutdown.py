@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from tidegauge.actors.process.forgetting import drop_requests, empty_fetchers
 from tidegauge.actors.process.lifecycle import end, start
-from tidegauge.actors.session.zookeeper_client import close_session, zookeeper_request
+from tidegauge.actors.session.zookeeper_client import close_session, read_controller
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
@@ -27,7 +27,6 @@ from tidegauge.simulation.messages.kinds import (
     CONTROLLED_SHUTDOWN,
     SHUTDOWN_GIVES_UP,
     SHUTDOWN_RETRIES,
-    ZK_GET,
 )
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.rows import new_row, write_row
@@ -36,7 +35,6 @@ from tidegauge.simulation.trace_rows.broker_rows import (
     ControlledShutdownAnswered,
     ControlledShutdownSent,
 )
-from tidegauge.simulation.zookeeper_tree import CONTROLLER_ZNODE
 
 
 @inner_rule
@@ -78,9 +76,7 @@ def look_for_controller(world: Brokers, broker: int) -> None:
         else:
             _retry_later(world, broker)
         return
-    request = zookeeper_request(world, broker, ZK_GET)
-    request.znode = CONTROLLER_ZNODE
-    send(world, request, world.context[0].time_us)
+    read_controller(world, broker)
 
 
 @inner_rule

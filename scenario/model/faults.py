@@ -277,7 +277,7 @@ class RollingRestartFault(FaultOfAnyKind):
 
 
 class ControllerMoveFault(FaultOfAnyKind):
-    """The znode /controller is deleted, and the fault is over; the brokers elect a controller."""
+    """ZooKeeper's /controller is deleted, and the fault is over; the brokers elect a controller."""
 
     kind: Literal["controller_move"]
 

@@ -76,7 +76,7 @@ class PlainReader:
             self._keep_promises(row)
             if row["time_us"] < self.ends_us:
                 self._count(row)
-                if row.kind.startswith(("znode_", "assignment_")):
+                if row.kind.startswith(("znode_", "partition_replicas")):
                     self._look_at_states()
         self._pass(self.ends_us - now_us)
 
