@@ -8,7 +8,7 @@ alike, and mypy knows the fields.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import (
     TYPE_CHECKING,
@@ -90,6 +90,8 @@ class Records(Protocol[R_co]):
     def __getitem__(self, index: slice) -> Records[R_co]: ...
 
     def __setitem__(self, index: int, row: Record) -> None: ...
+
+    def __iter__(self) -> Iterator[R_co]: ...
 
     def __len__(self) -> int: ...
 
