@@ -90,20 +90,14 @@ from tidegauge.actors.storage.checkpoints import (
     handle_recovery_point_checkpoint,
 )
 from tidegauge.actors.storage.group_offsets import handle_offsets_loaded
-from tidegauge.actors.storage.log_dirs import know_failing_directories
+from tidegauge.actors.storage.log_dirs import LOG_DIRECTORY_FAILURE, know_failing_directories
 from tidegauge.actors.storage.logs import write_log_runs
 from tidegauge.actors.zookeeper_responses import handle_session_reconnects, take_zookeeper_answer
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.codes.occasions import STOP_KILLED
 from tidegauge.simulation.events import free_event
-from tidegauge.simulation.faults import (
-    LOG_DIRECTORY_FAILURE,
-    POWER_LOSS,
-    RESTART,
-    reset_all,
-    stops_process,
-)
+from tidegauge.simulation.faults import POWER_LOSS, RESTART, reset_all
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import (
@@ -320,12 +314,12 @@ def _go_on_stopping(world: Brokers, event: Event) -> None:
 @inner_rule
 def take_broker_fault(world: Brokers, event: Event) -> None:
     """A fault has begun or ended at a broker: it may die, be told to stop, or start again."""
-    kind = world.faults[event.value].kind
-    if kind == LOG_DIRECTORY_FAILURE:
+    fault = world.faults[event.value]
+    if fault.kind == LOG_DIRECTORY_FAILURE:
         know_failing_directories(world, event.destination)
-    elif stops_process(kind) and event.kind == FAULT_BEGIN:
+    elif fault.stops and event.kind == FAULT_BEGIN:
         _take_down(world, event.destination, event.value)
-    elif stops_process(kind):
+    elif fault.stops:
         _bring_back(world, event.destination, event.value)
 
 

@@ -215,7 +215,7 @@ class Step(Record):
     condition_leader: i64
     first_member: i64
     member_count: i64
-    #: What: a kind in ``steps.py``.
+    #: What: one of ``STEP_CODES``.
     action: i64
     #: The broker that is asked; -1: whoever leads.
     to: i64

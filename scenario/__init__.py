@@ -16,8 +16,8 @@ the JSON schema                ``schema.py``
 =============================  ==========================================================
 
 **To add a field**: the model of its part, with a description, and what reads it from
-``cluster_plan.py``. **To add a fault, a step or a cost**: see ``simulation/__init__.py`` and
-``clients/__init__.py``.
+``cluster_plan.py``. **To add a fault or a step**: a class in ``model``, and its rule in the kernel;
+``model/fault.py`` and ``model/step.py`` say how. **To add a cost**: see ``simulation/__init__.py``.
 
 This room imports from ``traces`` (the names of checks and figures) and from the rooms below it.
 """

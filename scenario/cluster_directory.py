@@ -41,7 +41,7 @@ def directory_of(plan: ClusterPlan) -> dict[str, Any]:
             {
                 "name": fault_name(plan.faults, number),
                 "kind": fault.kind,
-                "text": _fault_text(fault),
+                "text": fault.short_words(),
             }
             for number, fault in enumerate(plan.faults)
         ],
@@ -77,14 +77,3 @@ def _znodes(plan: ClusterPlan) -> Iterator[dict[str, Any]]:
         # There are as many notifications as there ever are at once.
         end = None if sort == SORTS[NOTIFICATIONS] else numbers.stop
         yield {"sort": sort, "first": numbers.start, "end": end}
-
-
-def _fault_text(fault: Any) -> str:
-    """A fault in a few words: its kind and its targets."""
-    if hasattr(fault, "between"):
-        arrow = "->" if fault.one_way else "<->"
-        one, other = (",".join(str(end) for end in ends) for ends in fault.between)
-        return f"{fault.kind} {one} {arrow} {other}"
-    if hasattr(fault, "brokers"):
-        return f"{fault.kind} of {','.join(str(each) for each in fault.brokers) or 'all'}"
-    return str(fault.kind)

@@ -180,8 +180,14 @@ class Context(Record):
 class Fault(Record):
     """A fault as the scenario plans it."""
 
-    #: One of the kinds in ``faults.py``.
+    #: One of ``FAULT_CODES`` (``faults.py``).
     kind: i64
+    #: The processes that it hits are suspended and resume, or they stop and start again.
+    suspends: flag
+    stops: flag
+    #: It hits the links between the processes of its two sides.
+    is_between: flag
+    is_over_at_once: flag
     #: What is added to each message.
     delay_us: i64
     #: The table in ``Kernel.quantiles`` from which the delay of each append is drawn.

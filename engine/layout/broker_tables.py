@@ -41,7 +41,7 @@ from tidegauge.replication.records import (
 from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
 from tidegauge.scenario.model.cluster import Cluster, ZooKeeper
-from tidegauge.scenario.model.faults import PowerLossFault
+from tidegauge.scenario.model.process_faults import PowerLossFault
 from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.topology import Topology
 

@@ -55,7 +55,7 @@ def new_history(plan: ClusterPlan) -> Histories:
     column(history.slots, "broker")[:] = slots
     column(history.brokers, "registered")[:] = plan.registered_before
     first_slot = 0
-    for place, planned in zip(history.places, plan.partitions, strict=True):  # type: ignore[call-overload]  # an array is iterable
+    for place, planned in zip(history.places, plan.partitions, strict=True):
         place.topic = planned.topic_number
         place.first_slot = first_slot
         place.slot_count = len(planned.slots)

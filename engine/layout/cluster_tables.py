@@ -20,23 +20,18 @@ from tidegauge.clients.client_state import (
     Client,
     Clients,
     Connection,
-    Member,
-    RequestedMove,
     Target,
-    Throttled,
 )
 from tidegauge.clients.latency_counts import BUCKETS, LatencyCount
 from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.engine.layout.fault_tables import plan_faults
 from tidegauge.engine.layout.roll_tables import new_rolls
 from tidegauge.engine.layout.step_tables import new_steps
-from tidegauge.engine.layout.throttled_replicas import ThrottledPartition
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.release_versions import Release
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedClient
-from tidegauge.scenario.model.faults import SlowDiskFault
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup
 from tidegauge.simulation.costs import COST_NAMES
@@ -257,7 +252,7 @@ def _processes(plan: ClusterPlan, hosted: Collection[int]) -> Records[Process]:
 
 
 def _quantiles(plan: ClusterPlan) -> Records[Quantile]:
-    """The tables of the network, then those of the cost model, then one for each slow disk."""
+    """The tables of the network, then of the cost model, then one for each fault that delays."""
     network = plan.scenario.network
     tables = [
         network.within_host,
@@ -268,7 +263,8 @@ def _quantiles(plan: ClusterPlan) -> Records[Quantile]:
     ]
     assert len(tables) == NETWORK_TABLES
     tables += [getattr(plan.scenario.costs, name) for name in COST_NAMES]
-    tables += [fault.delay for fault in plan.scenario.faults if isinstance(fault, SlowDiskFault)]
+    delays = (fault.drawn_delay() for fault in plan.scenario.faults)
+    tables += [delay for delay in delays if delay is not None]
     quantiles = new_records(Quantile, len(tables) * int(QUANTILES))
     column(quantiles, "value_us")[:] = [value for table in tables for value in table.quantiles_us()]
     return quantiles
@@ -278,10 +274,7 @@ def new_clients(plan: ClusterPlan) -> Clients:
     """Clients that have not begun."""
     targets = [plan.partitions_of(client) for client in plan.clients]
     target_count = sum(len(numbers) for numbers in targets)
-    members: list[int] = []
-    moves: list[tuple[int, int]] = []
-    throttled: list[ThrottledPartition] = []
-    step_rows = new_steps(plan, members, moves, throttled)
+    steps = new_steps(plan)
     rolls, rolled = new_rolls(plan)
     clients = Clients(
         pool=new_records(BatchPool, 1),
@@ -290,20 +283,14 @@ def new_clients(plan: ClusterPlan) -> Clients:
         client_targets=new_records(Target, target_count),
         connections=new_records(Connection, len(plan.clients) * len(plan.brokers)),
         batches=new_records(Batch, 0),
-        steps=step_rows,
-        awaited_brokers=new_records(Member, len(members)),
-        requested_moves=new_records(RequestedMove, len(moves)),
+        steps=steps.steps,
+        awaited_brokers=steps.members,
+        requested_moves=steps.moves,
         rolls=rolls,
         rolled=rolled,
-        throttled_by_steps=new_records(Throttled, len(throttled)),
+        throttled_by_steps=steps.throttled,
         latencies=new_records(LatencyCount, len(plan.clients) * int(BUCKETS)),
     )
-    for place, each in enumerate(throttled):
-        row = clients.throttled_by_steps[place]
-        row.partition, row.leaders, row.followers = each
-    column(clients.awaited_brokers, "broker")[:] = members
-    column(clients.requested_moves, "partition")[:] = [partition for partition, _ in moves]
-    column(clients.requested_moves, "replicas")[:] = [replicas for _, replicas in moves]
     clients.pool[0].clients = len(plan.clients)
     clients.pool[0].steps = len(plan.scenario.steps)
     clients.pool[0].brokers_awaited = len(plan.brokers) - len(plan.down_at_first)
