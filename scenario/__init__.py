@@ -8,7 +8,8 @@ text, lines, changes, errors   the room ``text``
 the parts of a scenario        the room ``model``: a part in each file, ``scenario.py`` the
                                whole, ``limits.py`` the size of fields
 parts that must fit together   the room ``coherence``; ``warnings.py``
-everything in numbers          ``cluster_plan.py``: index, process, slot of each thing
+everything in numbers          ``cluster_plan.py``: index, process, slot of each thing;
+                               ``cluster_directory.py``: its names, as the manifest has them
 plans in words                 ``timetable.py``
 predictions without a run      ``expected_events.py``, ``leaned_on.py``
 names of a run's figures       ``named_figures.py``

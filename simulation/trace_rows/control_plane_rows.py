@@ -55,7 +55,7 @@ class BrokerState(CanonicalRow, number=95):
 
 
 class ControllerActive(CanonicalRow, number=96):
-    """Another broker is the active controller now; -1: none is."""
+    """Another broker is the active controller now; -1: none is; -2: one of before the run."""
 
     STORY: ClassVar[str] = "active controller: {broker}, controller epoch {controller_epoch}"
 
