@@ -6,6 +6,7 @@ from tidegauge.compiled.records import column, grown, new_records
 from tidegauge.replication.records import EpochEntry
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.traces.checks import CHECKS
 from tidegauge.traces.checks.figures import (
     Count,
     CountedBroker,
@@ -29,7 +30,6 @@ from tidegauge.traces.checks.histories import (
     RowPlace,
 )
 from tidegauge.traces.checks.lineage import run_reserve
-from tidegauge.traces.checks.numbers import ROW_CHECKS
 
 #: More in-sync replicas than any setting asks for.
 _NEVER_CAPPED = 2**62
@@ -49,8 +49,8 @@ def new_history(plan: ClusterPlan) -> Histories:
         acknowledged=new_records(Acknowledged, 0),
         snapshot=new_records(ReportedLog, 1),
         place=new_records(RowPlace, 1),
-        findings=new_records(Finding, ROW_CHECKS),
-        breaches=new_records(Breach, ROW_CHECKS * len(plan.partitions)),
+        findings=new_records(Finding, len(CHECKS)),
+        breaches=new_records(Breach, len(CHECKS) * len(plan.partitions)),
     )
     column(history.slots, "broker")[:] = slots
     column(history.brokers, "registered")[:] = plan.registered_before

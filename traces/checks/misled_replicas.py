@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.kernel import NONE
+from tidegauge.traces.checks import committed_agree
 from tidegauge.traces.checks.breaches import copy_place, note_breach
 from tidegauge.traces.checks.histories import (
     BY_DIVERGING_RESPONSE,
@@ -24,7 +25,6 @@ from tidegauge.traces.checks.histories import (
     ReplicaSlot,
     RowPlace,
 )
-from tidegauge.traces.checks.numbers import COMMITTED_AGREE
 from tidegauge.traces.checks.slots import slot_of
 
 
@@ -49,7 +49,7 @@ def cut_of_misled(history: Histories, end_offset: int, place: RowPlace) -> None:
         return
     replica = _replica(history, place.partition, slot)
     if replica.misled_to > replica.misled_from and end_offset < replica.misled_to:
-        note_breach(history, COMMITTED_AGREE, replica.misled, BY_DIVERGING_RESPONSE)
+        note_breach(history, committed_agree.NUMBER, replica.misled, BY_DIVERGING_RESPONSE)
         replica.misled_to = end_offset
 
 
