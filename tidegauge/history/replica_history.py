@@ -130,7 +130,7 @@ def _rows(run: RunFolder, names: Names, partition: int) -> list[TraceRow]:
         if kind.name in {"partition_state", "partition_replicas"}:
             mask = table["partition"] == partition
         elif kind.name in FAULTS:
-            mask = np.isin(table["process"], hosts) & (table["kind"] == int(PAUSE))
+            mask = np.isin(table["process"], hosts) & (table["fault_kind"] == int(PAUSE))
         elif kind.name in LIVES:
             mask = np.isin(table["process"], hosts)
         return mask

@@ -11,6 +11,8 @@ The names come from the run's directory. The words for what ZooKeeper holds are 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
+from string import Formatter
 from typing import Any, NamedTuple, Self
 
 from tidegauge.history.zookeeper_rows import DELETED, TOLD_BY_ZOOKEEPER, path_of
@@ -112,9 +114,15 @@ def told(row: TraceRow, names: Names) -> str:
     if kind is None:  # a kind that this release does not know
         return f"{row.kind} {row.columns}"
     words = {
-        name: _Spoken(spoken(row, name, names), row.columns.get(name)) for name in kind.columns
+        name: _Spoken(spoken(row, name, names), row.columns.get(name))
+        for name in _columns_in(kind.story)
     }
     return kind.story.format_map(words)
+
+
+@cache
+def _columns_in(sentence: str) -> frozenset[str]:
+    return frozenset(name for _, name, _, _ in Formatter().parse(sentence) if name)
 
 
 class _Spoken(NamedTuple):
