@@ -146,7 +146,9 @@ def pauses(rows: RunRows) -> DataFrame:
     A pause hits a process: it is over when its fault is, or when that process is gone.
     """
     faults = [
-        rows.of_kind(kind, "fault", "kind").where(f.col("kind") == int(PAUSE)).drop("kind")
+        rows.of_kind(kind, "fault", "fault_kind")
+        .where(f.col("fault_kind") == int(PAUSE))
+        .drop("fault_kind")
         for kind in ("fault_began", "fault_ended")
     ]
     changes = (
