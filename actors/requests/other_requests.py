@@ -132,7 +132,7 @@ def handle_metadata(world: Brokers, request: MetadataRequest) -> bool:
     """Say who leads which partition, as this broker has been told.
 
     In the simulation the answer names what differs from what the client has said that it knows;
-    in Kafka all partitions of the client's topics, which are ``partition_count`` and cost their time.
+    in Kafka all partitions of the client's topics. Those cost their time (``partition_count``).
 
     Source: KafkaApis.handleTopicMetadataRequest@2.4.0.
     """
