@@ -46,20 +46,14 @@ from tidegauge.actors.requests.request_handlers import take_request
 from tidegauge.actors.session.topic_configs import take_configs
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
-from tidegauge.actors.storage.log_dirs import know_failing_directories
+from tidegauge.actors.storage.log_dirs import LOG_DIRECTORY_FAILURE, know_failing_directories
 from tidegauge.actors.storage.logs import write_log_runs
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.codes.occasions import STOP_KILLED
 from tidegauge.simulation.events import free_event
-from tidegauge.simulation.faults import (
-    LOG_DIRECTORY_FAILURE,
-    POWER_LOSS,
-    RESTART,
-    reset_all,
-    stops_process,
-)
+from tidegauge.simulation.faults import POWER_LOSS, RESTART, reset_all
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.broker_timers import BrokerStart
 from tidegauge.simulation.messages.client_requests import FetchResponse
@@ -128,12 +122,12 @@ _handle = BROKER.dispatcher(__name__, "_handle", Brokers, Event)
 @inner_rule
 def take_broker_fault(world: Brokers, event: Event) -> None:
     """A fault has begun or ended at a broker: it may die, be told to stop, or start again."""
-    kind = world.faults[event.value].kind
-    if kind == LOG_DIRECTORY_FAILURE:
+    fault = world.faults[event.value]
+    if fault.kind == LOG_DIRECTORY_FAILURE:
         know_failing_directories(world, event.destination)
-    elif stops_process(kind) and event.kind == FaultBegin.KIND:
+    elif fault.stops and event.kind == FaultBegin.KIND:
         _take_down(world, event.destination, event.value)
-    elif stops_process(kind):
+    elif fault.stops:
         _bring_back(world, event.destination, event.value)
 
 

@@ -25,7 +25,8 @@ from tidegauge.spark_analysis.events import events
 from tidegauge.spark_analysis.requests import TraceRequest
 from tidegauge.spark_analysis.session import spark_session
 from tidegauge.spark_analysis.trace_parts import read_share
-from tidegauge.traces.run_files import FORMAT, MANIFEST, NAMED, TRACE, trace_files
+from tidegauge.traces.directory import LISTS
+from tidegauge.traces.run_files import FORMAT, MANIFEST, TRACE, trace_files
 from tidegauge.traces.run_folder import write_json_atomically
 from tidegauge.traces.trace_file import TraceWriter, read_trace
 
@@ -60,7 +61,7 @@ def generated_run(folder: Path) -> Path:
             for first in range(0, ROWS // FILES, CHUNK):
                 writer.write(generated_rows(number, first, min(CHUNK, ROWS // FILES - first)))
     print(f"written in {time.perf_counter() - began:.1f} s")
-    manifest = {"format": FORMAT, "schema_version": SCHEMA_VERSION} | {name: [] for name in NAMED}
+    manifest = {"format": FORMAT, "schema_version": SCHEMA_VERSION} | {name: [] for name in LISTS}
     write_json_atomically(run / MANIFEST, manifest)
     return run
 

@@ -16,8 +16,8 @@ questions and commands to the  ``control_plane_requests.py``
 control plane
 =============================  ==========================================================
 
-**To add a step**: its model in ``scenario/model/steps.py``, its code in ``step_codes.py``, its
-record in ``engine/layout/step_tables.py``, its effect in ``steps.py``.
+**To add a step**: a class of the scenario (``scenario/model/step.py`` says which facts it gives),
+and its rule with its code in ``steps.py``, ``step_writes.py`` or ``step_requests.py``.
 
 Brokers and the control plane are met through messages. This room imports from ``simulation`` and
 the rooms below it.

@@ -59,7 +59,7 @@ class Client(Record):
 
     # Consumers whose group commits (``consumer_group.py``).
     #: The partition of __consumer_offsets that is their group's; -1: it does not commit.
-    group_partition: i64
+    group_partition: i64 = -1
     #: What records of it are about that say whether this one is a member (``CommitKey``).
     member_key: i64
     auto_commit_interval_ms: i64
@@ -71,10 +71,10 @@ class Client(Record):
     restarts: i64
     #: The broker that it takes for the coordinator, -1 none; whether that one has answered as such;
     #: when it lost the last one that had.
-    coordinator: i64
+    coordinator: i64 = -1
     coordinator_answers: flag
     #: The broker that was written down as found last; it was written down as lost since.
-    coordinator_told: i64
+    coordinator_told: i64 = -1
     loss_told: flag
     coordinator_lost_us: i64
     #: It is a member, and knows from where on to read.
@@ -114,7 +114,7 @@ class Client(Record):
     #: The step that is being taken.
     step: i64
     #: It waits for a condition (a watch) or an answer; -1 neither.
-    waiting: i64
+    waiting: i64 = -1
     #: Grows with each question, so that late answers are recognised.
     question: i64
     topics_created: flag
@@ -138,9 +138,9 @@ class Target(Record):
 
     partition: i64
     #: Leader's broker by the client's metadata, -1 unknown.
-    leader: i64
+    leader: i64 = -1
     #: ... and the newest leader epoch that it has been told of.
-    leader_epoch: i64
+    leader_epoch: i64 = -1
     #: Consumers: the offset to be read next.
     position: i64
     #: ... and of consumers whose group commits: up to where records are processed, and when all
@@ -156,12 +156,12 @@ class Connection(Record):
 
     #: Producers: batches in flight in the order of their sending, and those that wait.
     in_flight: i64
-    flight_first: i64
-    flight_last: i64
-    waiting_first: i64
-    waiting_last: i64
+    flight_first: i64 = -1
+    flight_last: i64 = -1
+    waiting_first: i64 = -1
+    waiting_last: i64 = -1
     #: ... and those given up that could still be answered.
-    first_late: i64
+    first_late: i64 = -1
     #: Consumers: the number of the fetch in flight; 0 none.
     fetch: i64
     fetches: i64
@@ -179,7 +179,7 @@ class Batch(Record):
     index: i64
     client: i64
     #: Which of its client's, -1 free.
-    number: i64
+    number: i64 = -1
     target: i64
     records: i64
     attempts: i64
@@ -196,7 +196,7 @@ class Batch(Record):
     in_flight: flag
     #: The connection on which an attempt was given up that could still be answered, -1 none;
     #: and the batches of that connection before and behind it.
-    late: i64
+    late: i64 = -1
     previous_late: i64
     next_late: i64
     #: Where it was appended first, as far as is known; -1 nowhere.
@@ -215,7 +215,7 @@ class Step(Record):
     condition_leader: i64
     first_member: i64
     member_count: i64
-    #: What: a kind in ``steps.py``.
+    #: What: one of ``STEP_CODES``.
     action: i64
     #: The broker that is asked; -1: whoever leads.
     to: i64
@@ -316,7 +316,7 @@ class Throttled(Record):
 class BatchPool(Record):
     """Free batches: one record."""
 
-    free_batch: i64
+    free_batch: i64 = -1
     free_batches: i64
     #: How many clients and steps there are.
     clients: i64

@@ -31,7 +31,7 @@ from tidegauge.simulation.codes.occasions import (
     ROLL_STOPS,
 )
 from tidegauge.simulation.events import add_item, old_event, set_timer
-from tidegauge.simulation.faults import ROLLING_RESTART
+from tidegauge.simulation.faults import FAULT_CODES
 from tidegauge.simulation.kernel import NONE, FaultRole, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.event import Event
@@ -44,6 +44,8 @@ from tidegauge.simulation.messages.kinds import (
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import slot_of
 from tidegauge.simulation.trace_rows.fault_rows import RollProgress
+
+ROLLING_RESTART = FAULT_CODES.new("rolling_restart", 9)
 
 # Roll.leadership_back
 NEVER = code(0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Client, Clients, Step
-from tidegauge.clients.step_codes import ASKS_EPOCH, PRODUCES
+from tidegauge.clients.step_codes import STEP_CODES
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -33,6 +33,11 @@ from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.fault_rows import StepAnswered, StepUnanswered
 from tidegauge.simulation.trace_rows.request_rows import Consumed
+
+# Step.action
+PRODUCES = STEP_CODES.new("produce", 0)
+FETCHES = STEP_CODES.new("fetch", 1)
+ASKS_EPOCH = STEP_CODES.new("ask_epoch", 4)
 
 #: Number of the request of the first step, if its answer is not waited for; then downwards.
 UNATTENDED = code(-2)

@@ -16,14 +16,7 @@ from tidegauge.clients.control_plane_requests import (
     new_topic_config,
     new_topic_deletion,
 )
-from tidegauge.clients.step_codes import (
-    CONFIGURES,
-    CONFIGURES_BROKERS,
-    CREATES_TOPIC,
-    DELETES_TOPIC,
-    PREFERS,
-    REASSIGNS,
-)
+from tidegauge.clients.step_codes import STEP_CODES
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import add_item, old_event
 from tidegauge.simulation.kernel import NONE, Kernel
@@ -32,6 +25,16 @@ from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import ALTER_REASSIGNMENTS
 from tidegauge.simulation.throttles import THROTTLE_MOVES, THROTTLE_NAMED, THROTTLE_NOTHING
 from tidegauge.simulation.topology import Cluster, controller_process
+
+# Step.action
+PREFERS = STEP_CODES.new("preferred_election", 5)
+CONFIGURES = STEP_CODES.new("configure", 6)
+CREATES_TOPIC = STEP_CODES.new("create_topic", 7)
+REASSIGNS = STEP_CODES.new("reassign", 10)
+DELETES_TOPIC = STEP_CODES.new("delete_topic", 11)
+CONFIGURES_BROKERS = STEP_CODES.new("configure_brokers", 12)
+VERIFIES = STEP_CODES.new("verify_reassignment", 13)
+ALTERS_REASSIGNMENTS = STEP_CODES.new("alter_reassignments", 15)
 
 
 @inner_rule
@@ -49,7 +52,7 @@ def write_as_operator(world: Clients, step: Step, process: int) -> None:
         _write(world, new_topic_deletion(world, process, step.topic))
     elif step.action == REASSIGNS:
         _ask_for_moves(world, step, process)
-    else:
+    elif step.action == VERIFIES:
         request = _new_throttle(world, step, process, THROTTLE_NOTHING)
         _write(world, request)
 

@@ -27,18 +27,8 @@ from tidegauge.clients.control_plane_requests import (
 from tidegauge.clients.rolling_restarts import take_roll_answer
 from tidegauge.clients.step_codes import (
     AFTER,
-    ALTERS_REASSIGNMENTS,
-    ASKS_EPOCH,
     AT,
-    BEGINS_FAULT,
-    CREATES_TOPIC,
-    DELETES_TOPIC,
-    ENDS_FAULT,
-    FETCHES,
-    OBSERVES,
-    PRODUCES,
-    RESTARTS_CONSUMERS,
-    WAITS,
+    STEP_CODES,
     WHEN_ANSWERED,
     WHEN_CONTROLLER,
     WHEN_LEADER,
@@ -49,6 +39,9 @@ from tidegauge.clients.step_codes import (
     WHEN_UNREGISTERED,
 )
 from tidegauge.clients.step_requests import (
+    ASKS_EPOCH,
+    FETCHES,
+    PRODUCES,
     UNATTENDED,
     all_answered,
     give_up,
@@ -57,7 +50,14 @@ from tidegauge.clients.step_requests import (
     request_of_leader,
     take_answer,
 )
-from tidegauge.clients.step_writes import alter_reassignments, create_topic, write_as_operator
+from tidegauge.clients.step_writes import (
+    ALTERS_REASSIGNMENTS,
+    CREATES_TOPIC,
+    DELETES_TOPIC,
+    alter_reassignments,
+    create_topic,
+    write_as_operator,
+)
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, first, rest, size
@@ -80,6 +80,13 @@ from tidegauge.simulation.messages.kinds import (
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Cluster, broker_of
 from tidegauge.simulation.trace_rows.fault_rows import StepTaken, StepTimedOut
+
+# Step.action
+BEGINS_FAULT = STEP_CODES.new("begin_fault", 2)
+ENDS_FAULT = STEP_CODES.new("end_fault", 3)
+OBSERVES = STEP_CODES.new("observe", 8)
+WAITS = STEP_CODES.new("wait", 9)
+RESTARTS_CONSUMERS = STEP_CODES.new("restart_consumers", 14)
 
 # Client.waiting
 _CONDITION = code(0)

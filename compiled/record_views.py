@@ -37,7 +37,7 @@ from numba.extending import (
     typeof_impl,
 )
 
-from tidegauge.compiled.records import R, Record, RecordClass, body_of, dtype_of
+from tidegauge.compiled.records import R, Record, RecordClass, body_of, dtype_of, nested_in
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -57,7 +57,11 @@ def blank(record: Record, record_class: type[R]) -> R:
     """The record as one of another class, with the fields behind the head set to their defaults."""
     seen = view_as(record, record_class)
     for name, default in body_of(record_class).items():
-        setattr(seen, name, default)
+        nested = nested_in(record_class, name)
+        if nested is None:
+            setattr(seen, name, default)
+        else:
+            blank(getattr(seen, name), nested)
     return seen
 
 
@@ -177,5 +181,9 @@ def _blank(context: Any, builder: Any, pointer: Any, record_class: type[Record])
         place = cgutils.get_record_member(
             builder, seen, record_type.offset(name), context.get_data_type(field)
         )
+        nested = nested_in(record_class, name)
+        if nested is not None:
+            _blank(context, builder, place, nested)
+            continue
         context.pack_value(builder, field, context.get_constant(field, default), place, align=1)
     return seen

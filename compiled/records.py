@@ -8,7 +8,7 @@ alike, and mypy knows the fields.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import (
     TYPE_CHECKING,
@@ -47,12 +47,16 @@ class RecordClass(type):
     ) -> RecordClass:
         """Make a class of records."""
         own = namespace.get("__annotations__", {})
-        body = {} if head or not bases else dict(getattr(bases[0], "_body", {}))
-        for field in [each for each, hint in own.items() if "ClassVar" not in str(hint)]:
-            default = namespace.pop(field, 0)
-            if not head:
-                body[field] = default
-        namespace["_body"] = body
+        defaults = {
+            field: namespace.pop(field, 0)
+            for field in [each for each, hint in own.items() if "ClassVar" not in str(hint)]
+        }
+        inherited = [base for base in bases if isinstance(base, RecordClass)]
+        for attribute, declared in (("_defaults", defaults), ("_body", {} if head else defaults)):
+            of_bases: dict[str, Any] = {}
+            for base in inherited:
+                of_bases |= getattr(base, attribute)
+            namespace[attribute] = of_bases | declared
         return super().__new__(cls, name, bases, namespace, **options)
 
     def __init__(cls, *arguments: Any, **_options: Any) -> None:
@@ -87,6 +91,8 @@ class Records(Protocol[R_co]):
 
     def __setitem__(self, index: int, row: Record) -> None: ...
 
+    def __iter__(self) -> Iterator[R_co]: ...
+
     def __len__(self) -> int: ...
 
     @property
@@ -120,9 +126,25 @@ def body_of(record: type[Record]) -> Mapping[str, int]:
     return cast("Mapping[str, int]", cast("Any", record)._body)  # noqa: SLF001 - RecordClass sets it
 
 
+def nested_in(record: type[Record], field: str) -> type[Record] | None:
+    """The class of the record that a field holds; None for a number."""
+    layout = cast("Any", dtype_of(record).fields)[field][0]
+    return cast("type[Record]", layout.type) if layout.fields is not None else None
+
+
+def _set_defaults(rows: NDArray[np.void], record: type[Record]) -> None:
+    for field, default in cast("Any", record)._defaults.items():  # noqa: SLF001 - RecordClass sets it
+        nested = nested_in(record, field)
+        if nested is not None:
+            _set_defaults(rows[field], nested)
+        elif default != 0:
+            rows[field] = default
+
+
 def new_records(record: type[R], count: int) -> Records[R]:
-    """An array of ``count`` records, all fields zero."""
+    """An array of ``count`` records, all fields at their defaults."""
     rows: NDArray[np.void] = np.zeros(count, dtype=dtype_of(record))
+    _set_defaults(rows, record)
     return cast("Records[R]", rows)  # numpy has no type for rows of a class
 
 
@@ -133,13 +155,13 @@ def column(rows: Records[R], field: str) -> NDArray[np.int64]:
 
 
 def grown(rows: Records[R], count: int) -> Records[R]:
-    """A copy with room for ``count`` rows, those that are new all zero."""
+    """A copy with room for ``count`` rows, the fields of those that are new at their defaults."""
     old = cast("NDArray[np.void]", rows)
-    longer: NDArray[np.void] = np.zeros(count, dtype=old.dtype)
+    longer = cast("NDArray[np.void]", new_records(old.dtype.type, count))
     longer[: len(old)] = old
     return cast("Records[R]", longer)
 
 
 def new_record(record: type[R]) -> R:
-    """One record, all fields zero."""
+    """One record, all fields at their defaults."""
     return new_records(record, 1)[0]

@@ -17,6 +17,7 @@ import numba
 from tidegauge.compiled import inner_code
 from tidegauge.compiled.build_switches import BOUNDS_CHECKED
 from tidegauge.compiled.build_switches import COMPILED as COMPILED  # noqa: PLC0414 - ...
+from tidegauge.compiled.codes import NamedCodes as NamedCodes  # noqa: PLC0414 - ...
 from tidegauge.compiled.codes import code as code  # noqa: PLC0414 - rules import it from here
 from tidegauge.compiled.signatures import Tables as Tables  # noqa: PLC0414 - as `code`
 from tidegauge.compiled.signatures import signature_of

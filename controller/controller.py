@@ -41,7 +41,7 @@ from tidegauge.simulation.codes.controller_events import (
     TOPIC_DELETION_ASKED_FOR,
 )
 from tidegauge.simulation.events import free_event, take_first
-from tidegauge.simulation.faults import CRASH, POWER_LOSS, dies, lives, refuse_connection
+from tidegauge.simulation.faults import RESTART, dies, lives, refuse_connection
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.event import Event
@@ -276,8 +276,8 @@ def _void(world: ControlPlane, controller: int) -> None:
 @inner_rule
 def take_controller_fault(world: ControlPlane, event: Event) -> None:
     """A fault has begun at a controller: with its broker's process it dies, too."""
-    kind = world.faults[event.value].kind
-    if event.kind == FAULT_BEGIN and kind in (CRASH, POWER_LOSS):
+    fault = world.faults[event.value]
+    if event.kind == FAULT_BEGIN and fault.stops and fault.kind != RESTART:
         dies(world, event.destination)
         # Its place is not a process of its own: it waits for the broker to come back.
         lives(world, event.destination)

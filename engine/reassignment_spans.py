@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.scenario.model.steps import AlterReassignmentsStep, ReassignStep
+from tidegauge.scenario.model.topic_steps import ReassignStep
 from tidegauge.scenario.named_figures import moving_steps
 from tidegauge.simulation.trace_rows.controller_rows import ReassignmentBegun, ReassignmentDone
 from tidegauge.simulation.trace_rows.fault_rows import StepTaken
@@ -53,9 +53,8 @@ class ReassignmentSpans:
         self._by_tool: set[int] = set()
         for place in self._names:
             step = plan.scenario.steps[place]
-            assert isinstance(step, ReassignStep | AlterReassignmentsStep)
             self._partitions[place] = [
-                plan.partition_number(move.topic, move.partition) for move in step.partitions
+                plan.partition_number(move.topic, move.partition) for move in step.moves()
             ]
             if isinstance(step, ReassignStep):
                 self._by_tool.add(place)

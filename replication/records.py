@@ -82,13 +82,13 @@ class Partition(Record):
     min_insync_replicas: i64
 
     #: Slot of the leader, -1 if none is known.
-    leader: i64
+    leader: i64 = -1
     #: Epoch of that leader.
-    leader_epoch: i64
+    leader_epoch: i64 = -1
     #: Epoch of the controller that elected it.
     controller_epoch: i64
     #: Version of the partition's state in ZooKeeper (from 3.x: partition epoch).
-    partition_epoch: i64
+    partition_epoch: i64 = -1
     #: The leader's log end offset when its epoch began; -1 on followers.
     leader_epoch_start_offset: i64
 
@@ -152,5 +152,5 @@ class LeaderAndIsr(Record):
     leader_epoch: i64
     #: Replicas in sync; a replica list in the stored order.
     isr: i64
-    #: Version of the znode (from 3.x: partition epoch).
+    #: Version of the state in ZooKeeper (from 3.x: partition epoch).
     partition_epoch: i64

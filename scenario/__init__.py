@@ -8,7 +8,8 @@ text, lines, changes, errors   the room ``text``
 the parts of a scenario        the room ``model``: a part in each file, ``scenario.py`` the
                                whole, ``limits.py`` the size of fields
 parts that must fit together   the room ``coherence``; ``warnings.py``
-everything in numbers          ``cluster_plan.py``: index, process, slot of each thing
+everything in numbers          ``cluster_plan.py``: index, process, slot of each thing;
+                               ``cluster_directory.py``: its names, as the manifest has them
 plans in words                 ``timetable.py``
 predictions without a run      ``expected_events.py``, ``leaned_on.py``
 names of a run's figures       ``named_figures.py``
@@ -16,8 +17,8 @@ the JSON schema                ``schema.py``
 =============================  ==========================================================
 
 **To add a field**: the model of its part, with a description, and what reads it from
-``cluster_plan.py``. **To add a fault, a step or a cost**: see ``simulation/__init__.py`` and
-``clients/__init__.py``.
+``cluster_plan.py``. **To add a fault or a step**: a class in ``model``, and its rule in the kernel;
+``model/fault.py`` and ``model/step.py`` say how. **To add a cost**: see ``simulation/__init__.py``.
 
 This room imports from ``traces`` (the names of checks and figures) and from the rooms below it.
 """

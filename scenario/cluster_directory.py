@@ -5,20 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.faults import fault_name
 from tidegauge.simulation.kernel import CLIENT, CONTROLLER, ZOOKEEPER
-from tidegauge.simulation.zookeeper_tree import FIXED_ZNODES, NOTIFICATIONS, SORTS
+from tidegauge.simulation.zookeeper_tree import SORTS
 
 _ROLES = {int(CONTROLLER): "controller", int(ZOOKEEPER): "zookeeper", int(CLIENT): "client"}
 
 
 def directory_of(plan: ClusterPlan) -> dict[str, Any]:
-    """All names: processes, brokers, topics, partitions, faults, and ranges of znodes."""
+    """All names: processes, brokers, topics, partitions, faults, and ranges of ZooKeeper's tree."""
     return {
         "processes": [
             {
@@ -41,11 +40,14 @@ def directory_of(plan: ClusterPlan) -> dict[str, Any]:
             {
                 "name": fault_name(plan.faults, number),
                 "kind": fault.kind,
-                "text": _fault_text(fault),
+                "text": fault.short_words(),
             }
             for number, fault in enumerate(plan.faults)
         ],
-        "znodes": list(_znodes(plan)),
+        "zookeeper_tree": [
+            {"sort": sort, "first": numbers.start, "end": numbers.stop}
+            for sort, numbers in zip(SORTS, plan.tree_ranges, strict=True)
+        ],
     }
 
 
@@ -68,23 +70,3 @@ def _partitions(plan: ClusterPlan) -> list[dict[str, Any]]:
         }
         for partition in plan.partitions
     ]
-
-
-def _znodes(plan: ClusterPlan) -> Iterator[dict[str, Any]]:
-    """The sorts of znodes in the order of their numbers."""
-    yield {"sort": "fixed", "first": 0, "end": int(FIXED_ZNODES)}
-    for sort, numbers in zip(SORTS, plan.tree_ranges, strict=True):
-        # There are as many notifications as there ever are at once.
-        end = None if sort == SORTS[NOTIFICATIONS] else numbers.stop
-        yield {"sort": sort, "first": numbers.start, "end": end}
-
-
-def _fault_text(fault: Any) -> str:
-    """A fault in a few words: its kind and its targets."""
-    if hasattr(fault, "between"):
-        arrow = "->" if fault.one_way else "<->"
-        one, other = (",".join(str(end) for end in ends) for ends in fault.between)
-        return f"{fault.kind} {one} {arrow} {other}"
-    if hasattr(fault, "brokers"):
-        return f"{fault.kind} of {','.join(str(each) for each in fault.brokers) or 'all'}"
-    return str(fault.kind)

@@ -12,20 +12,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 from tidegauge.scenario.model.cluster import FormerState
-from tidegauge.scenario.model.faults import (
-    HOST,
-    CrashFault,
-    Fault,
-    LinkEnd,
-    LogDirectoryFailureFault,
-    PowerLossFault,
-    RestartFault,
-    RollingRestartFault,
-    Selector,
-    fault_name,
-)
+from tidegauge.scenario.model.component_faults import LogDirectoryFailureFault
+from tidegauge.scenario.model.fault import Stop
+from tidegauge.scenario.model.faults import Fault, fault_name
+from tidegauge.scenario.model.process_faults import RestartFault, RollingRestartFault
+from tidegauge.scenario.model.selectors import HOST, OPERATOR, LinkEnd, Selector
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
-from tidegauge.scenario.model.steps import AdminStep
+from tidegauge.scenario.model.topic_steps import AdminStep
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.java_hash import java_abs, java_hash
@@ -203,8 +196,8 @@ class ClusterPlan:
         return frozenset(
             broker
             for fault in self.scenario.faults
-            if fault.at_us == 0 and isinstance(fault, CrashFault | PowerLossFault)
-            for broker in self.scenario.brokers_of(fault.brokers)
+            if fault.at_us == 0 and fault.stop is Stop.KILLED
+            for broker in fault.hit_brokers(self.scenario)
         )
 
     @cached_property
@@ -264,7 +257,7 @@ class ClusterPlan:
             (place, self.broker_index(broker))
             for place, fault in enumerate(self.scenario.faults)
             if isinstance(fault, RollingRestartFault)
-            for broker in self.scenario.brokers_in_turn(fault)
+            for broker in fault.hit_brokers(self.scenario)
         )
 
     @cached_property
@@ -318,7 +311,7 @@ class ClusterPlan:
         return numbers
 
     def process_of(self, endpoint: LinkEnd) -> int:
-        """The process at the end of a link that a fault hits."""
+        """The process that a fault hits, or at the end of a link that it hits."""
         numbers = self.process_ranges
         if endpoint.kind == "broker":
             return numbers[BROKER][self.broker_index(endpoint.broker)]
@@ -326,6 +319,8 @@ class ClusterPlan:
             return numbers[CONTROLLER][self.broker_index(endpoint.broker)]
         if endpoint.kind == "zookeeper":
             return numbers[ZOOKEEPER][0]
+        if endpoint.kind == OPERATOR:
+            return numbers[CLIENT][-1]
         for number, client in enumerate(self.clients):
             if client.group is not None and client.group.name == endpoint.group:
                 return numbers[CLIENT][number + endpoint.client]

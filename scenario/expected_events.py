@@ -17,7 +17,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedClient, PlannedPartition
-from tidegauge.scenario.model.faults import CutLinkFault, Fault, RollingRestartFault
+from tidegauge.scenario.model.component_faults import CutLinkFault
+from tidegauge.scenario.model.fault import Stop
+from tidegauge.scenario.model.faults import Fault
+from tidegauge.scenario.model.process_faults import CrashFault
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup
 
 # Events, as counted in runs of the scenarios that ship.
@@ -40,9 +43,6 @@ _PER_BROKER_SECOND = 1.2
 
 #: Fewer batches for each wait are none: the formula divides by that.
 _HARDLY_EVER = 1e-6
-
-#: Faults that stop brokers.
-_STOPS = frozenset({"crash", "power_loss", "restart", "rolling_restart"})
 
 
 class ExpectedEvents(NamedTuple):
@@ -207,15 +207,11 @@ def _read_by_leader(plan: ClusterPlan, client: PlannedClient) -> dict[int, list[
 
 def _hit_brokers(plan: ClusterPlan, fault: Fault) -> set[int]:
     """Indexes of the brokers that a fault stops or freezes."""
-    if isinstance(fault, RollingRestartFault):
-        ids = plan.scenario.brokers_in_turn(fault)
-    else:
-        ids = plan.scenario.brokers_of(getattr(fault, "brokers", ()))
-    return {plan.broker_index(broker) for broker in ids}
+    return {plan.broker_index(broker) for broker in fault.hit_brokers(plan.scenario)}
 
 
 def _stopped_replicas(plan: ClusterPlan, fault: Fault) -> int:
-    if fault.kind not in _STOPS:
+    if fault.stop is Stop.NEVER:
         return 0
     hit = _hit_brokers(plan, fault)
     return sum(broker in hit for partition in plan.partitions for broker in partition.replicas)
@@ -270,7 +266,7 @@ def _stuck_seconds(plan: ClusterPlan, fault: Fault) -> float:
     lasts = (end_us if fault.for_us is None else fault.for_us) / 1e6
     lasts = min(lasts, (end_us - (fault.at_us or 0)) / 1e6)
     settings = plan.scenario.settings_of(plan.brokers[0])
-    if fault.kind == "crash":
+    if isinstance(fault, CrashFault):
         # Until the session has expired, and others lead. A broker that is paused or without power
         # refuses no connection, so requests wait for their timeout.
         return min(lasts, settings["zookeeper.session.timeout.ms"] / 1e3)

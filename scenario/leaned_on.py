@@ -12,13 +12,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidegauge.replication.releases import rules_of
+from tidegauge.scenario.model.component_faults import CutLinkFault
 from tidegauge.scenario.model.costs import Latency
+from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.reading import Scenario
-
-#: Faults after which a broker starts again, with those of them that leave torn logs.
-_STARTS_AGAIN = frozenset({"crash", "power_loss", "restart", "rolling_restart"})
-_STARTS_UNCLEAN = frozenset({"crash", "power_loss"})
-_STOPS_CLEANLY = frozenset({"restart", "rolling_restart"})
 
 
 class LeanedOn(NamedTuple):
@@ -72,18 +69,19 @@ def _asked_for(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def _of_faults(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    kinds: set[str] = {fault.kind for fault in scenario.faults}
+    stops = {fault.stop for fault in scenario.faults}
     starts = "brokers that start again"
-    if kinds & _STARTS_AGAIN:
+    if stops - {Stop.NEVER}:
         yield from ((f"costs.{cost}", starts) for cost in ("broker_start", "broker_ready"))
         yield "costs.log_load", starts
-    if kinds & _STARTS_UNCLEAN:
+    if Stop.KILLED in stops:
+        # They leave torn logs.
         yield from ((f"costs.{cost}", starts) for cost in ("log_recovery", "log_recovery_mebibyte"))
-    if kinds & _STOPS_CLEANLY:
+    if Stop.CLEANLY in stops:
         yield from _of_stops(scenario)
-    if kinds:
+    if scenario.faults:
         yield "costs.controller_failover_partition", "a controller that takes over"
-    if "cut_link" in kinds:
+    if any(isinstance(fault, CutLinkFault) for fault in scenario.faults):
         yield "network.retransmission_after_cut", "cuts that heal"
 
 

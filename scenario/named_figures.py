@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.faults import fault_name
-from tidegauge.scenario.model.steps import AlterReassignmentsStep, ReassignStep
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.costs import COST_NAMES
 from tidegauge.traces.checks import CHECK_NAMES
@@ -75,11 +74,7 @@ def has_racks(scenario: Scenario) -> bool:
 
 def moving_steps(scenario: Scenario) -> dict[int, str]:
     """The steps that move replicas, by their places: each with its name in ``--set``."""
-    return {
-        place: f"steps.{place}"
-        for place, step in enumerate(scenario.steps)
-        if isinstance(step, ReassignStep | AlterReassignmentsStep)
-    }
+    return {place: f"steps.{place}" for place, step in enumerate(scenario.steps) if step.moves()}
 
 
 def unknown_figures(names: Iterable[str], scenarios: Iterable[Scenario]) -> dict[str, set[str]]:

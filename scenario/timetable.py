@@ -6,36 +6,14 @@ before it, since it is not taken earlier.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tidegauge.scenario.model.faults import (
-    RACK,
-    CutLinkFault,
-    Fault,
-    RollingRestartFault,
-    Selector,
-    SlowLinkFault,
-    fault_name,
-)
+from tidegauge.scenario.model.faults import Fault, fault_name
 from tidegauge.scenario.model.steps import Step
 from tidegauge.scenario.reading import Scenario
-from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import format_duration
 
-#: The effect of a fault, by its kind; in the passive, about ``{who}``.
-_FAULTS = {
-    "pause": "{who} stopped (SIGSTOP)",
-    "crash": "{who} killed (SIGKILL)",
-    "power_loss": "{who} without power",
-    "restart": "{who} shut down cleanly (SIGTERM)",
-    "controller_move": "/controller deleted: a new controller is elected",
-    "slow_disk": "disks slow: {who}",
-    "log_directory_failure": "log directory {directory} {how}: {who}",
-    "slow_link": "links slow, {delay} more a message: {links}",
-    "cut_link": "links cut: {links}",
-    "zookeeper_outage": "ZooKeeper does not respond ({how})",
-}
 #: Fields of a step for its time and its name.
 _WHEN = {"do", "at", "after", "when", "within"}
 #: More things than these are counted rather than named.
@@ -65,49 +43,14 @@ def timetable(scenario: Scenario) -> list[Planned]:
 def fault_words(scenario: Scenario, place: int) -> str:
     """A fault in words: its name, its effect and its duration."""
     fault = scenario.faults[place]
-    words = _of_fault(scenario, fault)
-    return f"{fault_name(scenario.faults, place)}: {words}{_lasting(fault)}"
-
-
-def _of_fault(scenario: Scenario, fault: Fault) -> str:
-    if isinstance(fault, RollingRestartFault):
-        count = len(scenario.brokers_in_turn(fault))
-        each = format_duration(fault.stopped_for_us)
-        return (
-            f"{counted(count, 'broker')} restarted cleanly, {fault.batch} at a time, each down for "
-            f"{each}"
-        )
-    said: dict[str, Any] = {"how": getattr(fault, "how", "")}
-    said["who"] = _who(scenario, getattr(fault, "brokers", ()))
-    said["directory"] = getattr(fault, "directory", 0)
-    if isinstance(fault, SlowLinkFault | CutLinkFault):
-        one, other = (", ".join(map(str, ends)) for ends in fault.between)
-        said["links"] = f"{one} {'->' if fault.one_way else '<->'} {other}"
-    if isinstance(fault, SlowLinkFault):
-        said["delay"] = format_duration(fault.delay_us)
-    return _FAULTS[fault.kind].format_map(said)
-
-
-def _who(scenario: Scenario, selectors: Sequence[Selector]) -> str:
-    """The brokers and racks that selectors name, with the number of brokers in a rack."""
-    named = []
-    for selector in selectors:
-        if selector.kind == RACK:
-            brokers = len(scenario.brokers_of([selector]))
-            named.append(f"rack {selector.name} ({brokers} broker{'s' * (brokers != 1)})")
-        elif selector.selects_brokers:
-            named.append(f"broker {selector.broker}")
-        else:
-            named.append(str(selector))
-    return ", ".join(named)
+    name = fault_name(scenario.faults, place)
+    return f"{name}: {fault.words(scenario)}{_lasting(fault)}"
 
 
 def _lasting(fault: Fault) -> str:
-    if fault.kind == "controller_move":
-        return ""
     if fault.for_us is not None:
         return f", for {format_duration(fault.for_us)}"
-    if isinstance(fault, RollingRestartFault):
+    if fault.is_over_at_once or fault.is_planned:
         return ""
     return ", until a step or the run ends it"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegauge.replication.releases import rules_of
+from tidegauge.scenario.model.request_steps import ProduceStep
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import is_of_no_release
-from tidegauge.scenario.model.steps import ProduceStep
 from tidegauge.scenario.text.counted import counted
 from tidegauge.scenario.text.errors import one_line, path_text
 

@@ -23,14 +23,11 @@ the shell of a Ray actor       ``actor_shell.py``
 
 **To add a kind of row**: a class in ``trace_rows``.
 
-**To add a fault**: its model in ``scenario/model/faults.py``, its check in
-``scenario/coherence/fault_coherence.py``, its words in ``scenario/timetable.py``, its record in
-``engine/layout/fault_tables.py``, its effect in ``faults.py`` and in the handlers of the processes
-that it hits.
+**To add a fault**: a class of the scenario (``scenario/model/fault.py`` says which facts it gives),
+and its rule with its code in ``faults.py`` or in the room of the processes that it hits.
 
-**To add a cost**: its field in ``scenario/model/costs.py``, its place in ``costs.py``, and its use
-in ``scenario/leaned_on.py``. A field of a fault or a cost has an example in
-``tidegauge/manual/scenario_examples.py``.
+**To add a cost**: its field in ``scenario/model/costs.py``, its place in ``costs.py``, its use in
+``scenario/leaned_on.py``, and its example in ``tidegauge/manual/scenario_examples.py``.
 
 Code that runs inside the loop is compiled: ``@inner_rule`` functions over tables, which only other
 rules call. This room imports from ``compiled`` and ``replication`` only.

@@ -8,13 +8,14 @@ simulated cluster: no rule of Kafka reads it.
 What a process has to do when it dies or is started again is known to its own room
 (``actors/process/lifecycle.py``); here stands only whether it runs (:func:`dies`, :func:`lives`).
 
-**To add a fault**: a kind here and what it does in ``_apply``, its model in
-``scenario/model/faults.py``, its record in ``engine/layout/fault_tables.py``.
+The kind of a fault is a class of the scenario (``scenario/model/fault.py`` says how to add one). It
+says whether processes are suspended or stop, and whether links are hit; a rule here or in the room
+of a process has what is special about a kind, with its code beside it.
 """
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.compiled.rules import NamedCodes, code, inner_rule
 from tidegauge.simulation.events import free_all, old_event, old_response, set_timer, stamp
 from tidegauge.simulation.kernel import CLIENT, NONE, ZOOKEEPER, Kernel
 from tidegauge.simulation.links import (
@@ -38,33 +39,20 @@ from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded
 from tidegauge.simulation.trace_rows.row import Row
 
-# Fault.kind
-PAUSE = code(0)
-SLOW_DISK = code(1)
-SLOW_LINK = code(2)
-CUT_LINK = code(3)
-ZOOKEEPER_OUTAGE = code(4)
-CRASH = code(5)
-POWER_LOSS = code(6)
-RESTART = code(7)
-CONTROLLER_MOVE = code(8)
-ROLLING_RESTART = code(9)
-LOG_DIRECTORY_FAILURE = code(10)
+#: Fault.kind, by the kind in a scenario: those here, and those beside the rules of other rooms.
+FAULT_CODES = NamedCodes()
+
+PAUSE = FAULT_CODES.new("pause", 0)
+SLOW_DISK = FAULT_CODES.new("slow_disk", 1)
+SLOW_LINK = FAULT_CODES.new("slow_link", 2)
+CUT_LINK = FAULT_CODES.new("cut_link", 3)
+ZOOKEEPER_OUTAGE = FAULT_CODES.new("zookeeper_outage", 4)
+CRASH = FAULT_CODES.new("crash", 5)
+POWER_LOSS = FAULT_CODES.new("power_loss", 6)
+RESTART = FAULT_CODES.new("restart", 7)
 
 _FIRST = code(1)
 _SECOND = code(2)
-
-
-@inner_rule
-def is_between_processes(kind: int) -> bool:
-    """Whether a fault of this kind hits links rather than processes."""
-    return kind in (SLOW_LINK, CUT_LINK)
-
-
-@inner_rule
-def stops_process(kind: int) -> bool:
-    """Whether a fault of this kind keeps processes from running."""
-    return kind in (CRASH, POWER_LOSS, RESTART)
 
 
 @inner_rule
@@ -96,10 +84,9 @@ def handle_fault(world: Kernel, event: Event) -> bool:
             role.went_on_us = world.context[0].time_us
     role.active = begins
     _apply(world, process, event.value, 1 if begins else -1)
-    if world.faults[event.value].kind == CONTROLLER_MOVE:
-        # It is over at once.
+    if world.faults[event.value].is_over_at_once:
         role.active = False
-    elif not is_between_processes(world.faults[event.value].kind):
+    elif not world.faults[event.value].is_between:
         _announce(world, process, event.value, begins)
     return True
 
@@ -137,16 +124,16 @@ def handle_known_fault(world: Kernel, event: Event) -> None:
 def _apply(world: Kernel, process: int, number: int, sign: int) -> None:
     fault = world.faults[number]
     state = world.processes[process]
-    is_stopped = fault.kind == POWER_LOSS and state.role in (ZOOKEEPER, CLIENT)
-    if fault.kind in (PAUSE, ZOOKEEPER_OUTAGE) or is_stopped:
+    # Only brokers and their controllers can start again; others resume where they were.
+    if fault.suspends or (fault.stops and state.role in (ZOOKEEPER, CLIENT)):
         _pause(world, process, number, sign > 0)
     elif fault.kind == SLOW_DISK:
         state.slow_disks += sign
-    elif stops_process(fault.kind):
+    elif fault.stops:
         state.held_down += sign
         if fault.kind == POWER_LOSS:
             state.without_power += sign
-    elif is_between_processes(fault.kind):
+    elif fault.is_between:
         for peer in range(world.context[0].process_count):
             if peer != process:
                 _apply_to_links(world, process, peer, number, sign)
@@ -296,6 +283,6 @@ def because_of(world: Kernel, row: Row, peer: int) -> None:
 
 @inner_rule
 def _impairs(world: Kernel, number: int, process: int, peer: int) -> bool:
-    if is_between_processes(world.faults[number].kind):
+    if world.faults[number].is_between:
         return _hits(world, number, peer, process) or _hits(world, number, process, peer)
     return world.fault_roles[number * world.context[0].process_count + peer].side != 0

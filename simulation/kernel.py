@@ -128,14 +128,14 @@ class Context(Record):
     #: yet can happen here earlier.
     horizon_us: i64
     #: The canonical row that all that happens now is caused by.
-    cause_process: i64
-    cause_sequence: i64
+    cause_process: i64 = -1
+    cause_sequence: i64 = -1
     #: Events in the heap.
     heap_size: i64
     #: First free slot of events and of partition data, and how many there are.
-    free_event: i64
+    free_event: i64 = -1
     free_events: i64
-    free_item: i64
+    free_item: i64 = -1
     free_items: i64
     #: Events held back on a link or by a pause that are handled next, before the heap.
     ready: EventList
@@ -180,8 +180,14 @@ class Context(Record):
 class Fault(Record):
     """A fault as the scenario plans it."""
 
-    #: One of the kinds in ``faults.py``.
+    #: One of ``FAULT_CODES`` (``faults.py``).
     kind: i64
+    #: The processes that it hits are suspended and resume, or they stop and start again.
+    suspends: flag
+    stops: flag
+    #: It hits the links between the processes of its two sides.
+    is_between: flag
+    is_over_at_once: flag
     #: What is added to each message.
     delay_us: i64
     #: The table in ``Kernel.quantiles`` from which the delay of each append is drawn.
@@ -235,7 +241,7 @@ class MetadataChange(Record):
 class MetadataHead(Record):
     """The newest change of one subject: partitions, then brokers."""
 
-    change: i64
+    change: i64 = -1
 
 
 class OffsetCommit(Record):
@@ -260,7 +266,7 @@ class CommitKey(Record):
     #: The partition of __consumer_offsets in which they are; -1: it is never committed.
     partition: i64
     #: The newest entry about it; -1 none.
-    newest: i64
+    newest: i64 = -1
     #: Of members: whose it is, and how long it may be silent.
     process: i64
     session_timeout_us: i64

@@ -34,11 +34,11 @@ from tidegauge.simulation.messages.client_requests import (
 class MetadataPosition(Record):
     """How far a broker, or a client, has read: -1 where it knows nothing."""
 
-    controller_epoch: i64
-    position: i64
+    controller_epoch: i64 = -1
+    position: i64 = -1
     #: Where it was when it heard of this controller.
-    base_epoch: i64
-    base_position: i64
+    base_epoch: i64 = -1
+    base_position: i64 = -1
 
 
 @inner_rule
@@ -179,15 +179,6 @@ def read_position(message: MetadataMessage, known: MetadataPosition) -> None:
     known.position = message.offset
     known.base_epoch = message.base_epoch
     known.base_position = message.base_offset
-
-
-@inner_rule
-def forget_metadata(known: MetadataPosition) -> None:
-    """A process that begins knows nothing."""
-    known.controller_epoch = NONE
-    known.position = NONE
-    known.base_epoch = NONE
-    known.base_position = NONE
 
 
 def needed_from(known: MetadataPosition) -> tuple[int, int]:

@@ -11,16 +11,12 @@ The kinds with their columns are classes in the room ``trace_rows``.
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from tidegauge.compiled.record_views import blank, made_by, view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.random_streams import mix
-from tidegauge.simulation.trace_rows.row import Row, RowSlot
+from tidegauge.simulation.trace_rows.row import Row, RowSlot, SomeRow
 from tidegauge.simulation.trace_rows.schema import COLUMN_COUNTS, IS_CANONICAL
-
-SomeRow = TypeVar("SomeRow", bound=Row)
 
 #: Only canonical rows and samples are recorded.
 TRACE_TRANSITIONS = code(1)

@@ -36,6 +36,11 @@ LOG_DIR_EVENTS = code(6)
 LOG_DIR_EVENT = code(7)
 #: Children of /isr_change_notification: as many as there is room for.
 NOTIFICATIONS = code(8)
+#: Their names, in this order.
+SORTS = (
+    *("broker", "topic", "state", "reassignment", "deletions", "topic_deletion"),
+    *("log_dir_events", "log_dir_event", "notification"),
+)
 
 #: Their names in the directory of a run, in this order.
 SORTS = (

@@ -7,6 +7,7 @@ trace files                    ``trace_file.py``: frames of columns, written and
 hash of a run                  ``trace_hash.py``
 files of a run's folder        ``run_files.py``
 a run's folder, read           ``run_folder.py``: manifest, summary, rows
+names for numbers in rows      ``directory.py``: the part of the manifest that has them
 figures: name, unit, meaning   ``summary_figures.py``
 checks and counted figures     the room ``checks``
 =============================  ==========================================================

@@ -2,8 +2,8 @@
 
 ``scenario/cluster_directory.py`` writes it, once for each run. A process has a role and a number
 within this role, which is the index of the broker for a broker and for its controller. A partition
-has its topic, the brokers in its slots and its need for in-sync replicas. The numbers of znodes are
-ranges, one for each sort of object that a znode is about.
+has its topic, the brokers in its slots and its need for in-sync replicas. What ZooKeeper holds has
+numbers, too: a range for each sort (``simulation/zookeeper_tree.py``).
 """
 
 from __future__ import annotations
@@ -13,6 +13,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tidegauge.replication import replica_list
+
+#: The lists of a manifest that are its directory; rows refer to most of their items by number.
+LISTS = (
+    *("processes", "brokers", "registered_before", "topics", "partitions", "faults"),
+    "zookeeper_tree",
+)
 
 
 class NamedProcess(NamedTuple):
@@ -37,6 +43,8 @@ class NamedPartition(NamedTuple):
     replicas: tuple[int, ...]
     #: All brokers that ever have a replica of it.
     slots: tuple[int, ...]
+    #: The indexes of these.
+    hosts: tuple[int, ...]
     #: min.insync.replicas as the run begins.
     min_insync_replicas: int
     #: The most that counts of min.insync.replicas; None: there is no limit.
@@ -60,13 +68,13 @@ class NamedFault(NamedTuple):
     text: str
 
 
-class ZnodeRange(NamedTuple):
-    """The numbers of the znodes of one sort, in the order of the objects that they are about."""
+class TreeRange(NamedTuple):
+    """The numbers of one sort in ZooKeeper's tree."""
 
     sort: str
     first: int
-    #: The number behind the last one; None: there is no last one.
-    end: int | None
+    #: The number behind the last one; of notifications there are more.
+    end: int
 
 
 class Directory:
@@ -95,6 +103,7 @@ class Directory:
     def all_partitions(self) -> tuple[NamedPartition, ...]:
         """All partitions; a partition's place is its number within the cluster."""
         topics = {topic: number for number, topic in enumerate(self.topics)}
+        indexes = {broker: index for index, broker in enumerate(self.brokers)}
         return tuple(
             NamedPartition(
                 each["topic"],
@@ -102,6 +111,7 @@ class Directory:
                 each["partition"],
                 tuple(each["replicas"]),
                 tuple(each["slots"]),
+                tuple(indexes[broker] for broker in each["slots"]),
                 each["min_insync_replicas"],
                 each["most_insync_replicas"],
             )
@@ -116,9 +126,9 @@ class Directory:
         }
 
     @cached_property
-    def znodes(self) -> tuple[ZnodeRange, ...]:
-        """The numbers of znodes, in order; empty without ZooKeeper."""
-        return tuple(ZnodeRange(**each) for each in self._manifest["znodes"])
+    def zookeeper_tree(self) -> tuple[TreeRange, ...]:
+        """The numbers in ZooKeeper's tree, in order; notifications come last."""
+        return tuple(TreeRange(**each) for each in self._manifest["zookeeper_tree"])
 
     # Processes and brokers.
 

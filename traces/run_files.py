@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
+from tidegauge.traces.directory import LISTS
 from tidegauge.traces.trace_file import newer_schema
 
 #: The format that a manifest names.
@@ -27,10 +28,6 @@ SWEEP = "sweep.json"
 #: sweep's.
 SWEEP_LOCK = ".sweep.lock"
 
-#: The lists of a manifest, which are a run's directory (``traces/directory.py``).
-NAMED = (
-    *("processes", "brokers", "registered_before", "topics", "partitions", "faults", "znodes"),
-)
 #: The first version of the schema with such a directory, and with rows of the cluster's state.
 FIRST_SCHEMA_VERSION = 4
 
@@ -108,7 +105,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             f" reads from {FIRST_SCHEMA_VERSION} on: use Tidegauge {manifest.get('tidegauge')},"
             " which wrote it"
         )
-    missing = [name for name in NAMED if not isinstance(manifest.get(name), list)]
+    missing = [name for name in LISTS if not isinstance(manifest.get(name), list)]
     if missing:
         raise RunError(f"{file}: has no list of {missing[0]}")
     return manifest

@@ -29,7 +29,7 @@ from tidegauge.actors.leaders.alter_partition import (
 )
 from tidegauge.actors.leaders.leader import close_account, try_high_watermark
 from tidegauge.actors.session.isr_change_propagation import record_isr_change
-from tidegauge.actors.session.zookeeper_client import zookeeper_request
+from tidegauge.actors.session.zookeeper_client import new_state_write
 from tidegauge.actors.state.broker_stats import mark_failed_isr_update
 from tidegauge.actors.state.brokers import Brokers, HostedReplica, ineligible_replicas, now_ms
 from tidegauge.actors.state.handlers import BROKER
@@ -65,7 +65,6 @@ from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.broker_timers import IsrExpiration
 from tidegauge.simulation.messages.controller_requests import AlterPartitionResponse
 from tidegauge.simulation.messages.event import Event, PartitionData
-from tidegauge.simulation.messages.kinds import ZK_SET
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.isr_rows import (
@@ -75,7 +74,6 @@ from tidegauge.simulation.trace_rows.isr_rows import (
     IsrUpdateFailed,
     IsrUpdateSent,
 )
-from tidegauge.simulation.zookeeper_tree import state_znode
 
 
 @inner_rule
@@ -226,9 +224,7 @@ def send_isr(world: Brokers, row: int) -> None:
     """
     hosted = world.hosted[row]
     partition = world.replicas[row]
-    request = zookeeper_request(world, hosted.broker, ZK_SET)
-    request.znode = state_znode(world, hosted.partition)
-    request.partition = hosted.partition
+    request = new_state_write(world, hosted.broker, hosted.partition)
     request.version = partition.partition_epoch
     if world.brokers[hosted.broker].isr_written_unconditionally:
         request.version = UNDEFINED

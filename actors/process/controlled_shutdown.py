@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from tidegauge.actors.process.forgetting import drop_requests, empty_fetchers
 from tidegauge.actors.process.lifecycle import end, start
-from tidegauge.actors.session.zookeeper_client import close_session, zookeeper_request
+from tidegauge.actors.session.zookeeper_client import close_session, read_controller
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import inner_rule
@@ -29,7 +29,7 @@ from tidegauge.simulation.messages.broker_timers import (
 )
 from tidegauge.simulation.messages.controller_requests import ControlledShutdownResponse
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import CONTROLLED_SHUTDOWN, ZK_GET
+from tidegauge.simulation.messages.kinds import CONTROLLED_SHUTDOWN
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process
@@ -37,7 +37,6 @@ from tidegauge.simulation.trace_rows.broker_rows import (
     ControlledShutdownAnswered,
     ControlledShutdownSent,
 )
-from tidegauge.simulation.zookeeper_tree import CONTROLLER_ZNODE
 
 
 @inner_rule
@@ -79,9 +78,7 @@ def look_for_controller(world: Brokers, broker: int) -> None:
         else:
             _retry_later(world, broker)
         return
-    request = zookeeper_request(world, broker, ZK_GET)
-    request.znode = CONTROLLER_ZNODE
-    send(world, request, world.context[0].time_us)
+    read_controller(world, broker)
 
 
 @inner_rule

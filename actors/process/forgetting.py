@@ -13,15 +13,16 @@ from tidegauge.actors.fetches.purgatory import forget_watches_of
 from tidegauge.actors.fetches.throttled_replication import forget_quotas
 from tidegauge.actors.leaders.alter_partition import drop_submitted_isr, forget_request
 from tidegauge.actors.state.broker_stats import forget_stats
-from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.brokers import BrokerMemory, Brokers, ReplicaMemory
 from tidegauge.actors.storage.group_offsets import forget_groups
+from tidegauge.compiled.record_views import blank
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.events import free_all, free_event
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.kinds import IS_REQUEST
-from tidegauge.simulation.metadata_log import forget_metadata
+from tidegauge.simulation.metadata_log import MetadataPosition
 
 
 @inner_rule
@@ -32,14 +33,16 @@ def forget_everything(world: Brokers, broker: int) -> None:
     forget_request(world, broker)
     if world.brokers[broker].offline_directories != 0:
         _forget_offline(world, broker)
-    _forget_own(world, broker)
     forget_quotas(world, broker)
     forget_groups(world, broker)
     forget_stats(world, broker)
     row = world.brokers[broker].first_log
     while row != NONE:
-        forget_replica(world, row)
+        stop_hosting(world, row)
+        blank(world.hosted[row], ReplicaMemory)
         row = world.hosted[row].next_log
+    blank(world.brokers[broker], BrokerMemory)
+    blank(world.known_metadata[broker], MetadataPosition)
     room = len(world.fetchers) // world.sizes[0].brokers
     for index in range(broker * room, (broker + 1) * room):
         # Timers of this process mean nothing to the next one.
@@ -88,43 +91,6 @@ def drop_requests(world: Brokers, broker: int) -> None:
         hosted.writing_request = NONE
         forget_watches_of(world, row)
         row = hosted.next_log
-
-
-@inner_rule
-def _forget_own(world: Brokers, broker: int) -> None:
-    state = world.brokers[broker]
-    state.session = UNDEFINED
-    state.reconnecting = False
-    state.broker_epoch = UNDEFINED
-    state.controller_epoch = UNDEFINED
-    state.loaded = False
-    state.recovered = False
-    state.port_opens_us = 0
-    state.ready_us = 0
-    state.told_session = UNDEFINED
-    state.reads_topic_configs = False
-    state.stopping = False
-    state.ends = False
-    state.shutdown_attempt = 0
-    state.shutdown_request = 0
-    state.look_lost = False
-    state.handler_due_us = 0
-    state.produces_expire_us = 0
-    state.checkpoints_high_watermarks = False
-    state.expiring = False
-    state.expiring_row = NONE
-    state.first_changed = NONE
-    state.last_changed = NONE
-    state.changed_count = 0
-    state.propagating = 0
-    state.notification_lost = False
-    state.offline_directories = 0
-    state.untold_failures = 0
-    state.known_controller = NONE
-    state.alter_partition_controller = NONE
-    state.alter_partition_deadline = False
-    state.alter_partition_due_us = 0
-    forget_metadata(world.known_metadata[broker])
 
 
 @inner_rule

@@ -17,7 +17,7 @@ from tidegauge.actors.fetches.fetcher_thread import remove_from_fetcher
 from tidegauge.actors.leaders.leader import close_account
 from tidegauge.actors.process.forgetting import stop_hosting
 from tidegauge.actors.process.lifecycle import halt
-from tidegauge.actors.session.zookeeper_client import zookeeper_request
+from tidegauge.actors.session.zookeeper_client import create_log_dir_event
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.log_dirs import all_directories
@@ -31,12 +31,9 @@ from tidegauge.simulation.codes.occasions import (
     STOP_LOG_DIRECTORY,
 )
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.broker_timers import LogDirFails
-from tidegauge.simulation.messages.kinds import ZK_CREATE
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.broker_rows import LogDirFailed, ReplicaOffline
-from tidegauge.simulation.zookeeper_tree import log_dir_event_znode
 
 
 @BROKER.handles(LogDirFails)
@@ -73,15 +70,11 @@ def send_log_dir_events(world: Brokers, broker: int) -> None:
     """Tell the controller of directories that have failed; it finds out what was in them.
 
     Without a session, or if it has expired, it is told under the next one.
-
-    Source: KafkaZkClient.propagateLogDirEvent@2.6.0.
     """
     state = world.brokers[broker]
     for directory in range(state.log_directories):
         if state.session != UNDEFINED and (state.untold_failures >> directory) & 1 == 1:
-            request = zookeeper_request(world, broker, ZK_CREATE)
-            request.znode = log_dir_event_znode(world, broker, directory)
-            send(world, request, world.context[0].time_us)
+            create_log_dir_event(world, broker, directory)
             state.untold_failures &= ~(1 << directory)
 
 

@@ -1,37 +1,25 @@
 """LeaderAndIsr and UpdateMetadata at a broker (Kafka: ``becomeLeaderOrFollower``).
 
 The controller says who leads, who follows and in which epoch. Whether it is obeyed is
-decided by ``replication/controller_requests.py``; here the broker's threads follow: a
-leader takes its partition out of the fetcher, a follower hands it to the fetcher of its
-leader, and who waited for the old role is told.
+decided by ``replication/controller_requests.py``; ``leaders/becoming_leader.py`` and
+``followers/becoming_follower.py`` have what follows from it.
 """
 
 from __future__ import annotations
 
-from tidegauge.actors.fetches.delayed_operations import (
-    forget_acknowledged,
-    wake_fetches,
-    wake_produces,
-)
-from tidegauge.actors.fetches.fetch_sessions import touch
 from tidegauge.actors.fetches.fetcher_thread import (
-    add_to_fetcher,
-    fetcher_for,
-    remove_from_fetcher,
     stop_idle_fetchers,
 )
+from tidegauge.actors.followers.becoming_follower import become_follower
 from tidegauge.actors.followers.follower import start_fetchers
-from tidegauge.actors.leaders.alter_partition import drop_submitted_isr
-from tidegauge.actors.leaders.leader import close_account, keep_room_for_epochs, try_high_watermark
+from tidegauge.actors.leaders.becoming_leader import become_leader
 from tidegauge.actors.process.log_dir_failures import mark_offline
 from tidegauge.actors.session.topic_configs import topic_config
 from tidegauge.actors.session.zookeeper_client import read_topic_configs
-from tidegauge.actors.state.brokers import Broker, Brokers, epochs_of, now_ms
+from tidegauge.actors.state.brokers import Broker, Brokers
 from tidegauge.actors.state.locks import wait_for_lock
-from tidegauge.actors.storage.checkpoints import note_epoch, start_high_watermark_checkpoints
-from tidegauge.actors.storage.group_offsets import begin_loading, stop_coordinating
+from tidegauge.actors.storage.checkpoints import start_high_watermark_checkpoints
 from tidegauge.actors.storage.log_dirs import is_offline, next_log_directory
-from tidegauge.actors.storage.logs import write_log_runs
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.controller_requests import (
@@ -39,19 +27,11 @@ from tidegauge.replication.controller_requests import (
     leader_and_isr_error,
     skips_older_partition_epoch,
 )
-from tidegauge.replication.fetcher import add_partition
-from tidegauge.replication.leader_epoch_cache import latest_epoch
 from tidegauge.replication.partition import (
     initialize_partition,
-    is_leader,
-    make_follower,
-    make_leader,
 )
-from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.remote_replica import initialize_follower
-from tidegauge.replication.replica_list import EMPTY, contains, first, rest, without
-from tidegauge.replication.truncation import initial_fetch_offset
-from tidegauge.simulation.codes.occasions import MOMENT_LEADER, REASON_LEADER, REASON_TERM
+from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.costs import BECOME_FOLLOWER, BECOME_LEADER, REQUEST, cost_us
 from tidegauge.simulation.events import add_item, old_response
 from tidegauge.simulation.kernel import NONE, Kernel
@@ -62,7 +42,6 @@ from tidegauge.simulation.metadata_log import is_known_alive, move_on
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, slot_of
 from tidegauge.simulation.trace_rows.broker_rows import RequestRefused
-from tidegauge.simulation.trace_rows.replica_rows import BecameFollower, BecameLeader
 
 _FALSE = code(False)
 
@@ -266,119 +245,11 @@ def _obey(
     if not leads and not is_known_alive(world, world.known_metadata[broker], leader):
         # Only followers of a leader that is there change: ReplicaManager.makeFollowers@2.4.0.
         return False
-    touch(world, row)
-    told = world.told_state[0]
-    told.leader = item.leader
-    told.leader_epoch = item.leader_epoch
-    told.isr = item.isr
-    told.partition_epoch = item.version
-    _update_assignment(world, row, item)
-    if rules.leader_and_isr_drops_isr_update:
-        drop_submitted_isr(world, row)
-    if is_leader(partition):
-        close_account(world, row, REASON_TERM)
     if leads:
-        _lead(world, row, item.controller_epoch)
+        become_leader(world, row, item)
     else:
-        _follow(world, row, item.controller_epoch)
-    keep_room_for_epochs(world, row)
+        become_follower(world, row, item)
     return True
-
-
-@inner_rule
-def _update_assignment(world: Brokers, row: int, item: PartitionData) -> None:
-    """Take over who has replicas; what was known of those that have none any more is forgotten.
-
-    Source: Partition.updateAssignmentAndIsr@2.4.0.
-    """
-    partition = world.replicas[row]
-    gone = without(partition.replicas, item.replicas)
-    partition.replicas = item.replicas
-    partition.adding_replicas = item.adding
-    partition.removing_replicas = item.removing
-    while gone != EMPTY:
-        slot = first(gone)
-        gone = rest(gone)
-        broker = broker_of(world, item.partition, slot)
-        initialize_follower(world.followers[partition.first_follower + slot], broker)
-
-
-@inner_rule
-def _lead(world: Brokers, row: int, controller_epoch: int) -> None:
-    """Source: ReplicaManager.makeLeaders@2.4.0, Partition.makeLeader@2.4.0."""
-    partition = world.replicas[row]
-    hosted = world.hosted[row]
-    remove_from_fetcher(world, row)
-    epoch_count = partition.epoch_count
-    epoch = latest_epoch(epochs_of(world, row), epoch_count)
-    is_new_leader = make_leader(
-        world.rules[hosted.broker],
-        partition,
-        world.followers,
-        epochs_of(world, row),
-        world.told_state[0],
-        controller_epoch,
-        now_ms(world.context[0]),
-    )
-    if is_new_leader:
-        _forget_accounts(world, row)
-    # What a term begins with: all that it exposes and acknowledges lies in this log and behind it.
-    write_log_runs(world, row, REASON_LEADER)
-    written = new_row(world, hosted.broker, BecameLeader)
-    written.partition = hosted.partition
-    written.leader_epoch = partition.leader_epoch
-    written.version = partition.partition_epoch
-    written.isr = partition.isr
-    written.log_end_offset = partition.log_end_offset
-    written.high_watermark = partition.high_watermark
-    written.is_new_leader = 1 if is_new_leader else 0
-    write_row(world, written)
-    note_epoch(world, row, epoch_count, epoch)
-    try_high_watermark(world, row, MOMENT_LEADER)
-    begin_loading(world, row)
-
-
-@inner_rule
-def _forget_accounts(world: Brokers, row: int) -> None:
-    """Begin a term: nothing is acknowledged, and no follower has a fetch session yet."""
-    forget_acknowledged(world.hosted[row])
-    width = world.sizes[0].width
-    for replica in range(width):
-        told = world.follower_fetches[row * width + replica]
-        told.session_high_watermark = UNDEFINED
-        told.session_log_start_offset = UNDEFINED
-        told.last_sent_high_watermark = 0
-
-
-@inner_rule
-def _follow(world: Brokers, row: int, controller_epoch: int) -> None:
-    """Source: ReplicaManager.makeFollowers@2.4.0, Partition.makeFollower@2.4.0."""
-    partition = world.replicas[row]
-    hosted = world.hosted[row]
-    rules = world.rules[hosted.broker]
-    restarts = make_follower(rules, partition, world.told_state[0], controller_epoch)
-    written = new_row(world, hosted.broker, BecameFollower)
-    written.partition = hosted.partition
-    written.leader = broker_of(world, hosted.partition, partition.leader)
-    written.leader_epoch = partition.leader_epoch
-    written.version = partition.partition_epoch
-    written.log_end_offset = partition.log_end_offset
-    written.high_watermark = partition.high_watermark
-    write_row(world, written)
-    stop_coordinating(world, row)
-    wake_produces(world, row)
-    wake_fetches(world, row)
-    if not restarts:
-        return
-    remove_from_fetcher(world, row)
-    if world.brokers[hosted.broker].stopping:
-        return
-    leader = broker_of(world, hosted.partition, partition.leader)
-    epoch = latest_epoch(epochs_of(world, row), partition.epoch_count)
-    offset = initial_fetch_offset(rules, partition)
-    add_partition(rules, world.fetch_states[row], offset, partition.leader_epoch, epoch)
-    fetcher = fetcher_for(world, row, leader)
-    add_to_fetcher(world, row, fetcher)
 
 
 @inner_rule

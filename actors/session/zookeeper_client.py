@@ -21,11 +21,18 @@ from tidegauge.simulation.messages.kinds import (
     ZK_CLOSE,
     ZK_CONNECT,
     ZK_CREATE,
+    ZK_GET,
     ZK_PING,
+    ZK_SET,
 )
 from tidegauge.simulation.random_streams import RECONNECT, draw_below
 from tidegauge.simulation.topology import controller_process, zookeeper_process
-from tidegauge.simulation.zookeeper_tree import broker_znode
+from tidegauge.simulation.zookeeper_tree import (
+    CONTROLLER_ZNODE,
+    broker_znode,
+    log_dir_event_znode,
+    state_znode,
+)
 
 #: What passes before the only server of an ensemble is tried again.
 _ONE_SERVER_SPIN_US = code(1_000_000)
@@ -105,6 +112,31 @@ def register(world: Brokers, broker: int) -> None:
     request = zookeeper_request(world, broker, ZK_CREATE)
     request.znode = broker_znode(world, broker)
     request.count = 1 if world.rules[broker].bounced_brokers_detected else 0
+    send(world, request, world.context[0].time_us)
+
+
+@inner_rule
+def new_state_write(world: Brokers, broker: int, partition: int) -> Event:
+    """A write of a partition's state, which is the caller's to fill and to send."""
+    request = zookeeper_request(world, broker, ZK_SET)
+    request.znode = state_znode(world, partition)
+    request.partition = partition
+    return request
+
+
+@inner_rule
+def read_controller(world: Brokers, broker: int) -> None:
+    """Ask who is controller."""
+    request = zookeeper_request(world, broker, ZK_GET)
+    request.znode = CONTROLLER_ZNODE
+    send(world, request, world.context[0].time_us)
+
+
+@inner_rule
+def create_log_dir_event(world: Brokers, broker: int, directory: int) -> None:
+    """Source: KafkaZkClient.propagateLogDirEvent@2.6.0."""
+    request = zookeeper_request(world, broker, ZK_CREATE)
+    request.znode = log_dir_event_znode(world, broker, directory)
     send(world, request, world.context[0].time_us)
 
 

@@ -13,6 +13,7 @@ No fetch counts as failed: Kafka leaves out every error that a partition can hav
 from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Brokers, BrokerStats, BrokerTopicStats, FetchSession
+from tidegauge.compiled.record_views import blank
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import contains
@@ -113,32 +114,10 @@ def mark_failed_isr_update(world: Brokers, broker: int) -> None:
 @inner_rule
 def forget_stats(world: Brokers, broker: int) -> None:
     """The next process counts from 0."""
-    _blank_stats(world.broker_stats[broker])
+    blank(world.broker_stats[broker], BrokerStats)
     topics = world.sizes[0].topics
     for index in range(broker * topics, (broker + 1) * topics):
-        _blank_topic(world.topic_stats[index])
+        blank(world.topic_stats[index], BrokerTopicStats)
     state = world.brokers[broker]
     for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
         world.threads[thread].idle_us = 0
-
-
-@inner_rule
-def _blank_stats(stats: BrokerStats) -> None:
-    stats.isr_shrinks = 0
-    stats.isr_expands = 0
-    stats.failed_isr_updates = 0
-    stats.isr_change_notifications = 0
-    stats.replication_bytes_in = 0
-    stats.replication_bytes_out = 0
-    stats.reassignment_bytes_in = 0
-    stats.reassignment_bytes_out = 0
-
-
-@inner_rule
-def _blank_topic(stats: BrokerTopicStats) -> None:
-    stats.messages_in = 0
-    stats.bytes_in = 0
-    stats.bytes_out = 0
-    stats.produce_requests = 0
-    stats.failed_produce_requests = 0
-    stats.fetch_requests = 0

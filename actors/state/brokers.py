@@ -36,8 +36,102 @@ EPOCH_MARGIN = code(6)
 NEVER_US = code(2**62)
 
 
-class Broker(Record):
-    """One broker: its settings under Kafka's names, and what is one per broker."""
+class BrokerMemory(Record):
+    """What a broker's process has in its memory: gone with the process, reset as a whole."""
+
+    # Request handlers.
+    #: Requests that wait for one.
+    queue: EventList
+
+    # Its process.
+    #: Those that its process does not use any more: bits.
+    offline_directories: i64
+    #: ... of which the controller has still to be told.
+    untold_failures: i64
+    #: Its logs are loaded; they had to be recovered, as it was not stopped cleanly.
+    loaded: flag
+    recovered: flag
+    #: From when on it listens, then; and from when on it takes requests, and can be stopped.
+    port_opens_us: i64
+    ready_us: i64
+
+    # A clean stop.
+    stopping: flag
+    #: It has been told to stop, and is: only its session and its end are left.
+    ends: flag
+    shutdown_attempt: i64
+    #: It has to look again who is controller: the session was gone when it did.
+    look_lost: flag
+    #: The request to the controller that is in flight, and when it was sent; 0: none.
+    shutdown_request: i64
+    shutdown_sent_us: i64
+    #: The process that it was sent to.
+    shutdown_controller: i64
+    #: Its ZooKeeper session: the number that ZooKeeper gave it, -1 without one.
+    session: i64 = -1
+    #: The session that its controller has been told of.
+    told_session: i64 = -1
+    #: The session has expired, which it finds out when it has connected anew.
+    reconnecting: flag
+    #: When ZooKeeper was heard last, and when something was sent to it.
+    zookeeper_heard_us: i64
+    zookeeper_sent_us: i64
+    #: A LeaderAndIsr gives it partitions whose topics' settings it reads.
+    reads_topic_configs: flag
+    #: The czxid of its registration.
+    broker_epoch: i64 = -1
+    #: Epoch of the controller that it obeys.
+    controller_epoch: i64 = -1
+    #: Any of its replicas is throttled (``HostedReplica``).
+    throttles: flag
+    #: Its one thread that reads __consumer_offsets is busy until then.
+    offsets_load_until_us: i64
+
+    # Request handlers.
+    #: When the queue is looked at again; 0: no timer is set.
+    handler_due_us: i64
+    #: When acks=all produces that wait are looked at for their time-out; 0: never.
+    produces_expire_us: i64
+    #: highwatermark-checkpoint has been started.
+    checkpoints_high_watermarks: flag
+
+    # isr-expiration.
+    #: When its next run is due.
+    expiration_due_us: i64
+    #: A run is on, and at which replica it waits.
+    expiring: flag
+    expiring_row: i64 = -1
+
+    # isr-change-propagation.
+    #: Partitions in the set of changes: a list of replicas.
+    first_changed: i64 = -1
+    last_changed: i64 = -1
+    changed_count: i64
+    last_isr_change_ms: i64
+    last_isr_propagation_ms: i64
+    #: A notification is being written: how many of the set it covers.
+    propagating: i64
+    propagation_time_ms: i64
+    propagation_due_us: i64
+    #: The session of the write was gone; it is sent again under the next.
+    notification_lost: flag
+
+    # AlterPartition (leaders/alter_partition.py).
+    #: The controller's broker, as the last UpdateMetadata named it; -1 none.
+    known_controller: i64 = -1
+    #: Partitions whose proposals have still to be answered.
+    submitted_isrs: i64
+    #: The request that is on its way, kept to be sent again: an event; -1 none.
+    alter_partition: i64 = -1
+    alter_partition_sent_us: i64
+    alter_partition_controller: i64 = -1
+    #: A timer looks after its answer; and when it is time to send (again).
+    alter_partition_deadline: flag
+    alter_partition_due_us: i64
+
+
+class Broker(BrokerMemory):
+    """One broker: its settings under Kafka's names, its machine, and what outlives its process."""
 
     # Settings (server.properties).
     replica_lag_time_max_ms: i64
@@ -63,9 +157,10 @@ class Broker(Record):
     controlled_shutdown_retry_backoff_ms: i64
     controller_socket_timeout_ms: i64
     offsets_commit_timeout_ms: i64
+
     # The machine that it runs on.
     #: How long after an exit of its own it is started again; -1: never.
-    restart_after_exit_us: i64
+    restart_after_exit_us: i64 = -1
     #: After how long the operating system has put on disk what was appended.
     write_back_us: i64
     #: How many log directories it has.
@@ -73,7 +168,6 @@ class Broker(Record):
     #: Those to which a write fails now, and those of them that cannot be read: bits.
     failing_directories: i64
     unreadable_directories: i64
-
     #: Only a test has it so: ISRs are written to ZooKeeper whatever version is there.
     isr_written_unconditionally: flag
 
@@ -82,110 +176,24 @@ class Broker(Record):
     starts: i64
     #: Log directories that were left cleanly (.kafka_cleanshutdown is there): bits.
     clean_directories: i64
-    #: Those that its process does not use any more: bits.
-    offline_directories: i64
-    #: ... of which the controller has still to be told.
-    untold_failures: i64
-    #: Its logs are loaded; they had to be recovered, as it was not stopped cleanly.
-    loaded: flag
-    recovered: flag
-    #: From when on it listens, then; and from when on it takes requests, and can be stopped.
-    port_opens_us: i64
-    ready_us: i64
     #: How many losses of power it has seen.
     power_losses: i64
 
     # A clean stop.
-    stopping: flag
-    #: It has been told to stop, and is: only its session and its end are left.
-    ends: flag
-    shutdown_attempt: i64
-    #: It has to look again who is controller: the session was gone when it did.
-    look_lost: flag
-    #: The request to the controller that is in flight, and when it was sent; 0: none.
-    shutdown_request: i64
-    shutdown_sent_us: i64
-    #: The process that it was sent to.
-    shutdown_controller: i64
-
     #: Checkpoints that are to be files: bits as in ``storage/checkpoints.py``.
     files_due: i64
-
     #: Where its threads lie in ``Brokers.threads``.
     first_thread: i64
-    #: Its ZooKeeper session: the number that ZooKeeper gave it, -1 without one.
-    session: i64
     #: How many it has asked for.
     connects: i64
-    #: The session that its controller has been told of.
-    told_session: i64
-    #: The session has expired, which it finds out when it has connected anew.
-    reconnecting: flag
-    #: When ZooKeeper was heard last, and when something was sent to it.
-    zookeeper_heard_us: i64
-    zookeeper_sent_us: i64
-    #: A LeaderAndIsr gives it partitions whose topics' settings it reads.
-    reads_topic_configs: flag
     zookeeper_servers: i64
-    #: The czxid of its registration.
-    broker_epoch: i64
-    #: Epoch of the controller that it obeys.
-    controller_epoch: i64
     #: First and last of the logs that it has on disk, whether it hosts their partitions now or not.
-    first_log: i64
-    last_log: i64
-
-    #: Any of its replicas is throttled (``HostedReplica``).
-    throttles: flag
-    #: Its one thread that reads __consumer_offsets is busy until then.
-    offsets_load_until_us: i64
-
-    # Request handlers.
-    #: Requests that wait for one.
-    queue: EventList
-    #: When the queue is looked at again; 0: no timer is set.
-    handler_due_us: i64
-    #: When acks=all produces that wait are looked at for their time-out; 0: never.
-    produces_expire_us: i64
-
-    #: highwatermark-checkpoint has been started.
-    checkpoints_high_watermarks: flag
-
-    # isr-expiration.
-    #: When its next run is due.
-    expiration_due_us: i64
-    #: A run is on, and at which replica it waits.
-    expiring: flag
-    expiring_row: i64
-
-    # isr-change-propagation.
-    #: Partitions in the set of changes: a list of replicas.
-    first_changed: i64
-    last_changed: i64
-    changed_count: i64
-    last_isr_change_ms: i64
-    last_isr_propagation_ms: i64
-    #: A notification is being written: how many of the set it covers.
-    propagating: i64
-    propagation_time_ms: i64
-    propagation_due_us: i64
-    #: The session of the write was gone; it is sent again under the next.
-    notification_lost: flag
+    first_log: i64 = -1
+    last_log: i64 = -1
 
     # AlterPartition (leaders/alter_partition.py).
-    #: The controller's broker, as the last UpdateMetadata named it; -1 none.
-    known_controller: i64
-    #: Partitions whose proposals have still to be answered.
-    submitted_isrs: i64
-    #: The request that is on its way, kept to be sent again: an event; -1 none.
-    alter_partition: i64
     #: How often one was sent, when it was last (-1: it has still to be sent), and to whom.
     alter_partition_sends: i64
-    alter_partition_sent_us: i64
-    alter_partition_controller: i64
-    #: A timer looks after its answer; and when it is time to send (again).
-    alter_partition_deadline: flag
-    alter_partition_due_us: i64
 
     # Counted over all its processes.
     failed_isr_updates: i64
@@ -219,26 +227,23 @@ class BrokerTopicStats(Record):
     fetch_requests: i64
 
 
-class HostedReplica(Record):
-    """What a broker keeps of a replica beside the replica itself."""
-
-    #: The broker has been told that it hosts it.
-    exists: flag
-    #: It cannot host it: the log directory is offline.
-    offline: flag
-    broker: i64
-    partition: i64
-    #: The next log of the broker.
-    next_log: i64
+class ReplicaMemory(Record):
+    """What a broker's process keeps of a replica in its memory."""
 
     # The partition's lock: an ISR write is made inside it.
     #: Requests that wait for the lock.
     waiting: EventList
+    #: The broker has been told that it hosts it.
+    exists: flag
+    #: It cannot host it: the log directory is offline.
+    offline: flag
+
+    # The partition's lock: an ISR write is made inside it.
     locked: flag
     #: The ISR that is being written, and who waits for it.
     written_isr: i64
     #: The request that expands the ISR; -1: isr-expiration shrinks it.
-    writing_request: i64
+    writing_request: i64 = -1
     lag_ms: i64
     #: The write was refused because the session was gone; it is sent again under the next.
     write_lost: flag
@@ -261,11 +266,11 @@ class HostedReplica(Record):
     changed: flag
     #: ... and once more while the notification about it is being written.
     changed_again: flag
-    next_changed: i64
+    next_changed: i64 = -1
 
     # The fetcher that it is in, if it follows.
-    fetcher: i64
-    next_in_fetcher: i64
+    fetcher: i64 = -1
+    next_in_fetcher: i64 = -1
     #: How far it is behind the leader's high watermark, as of the last answer (Kafka:
     #: ``FetcherLagMetrics``); -1 before the first.
     fetcher_lag: i64
@@ -281,11 +286,20 @@ class HostedReplica(Record):
     acknowledged_leader_end: i64
 
 
+class HostedReplica(ReplicaMemory):
+    """What a broker keeps of a replica beside the replica itself."""
+
+    broker: i64
+    partition: i64
+    #: The next log of the broker.
+    next_log: i64 = -1
+
+
 class CommittedOffset(Record):
     """What a coordinator has in its cache of an offset that a group commits."""
 
     #: -1: none.
-    offset: i64
+    offset: i64 = -1
 
 
 class GroupMember(Record):
@@ -316,8 +330,8 @@ class LogOnDisk(Record):
     exists: flag
     directory: i64
     #: What the checkpoints say; -1: it is not in them.
-    high_watermark: i64
-    recovery_point_checkpoint: i64
+    high_watermark: i64 = -1
+    recovery_point_checkpoint: i64 = -1
     #: Up to here the log was flushed (Kafka: ``Log.recoveryPoint``).
     recovery_point: i64
     #: How many marks of appends were set (``storage/write_back.py``).
@@ -359,8 +373,8 @@ class FollowerFetch(Record):
     last_fetched_epoch: i64
     #: High watermark and log start of the last answer of the session that named the
     #: partition, -1 if none has.
-    session_high_watermark: i64
-    session_log_start_offset: i64
+    session_high_watermark: i64 = -1
+    session_log_start_offset: i64 = -1
     #: The high watermark that its last fetch has read (Kafka: ``lastSentHighWatermark``).
     last_sent_high_watermark: i64
     #: How often the session had been read when it joined.
@@ -373,14 +387,14 @@ class Fetcher(Record):
     broker: i64
     source_broker: i64
     #: Replicas that it fetches: a list.
-    first_row: i64
-    last_row: i64
+    first_row: i64 = -1
+    last_row: i64 = -1
     row_count: i64
     #: Number of the request in flight; 0 if none is.
     in_flight: i64
     requests: i64
     #: The replica whose fetch offset was out of range and is being looked up; -1 none.
-    looking_up: i64
+    looking_up: i64 = -1
     #: When the request in flight fails, and whether a timer is set for that.
     deadline_us: i64
     deadline_timer: flag
@@ -390,8 +404,8 @@ class Fetcher(Record):
     #: Its leader has a session with all of its partitions, and all of them are fetched:
     #: requests name those whose fetch offsets have moved, which are a list.
     in_session: flag
-    first_moved: i64
-    last_moved: i64
+    first_moved: i64 = -1
+    last_moved: i64 = -1
 
 
 class FetchSession(Record):
@@ -400,17 +414,17 @@ class FetchSession(Record):
     Partitions are places in ``Brokers.follower_fetches``.
     """
 
-    first: i64
+    first: i64 = -1
     partition_count: i64
     #: How often all of them were read.
     reads: i64
     #: Those that the next fetch looks at: a list.
-    first_active: i64
-    last_active: i64
+    first_active: i64 = -1
+    last_active: i64 = -1
     #: When all others were fetched last, at their log ends.
     fetched_ms: i64
     #: The request that lies in the purgatory: an event; -1 none.
-    waiting: i64
+    waiting: i64 = -1
     #: A timer is set for it, or for one before it.
     expiry_timer: flag
 
@@ -434,14 +448,14 @@ class Watch(Record):
 class WatchList(Record):
     """The delayed operations that wait for one replica, in order of their coming."""
 
-    first: i64
-    last: i64
+    first: i64 = -1
+    last: i64 = -1
 
 
 class Pools(Record):
     """Free slots: one record."""
 
-    free_watch: i64
+    free_watch: i64 = -1
     free_watches: i64
     #: How many entries each replica has room for in ``runs`` and ``epochs``.
     epoch_room: i64

@@ -275,13 +275,7 @@ def _admit(world: Brokers, request: GroupAppendRequest) -> None:
 @inner_rule
 def forget_groups(world: Brokers, broker: int) -> None:
     """A process that begins coordinates nobody."""
-    row = world.brokers[broker].first_log
-    while row != NONE:
-        world.hosted[row].coordinates = False
-        world.hosted[row].loads_offsets = False
-        row = world.hosted[row].next_log
     clients = _clients(world)
     for index in range(broker * clients, (broker + 1) * clients):
         world.group_members[index].present = False
         world.group_members[index].watched = False
-    world.brokers[broker].offsets_load_until_us = 0

@@ -15,9 +15,11 @@ from __future__ import annotations
 from tidegauge.actors.state.brokers import Broker, Brokers
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.faults import LOG_DIRECTORY_FAILURE
+from tidegauge.simulation.faults import FAULT_CODES
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.broker_timers import LogDirFails
+
+LOG_DIRECTORY_FAILURE = FAULT_CODES.new("log_directory_failure", 10)
 
 
 @inner_rule

@@ -27,12 +27,12 @@ class Znode(Record):
     #: The transaction that created it (czxid).
     created_zxid: i64
     #: The session whose end deletes it; -1 for a persistent one.
-    session: i64
+    session: i64 = -1
     #: Watches on its data or existence, and on its children: lists.
-    first_watch: i64
-    first_child_watch: i64
+    first_watch: i64 = -1
+    first_child_watch: i64 = -1
     #: The next child of /isr_change_notification, or the next free znode for one.
-    next: i64
+    next: i64 = -1
     #: The number that ZooKeeper has put behind the name of a sequential child; of a parent,
     #: the next one.
     sequence_number: i64
@@ -40,12 +40,12 @@ class Znode(Record):
     # Data. /controller and /brokers/ids/<id>: the broker.
     broker: i64
     # .../state: leader (a slot), epochs, ISR. /controller_epoch: the controller epoch.
-    leader: i64
+    leader: i64 = -1
     leader_epoch: i64
     controller_epoch: i64
     isr: i64
     # isr_change_<n>: a chain of partition data.
-    first_item: i64
+    first_item: i64 = -1
     last_item: i64
     item_count: i64
 
@@ -113,29 +113,29 @@ class Ensemble(Record):
     #: When the last write was committed.
     committed_us: i64
     #: Znodes that notifications can take, and watches: free ones.
-    free_notification: i64
-    free_watch: i64
+    free_notification: i64 = -1
+    free_watch: i64 = -1
     #: How many sessions were ever opened; the open ones are a list in the order of opening.
     sessions: i64
-    first_session: i64
-    last_session: i64
+    first_session: i64 = -1
+    last_session: i64 = -1
     #: Children of /isr_change_notification, in the order of their creation.
-    first_notification: i64
-    last_notification: i64
+    first_notification: i64 = -1
+    last_notification: i64 = -1
 
 
 class Controller(Record):
     """A broker's controller context."""
 
     #: The broker's session; -1 without one.
-    session: i64
+    session: i64 = -1
     #: Its broker's process runs, and has registered.
     running: flag
     #: It is controller, in this epoch.
     active: flag
     controller_epoch: i64
     #: Which of the contexts is its own, while it is controller; -1 none.
-    context: i64
+    context: i64 = -1
     #: Version of /controller_epoch that all its writes check.
     epoch_version: i64
     #: How many changes it has told all brokers (``simulation/metadata_log.py``).
@@ -152,7 +152,7 @@ class Controller(Record):
     #: The event queue.
     queue: EventList
     #: What is being processed: ELECT, ... of ``simulation/codes/controller_events.py``; -1 nothing.
-    event: i64
+    event: i64 = -1
     #: How far it has come, and when it was taken from the queue.
     phase: i64
     taken_us: i64
@@ -168,32 +168,32 @@ class Controller(Record):
     #: Requests that are sent one after the other.
     unsent: EventList
     #: The list of children that the event is about: an answer of ZooKeeper.
-    listing: i64
+    listing: i64 = -1
     #: ... and that of failed log directories.
-    log_dir_listing: i64
+    log_dir_listing: i64 = -1
     #: What the last answer said.
     answer_error: i64
     answer_version: i64
     answer_broker: i64
     answer_epoch: i64
     #: The partition whose replicas are being moved (``events/reassignments.py``); -1 none.
-    moving: i64
+    moving: i64 = -1
     #: ... and those that are to go.
     leaving: i64
     #: ... and have still to be taken offline.
     offline: i64
     #: Partitions that have still to be moved: a list.
-    first_move: i64
-    last_move: i64
+    first_move: i64 = -1
+    last_move: i64 = -1
     #: What somebody asks for cannot be done, of some partitions.
     moves_refused: flag
     #: The topic that is being deleted, and how many brokers have been looked at; -1 none.
-    deleting: i64
+    deleting: i64 = -1
     deleting_broker: i64
     #: How leaders are being elected: a strategy of ``partitions/elections.py``.
     strategy: i64
     #: The broker that states are being written without; -1: leaders are elected.
-    removing: i64
+    removing: i64 = -1
     #: In the event being processed partitions have lost their leaders.
     leaders_lost: flag
     #: ... and so many replicas stand on brokers that are gone that their set is a HashSet.
@@ -205,10 +205,10 @@ class Controller(Record):
     #: The topic whose settings allow unclean election now: the event being processed is about it.
     topic: i64
     #: The ControlledShutdown or AlterPartition being processed: an event; -1 none.
-    request: i64
+    request: i64 = -1
     #: Partitions of which brokers have to be told: a list.
-    first_touched: i64
-    last_touched: i64
+    first_touched: i64 = -1
+    last_touched: i64 = -1
 
     #: How often it became controller.
     failovers: i64
@@ -227,19 +227,19 @@ class ControllerBroker(Record):
     #: What all brokers were told last: 1 that it is alive, 0 that it is not, -1 nothing.
     told_alive: i64
     #: czxid of its registration, as last read.
-    broker_epoch: i64
+    broker_epoch: i64 = -1
     #: The event being processed is about a log directory of it.
     log_dir_failed: flag
     #: What the broker change being processed says of it: APPEARED, BOUNCED or GONE.
     change: i64
     #: czxid in the list of brokers just read; -1 if it is not in it.
-    listed_epoch: i64
+    listed_epoch: i64 = -1
     #: The LeaderAndIsr and the StopReplica to it that are being put together; -1 none.
-    building: i64
-    stopping: i64
+    building: i64 = -1
+    stopping: i64 = -1
     # Requests to it: the first of the list is in flight, the others wait.
     #: The number under which it was sent; -1: it has still to be sent (again).
-    in_flight: i64
+    in_flight: i64 = -1
     requests: i64
     queue: EventList
     #: When it was sent, and whether a timer looks after its answer.
@@ -314,7 +314,7 @@ class ContextOwner(Record):
     """
 
     #: Index of the controller's broker; -1: it is free.
-    controller: i64
+    controller: i64 = -1
 
 
 class ControlPlane(Cluster, part=3):

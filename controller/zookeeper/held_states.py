@@ -1,6 +1,8 @@
 """What the control plane holds of brokers and partitions, for observers from outside.
 
 Gauges and looks at the cluster ask here, where ZooKeeper holds it, and not for znodes.
+
+Source: TopicPartitionStateZNode@2.6.0.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ from tidegauge.simulation.costs import (
     cost_us,
 )
 from tidegauge.simulation.events import add_item, free_event, old_event, old_response, set_timer
-from tidegauge.simulation.faults import CONTROLLER_MOVE, POWER_LOSS, ZOOKEEPER_OUTAGE
+from tidegauge.simulation.faults import FAULT_CODES
 from tidegauge.simulation.kernel import CONTROLLER, NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.event import Event
@@ -104,6 +104,8 @@ from tidegauge.simulation.zookeeper_tree import (
     place_in,
     state_znode,
 )
+
+CONTROLLER_MOVE = FAULT_CODES.new("controller_move", 8)
 
 #: So long nothing is written where everything has come to rest.
 _QUIET_US = code(1_500_000)
@@ -152,16 +154,16 @@ def handle_zookeeper_event(world: ControlPlane, event: Event) -> None:
 def take_zookeeper_fault(world: ControlPlane, event: Event) -> None:
     """An outage is over, or /controller is deleted by hand."""
     zookeeper = event.destination
-    kind = world.faults[event.value].kind
+    fault = world.faults[event.value]
     now_us = world.context[0].time_us
-    if kind == CONTROLLER_MOVE and event.kind == FAULT_BEGIN:
+    if fault.kind == CONTROLLER_MOVE and event.kind == FAULT_BEGIN:
         if world.znodes[CONTROLLER_ZNODE].exists:
             znode = CONTROLLER_ZNODE
             reason = BROKER_DELETED
             delete_znode(world, zookeeper, znode, UNDEFINED, reason, now_us)
-    elif kind in (ZOOKEEPER_OUTAGE, POWER_LOSS) and world.processes[zookeeper].paused == 0:
+    elif (fault.suspends or fault.stops) and world.processes[zookeeper].paused == 0:
         # Sessions come before the requests that have waited.
-        if world.faults[event.value].refreshes_sessions:
+        if fault.refreshes_sessions:
             refresh_sessions(world)
         check_sessions(world, zookeeper)
 

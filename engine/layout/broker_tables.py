@@ -27,11 +27,9 @@ from tidegauge.actors.storage.write_back import MARKS
 from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.engine.layout.cluster_tables import (
     chain_free,
-    empty_lists,
     new_commit_keys,
 )
 from tidegauge.replication.records import (
-    UNDEFINED,
     EpochEntry,
     LeaderAndIsr,
     Partition,
@@ -43,8 +41,7 @@ from tidegauge.replication.records import (
 from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
 from tidegauge.scenario.model.cluster import Cluster, ZooKeeper
-from tidegauge.scenario.model.faults import PowerLossFault
-from tidegauge.simulation.kernel import NONE
+from tidegauge.scenario.model.process_faults import PowerLossFault
 from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.topology import Topology
 
@@ -96,8 +93,6 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     )
     brokers.take_over(topology)
     brokers.pools[0].epoch_room = _EPOCH_ROOM
-    brokers.pools[0].free_watch = NONE
-    _blank(brokers)
     _number(brokers, count, fetchers)
     _set_quotas(brokers.quotas, settings)
     first_thread = 0
@@ -110,36 +105,6 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         first_thread += threads[index]
     enlarge_watches(brokers, reserve)
     return brokers
-
-
-def _blank(world: Brokers) -> None:
-    """Set what is absent to -1."""
-    empty_lists(world.brokers, "queue")
-    empty_lists(world.hosted, "waiting")
-    absent: dict[str, tuple[str, ...]] = {
-        "brokers": (
-            *("session", "told_session", "broker_epoch", "controller_epoch"),
-            *("first_log", "last_log"),
-            *("first_changed", "last_changed"),
-            *("known_controller", "alter_partition", "alter_partition_controller"),
-        ),
-        "hosted": (
-            *("next_log", "writing_request"),
-            *("next_changed", "fetcher", "next_in_fetcher"),
-        ),
-        "follower_fetches": ("session_high_watermark", "session_log_start_offset"),
-        "fetchers": ("first_row", "last_row", "looking_up", "first_moved", "last_moved"),
-        "fetch_sessions": ("first", "first_active", "last_active", "waiting"),
-        "committed_offsets": ("offset",),
-        "delayed_fetches": ("first", "last"),
-        "delayed_produces": ("first", "last"),
-        "known_metadata": ("controller_epoch", "position", "base_epoch", "base_position"),
-        "on_disk": ("high_watermark", "recovery_point_checkpoint"),
-        "replicas": ("leader", "leader_epoch", "partition_epoch"),
-    }
-    for table, fields in absent.items():
-        for field in fields:
-            column(getattr(world, table), field)[:] = UNDEFINED
 
 
 def _number(world: Brokers, count: int, fetchers: int) -> None:
@@ -198,7 +163,6 @@ def _set_quotas(quotas: Records[ReplicationQuota], settings: list[dict[str, int]
 def _set_machine(broker: Broker, cluster: Cluster, zookeeper: ZooKeeper) -> None:
     """Take over what is the machine's, and its supervisor's."""
     broker.zookeeper_servers = zookeeper.servers
-    broker.restart_after_exit_us = UNDEFINED
     if cluster.restart_after_exit_us is not None:
         broker.restart_after_exit_us = cluster.restart_after_exit_us
     broker.write_back_us = cluster.write_back_us

@@ -6,7 +6,7 @@ from tidegauge.compiled.records import column, grown, new_records
 from tidegauge.replication.records import EpochEntry
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.kernel import NONE
+from tidegauge.traces.checks import CHECKS
 from tidegauge.traces.checks.figures import (
     Count,
     CountedBroker,
@@ -30,7 +30,6 @@ from tidegauge.traces.checks.histories import (
     RowPlace,
 )
 from tidegauge.traces.checks.lineage import run_reserve
-from tidegauge.traces.checks.numbers import ROW_CHECKS
 
 #: More in-sync replicas than any setting asks for.
 _NEVER_CAPPED = 2**62
@@ -50,21 +49,17 @@ def new_history(plan: ClusterPlan) -> Histories:
         acknowledged=new_records(Acknowledged, 0),
         snapshot=new_records(ReportedLog, 1),
         place=new_records(RowPlace, 1),
-        findings=new_records(Finding, ROW_CHECKS),
-        breaches=new_records(Breach, ROW_CHECKS * len(plan.partitions)),
+        findings=new_records(Finding, len(CHECKS)),
+        breaches=new_records(Breach, len(CHECKS) * len(plan.partitions)),
     )
     column(history.slots, "broker")[:] = slots
     column(history.brokers, "registered")[:] = plan.registered_before
     first_slot = 0
-    for place, planned in zip(history.places, plan.partitions, strict=True):  # type: ignore[call-overload]  # an array is iterable
+    for place, planned in zip(history.places, plan.partitions, strict=True):
         place.topic = planned.topic_number
         place.first_slot = first_slot
         place.slot_count = len(planned.slots)
         first_slot += place.slot_count
-    nobody = ("leader", "last_term", "newest_term", "exposed_term")
-    nothing = ("first_acknowledged", "last_acknowledged")
-    for field in (*nobody, *nothing):
-        column(history.partitions, field)[:] = NONE
     return history
 
 
@@ -81,8 +76,6 @@ def new_figures(plan: ClusterPlan) -> Figures:
     )
     figures.count[0].ends_us = plan.scenario.duration_us
     figures.count[0].faults = faults
-    figures.count[0].leaders_most_broker = NONE
-    column(figures.partitions, "leader")[:] = NONE
     # The first processes are the brokers.
     column(figures.brokers, "rack")[:] = [each.rack for each in plan.processes[:brokers]]
     capped = [

@@ -20,30 +20,24 @@ from tidegauge.clients.client_state import (
     Client,
     Clients,
     Connection,
-    Member,
-    RequestedMove,
     Target,
-    Throttled,
 )
 from tidegauge.clients.latency_counts import BUCKETS, LatencyCount
-from tidegauge.compiled.records import R, Records, column, grown, new_records
+from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.engine.layout.fault_tables import plan_faults
 from tidegauge.engine.layout.roll_tables import new_rolls
 from tidegauge.engine.layout.step_tables import new_steps
-from tidegauge.engine.layout.throttled_replicas import ThrottledPartition
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.release_versions import Release
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedClient
-from tidegauge.scenario.model.faults import SlowDiskFault
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup
 from tidegauge.simulation.costs import COST_NAMES
 from tidegauge.simulation.java_hash import java_abs, java_hash
 from tidegauge.simulation.kernel import (
     CLIENT,
-    NONE,
     CommitKey,
     Context,
     Fault,
@@ -168,11 +162,6 @@ def new_kernel(
         offset_commits=new_records(OffsetCommit, 0),
         commit_keys=new_commit_keys(plan),
     )
-    column(kernel.metadata_heads, "change")[:] = NONE
-    empty_lists(kernel.links, "held")
-    empty_lists(kernel.processes, "held")
-    for field in ("ready", "outbox"):
-        empty_lists(kernel.context, field)
     context = kernel.context[0]
     context.seed = plan.scenario.seed
     context.process_count = count
@@ -182,10 +171,6 @@ def new_kernel(
     context.item_reserve = item_reserve
     context.trace_level = TRACE_ALL if plan.scenario.trace == "all" else TRACE_TRANSITIONS
     context.sample_period_us = plan.scenario.sample_every_us
-    context.free_event = NONE
-    context.free_item = NONE
-    context.cause_process = NONE
-    context.cause_sequence = NONE
     plan_faults(plan, kernel)
     enlarge_kernel(kernel, reserve, item_reserve)
     return kernel
@@ -198,7 +183,6 @@ def enlarge_kernel(world: Kernel, events: int, items: int) -> None:
         count = len(world.events)
         world.events = grown(world.events, 2 * count + 2 * events)
         world.heap = grown(world.heap, len(world.events))
-        column(world.events, "kind")[count:] = NONE
         column(world.events, "index")[count:] = np.arange(count, len(world.events))
         chain_free(column(world.events, "next"), count, int(context.free_event))
         context.free_event = count
@@ -245,14 +229,7 @@ def new_commit_keys(plan: ClusterPlan) -> Records[CommitKey]:
     column(keys, "partition")[: len(partitions)] = partitions
     for number in range(len(members)):
         keys[len(partitions) + number] = members[number]
-    column(keys, "newest")[:] = NONE
     return keys
-
-
-def empty_lists(rows: Records[R], field: str) -> None:
-    """Make the lists of events under a field empty, in all rows."""
-    for end in ("first", "last"):
-        column(rows, field)[end] = NONE  # type: ignore[call-overload]  # a record in a record
 
 
 def chain_free(following: NDArray[np.int64], first: int, free: int) -> None:
@@ -275,7 +252,7 @@ def _processes(plan: ClusterPlan, hosted: Collection[int]) -> Records[Process]:
 
 
 def _quantiles(plan: ClusterPlan) -> Records[Quantile]:
-    """The tables of the network, then those of the cost model, then one for each slow disk."""
+    """The tables of the network, then of the cost model, then one for each fault that delays."""
     network = plan.scenario.network
     tables = [
         network.within_host,
@@ -286,7 +263,8 @@ def _quantiles(plan: ClusterPlan) -> Records[Quantile]:
     ]
     assert len(tables) == NETWORK_TABLES
     tables += [getattr(plan.scenario.costs, name) for name in COST_NAMES]
-    tables += [fault.delay for fault in plan.scenario.faults if isinstance(fault, SlowDiskFault)]
+    delays = (fault.drawn_delay() for fault in plan.scenario.faults)
+    tables += [delay for delay in delays if delay is not None]
     quantiles = new_records(Quantile, len(tables) * int(QUANTILES))
     column(quantiles, "value_us")[:] = [value for table in tables for value in table.quantiles_us()]
     return quantiles
@@ -296,10 +274,7 @@ def new_clients(plan: ClusterPlan) -> Clients:
     """Clients that have not begun."""
     targets = [plan.partitions_of(client) for client in plan.clients]
     target_count = sum(len(numbers) for numbers in targets)
-    members: list[int] = []
-    moves: list[tuple[int, int]] = []
-    throttled: list[ThrottledPartition] = []
-    step_rows = new_steps(plan, members, moves, throttled)
+    steps = new_steps(plan)
     rolls, rolled = new_rolls(plan)
     clients = Clients(
         pool=new_records(BatchPool, 1),
@@ -308,27 +283,14 @@ def new_clients(plan: ClusterPlan) -> Clients:
         client_targets=new_records(Target, target_count),
         connections=new_records(Connection, len(plan.clients) * len(plan.brokers)),
         batches=new_records(Batch, 0),
-        steps=step_rows,
-        awaited_brokers=new_records(Member, len(members)),
-        requested_moves=new_records(RequestedMove, len(moves)),
+        steps=steps.steps,
+        awaited_brokers=steps.members,
+        requested_moves=steps.moves,
         rolls=rolls,
         rolled=rolled,
-        throttled_by_steps=new_records(Throttled, len(throttled)),
+        throttled_by_steps=steps.throttled,
         latencies=new_records(LatencyCount, len(plan.clients) * int(BUCKETS)),
     )
-    for place, each in enumerate(throttled):
-        row = clients.throttled_by_steps[place]
-        row.partition, row.leaders, row.followers = each
-    column(clients.awaited_brokers, "broker")[:] = members
-    column(clients.requested_moves, "partition")[:] = [partition for partition, _ in moves]
-    column(clients.requested_moves, "replicas")[:] = [replicas for _, replicas in moves]
-    for field in ("flight_first", "flight_last", "waiting_first", "waiting_last", "first_late"):
-        column(clients.connections, field)[:] = NONE
-    column(clients.client_targets, "leader")[:] = NONE
-    for field in ("controller_epoch", "position", "base_epoch", "base_position"):
-        column(clients.client_metadata, field)[:] = NONE
-    column(clients.client_targets, "leader_epoch")[:] = NONE
-    clients.pool[0].free_batch = NONE
     clients.pool[0].clients = len(plan.clients)
     clients.pool[0].steps = len(plan.scenario.steps)
     clients.pool[0].brokers_awaited = len(plan.brokers) - len(plan.down_at_first)
@@ -354,8 +316,6 @@ def enlarge_clients(world: Clients) -> None:
     count = len(world.batches)
     world.batches = grown(world.batches, 2 * count + 256)
     column(world.batches, "index")[count:] = np.arange(count, len(world.batches))
-    for field in ("number", "late"):
-        column(world.batches, field)[count:] = NONE
     chain_free(column(world.batches, "next"), count, int(pool.free_batch))
     pool.free_batch = count
     pool.free_batches += len(world.batches) - count
@@ -363,10 +323,6 @@ def enlarge_clients(world: Clients) -> None:
 
 def _plan_client(plan: ClusterPlan, planned: PlannedClient, client: Client) -> None:
     group = planned.group
-    client.waiting = NONE
-    client.group_partition = NONE
-    client.coordinator = NONE
-    client.coordinator_told = NONE
     if group is None:
         client.kind = OPERATOR
         return

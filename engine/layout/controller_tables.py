@@ -25,7 +25,7 @@ from tidegauge.controller.state.control_plane import (
     Znode,
     ZnodeWatch,
 )
-from tidegauge.engine.layout.cluster_tables import chain_free, empty_lists
+from tidegauge.engine.layout.cluster_tables import chain_free
 from tidegauge.engine.layout.throttled_replicas import throttled_partitions
 from tidegauge.replication.records import LeaderAndIsr
 from tidegauge.replication.replica_list import pack, unpack
@@ -73,12 +73,6 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
     # People count sessions from 1.
     ensemble.sessions = 1
     ensemble.tick_us = plan.scenario.zookeeper.tick_ms * 1000
-    for field in (
-        *("first_notification", "last_notification", "free_notification", "free_watch"),
-        *("first_session", "last_session"),
-    ):
-        setattr(ensemble, field, NONE)
-    _blank_znodes(plane.znodes, 0)
     for partition in plan.partitions:
         config = plane.topic_configs[partition.topic_number]
         config.min_insync_replicas = partition.min_insync_replicas
@@ -138,14 +132,6 @@ def _set_throttles(plan: ClusterPlan, world: ControlPlane) -> None:
 def _set_controllers(plan: ClusterPlan, world: ControlPlane) -> None:
     """Take over the settings of each controller's broker; nobody is controller yet."""
     controllers = world.controllers
-    empty_lists(controllers, "queue")
-    empty_lists(controllers, "unsent")
-    for field in (
-        *("session", "context", "event", "listing", "log_dir_listing"),
-        *("removing", "request", "moving", "deleting"),
-        *("first_touched", "last_touched", "first_move", "last_move"),
-    ):
-        column(controllers, field)[:] = NONE
     for index, broker in enumerate(plan.brokers):
         settings = plan.scenario.settings_of(broker)
         controller = controllers[index]
@@ -160,11 +146,6 @@ def _set_controllers(plan: ClusterPlan, world: ControlPlane) -> None:
         controller.zookeeper_max_in_flight_requests = settings.get(
             "zookeeper.max.in.flight.requests", 1
         )
-
-
-def _blank_znodes(znodes: Records[Znode], first: int) -> None:
-    for field in ("session", "first_watch", "first_child_watch", "next", "first_item", "leader"):
-        column(znodes, field)[first:] = NONE
 
 
 def enlarge_control_plane(plan: ClusterPlan, world: ControlPlane) -> None:
@@ -186,7 +167,6 @@ def _add_context(plan: ClusterPlan, world: ControlPlane) -> None:
     brokers, partitions = len(plan.brokers), len(plan.partitions)
     replicas = sum(len(partition.slots) for partition in plan.partitions)
     world.controller_contexts = grown(world.controller_contexts, count + 1)
-    world.controller_contexts[count].controller = NONE
     world.controller_brokers = grown(world.controller_brokers, (count + 1) * brokers)
     world.controller_partitions = grown(world.controller_partitions, (count + 1) * partitions)
     world.controller_leader_and_isr = grown(
@@ -196,10 +176,6 @@ def _add_context(plan: ClusterPlan, world: ControlPlane) -> None:
         world.controller_topics, (count + 1) * len(plan.scenario.topics)
     )
     world.controller_replicas = grown(world.controller_replicas, (count + 1) * replicas)
-    new_brokers = world.controller_brokers[count * brokers : (count + 1) * brokers]
-    empty_lists(new_brokers, "queue")
-    for field in ("broker_epoch", "listed_epoch", "building", "stopping", "in_flight"):
-        column(new_brokers, field)[:] = NONE
 
 
 def _enlarge_notifications(world: ControlPlane) -> None:
@@ -209,7 +185,6 @@ def _enlarge_notifications(world: ControlPlane) -> None:
         return
     count = len(world.znodes)
     world.znodes = grown(world.znodes, count + max(_NOTIFICATION_ROOM, count // 8))
-    _blank_znodes(world.znodes, count)
     chain_free(column(world.znodes, "next"), count, int(ensemble.free_notification))
     ensemble.free_notification = count
 

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from tidegauge.metrics.samples.labels import joined, label_text
 from tidegauge.metrics.samples.targets import EXPORTER, cluster_name
+from tidegauge.scenario.cluster_directory import directory_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.workload import ConsumerGroup
+from tidegauge.traces.directory import Directory
 
 Numbers = NDArray[np.int64]
 Texts = NDArray[np.object_]
@@ -47,7 +49,8 @@ class Layout:
 
     def __init__(self, plan: ClusterPlan) -> None:
         self.plan = plan
-        self.topics = [topic.name for topic in plan.scenario.topics]
+        self.names = Directory(directory_of(plan))
+        self.topics = self.names.topics
 
     # Topics and partitions
 
@@ -59,14 +62,14 @@ class Layout:
     @cached_property
     def topic_of(self) -> Numbers:
         """By partition."""
-        return numbers_of(partition.topic_number for partition in self.plan.partitions)
+        return numbers_of(partition.topic_number for partition in self.names.all_partitions)
 
     @cached_property
     def partition_labels(self) -> Texts:
         """By partition."""
         return texts_of(
             label_text({"topic": partition.topic, "partition": partition.number})
-            for partition in self.plan.partitions
+            for partition in self.names.all_partitions
         )
 
     @cached_property
@@ -80,7 +83,7 @@ class Layout:
     @cached_property
     def broker_ids(self) -> Numbers:
         """By broker's index."""
-        return numbers_of(self.plan.brokers)
+        return numbers_of(self.names.brokers)
 
     @cached_property
     def address_labels(self) -> Texts:
@@ -88,18 +91,18 @@ class Layout:
         cluster = cluster_name(self.plan)
         return texts_of(
             label_text({"id": broker, "address": f"{cluster}-kafka-{broker}:{KAFKA_PORT}"})
-            for broker in self.plan.brokers
+            for broker in self.names.brokers
         )
 
     @cached_property
     def broker_topic_targets(self) -> Numbers:
         """By topic at a broker."""
-        return np.repeat(np.arange(len(self.plan.brokers)), len(self.topics))
+        return np.repeat(np.arange(len(self.names.brokers)), len(self.topics))
 
     @cached_property
     def broker_topic_labels(self) -> Texts:
         """By topic at a broker."""
-        return np.tile(self.topic_labels, len(self.plan.brokers))
+        return np.tile(self.topic_labels, len(self.names.brokers))
 
     # Replicas
 
@@ -107,13 +110,13 @@ class Layout:
     def replica_targets(self) -> Numbers:
         """By replica: its broker."""
         return numbers_of(
-            broker for partition in self.plan.partitions for broker in partition.slots
+            broker for partition in self.names.all_partitions for broker in partition.hosts
         )
 
     @cached_property
     def replica_partitions(self) -> Numbers:
         """By replica: the number of its partition."""
-        counts = [len(partition.slots) for partition in self.plan.partitions]
+        counts = [len(partition.hosts) for partition in self.names.all_partitions]
         return np.repeat(np.arange(len(counts)), counts)
 
     @cached_property
@@ -131,7 +134,7 @@ class Layout:
     @cached_property
     def replicas_of(self) -> list[Numbers]:
         """By broker: the rows of its replicas."""
-        brokers = range(len(self.plan.brokers))
+        brokers = range(len(self.names.brokers))
         return [np.flatnonzero(self.replica_targets == broker) for broker in brokers]
 
     # Consumer groups that commit

@@ -314,7 +314,7 @@ def read_zookeeper(
 ) -> None:
     """Enter what the control plane holds, and ZooKeeper itself, if it is hosted here.
 
-    Source: TopicPartitionStateZNode@2.6.0.
+    Source: KafkaZkClient.getTopicPartitionStates@2.6.0.
     """
     brokers = world.sizes[0].brokers
     if not is_control_plane_hosted(world):

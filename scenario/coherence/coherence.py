@@ -15,52 +15,33 @@ from tidegauge.scenario.coherence.fault_coherence import (
     problems_of_fault_steps,
     problems_of_faults,
 )
-from tidegauge.scenario.coherence.references import (
-    broker_is_there,
-    no_such,
-    partition_is_there,
-    partition_number_is_there,
-    repeated_names,
-    replicas_are_there,
-    too_late,
-    topic_is_there,
-)
 from tidegauge.scenario.coherence.settings_coherence import (
     problems_of_producer_settings,
-    problems_of_topic_settings,
     settings_that_kafka_refuses,
 )
 from tidegauge.scenario.coherence.size import (
     problems_of_cluster_size,
     problems_of_workload_size,
 )
+from tidegauge.scenario.model.references import (
+    broker_is_there,
+    no_such,
+    partition_is_there,
+    repeated_names,
+    replicas_are_there,
+    too_late,
+)
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import (
-    THROTTLED_RATES,
     broker_defaults,
     consumer_defaults,
     problems_of_settings,
+    problems_of_topic_settings,
 )
-from tidegauge.scenario.model.steps import (
-    NO_LEADER,
-    AlteredMove,
-    AlterReassignmentsStep,
-    AskEpochStep,
-    Condition,
-    ConfigureStep,
-    CreateTopicStep,
-    DeleteTopicStep,
-    PreferredElectionStep,
-    ReassignStep,
-    RequestStep,
-    RestartConsumersStep,
-    StepOfAnyKind,
-)
+from tidegauge.scenario.model.step import NO_LEADER, AlteredMove, Condition
+from tidegauge.scenario.model.topic_steps import CreateTopicStep, DeleteTopicStep
 from tidegauge.scenario.text.errors import Path, Problem
 from tidegauge.simulation.durations import format_duration
-
-#: KIP-455: AlterPartitionReassignments. How topics are deleted was read there, too.
-_FIRST_TO_REASSIGN = Release.parse("2.4.0")
 
 
 def problems_of(scenario: Scenario) -> list[Problem]:
@@ -110,7 +91,7 @@ def _topics(scenario: Scenario) -> Iterator[Problem]:
     brokers = set(scenario.broker_ids())
     for place, topic in enumerate(scenario.topics):
         yield from problems_of_topic_settings(
-            ("topics", place, "settings"), topic.settings, scenario
+            ("topics", place, "settings"), topic.settings, scenario.release
         )
         factor = scenario.replication_factor(topic)
         if factor > len(brokers):
@@ -172,7 +153,7 @@ def _steps(scenario: Scenario) -> Iterator[Problem]:
             latest_us = max(latest_us, step.at_us)
         if step.when is not None:
             yield from _condition((*path, "when"), step.when, scenario)
-        yield from _action(path, step, scenario)
+        yield from step.problems(path, scenario)
         if isinstance(step, CreateTopicStep):
             if step.topic in created:
                 yield Problem((*path, "topic"), f"{step.topic} was created by an earlier step")
@@ -181,52 +162,6 @@ def _steps(scenario: Scenario) -> Iterator[Problem]:
             created.discard(step.topic)
     yield from problems_of_fault_steps(scenario)
     yield from _steps_that_reassign(scenario)
-
-
-def _action(path: Path, step: StepOfAnyKind, scenario: Scenario) -> Iterator[Problem]:
-    """Check that the object of a step exists, unless it is a fault."""
-    if isinstance(step, RequestStep):
-        yield from partition_is_there(path, step, scenario)
-        if step.to is not None:
-            yield from broker_is_there((*path, "to"), step.to, scenario)
-    elif isinstance(step, AskEpochStep):
-        yield from partition_is_there(path, step, scenario)
-        if step.broker is not None:
-            yield from broker_is_there((*path, "broker"), step.broker, scenario)
-    elif isinstance(step, RestartConsumersStep):
-        yield from _committing_group((*path, "group"), step.group, scenario)
-    elif isinstance(step, PreferredElectionStep):
-        if step.topic is not None and step.partition is not None:
-            yield from partition_number_is_there(path, step.topic, step.partition, scenario)
-    elif isinstance(step, CreateTopicStep | DeleteTopicStep):
-        yield from topic_is_there((*path, "topic"), step.topic, scenario)
-    elif isinstance(step, ConfigureStep):
-        yield from _changed_settings(path, step, scenario)
-
-
-def _committing_group(path: Path, name: str, scenario: Scenario) -> Iterator[Problem]:
-    groups = {group.name: group for group in scenario.workload.consumers}
-    if name not in groups:
-        yield Problem(path, no_such("group of consumers", name, groups))
-    elif not scenario.consumer_settings(groups[name])["enable.auto.commit"]:
-        yield Problem(path, f"{name} commits nothing to begin with: it needs enable.auto.commit")
-
-
-def _changed_settings(path: Path, step: ConfigureStep, scenario: Scenario) -> Iterator[Problem]:
-    """Check that the topic or the brokers exist, and that their settings can change."""
-    if step.topic is not None:
-        yield from topic_is_there((*path, "topic"), step.topic, scenario)
-        yield from problems_of_topic_settings((*path, "settings"), step.settings, scenario)
-        return
-    for broker in step.brokers or ():
-        yield from broker_is_there((*path, "brokers"), broker, scenario)
-    defaults = broker_defaults(scenario.release)
-    known = {name: defaults[name] for name in THROTTLED_RATES}
-    for name, value in step.settings.items():
-        if name in defaults and name not in known:
-            yield Problem((*path, "settings", name), "is not changed here while a broker runs")
-        else:
-            yield from problems_of_settings((*path, "settings"), {name: value}, "brokers", known)
 
 
 def _condition(path: Path, condition: Condition, scenario: Scenario) -> Iterator[Problem]:
@@ -255,16 +190,11 @@ def _steps_that_reassign(scenario: Scenario) -> Iterator[Problem]:
         path = ("steps", place)
         if isinstance(step, CreateTopicStep):
             to_come.discard(step.topic)
-        elif isinstance(step, ReassignStep | AlterReassignmentsStep):
+        elif isinstance(step, DeleteTopicStep) and step.topic in to_come:
+            yield Problem((*path, "topic"), f"{step.topic} is created by a later step")
+        for number, move in enumerate(step.moves()):
             reassigns = True
-            if isinstance(step, AlterReassignmentsStep):
-                yield from _old_controllers(path, scenario)
-            for number, move in enumerate(step.partitions):
-                yield from _move((*path, "partitions", number), move, to_come, scenario)
-        elif isinstance(step, DeleteTopicStep):
-            yield from _old_controllers(path, scenario)
-            if step.topic in to_come:
-                yield Problem((*path, "topic"), f"{step.topic} is created by a later step")
+            yield from _move((*path, "partitions", number), move, to_come, scenario)
         if step.when is not None and step.when.reassigned and not reassigns:
             message = "nothing is reassigned: no step before does so"
             yield Problem((*path, "when", "reassigned"), message)
@@ -277,15 +207,6 @@ def _topics_to_come(scenario: Scenario) -> set[str]:
         if isinstance(step, CreateTopicStep | DeleteTopicStep):
             begins.setdefault(step.topic, isinstance(step, CreateTopicStep))
     return {topic for topic, is_created in begins.items() if is_created}
-
-
-def _old_controllers(path: Path, scenario: Scenario) -> Iterator[Problem]:
-    """Check the releases of brokers: any of them can become controller and move replicas."""
-    releases = {scenario.release_of(broker)[0] for broker in scenario.broker_ids()}
-    old = sorted(each for each in releases if Release.parse(each) < _FIRST_TO_REASSIGN)
-    if old:
-        message = f"is simulated from 2.4 on, and a broker has release {old[0]}"
-        yield Problem((*path, "do"), message)
 
 
 def _move(

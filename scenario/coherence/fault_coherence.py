@@ -4,32 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegauge.scenario.coherence.references import (
-    no_replica,
-    no_such,
-    partition_is_there,
-    repeated_names,
-    selectors_are_there,
-    too_late,
-)
-from tidegauge.scenario.model.faults import (
-    ControllerMoveFault,
-    CrashFault,
-    CutLinkFault,
-    Fault,
-    LogDirectoryFailureFault,
-    PauseFault,
-    PowerLossFault,
-    RestartFault,
-    RollingRestartFault,
-    Selector,
-    SlowDiskFault,
-    SlowLinkFault,
-    SurvivingLog,
-)
+from tidegauge.scenario.model.operator_steps import BeginFaultStep, EndFaultStep
+from tidegauge.scenario.model.references import no_such, repeated_names, too_late
 from tidegauge.scenario.model.scenario import Scenario
-from tidegauge.scenario.model.steps import BeginFaultStep, EndFaultStep
-from tidegauge.scenario.text.errors import Path, Problem
+from tidegauge.scenario.text.errors import Problem
 from tidegauge.simulation.durations import format_duration
 
 
@@ -43,26 +21,7 @@ def problems_of_faults(scenario: Scenario) -> Iterator[Problem]:
             yield from too_late((*path, "at"), fault.at_us, scenario)
         elif fault.name not in begun:
             yield Problem(path, "never begins: it needs `at`, or a name and a step begin_fault")
-        yield from _hit(path, fault, scenario)
-
-
-def _hit(path: Path, fault: Fault, scenario: Scenario) -> Iterator[Problem]:
-    """Check that the targets of a fault exist."""
-    if isinstance(
-        fault,
-        PauseFault | CrashFault | RestartFault | RollingRestartFault | SlowDiskFault,
-    ):
-        yield from selectors_are_there((*path, "brokers"), fault.brokers, scenario)
-    elif isinstance(fault, LogDirectoryFailureFault):
-        yield from selectors_are_there((*path, "brokers"), fault.brokers, scenario)
-        count = scenario.cluster.log_directories
-        if fault.directory > count:
-            yield Problem((*path, "directory"), f"each broker has {count} (log_directories)")
-    elif isinstance(fault, PowerLossFault):
-        problems = list(selectors_are_there((*path, "brokers"), fault.brokers, scenario))
-        yield from problems or _kept_logs((*path, "keeps"), fault, scenario)
-    elif isinstance(fault, SlowLinkFault | CutLinkFault):
-        yield from _ends((*path, "between"), fault.between, scenario)
+        yield from fault.problems(path, scenario)
 
 
 def problems_of_fault_rates(scenario: Scenario) -> Iterator[Problem]:
@@ -73,50 +32,7 @@ def problems_of_fault_rates(scenario: Scenario) -> Iterator[Problem]:
         if rate.stop_us is not None and rate.stop_us <= rate.start_us:
             start = format_duration(rate.start_us)
             yield Problem((*path, "stop"), f"must be after the start, which is at {start}")
-        yield from _hit(path, rate.fault, scenario)
-
-
-def _kept_logs(path: Path, fault: PowerLossFault, scenario: Scenario) -> Iterator[Problem]:
-    """Check that these logs exist, each once, on brokers that lose power."""
-    pinned = set()
-    for place, kept in enumerate(fault.keeps):
-        problems = list(partition_is_there((*path, place), kept, scenario))
-        yield from problems
-        if problems:
-            continue
-        message = _not_kept(kept, fault, scenario)
-        log = (kept.topic, kept.partition, kept.broker)
-        if message is None and log in pinned:
-            message = "the log of this partition on this broker is named twice"
-        if message is not None:
-            yield Problem((*path, place, "broker"), message)
-        pinned.add(log)
-
-
-def _not_kept(kept: SurvivingLog, fault: PowerLossFault, scenario: Scenario) -> str | None:
-    """The problem of a broker that is to keep its log of an existing partition."""
-    hit = scenario.brokers_of(fault.brokers)
-    if kept.broker not in scenario.broker_ids():
-        return scenario.cluster.no_such_broker(kept.broker)
-    if kept.broker not in hit:
-        return f"broker {kept.broker} does not lose power in this fault, only {hit}"
-    return no_replica(kept, kept.broker, scenario)
-
-
-def _ends(
-    path: Path, ends: tuple[tuple[Selector, ...], tuple[Selector, ...]], scenario: Scenario
-) -> Iterator[Problem]:
-    problems = [
-        problem
-        for side, selectors in enumerate(ends)
-        for problem in selectors_are_there((*path, side), selectors, scenario)
-    ]
-    yield from problems
-    if problems:
-        return
-    for selector in ends[1]:
-        if set(scenario.endpoints_of([selector])) & set(scenario.endpoints_of(ends[0])):
-            yield Problem(path, f"{selector} is on both sides, and no process has a link to itself")
+        yield from rate.fault.problems(path, scenario)
 
 
 def problems_of_fault_steps(scenario: Scenario) -> Iterator[Problem]:
@@ -130,11 +46,9 @@ def problems_of_fault_steps(scenario: Scenario) -> Iterator[Problem]:
         if step.fault not in faults:
             yield Problem(path, no_such("fault", step.fault, faults))
         elif isinstance(step, EndFaultStep):
-            if isinstance(faults[step.fault], ControllerMoveFault):
-                yield Problem(
-                    path,
-                    f"{step.fault} is a controller move, which is over at once",
-                )
+            if faults[step.fault].is_over_at_once:
+                what = faults[step.fault].kind.replace("_", " ")
+                yield Problem(path, f"{step.fault} is a {what}, which is over at once")
             elif step.fault not in begun:
                 yield Problem(path, f"{step.fault} has not begun: no step before begins it")
         elif faults[step.fault].at_us is not None:

@@ -6,10 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import (
-    THROTTLED_REPLICAS,
-    TOPIC_SETTINGS,
     Value,
-    broker_defaults,
     problems_of_settings,
     producer_defaults,
 )
@@ -42,16 +39,6 @@ def settings_that_kafka_refuses(scenario: Scenario) -> Iterator[Problem]:
                     f"Kafka does not start if {smaller} ({settings[smaller]}) is more than "
                     f"{larger} ({settings[larger]})",
                 )
-
-
-def problems_of_topic_settings(
-    path: Path, settings: Mapping[str, Value], scenario: Scenario
-) -> Iterator[Problem]:
-    """The problems of the settings of a topic."""
-    defaults = broker_defaults(scenario.release)
-    known: dict[str, int | str] = {name: defaults[name] for name in TOPIC_SETTINGS}
-    known |= dict.fromkeys(THROTTLED_REPLICAS, "")
-    yield from problems_of_settings(path, settings, "topics", known)
 
 
 def problems_of_producer_settings(

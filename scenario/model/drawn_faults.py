@@ -16,8 +16,9 @@ from pydantic import TypeAdapter
 from tidegauge.compiled.records import column, new_records
 from tidegauge.scenario.model.costs import Latency
 from tidegauge.scenario.model.fault_rates import FaultRate
-from tidegauge.scenario.model.faults import Fault, as_written
+from tidegauge.scenario.model.faults import Fault
 from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.model.selectors import as_written
 from tidegauge.scenario.text.errors import Problem
 from tidegauge.simulation.durations import format_duration
 from tidegauge.simulation.random_streams import (

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from tidegauge.scenario.model.costs import Latency
 from tidegauge.scenario.model.duration_fields import Duration, PositiveDuration
-from tidegauge.scenario.model.faults import ControllerMoveFault, Fault, RollingRestartFault
+from tidegauge.scenario.model.faults import Fault
 from tidegauge.scenario.model.parts import Name, Part
 from tidegauge.scenario.text.errors import Problem, ProblemsError
 
@@ -73,13 +73,13 @@ class FaultRate(Part):
 
     @model_validator(mode="after")
     def _says_how_long_faults_last(self) -> Self:
-        if isinstance(self.fault, RollingRestartFault):
+        if self.fault.is_planned:
             raise ProblemsError(
                 [Problem(("kind",), ("is a planned event and cannot be drawn from a rate"))]
             )
-        is_over_at_once = isinstance(self.fault, ControllerMoveFault)
-        if is_over_at_once and self.repair_time is not None:
-            raise ProblemsError([Problem(("repair_time",), "a controller move is over at once")])
-        if not is_over_at_once and self.repair_time is None:
+        if self.fault.is_over_at_once and self.repair_time is not None:
+            what = self.fault.kind.replace("_", " ")
+            raise ProblemsError([Problem(("repair_time",), f"a {what} is over at once")])
+        if not self.fault.is_over_at_once and self.repair_time is None:
             raise ProblemsError([Problem(("repair_time",), "is missing")])
         return self

@@ -8,7 +8,8 @@ carry their unit (``at_us``).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from types import UnionType
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -29,6 +30,9 @@ class Part(BaseModel):
     """A part of a scenario; immutable once read."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    #: As YAML, for the manual; together they have each field of the part.
+    examples: ClassVar[tuple[str, ...]] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -76,6 +80,17 @@ def one_of(name: str, *kinds: str) -> BeforeValidator:
     return BeforeValidator(says_its_kind)
 
 
+def kind_of(part: type[Part], field: str) -> str:
+    """The kind that the field of this name says, of a part that is of one kind."""
+    (kind,) = get_args(part.model_fields[field].annotation)
+    return str(kind)
+
+
+def kinds_of(union: UnionType, field: str) -> dict[str, Any]:
+    """The parts of a union, by their kinds."""
+    return {kind_of(part, field): part for part in get_args(union)}
+
+
 def without_repetition(items: tuple[_Item, ...]) -> tuple[_Item, ...]:
     """The items; an error if one appears twice."""
     seen = set()
@@ -84,6 +99,12 @@ def without_repetition(items: tuple[_Item, ...]) -> tuple[_Item, ...]:
             raise ValueError(f"{item} appears twice")
         seen.add(item)
     return items
+
+
+class Unit(NamedTuple):
+    """The unit of a number, as metadata of its field, for the manual."""
+
+    name: str
 
 
 #: broker.id
@@ -100,7 +121,7 @@ TopicName = Annotated[
 #: Name of a rack, a group of clients or a fault, in one line.
 Name = Annotated[str, Field(min_length=1, max_length=249), AfterValidator(_printable)]
 #: An offset in a log.
-Offset = Annotated[int, Field(ge=0, lt=2**63)]
+Offset = Annotated[int, Field(ge=0, lt=2**63), Unit("offset")]
 
 
 class OfPartition(Part):

@@ -1,71 +1,37 @@
-"""A scenario as a whole, and the values that follow from it for each broker, topic and client.
+"""A scenario as a whole: a deployment, and the faults and steps of a run.
 
-The model keeps the values that its author wrote; its methods return the effective values, with
-Kafka's defaults. :meth:`Scenario.resolved` is an equal scenario with all effective values written
-out. The coherence of the parts is checked in ``coherence/coherence.py``: a scenario that
-``reading.py`` has read is valid.
+:meth:`Scenario.resolved` is an equal scenario with all effective values written out. The coherence
+of the parts is checked in ``coherence/coherence.py``: a scenario that ``reading.py`` has read is
+valid.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema, field_validator
 
 from tidegauge.replication.release_versions import Release
-from tidegauge.replication.releases import DEFAULT_RELEASE
 from tidegauge.scenario.model.alerts import AlertExpectations
-from tidegauge.scenario.model.cluster import (
-    NEVER,
-    Cluster,
-    ProtocolText,
-    ReleaseText,
-    Topic,
-    ZooKeeper,
-)
-from tidegauge.scenario.model.costs import Costs, Network
-from tidegauge.scenario.model.duration_fields import PositiveDuration
+from tidegauge.scenario.model.cluster import NEVER, Topic
+from tidegauge.scenario.model.deployment import Deployment, read_of
 from tidegauge.scenario.model.fault_rates import FaultRate
-from tidegauge.scenario.model.faults import (
-    BROKER,
-    CLIENT_GROUP,
-    CLIENTS,
-    CONTROLLER,
-    HOST,
-    RACK,
-    ZOOKEEPER,
-    Fault,
-    LinkEnd,
-    RollingRestartFault,
-    Selector,
-)
+from tidegauge.scenario.model.faults import Fault
 from tidegauge.scenario.model.limits import MOST_FAULTS, MOST_STEPS
-from tidegauge.scenario.model.parts import Listed, Name, Part
-from tidegauge.scenario.model.replica_assignment import assign_replicas_to_brokers
+from tidegauge.scenario.model.parts import Listed
 from tidegauge.scenario.model.settings import (
     OFFSETS_TOPIC,
     Value,
-    acks_number,
     broker_defaults,
-    consumer_defaults,
-    producer_defaults,
     settings_not_modelled,
 )
-from tidegauge.scenario.model.steps import (
-    AlterReassignmentsStep,
-    ConfigureStep,
-    ReassignStep,
-    Step,
-)
-from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup, Workload
+from tidegauge.scenario.model.steps import Step
+from tidegauge.scenario.model.topic_steps import ConfigureStep
 from tidegauge.scenario.text.errors import Path, Problem, ProblemsError, did_you_mean
 from tidegauge.simulation.durations import format_duration
 from tidegauge.traces.checks import CHECK_NAMES
-
-_DELIVERY_TIMEOUT = "delivery.timeout.ms"
-_REQUEST_TIMEOUT = "request.timeout.ms"
 
 _CHECKS_SCHEMA = {
     "type": "object",
@@ -74,45 +40,9 @@ _CHECKS_SCHEMA = {
 }
 
 
-class Scenario(Part):
+class Scenario(Deployment):
     """A cluster, its workload, and the faults and steps of a run."""
 
-    name: Name = Field(description="Name of the scenario. Default: the name of the file.")
-    description: str = Field(
-        default="", description="The question or story of the scenario, as text."
-    )
-    seed: int = Field(default=1, ge=0, lt=2**63, description="Seed of all random draws.")
-    duration_us: PositiveDuration = Field(
-        alias="duration", description="Duration of the run, in virtual time."
-    )
-    release: ReleaseText = Field(
-        default=DEFAULT_RELEASE, validate_default=True, description="Kafka release of all brokers."
-    )
-    protocol: ProtocolText | None = Field(
-        default=None,
-        description="inter.broker.protocol.version of all brokers. Default: the release's own.",
-    )
-    trace: Literal["transitions", "all"] = Field(
-        default="transitions",
-        description="transitions: changes of state; all: single requests and appends, too.",
-    )
-    sample_every_us: PositiveDuration = Field(
-        default=1_000_000,
-        alias="sample_every",
-        description="Interval at which the log end offsets of all replicas are recorded. In a "
-        "large cluster these rows are most of the trace.",
-    )
-    checkpoint_files: bool = Field(
-        default=False,
-        description="true: brokers' checkpoints are also written as real files in Kafka's "
-        "format into the run's folder, and read at a restart.",
-    )
-    cluster: Cluster = Field(description="The brokers.")
-    zookeeper: ZooKeeper = Field(default=ZooKeeper(), description="ZooKeeper.")
-    topics: Listed[Topic] = Field(default=(), description="The topics that exist from the start.")
-    workload: Workload = Field(default=Workload(), description="The clients.")
-    network: Network = Field(default=Network(), description="Latencies of messages.")
-    costs: Costs = Field(default=Costs(), description="Times of work.")
     faults: Listed[Fault] = Field(
         default=(), max_length=MOST_FAULTS, description="Faults at given times, or begun by steps."
     )
@@ -163,54 +93,7 @@ class Scenario(Part):
 
     __hash__ = None  # type: ignore[assignment]
 
-    # The cluster.
-
-    def broker_ids(self) -> tuple[int, ...]:
-        """The ids of all brokers, in ascending order."""
-        return self.cluster.brokers
-
-    @cached_property
-    def _racks(self) -> dict[int, str]:
-        return {broker: rack for rack, brokers in self.cluster.racks.items() for broker in brokers}
-
-    def rack_of(self, broker: int) -> str:
-        """The rack in which a broker stands."""
-        return self._racks[broker]
-
-    def release_of(self, broker: int) -> tuple[str, str | None]:
-        """A broker's release, and its inter.broker.protocol.version if one is set."""
-        own = self.cluster.broker_releases.get(broker)
-        if own is None:
-            return self.release, self.protocol
-        return own.release or self.release, own.protocol or self.protocol
-
-    def settings_of(self, broker: int) -> dict[str, int]:
-        """All settings of a broker: its release's defaults, the cluster's, its own."""
-        settings = broker_defaults(self.release_of(broker)[0])
-        own = self.cluster.broker_settings.get(broker, {})
-        return settings | _read_of(self.cluster.settings, settings) | _read_of(own, settings)
-
     # The topics.
-
-    def topic(self, name: str) -> Topic:
-        """The topic of this name."""
-        return next(topic for topic in self.topics if topic.name == name)
-
-    def replication_factor(self, topic: Topic) -> int:
-        """The number of replicas of each partition of a topic."""
-        if topic.assignment is not None:
-            return len(topic.assignment[0])
-        default = broker_defaults(self.release)
-        settings = default | _read_of(self.cluster.settings, default)
-        return topic.replication_factor or settings["default.replication.factor"]
-
-    def assignments(self, topic: Topic) -> list[list[int]]:
-        """The brokers of each partition of a topic, the preferred leader first."""
-        if topic.assignment is None:
-            return assign_replicas_to_brokers(
-                self._racks, topic.partition_count, self.replication_factor(topic)
-            )
-        return [list(topic.assignment[number]) for number in range(topic.partition_count)]
 
     def hosts_of(self, topic: Topic) -> list[list[int]]:
         """The brokers that each partition ever has replicas on: those of its assignment first."""
@@ -225,43 +108,10 @@ class Scenario(Part):
     def _find_hosts(self, topic: Topic) -> list[list[int]]:
         hosts = [dict.fromkeys(replicas) for replicas in self.assignments(topic)]
         for step in self.steps:
-            if not isinstance(step, ReassignStep | AlterReassignmentsStep):
-                continue
-            for move in step.partitions:
+            for move in step.moves():
                 if move.topic == topic.name and move.partition < len(hosts):
                     hosts[move.partition] |= dict.fromkeys(move.replicas or ())
         return [list(brokers) for brokers in hosts]
-
-    # The clients.
-
-    def producer_settings(self, group: ProducerGroup) -> dict[str, int]:
-        """All settings of a group of producers; ``acks`` is -1 for all.
-
-        As in Kafka, the default of delivery.timeout.ms is raised to request.timeout.ms. A value
-        that is set and smaller than that was refused when the scenario was read.
-        Source: KafkaProducer.configureDeliveryTimeout@2.1.0.
-        """
-        settings = producer_defaults(self.release)
-        for name, value in group.settings.items():
-            if name in settings:
-                settings[name] = acks_number(value) if name == "acks" else int(value)
-        if _DELIVERY_TIMEOUT in settings:
-            least = settings[_REQUEST_TIMEOUT]
-            settings[_DELIVERY_TIMEOUT] = max(settings[_DELIVERY_TIMEOUT], least)
-        return settings
-
-    def consumer_settings(self, group: ConsumerGroup) -> dict[str, int | str]:
-        """All settings of a group of consumers."""
-        defaults = consumer_defaults(self.release)
-        own = {name: value for name, value in group.settings.items() if name in defaults}
-        return defaults | cast("dict[str, int | str]", own)
-
-    def commits(self) -> bool:
-        """Whether any group of consumers commits what it has read."""
-        return any(
-            self.consumer_settings(group)["enable.auto.commit"] is True
-            for group in self.workload.consumers
-        )
 
     def with_offsets_topic(self) -> Scenario:
         """The same with __consumer_offsets as its last topic, if a group commits and there is none.
@@ -273,7 +123,7 @@ class Scenario(Part):
         if not self.commits() or any(topic.name == OFFSETS_TOPIC for topic in self.topics):
             return self
         default = broker_defaults(self.release)
-        settings = default | _read_of(self.cluster.settings, default)
+        settings = default | read_of(self.cluster.settings, default)
         # The limits are checked with all settings and topics.
         topic = Topic.model_construct(
             name=OFFSETS_TOPIC,
@@ -284,42 +134,6 @@ class Scenario(Part):
         # Drop cached values that were derived from fewer topics.
         vars(copy).pop("_hosts", None)
         return copy
-
-    # The targets of faults.
-
-    def brokers_of(self, selectors: Iterable[Selector]) -> list[int]:
-        """The brokers that these selectors select, in ascending order."""
-        found: set[int] = set()
-        for selector in selectors:
-            if selector.kind == RACK:
-                found.update(self.cluster.racks[selector.name])
-            elif selector.selects_brokers:
-                found.add(selector.broker)
-        return sorted(found)
-
-    def brokers_in_turn(self, roll: RollingRestartFault) -> list[int]:
-        """The brokers that a rolling restart restarts, in this order."""
-        if not roll.brokers:
-            return list(self.broker_ids())
-        found = (broker for each in roll.brokers for broker in self.brokers_of([each]))
-        return list(dict.fromkeys(found))
-
-    def endpoints_of(self, selectors: Iterable[Selector]) -> list[LinkEnd]:
-        """The ends of links that these selectors select, each of them once."""
-        ends = (end for selector in selectors for end in self._ends_of(selector))
-        return list(dict.fromkeys(ends))
-
-    def _ends_of(self, selector: Selector) -> Iterator[LinkEnd]:
-        if selector.kind in {HOST, RACK}:
-            for broker in self.brokers_of([selector]):
-                yield LinkEnd(BROKER, broker)
-                yield LinkEnd(CONTROLLER, broker)
-        elif selector.kind in {BROKER, CONTROLLER, ZOOKEEPER}:
-            yield LinkEnd(selector.kind, selector.broker)
-        for group in self.workload.groups:
-            if selector.kind == CLIENTS or selector == (CLIENT_GROUP, -1, group.name):
-                for client in range(group.clients):
-                    yield LinkEnd(CLIENT_GROUP, group=group.name, client=client)
 
     # The times for alert rules.
 
@@ -416,10 +230,3 @@ class Scenario(Part):
     @staticmethod
     def _protocol(release: str, protocol: str | None) -> str:
         return str(Release.parse(release).protocol(protocol))
-
-
-def _read_of(settings: Mapping[str, Value], known: Mapping[str, int]) -> dict[str, int]:
-    """The settings that the simulator reads; their values are validated numbers or flags."""
-    return {
-        name: value for name, value in settings.items() if name in known and isinstance(value, int)
-    }

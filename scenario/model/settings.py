@@ -239,6 +239,16 @@ def problems_of_settings(
             yield Problem((*path, name), message)
 
 
+def problems_of_topic_settings(
+    path: Path, settings: Mapping[str, Value], release: str
+) -> Iterator[Problem]:
+    """The problems of the settings of a topic."""
+    defaults = broker_defaults(release)
+    known: dict[str, int | str] = {name: defaults[name] for name in TOPIC_SETTINGS}
+    known |= dict.fromkeys(THROTTLED_REPLICAS, "")
+    yield from problems_of_settings(path, settings, "topics", known)
+
+
 def _wrong_place(name: str, kind: str) -> str | None:
     if name in NAMES[kind]:
         return f"this release does not have it yet: it was added in {DEFAULTS[name][0].since}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.codes import code
 
-#: Who wrote a znode or a partition's state that was there before the run.
+#: The writer of a state that was there before the run.
 FORMER_WRITER = code(-2)
 
 #: ``moment``: at which of its occasions a high watermark has moved.

@@ -33,8 +33,8 @@ class EventList(Record):
     An event is in one list at most.
     """
 
-    first: i64
-    last: i64
+    first: i64 = -1
+    last: i64 = -1
     length: i64
 
 
@@ -50,7 +50,7 @@ class Event(Record, head=True):
     #: Which of all that its source has ever sent.
     sequence: i64
     #: What it is (``kinds.py``).
-    kind: i64
+    kind: i64 = -1
     #: When its receiver asked for it, if it is an answer; else when it was sent. To a process
     #: that was started later it means nothing.
     asked_us: i64

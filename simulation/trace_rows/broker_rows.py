@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 
@@ -11,7 +9,7 @@ from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 class BrokerStarted(CanonicalRow, number=3):
     """A broker has started; its periodic tasks count from here."""
 
-    STORY: ClassVar[str] = "{broker} starts"
+    STORY = "{broker} starts"
 
     broker: column.Broker
 
@@ -19,7 +17,7 @@ class BrokerStarted(CanonicalRow, number=3):
 class BrokerLoading(CanonicalRow, number=17):
     """A broker's process has begun: it loads its logs, and reads again what may be torn."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "{broker} begins: {clean}, {logs:log} to load until {until_us}, "
         "{records_to_recover:record} to read again"
     )
@@ -34,7 +32,7 @@ class BrokerLoading(CanonicalRow, number=17):
 class CheckpointRead(PartitionRow, number=18):
     """A replica on disk at a start; -1: the checkpoint does not have it."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "finds on disk: high watermark {high_watermark}, recovery point {recovery_point}, log"
         " end offset {log_end_offset}, {epoch_count:leader epoch}"
     )
@@ -48,7 +46,7 @@ class CheckpointRead(PartitionRow, number=18):
 class BrokerStopped(CanonicalRow, number=25):
     """A broker's process is gone; stop as in STOPS."""
 
-    STORY: ClassVar[str] = "{broker} is gone: {stop}"
+    STORY = "{broker} is gone: {stop}"
 
     broker: column.Broker
     stop: column.Stop
@@ -57,7 +55,7 @@ class BrokerStopped(CanonicalRow, number=25):
 class LogDirFailed(CanonicalRow, number=75):
     """A write has failed: a broker gives up a log directory, or halts."""
 
-    STORY: ClassVar[str] = "cannot write to log directory {directory}"
+    STORY = "cannot write to log directory {directory}"
 
     broker: column.Broker
     directory: column.Directory
@@ -66,7 +64,7 @@ class LogDirFailed(CanonicalRow, number=75):
 class ReplicaOffline(PartitionRow, number=76):
     """A replica cannot be used any more, as its log directory (-1: one of those) is offline."""
 
-    STORY: ClassVar[str] = "its replica is offline with log directory {directory}"
+    STORY = "its replica is offline with log directory {directory}"
 
     directory: column.Directory
 
@@ -74,7 +72,7 @@ class ReplicaOffline(PartitionRow, number=76):
 class ControlledShutdownSent(CanonicalRow, number=27):
     """A broker that is to stop asks the controller to move its leaders away."""
 
-    STORY: ClassVar[str] = "asks {to_process} to move its leaders away, attempt {attempt}"
+    STORY = "asks {to_process} to move its leaders away, attempt {attempt}"
 
     broker: column.Broker
     to_process: column.ToProcess
@@ -84,9 +82,7 @@ class ControlledShutdownSent(CanonicalRow, number=27):
 class ControlledShutdownAnswered(CanonicalRow, number=28):
     """A broker that is to stop gets the number of partitions that it still leads."""
 
-    STORY: ClassVar[str] = (
-        "gets the response to attempt {attempt}: {error}, {remaining:partition} still led here"
-    )
+    STORY = "gets the response to attempt {attempt}: {error}, {remaining:partition} still led here"
 
     broker: column.Broker
     attempt: column.Attempt
@@ -97,7 +93,7 @@ class ControlledShutdownAnswered(CanonicalRow, number=28):
 class ThrottlesApplied(CanonicalRow, number=79):
     """A broker throttles so many of its replicas, to bytes a second; -1: without a limit."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "throttles replication: {leader_replicas:replica} that it leads to "
         "{leader_rate_bytes}, {follower_replicas} that it follows to {follower_rate_bytes}"
     )
@@ -112,7 +108,7 @@ class ThrottlesApplied(CanonicalRow, number=79):
 class RequestRefused(CanonicalRow, number=14):
     """A broker has refused a request of a client, or responded with an error."""
 
-    STORY: ClassVar[str] = "refuses {api_key} of {from_process}: {error} (offset {offset})"
+    STORY = "refuses {api_key} of {from_process}: {error} (offset {offset})"
 
     api_key: column.ApiKey
     partition: column.Partition

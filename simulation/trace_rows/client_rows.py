@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 
@@ -11,9 +9,7 @@ from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 class BatchFailed(PartitionRow, number=40):
     """A producer has given up a batch."""
 
-    STORY: ClassVar[str] = (
-        "producer gives up batch {batch} of {records:record} after {attempts:attempt}: {error}"
-    )
+    STORY = "producer gives up batch {batch} of {records:record} after {attempts:attempt}: {error}"
 
     batch: column.Batch
     error: column.Error
@@ -24,7 +20,7 @@ class BatchFailed(PartitionRow, number=40):
 class BatchDuplicated(PartitionRow, number=43):
     """A batch was appended again by a retry of its producer."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "batch {batch} of {records:record} is in the log twice: at offset {first_offset} and,"
         " by a retry, at {again_offset}"
     )
@@ -38,7 +34,7 @@ class BatchDuplicated(PartitionRow, number=43):
 class ConsumerReset(PartitionRow, number=44):
     """A consumer's offset was out of range."""
 
-    STORY: ClassVar[str] = "consumer's offset {offset} is out of range, it resumes at {new_offset}"
+    STORY = "consumer's offset {offset} is out of range, it resumes at {new_offset}"
 
     offset: column.Offset
     new_offset: column.NewOffset
@@ -47,7 +43,7 @@ class ConsumerReset(PartitionRow, number=44):
 class ClientTotals(CanonicalRow, number=45):
     """Totals of a client, at the end of the run."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "records acknowledged {records_acknowledged}, failed {records_failed}, duplicated "
         "{records_duplicated}, consumed {records_consumed}"
     )
@@ -61,9 +57,7 @@ class ClientTotals(CanonicalRow, number=45):
 class ConsumerResumed(PartitionRow, number=87):
     """A consumer has joined its group, and resumes at new_offset; -1: it had, or finds, none."""
 
-    STORY: ClassVar[str] = (
-        "resumes at {new_offset}: committed is {committed_offset}, it was at {offset}"
-    )
+    STORY = "resumes at {new_offset}: committed is {committed_offset}, it was at {offset}"
 
     offset: column.Offset
     committed_offset: column.CommittedOffset
@@ -73,7 +67,7 @@ class ConsumerResumed(PartitionRow, number=87):
 class CommitsFail(PartitionRow, number=88):
     """Commits of a group whose offsets are in this partition begin to fail at this coordinator."""
 
-    STORY: ClassVar[str] = "cannot commit offsets: {error} of {broker}"
+    STORY = "cannot commit offsets: {error} of {broker}"
 
     broker: column.Broker
     error: column.Error
@@ -82,7 +76,7 @@ class CommitsFail(PartitionRow, number=88):
 class CommitsSucceedAgain(PartitionRow, number=89):
     """A commit of such a group succeeds, after failures."""
 
-    STORY: ClassVar[str] = "can commit offsets again, after {failures:failure} in {failing_us}"
+    STORY = "can commit offsets again, after {failures:failure} in {failing_us}"
 
     broker: column.Broker
     failures: column.Failures
@@ -92,7 +86,7 @@ class CommitsSucceedAgain(PartitionRow, number=89):
 class CoordinatorFound(PartitionRow, number=85):
     """A consumer has found the coordinator of its group, missing_us after it lost the last one."""
 
-    STORY: ClassVar[str] = "finds its group's coordinator: {broker}, after {missing_us} without one"
+    STORY = "finds its group's coordinator: {broker}, after {missing_us} without one"
 
     broker: column.Broker
     missing_us: column.MissingUs
@@ -101,7 +95,7 @@ class CoordinatorFound(PartitionRow, number=85):
 class CoordinatorLost(PartitionRow, number=86):
     """A consumer considers the coordinator of its group gone or replaced."""
 
-    STORY: ClassVar[str] = "has lost its group's coordinator, {broker}: {error}"
+    STORY = "has lost its group's coordinator, {broker}: {error}"
 
     broker: column.Broker
     error: column.Error

@@ -5,8 +5,6 @@ They are the same with any control plane. Checks, figures, histories and tables 
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 
@@ -14,7 +12,7 @@ from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 class PartitionState(PartitionRow, number=94):
     """What the control plane holds of a partition, after it was created, written or deleted."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "the state is {change} by {writer}: leader {leader}, epoch {leader_epoch}, ISR {isr},"
         " partition epoch {partition_epoch}"
     )
@@ -31,9 +29,7 @@ class PartitionState(PartitionRow, number=94):
 class PartitionReplicas(PartitionRow, number=59):
     """A partition's replicas in the control plane are others now, or in another order."""
 
-    STORY: ClassVar[str] = (
-        "the assignment is {replicas} now; {adding} are being added, {removing} removed"
-    )
+    STORY = "the assignment is {replicas} now; {adding} are being added, {removing} removed"
 
     replicas: column.Replicas
     adding: column.Adding
@@ -46,7 +42,7 @@ class PartitionReplicas(PartitionRow, number=59):
 class BrokerState(CanonicalRow, number=95):
     """The control plane takes a broker for absent, fenced, active or shutting down."""
 
-    STORY: ClassVar[str] = "takes {broker} for {state}: {state_reason}"
+    STORY = "takes {broker} for {state}: {state_reason}"
 
     broker: column.Broker
     state: column.State
@@ -55,9 +51,9 @@ class BrokerState(CanonicalRow, number=95):
 
 
 class ControllerActive(CanonicalRow, number=96):
-    """Another broker is the active controller now; -1: none is."""
+    """Another broker is the active controller now; -1: none is; -2: one of before the run."""
 
-    STORY: ClassVar[str] = "active controller: {broker}, controller epoch {controller_epoch}"
+    STORY = "active controller: {broker}, controller epoch {controller_epoch}"
 
     broker: column.Broker
     controller_epoch: column.ControllerEpoch
@@ -66,7 +62,7 @@ class ControllerActive(CanonicalRow, number=96):
 class TopicConfigured(CanonicalRow, number=48):
     """The settings of a topic were written."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "{topic} now has min.insync.replicas={min_insync_replicas}, unclean election "
         "{unclean_enabled}"
     )

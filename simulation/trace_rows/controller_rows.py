@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 
@@ -11,7 +9,7 @@ from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 class ControllerElected(CanonicalRow, number=30):
     """A broker has become controller."""
 
-    STORY: ClassVar[str] = "{broker} becomes controller, controller epoch {controller_epoch}"
+    STORY = "{broker} becomes controller, controller epoch {controller_epoch}"
 
     broker: column.Broker
     controller_epoch: column.ControllerEpoch
@@ -20,7 +18,7 @@ class ControllerElected(CanonicalRow, number=30):
 class ControllerResigned(CanonicalRow, number=37):
     """A broker is no longer controller."""
 
-    STORY: ClassVar[str] = "{broker} is no longer controller, controller epoch {controller_epoch}"
+    STORY = "{broker} is no longer controller, controller epoch {controller_epoch}"
 
     broker: column.Broker
     controller_epoch: column.ControllerEpoch
@@ -29,9 +27,7 @@ class ControllerResigned(CanonicalRow, number=37):
 class ControllerEvent(CanonicalRow, number=31):
     """The controller takes an event from its queue, queued_us after it came."""
 
-    STORY: ClassVar[str] = (
-        "takes event {event_kind} from its queue after {queued_us}, {queue_length} in the queue"
-    )
+    STORY = "takes event {event_kind} from its queue after {queued_us}, {queue_length} in the queue"
 
     event_kind: column.EventKind
     queue_length: column.QueueLength
@@ -41,7 +37,7 @@ class ControllerEvent(CanonicalRow, number=31):
 class ControllerEventDone(CanonicalRow, number=38):
     """The controller is done with an event, processing_us after it has taken it."""
 
-    STORY: ClassVar[str] = "is done with event {event_kind} after {processing_us}"
+    STORY = "is done with event {event_kind} after {processing_us}"
 
     event_kind: column.EventKind
     processing_us: column.ProcessingUs
@@ -50,7 +46,7 @@ class ControllerEventDone(CanonicalRow, number=38):
 class BrokerFailed(CanonicalRow, number=32):
     """The controller sees that a broker is gone."""
 
-    STORY: ClassVar[str] = "sees that {broker} is gone"
+    STORY = "sees that {broker} is gone"
 
     broker: column.Broker
 
@@ -58,7 +54,7 @@ class BrokerFailed(CanonicalRow, number=32):
 class BrokerRegistered(CanonicalRow, number=33):
     """The controller sees a new broker."""
 
-    STORY: ClassVar[str] = "sees that {broker} has registered"
+    STORY = "sees that {broker} has registered"
 
     broker: column.Broker
 
@@ -66,9 +62,7 @@ class BrokerRegistered(CanonicalRow, number=33):
 class BrokerShutsDown(CanonicalRow, number=39):
     """The controller has moved leaders away from a broker that is to stop."""
 
-    STORY: ClassVar[str] = (
-        "has moved leaders away from {broker}, which still leads {remaining:partition}"
-    )
+    STORY = "has moved leaders away from {broker}, which still leads {remaining:partition}"
 
     broker: column.Broker
     remaining: column.Remaining
@@ -77,7 +71,7 @@ class BrokerShutsDown(CanonicalRow, number=39):
 class LeaderElected(PartitionRow, number=34):
     """The controller has written a leader that it elected."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "leader is now {leader}, before {old_leader}: {unclean} election, epoch "
         "{leader_epoch}, ISR {isr}"
     )
@@ -93,7 +87,7 @@ class LeaderElected(PartitionRow, number=34):
 class LeaderEpochRaised(PartitionRow, number=68):
     """The controller has raised a leader's epoch, so that it takes over another assignment."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "raises the leader epoch of {leader} to {leader_epoch}, ISR {isr}: the replicas are "
         "{replicas}"
     )
@@ -108,9 +102,7 @@ class LeaderEpochRaised(PartitionRow, number=68):
 class RemovedFromIsr(PartitionRow, number=35):
     """The controller has taken a dead replica out of the ISR."""
 
-    STORY: ClassVar[str] = (
-        "takes {replica} out of the ISR, now {isr}: leader {leader}, epoch {leader_epoch}"
-    )
+    STORY = "takes {replica} out of the ISR, now {isr}: leader {leader}, epoch {leader_epoch}"
 
     replica: column.Replica
     leader: column.Leader
@@ -122,7 +114,7 @@ class RemovedFromIsr(PartitionRow, number=35):
 class IsrAltered(PartitionRow, number=57):
     """The controller has decided on an ISR that a leader proposes: written, or refused."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "gets a request of {leader}, epoch {leader_epoch}, for the ISR {isr}, now version "
         "{version}: {error}"
     )
@@ -137,9 +129,7 @@ class IsrAltered(PartitionRow, number=57):
 class NotificationRead(CanonicalRow, number=36):
     """The controller has read an isr_change_notification and sends UpdateMetadata."""
 
-    STORY: ClassVar[str] = (
-        "reads isr_change_notification {notification} about {partition_count:partition}"
-    )
+    STORY = "reads isr_change_notification {notification} about {partition_count:partition}"
 
     notification: column.Notification
     partition_count: column.PartitionCount
@@ -148,7 +138,7 @@ class NotificationRead(CanonicalRow, number=36):
 class LogDirEventRead(CanonicalRow, number=77):
     """The controller reads that a broker's log directory has failed, and asks for its replicas."""
 
-    STORY: ClassVar[str] = "reads that a log directory of {broker} has failed"
+    STORY = "reads that a log directory of {broker} has failed"
 
     broker: column.Broker
 
@@ -156,7 +146,7 @@ class LogDirEventRead(CanonicalRow, number=77):
 class ReplicaFoundOffline(PartitionRow, number=78):
     """A broker has reported to the controller that a replica's log directory is offline."""
 
-    STORY: ClassVar[str] = "learns that the replica of {replica} is offline"
+    STORY = "learns that the replica of {replica} is offline"
 
     replica: column.Replica
 
@@ -164,9 +154,7 @@ class ReplicaFoundOffline(PartitionRow, number=78):
 class ReassignmentBegun(PartitionRow, number=69):
     """The controller begins to move replicas, or takes it up again."""
 
-    STORY: ClassVar[str] = (
-        "moves replicas, now {replicas}: {adding} are added, {removing} will be removed"
-    )
+    STORY = "moves replicas, now {replicas}: {adding} are added, {removing} will be removed"
 
     replicas: column.Replicas
     adding: column.Adding
@@ -176,7 +164,7 @@ class ReassignmentBegun(PartitionRow, number=69):
 class ReassignmentDone(PartitionRow, number=70):
     """The replicas of a partition are those of its target assignment."""
 
-    STORY: ClassVar[str] = "has moved the replicas: they are {replicas}"
+    STORY = "has moved the replicas: they are {replicas}"
 
     replicas: column.Replicas
 
@@ -184,14 +172,14 @@ class ReassignmentDone(PartitionRow, number=70):
 class TopicDeletionBegun(CanonicalRow, number=72):
     """The controller begins to delete a topic: its partitions have no leader any more."""
 
-    STORY: ClassVar[str] = "begins to delete {topic}"
+    STORY = "begins to delete {topic}"
 
     topic: column.Topic
 
 
 class TopicDeleted(CanonicalRow, number=73):
-    """All logs of a topic are deleted, and so are its znodes."""
+    """All logs of a topic are deleted, and ZooKeeper holds nothing of it."""
 
-    STORY: ClassVar[str] = "has deleted {topic}"
+    STORY = "has deleted {topic}"
 
     topic: column.Topic

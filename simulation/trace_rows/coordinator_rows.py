@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.row import PartitionRow
 
@@ -11,7 +9,7 @@ from tidegauge.simulation.trace_rows.row import PartitionRow
 class CoordinatorLoading(PartitionRow, number=80):
     """A broker leads a partition of __consumer_offsets, and reads it to coordinate its groups."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "leads in epoch {leader_epoch}, and reads committed offsets of groups, to before "
         "{log_end_offset}, until {until_us}"
     )
@@ -24,7 +22,7 @@ class CoordinatorLoading(PartitionRow, number=80):
 class CoordinatorLoaded(PartitionRow, number=81):
     """A broker has read the committed offsets of groups, and coordinates them."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "has read {offset_count:committed offset} and {member_count:member} to before "
         "{log_end_offset}, and coordinates their groups"
     )
@@ -38,7 +36,7 @@ class CoordinatorLoaded(PartitionRow, number=81):
 class CoordinatorUnloaded(PartitionRow, number=82):
     """A broker no longer coordinates the groups of a partition."""
 
-    STORY: ClassVar[str] = "no longer coordinates groups, in epoch {leader_epoch}"
+    STORY = "no longer coordinates groups, in epoch {leader_epoch}"
 
     leader_epoch: column.LeaderEpoch
 
@@ -46,7 +44,7 @@ class CoordinatorUnloaded(PartitionRow, number=82):
 class MemberJoined(PartitionRow, number=83):
     """A coordinator takes a consumer into its group; start: how often it was started before."""
 
-    STORY: ClassVar[str] = "takes {from_process} into its group"
+    STORY = "takes {from_process} into its group"
 
     from_process: column.FromProcess
     start: column.Start
@@ -55,7 +53,7 @@ class MemberJoined(PartitionRow, number=83):
 class MemberExpired(PartitionRow, number=84):
     """A coordinator removes a consumer from its group: silent for session.timeout.ms."""
 
-    STORY: ClassVar[str] = "takes {from_process} out of its group, silent for {silent_us}"
+    STORY = "takes {from_process} out of its group, silent for {silent_us}"
 
     from_process: column.FromProcess
     silent_us: column.SilentUs

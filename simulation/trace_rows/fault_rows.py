@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.row import CanonicalRow
 
@@ -18,19 +16,19 @@ class FaultRow(CanonicalRow):
 class FaultBegan(FaultRow, number=1):
     """A fault of the scenario has begun in this process."""
 
-    STORY: ClassVar[str] = "{fault} begins"
+    STORY = "{fault} begins"
 
 
 class FaultEnded(FaultRow, number=2):
     """A fault of the scenario has ended in this process."""
 
-    STORY: ClassVar[str] = "{fault} ends"
+    STORY = "{fault} ends"
 
 
 class StepTaken(CanonicalRow, number=41):
     """A step of the scenario is taken."""
 
-    STORY: ClassVar[str] = "step {step} of the scenario is taken"
+    STORY = "step {step} of the scenario is taken"
 
     step: column.Step
 
@@ -38,7 +36,7 @@ class StepTaken(CanonicalRow, number=41):
 class StepTimedOut(CanonicalRow, number=42):
     """The condition of a step was not met in time."""
 
-    STORY: ClassVar[str] = "the condition of step {step} was not met in time"
+    STORY = "the condition of step {step} was not met in time"
 
     step: column.Step
 
@@ -46,7 +44,7 @@ class StepTimedOut(CanonicalRow, number=42):
 class StepAnswered(CanonicalRow, number=46):
     """The request of a step has got its response."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "step {step} ends with {error} ({from_process}), offset {offset}, end offset "
         "{end_offset}, epoch {epoch}"
     )
@@ -63,7 +61,7 @@ class StepAnswered(CanonicalRow, number=46):
 class StepUnanswered(CanonicalRow, number=47):
     """The request of a step has got no response in time, or its connection is closed."""
 
-    STORY: ClassVar[str] = "step {step} gets no response from {from_process}: {error}"
+    STORY = "step {step} gets no response from {from_process}: {error}"
 
     step: column.Step
     from_process: column.FromProcess
@@ -73,7 +71,7 @@ class StepUnanswered(CanonicalRow, number=47):
 class RollProgress(CanonicalRow, number=74):
     """Progress of a rolling restart, as in ROLL_STATES; broker: the batch's first."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "{fault}: {progress} ({broker_count:broker}, from {broker} on); {unregistered} "
         "unregistered, {under_replicated:partition} under-replicated"
     )
@@ -89,7 +87,7 @@ class RollProgress(CanonicalRow, number=74):
 class Observed(CanonicalRow, number=53):
     """A replica as a step sees it, dead or alive; high_watermark may be one of UNSEEN."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "has a log to before {log_end_offset}, high watermark {high_watermark}, in its "
         "checkpoint {checkpointed}; recovery point {recovery_point}, {epoch_count:leader "
         "epoch}, at step {step}"
@@ -107,7 +105,7 @@ class Observed(CanonicalRow, number=53):
 class HighWatermarkTold(CanonicalRow, number=58):
     """The high watermark of a replica that was locked when a step observed it."""
 
-    STORY: ClassVar[str] = "has high watermark {high_watermark}, which step {step} has requested"
+    STORY = "has high watermark {high_watermark}, which step {step} has requested"
 
     step: column.Step
     partition: column.Partition
@@ -117,7 +115,7 @@ class HighWatermarkTold(CanonicalRow, number=58):
 class EpochObserved(CanonicalRow, number=54):
     """One leader epoch of an observed replica."""
 
-    STORY: ClassVar[str] = "has leader epoch {epoch} from {start_offset} on, at step {step}"
+    STORY = "has leader epoch {epoch} from {start_offset} on, at step {step}"
 
     step: column.Step
     partition: column.Partition

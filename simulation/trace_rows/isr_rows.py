@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 
@@ -11,9 +9,7 @@ from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 class IsrUpdateSent(PartitionRow, number=6):
     """A leader asks ZooKeeper for another ISR, which blocks the partition, or the controller."""
 
-    STORY: ClassVar[str] = (
-        "asks to change the ISR from {old_isr} to {isr}, if its version is {version}"
-    )
+    STORY = "asks to change the ISR from {old_isr} to {isr}, if its version is {version}"
 
     isr: column.Isr
     old_isr: column.OldIsr
@@ -33,7 +29,7 @@ class IsrChange(PartitionRow):
 class IsrShrunk(IsrChange, number=7):
     """A leader has taken followers out of the ISR; lag_ms is the longest since caught up."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "shrinks the ISR from {old_isr} to {isr}: not caught up for {lag_ms}, log end offset "
         "{log_end_offset}"
     )
@@ -44,9 +40,7 @@ class IsrShrunk(IsrChange, number=7):
 class IsrExpanded(IsrChange, number=8):
     """A leader has taken a follower into the ISR, whose log ends where it fetched last."""
 
-    STORY: ClassVar[str] = (
-        "expands the ISR from {old_isr} to {isr}, log end offset {log_end_offset}"
-    )
+    STORY = "expands the ISR from {old_isr} to {isr}, log end offset {log_end_offset}"
 
     member_end_offset: column.MemberEndOffset
 
@@ -54,7 +48,7 @@ class IsrExpanded(IsrChange, number=8):
 class IsrUpdateFailed(PartitionRow, number=9):
     """A leader's ISR is refused: ZooKeeper has another version, or the controller says why."""
 
-    STORY: ClassVar[str] = "the ISR {isr} is refused at version {version}: {error}"
+    STORY = "the ISR {isr} is refused at version {version}: {error}"
 
     isr: column.Isr
     version: column.Version
@@ -64,9 +58,7 @@ class IsrUpdateFailed(PartitionRow, number=9):
 class AlterPartitionSent(CanonicalRow, number=55):
     """A broker sends the controller all ISR changes that its leaders have proposed."""
 
-    STORY: ClassVar[str] = (
-        "sends {to_process} AlterPartition {request} about {partition_count:partition}"
-    )
+    STORY = "sends {to_process} AlterPartition {request} about {partition_count:partition}"
 
     to_process: column.ToProcess
     request: column.Request
@@ -76,7 +68,7 @@ class AlterPartitionSent(CanonicalRow, number=55):
 class AlterPartitionFailed(CanonicalRow, number=56):
     """The request as a whole has failed, and is sent again."""
 
-    STORY: ClassVar[str] = "AlterPartition {request} to {from_process} has failed: {error}"
+    STORY = "AlterPartition {request} to {from_process} has failed: {error}"
 
     from_process: column.FromProcess
     request: column.Request
@@ -86,7 +78,7 @@ class AlterPartitionFailed(CanonicalRow, number=56):
 class NotificationSent(CanonicalRow, number=15):
     """A leader writes an isr_change_notification, quiet_ms after its last change."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "writes an isr_change_notification about {partition_count:partition}, {quiet_ms} "
         "after its last ISR change, {since_propagation_ms} after its last notification"
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.row import PartitionRow
 
@@ -11,7 +9,7 @@ from tidegauge.simulation.trace_rows.row import PartitionRow
 class BecameLeader(PartitionRow, number=4):
     """A broker leads a partition, after a LeaderAndIsr."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "{is_new_leader} in epoch {leader_epoch}: ISR {isr}, log end offset {log_end_offset},"
         " high watermark {high_watermark}"
     )
@@ -27,7 +25,7 @@ class BecameLeader(PartitionRow, number=4):
 class BecameFollower(PartitionRow, number=5):
     """A broker follows, after a LeaderAndIsr."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "follows {leader} in epoch {leader_epoch}: log end offset {log_end_offset}, high "
         "watermark {high_watermark}"
     )
@@ -42,7 +40,7 @@ class BecameFollower(PartitionRow, number=5):
 class ReplicaStopped(PartitionRow, number=29):
     """A replica stops fetching, after a StopReplica."""
 
-    STORY: ClassVar[str] = "stops fetching in epoch {leader_epoch}, as StopReplica requests"
+    STORY = "stops fetching in epoch {leader_epoch}, as StopReplica requests"
 
     leader_epoch: column.LeaderEpoch
 
@@ -50,9 +48,7 @@ class ReplicaStopped(PartitionRow, number=29):
 class PartitionFailed(PartitionRow, number=16):
     """A follower has given up a partition until the next LeaderAndIsr."""
 
-    STORY: ClassVar[str] = (
-        "gives up the partition in epoch {leader_epoch}, until the next LeaderAndIsr"
-    )
+    STORY = "gives up the partition in epoch {leader_epoch}, until the next LeaderAndIsr"
 
     leader_epoch: column.LeaderEpoch
 
@@ -60,9 +56,7 @@ class PartitionFailed(PartitionRow, number=16):
 class LogLost(PartitionRow, number=19):
     """A loss of power has taken the end of a replica's log."""
 
-    STORY: ClassVar[str] = (
-        "its log loses what was not on disk: from {old_end_offset} to {end_offset}"
-    )
+    STORY = "its log loses what was not on disk: from {old_end_offset} to {end_offset}"
 
     end_offset: column.EndOffset
     old_end_offset: column.OldEndOffset
@@ -71,7 +65,7 @@ class LogLost(PartitionRow, number=19):
 class LogDeleted(PartitionRow, number=71):
     """A replica's log is deleted, after a StopReplica to its broker."""
 
-    STORY: ClassVar[str] = "deletes its log, with records to before {log_end_offset}"
+    STORY = "deletes its log, with records to before {log_end_offset}"
 
     log_end_offset: column.LogEndOffset
 
@@ -79,7 +73,7 @@ class LogDeleted(PartitionRow, number=71):
 class Truncated(PartitionRow, number=12):
     """A follower has cut its log."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "truncates its log from {old_end_offset} to {end_offset} in epoch {leader_epoch}, "
         "high watermark {high_watermark}"
     )
@@ -93,9 +87,7 @@ class Truncated(PartitionRow, number=12):
 class LogEnd(PartitionRow, number=13):
     """One epoch's run of records in a replica's log, and the replica's high watermark."""
 
-    STORY: ClassVar[str] = (
-        "its log has offsets {start_offset} to before {end_offset} of epoch {epoch} ({reason})"
-    )
+    STORY = "its log has offsets {start_offset} to before {end_offset} of epoch {epoch} ({reason})"
 
     epoch: column.Epoch
     start_offset: column.StartOffset
@@ -107,9 +99,7 @@ class LogEnd(PartitionRow, number=13):
 class EpochAssigned(PartitionRow, number=51):
     """An entry is added to a replica's leader-epoch cache; it is the last one now."""
 
-    STORY: ClassVar[str] = (
-        "its leader epochs: entry {position} is epoch {epoch} from {start_offset} on"
-    )
+    STORY = "its leader epochs: entry {position} is epoch {epoch} from {start_offset} on"
 
     position: column.Position
     epoch: column.Epoch
@@ -119,7 +109,7 @@ class EpochAssigned(PartitionRow, number=51):
 class EpochsCut(PartitionRow, number=52):
     """A replica's leader-epoch cache is cut to its first entries."""
 
-    STORY: ClassVar[str] = "its leader epochs: only the first {epoch_count} are left"
+    STORY = "its leader epochs: only the first {epoch_count} are left"
 
     epoch_count: column.EpochCount
 
@@ -127,7 +117,7 @@ class EpochsCut(PartitionRow, number=52):
 class EpochAnswered(PartitionRow, number=49):
     """A leader says where an epoch ended (OffsetsForLeaderEpoch)."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "responds to {to_process}, which asks for epoch {asked_epoch}: epoch {epoch} ends at "
         "{end_offset}: {error}"
     )
@@ -142,7 +132,7 @@ class EpochAnswered(PartitionRow, number=49):
 class DivergingHighWatermark(PartitionRow, number=93):
     """A follower has taken the high watermark of a response that has it truncate (KAFKA-14704)."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "takes the high watermark {high_watermark}, before {old_high_watermark}, from a "
         "response of {leader} that has it truncate to {diverging_end_offset} (KAFKA-14704)"
     )
@@ -157,9 +147,7 @@ class DivergingHighWatermark(PartitionRow, number=93):
 class Exposed(PartitionRow, number=10):
     """The highest high watermark that consumers could read so far in this leader's term."""
 
-    STORY: ClassVar[str] = (
-        "consumers could read to before {high_watermark} in epoch {leader_epoch} ({reason})"
-    )
+    STORY = "consumers could read to before {high_watermark} in epoch {leader_epoch} ({reason})"
 
     leader_epoch: column.LeaderEpoch
     high_watermark: column.HighWatermark
@@ -169,7 +157,7 @@ class Exposed(PartitionRow, number=10):
 class Acknowledged(PartitionRow, number=11):
     """Offsets of one epoch acknowledged since the last such row of the leader."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "acknowledged with acks={acks}: offsets {first_offset} to before {end_offset} in "
         "epoch {leader_epoch} ({reason})"
     )

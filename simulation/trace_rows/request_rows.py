@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.row import Detail
 
@@ -11,7 +9,7 @@ from tidegauge.simulation.trace_rows.row import Detail
 class Appended(Detail, number=60):
     """A replica has appended records: its log end offset moves."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "{leads}: appends offsets {base_offset} to before {end_offset} of epoch {epoch}, high"
         " watermark {high_watermark}"
     )
@@ -27,7 +25,7 @@ class Appended(Detail, number=60):
 class FetchCounted(Detail, number=61):
     """A leader's copy of a follower's log end offset after the follower's fetch."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "{replica} fetches at {fetch_offset}, before {old_offset}: log end offset "
         "{log_end_offset}, high watermark {high_watermark}"
     )
@@ -43,7 +41,7 @@ class FetchCounted(Detail, number=61):
 class FetchAnswered(Detail, number=62):
     """A leader responds to a fetch; waited: it was in the purgatory and was read again."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "responds to the fetch of {to_process} at {fetch_offset} with records to before "
         "{end_offset}, high watermark {high_watermark}, {waited}: {error}"
     )
@@ -60,9 +58,7 @@ class FetchAnswered(Detail, number=62):
 class HighWatermarkMoved(Detail, number=63):
     """A replica's high watermark has moved; moment as in MOMENTS."""
 
-    STORY: ClassVar[str] = (
-        "{leads}: high watermark from {old_high_watermark} to {high_watermark} ({moment})"
-    )
+    STORY = "{leads}: high watermark from {old_high_watermark} to {high_watermark} ({moment})"
 
     partition: column.Partition
     leads: column.Leads
@@ -74,7 +70,7 @@ class HighWatermarkMoved(Detail, number=63):
 class ProduceAnswered(Detail, number=64):
     """A leader responds to a produce request."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "responds to {to_process}, acks={acks}: offsets {base_offset} to before {end_offset}:"
         " {error}"
     )
@@ -90,7 +86,7 @@ class ProduceAnswered(Detail, number=64):
 class Consumed(Detail, number=65):
     """A consumer has received a response."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "consumer has read offsets {fetch_offset} to before {end_offset}, high watermark "
         "{high_watermark}: {error}"
     )
@@ -105,7 +101,7 @@ class Consumed(Detail, number=65):
 class OffsetCommitted(Detail, number=91):
     """A consumer's commit of an offset is acknowledged."""
 
-    STORY: ClassVar[str] = "has committed {committed_offset}"
+    STORY = "has committed {committed_offset}"
 
     partition: column.Partition
     committed_offset: column.CommittedOffset
@@ -114,7 +110,7 @@ class OffsetCommitted(Detail, number=91):
 class CheckpointWritten(Detail, number=67):
     """A broker has written a checkpoint; checkpoint as in CHECKPOINTS."""
 
-    STORY: ClassVar[str] = "writes {checkpoint}, {partition_count:partition}"
+    STORY = "writes {checkpoint}, {partition_count:partition}"
 
     checkpoint: column.Checkpoint
     partition_count: column.PartitionCount
@@ -123,7 +119,7 @@ class CheckpointWritten(Detail, number=67):
 class Message(Detail, number=66):
     """A message has reached its process."""
 
-    STORY: ClassVar[str] = "gets {message_kind} of {from_process}: {error} (offset {offset})"
+    STORY = "gets {message_kind} of {from_process}: {error} (offset {offset})"
 
     message_kind: column.MessageKind
     from_process: column.FromProcess

@@ -7,7 +7,7 @@ their order. A field's type (``columns.py``) says what the integer stands for.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, NamedTuple, get_type_hints
+from typing import Annotated, ClassVar, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,9 @@ class Row(Record, head=True):
             cls.STORY,
             described,
         )
+
+
+SomeRow = TypeVar("SomeRow", bound=Row)
 
 
 class RowSlot(Row):

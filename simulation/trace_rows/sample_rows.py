@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.row import Sample
 
@@ -11,9 +9,7 @@ from tidegauge.simulation.trace_rows.row import Sample
 class Sampled(Sample, number=50):
     """A replica's ends, every sample_every of the scenario."""
 
-    STORY: ClassVar[str] = (
-        "{leads}: log end offset {log_end_offset}, high watermark {high_watermark}"
-    )
+    STORY = "{leads}: log end offset {log_end_offset}, high watermark {high_watermark}"
 
     partition: column.Partition
     leads: column.Leads
@@ -24,7 +20,7 @@ class Sampled(Sample, number=50):
 class BrokerSampled(Sample, number=92):
     """A broker's gauges, every sample_every: replicas that it hosts, and of those that it leads."""
 
-    STORY: ClassVar[str] = (
+    STORY = (
         "hosts {partitions} and leads {leaders}: {under_replicated} under-replicated, "
         "{under_min_isr} under min ISR, {at_min_isr} at min ISR, {reassigning} being "
         "reassigned"
@@ -42,9 +38,7 @@ class BrokerSampled(Sample, number=92):
 class ConsumerSampled(Sample, number=90):
     """A consumer that commits, every sample_every: its offset, and the last high watermark."""
 
-    STORY: ClassVar[str] = (
-        "reads at {offset}, has committed {committed_offset}, high watermark {high_watermark}"
-    )
+    STORY = "reads at {offset}, has committed {committed_offset}, high watermark {high_watermark}"
 
     partition: column.Partition
     offset: column.Offset

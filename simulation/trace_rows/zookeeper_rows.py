@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.row import CanonicalRow
 
@@ -11,7 +9,7 @@ from tidegauge.simulation.trace_rows.row import CanonicalRow
 class SessionOpened(CanonicalRow, number=20):
     """ZooKeeper has opened a session of a broker."""
 
-    STORY: ClassVar[str] = "opens session {session} of {broker}, timeout {timeout_ms}"
+    STORY = "opens session {session} of {broker}, timeout {timeout_ms}"
 
     broker: column.Broker
     session: column.Session
@@ -21,7 +19,7 @@ class SessionOpened(CanonicalRow, number=20):
 class SessionExpired(CanonicalRow, number=21):
     """ZooKeeper has expired a session; silent_us is the time since the broker's last message."""
 
-    STORY: ClassVar[str] = "expires session {session} of {broker}, silent for {silent_us}"
+    STORY = "expires session {session} of {broker}, silent for {silent_us}"
 
     broker: column.Broker
     session: column.Session
@@ -31,7 +29,7 @@ class SessionExpired(CanonicalRow, number=21):
 class SessionClosed(CanonicalRow, number=26):
     """A broker has closed its session."""
 
-    STORY: ClassVar[str] = "closes session {session} of {broker}, as requested"
+    STORY = "closes session {session} of {broker}, as requested"
 
     broker: column.Broker
     session: column.Session
@@ -51,7 +49,7 @@ class ZnodeContent(CanonicalRow):
 class ZnodeCreated(ZnodeContent, number=22):
     """A znode was created, by writer; -1 is the operator, -2 a writer before the run."""
 
-    STORY: ClassVar[str] = "{znode} is created by {writer}"
+    STORY = "{znode} is created by {writer}"
 
     sequence_number: column.SequenceNumber
 
@@ -59,7 +57,7 @@ class ZnodeCreated(ZnodeContent, number=22):
 class ZnodeSet(ZnodeContent, number=23):
     """A znode was written."""
 
-    STORY: ClassVar[str] = "{znode} is written by {writer}: version {version}"
+    STORY = "{znode} is written by {writer}: version {version}"
 
     version: column.Version
 
@@ -67,7 +65,7 @@ class ZnodeSet(ZnodeContent, number=23):
 class ZnodeDeleted(CanonicalRow, number=24):
     """A znode was deleted, by writer, or (-1) with its session."""
 
-    STORY: ClassVar[str] = "{znode} is deleted by {writer}"
+    STORY = "{znode} is deleted by {writer}"
 
     znode: column.Znode
     writer: column.Writer

@@ -80,7 +80,14 @@ def _written(rows: RunRows) -> DataFrame:
     marks = [rows.of_kind(kind) for kind in ("notification_sent", "broker_stopped")]
     marked = marks[0].unionByName(marks[1]).withColumn("ends_batch", f.lit(1))
     created = rows.of_kind("znode_created", "znode", "writer", "sequence_number")
-    created = created.join(rows.topology.first_notifications, "run")
+    firsts = (
+        (run, each.first)
+        for run, directory in rows.topology.directories.items()
+        for each in directory.zookeeper_tree
+        if each.sort == "notification"
+    )
+    topology = rows.topology
+    created = created.join(topology.table(firsts, "run string, first_znode bigint"), "run")
     created = created.where("znode >= first_znode").withColumn("process", f.col("writer"))
     every = marked.unionByName(
         created.select("run", *ORDER, "sequence_number"), allowMissingColumns=True

@@ -50,11 +50,10 @@ class RunTopologies:
         Raises:
             ScenarioError: this Tidegauge cannot read the scenario of a manifest.
         """
-        directories = {run: Directory(manifest) for run, manifest in manifests.items()}
-
-        def table(rows: Iterator[tuple[Any, ...]], schema: str) -> DataFrame:
-            return f.broadcast(spark.createDataFrame(list(rows), schema))
-
+        self._spark = spark
+        #: By the name of the run.
+        self.directories = {run: Directory(manifest) for run, manifest in manifests.items()}
+        directories, table = self.directories, self.table
         #: Where the figures of each run end, its liveness phase apart.
         self.ends = table(((run, ends_us[run]) for run in manifests), _ENDS)
         #: ``broker``: its index, which is its process; if it is registered before the run; after
@@ -70,16 +69,6 @@ class RunTopologies:
         self.partitions = table(
             (row for each in directories.items() for row in _partitions(*each)), _PARTITIONS
         )
-        #: From which number on znodes are children of /isr_change_notification.
-        self.first_notifications = table(
-            (
-                (run, each.first)
-                for run, directory in directories.items()
-                for each in directory.znodes
-                if each.sort == "notification"
-            ),
-            "run string, first_znode bigint",
-        )
         #: One row for each broker that ever hosts a replica of a partition.
         self.slots = f.broadcast(
             self.partitions.select("run", "partition", f.explode("slot_brokers").alias("broker"))
@@ -92,6 +81,10 @@ class RunTopologies:
             ),
             _FAULTS,
         )
+
+    def table(self, rows: Iterator[tuple[Any, ...]], schema: str) -> DataFrame:
+        """A small table, of which every executor has a copy."""
+        return f.broadcast(self._spark.createDataFrame(list(rows), schema))
 
     def with_names(self, rows: DataFrame) -> DataFrame:
         """Rows with ``topic``, ``topic_partition`` and ``slot_ids`` beside their ``partition``."""
@@ -123,7 +116,6 @@ def _brokers(
 
 
 def _partitions(run: str, directory: Directory) -> Iterator[tuple[Any, ...]]:
-    index_of = {broker: index for index, broker in enumerate(directory.brokers)}
     for number, partition in enumerate(directory.all_partitions):
         most = partition.most_insync_replicas
         yield (
@@ -132,7 +124,7 @@ def _partitions(run: str, directory: Directory) -> Iterator[tuple[Any, ...]]:
             partition.topic,
             directory.partition(number),
             partition.topic_number,
-            [index_of[broker] for broker in partition.slots],
+            list(partition.hosts),
             list(partition.slots),
             len(partition.replicas),
             partition.min_insync_replicas,

@@ -16,8 +16,8 @@ from tidegauge.manual.pages import PAGES, page_text, stale_pages, write_pages
 from tidegauge.manual.scenario_examples import EXAMPLES, SELECTORS, read
 from tidegauge.manual.scenario_fields import Field, fields_of
 from tidegauge.manual.scenario_sections import SECTIONS, Section
-from tidegauge.scenario.model.faults import SelectorField
 from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.model.selectors import SelectorField
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 
 DOCS = ROOT / "docs"

@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 
-from tidegauge.scenario.model.faults import (
-    CrashFault,
-    FaultOfAnyKind,
-    PowerLossFault,
-    SlowDiskFault,
-)
+from tidegauge.scenario.model.component_faults import SlowDiskFault
+from tidegauge.scenario.model.fault import FaultOfAnyKind
+from tidegauge.scenario.model.process_faults import CrashFault, PowerLossFault
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 
 HOUR_US = 3_600_000_000

@@ -10,14 +10,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from tidegauge.scenario.model.component_faults import CutLinkFault, SlowLinkFault
 from tidegauge.scenario.model.costs import Latency
-from tidegauge.scenario.model.faults import (
-    CutLinkFault,
-    LinkEnd,
-    PauseFault,
-    SlowLinkFault,
-)
-from tidegauge.scenario.model.steps import FetchStep, ProduceStep
+from tidegauge.scenario.model.process_faults import PauseFault
+from tidegauge.scenario.model.request_steps import FetchStep, ProduceStep
+from tidegauge.scenario.model.selectors import LinkEnd
 from tidegauge.scenario.reading import Scenario, load_scenario, scenario_from_mapping
 from tidegauge.simulation.durations import MAX_DURATION_US, format_duration, parse_duration
 

@@ -9,23 +9,20 @@ from typing import Any
 import pytest
 
 from tidegauge.replication.release_versions import Release, all_releases
+from tidegauge.scenario.model.component_faults import ControllerMoveFault
 from tidegauge.scenario.model.costs import Costs
-from tidegauge.scenario.model.faults import (
-    ControllerMoveFault,
+from tidegauge.scenario.model.operator_steps import ObserveStep, WaitStep
+from tidegauge.scenario.model.process_faults import (
     CrashFault,
     PowerLossFault,
     RestartFault,
     SurvivingLog,
 )
-from tidegauge.scenario.model.steps import (
-    AskEpochStep,
+from tidegauge.scenario.model.request_steps import AskEpochStep, FetchStep, ProduceStep
+from tidegauge.scenario.model.topic_steps import (
     ConfigureStep,
     CreateTopicStep,
-    FetchStep,
-    ObserveStep,
     PreferredElectionStep,
-    ProduceStep,
-    WaitStep,
 )
 from tidegauge.scenario.reading import (
     Scenario,

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from small_clusters import cluster_of, topic_of
+from tidegauge.compiled.record_views import blank
 from tidegauge.compiled.records import Records, new_records
 from tidegauge.compiled.rules import rule
 from tidegauge.engine.layout.cluster_tables import enlarge_metadata, new_kernel
@@ -16,7 +17,6 @@ from tidegauge.simulation.metadata_log import (
     compact_changes,
     copy_unsent_changes,
     count_unsent_changes,
-    forget_metadata,
     known_change,
     log_change,
     move_on,
@@ -55,7 +55,7 @@ def told(known: MetadataPosition, epoch: int, position: int, names_all: bool) ->
 @rule
 def begun(known: MetadataPosition) -> None:
     """A broker begins."""
-    forget_metadata(known)
+    blank(known, MetadataPosition)
 
 
 def an_empty_log() -> Kernel:

@@ -17,10 +17,14 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 from numpy.typing import NDArray
 
-from tidegauge.history.znode_paths import ZnodePaths, ZnodeSort
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
-from tidegauge.simulation.codes.occasions import REASON_END, REASON_LIVENESS
+from tidegauge.simulation.codes.occasions import (
+    BROKER_ABSENT,
+    REASON_END,
+    REASON_LIVENESS,
+    STATE_DELETED,
+)
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.trace_file import ROW_COLUMNS
@@ -31,28 +35,19 @@ Row = dict[str, Any]
 _PLACES = 15
 
 _VIEWS = f"""
-create view znode_changes as
-    select * exclude (writer), leader as slot, true as there from
-        (select time_us, process, sequence, minor, znode, writer, leader, leader_epoch, isr
-         from znode_created
-         union all by name
-         select time_us, process, sequence, minor, znode, writer, leader, leader_epoch, isr
-         from znode_set)
-    union all by name
-    select time_us, process, sequence, minor, znode, false as there from znode_deleted;
-
--- What a state znode or a broker's registration is after the last change of each moment.
+-- What the control plane holds of a partition or a broker after the last change of each moment.
 create view states as
-    select number as partition, time_us,
-        max_by(there, (process, sequence, minor)) as there,
-        max_by(coalesce(slot, -1), (process, sequence, minor)) as slot,
-        max_by(coalesce(isr, 0), (process, sequence, minor)) as isr
-    from znode_changes join znodes using (znode) where sort = 'STATE' group by all;
+    select partition, time_us,
+        max_by(change, (process, sequence, minor)) != {int(STATE_DELETED)} as there,
+        max_by(leader, (process, sequence, minor)) as leader,
+        max_by(isr, (process, sequence, minor)) as isr
+    from partition_state group by all;
 create view registrations as
     select broker, 0 as time_us, registered_before as there from brokers
     union all
-    select number, time_us + 0.5, max_by(there, (process, sequence, minor))
-    from znode_changes join znodes using (znode) where sort = 'BROKER' group by all;
+    select broker, time_us + 0.5,
+        max_by(state, (process, sequence, minor)) != {int(BROKER_ABSENT)}
+    from broker_state group by all;
 
 create view moments as
     select distinct partition, moment from (
@@ -65,7 +60,7 @@ create view moments as
 
 -- Each partition at each of its moments.
 create view looks as
-    select moments.partition, moment, slots[slot + 1] as leader, min_isr,
+    select moments.partition, moment, leader, min_isr,
         coalesce(states.there, false) as there,
         coalesce(registrations.there, false) as registered,
         case when isr = 0 then 0 else length(to_base(isr, 16)) end as in_sync
@@ -74,7 +69,7 @@ create view looks as
     asof left join states
         on moments.partition = states.partition and moments.moment >= states.time_us
     asof left join registrations
-        on registrations.broker = slots[slot + 1] and moment + 0.5 >= registrations.time_us;
+        on registrations.broker = leader and moment + 0.5 >= registrations.time_us;
 
 create view leaving as
     select process, partition, slot_ids[member] as broker from (
@@ -91,8 +86,8 @@ create view leaving as
 #: When a look finds a partition in a condition.
 _CONDITIONS = {
     "offline": "there and not registered",
-    "under_min_isr": "there and leader is not null and in_sync < min_isr",
-    "at_min_isr": "there and leader is not null and in_sync = min_isr",
+    "under_min_isr": "there and leader >= 0 and in_sync < min_isr",
+    "at_min_isr": "there and leader >= 0 and in_sync = min_isr",
 }
 
 
@@ -103,7 +98,7 @@ class Oracle:
         self._database = duckdb.connect()
         self._read(run)
         plan = ClusterPlan(scenario_from_mapping(run.manifest["scenario"], "oracle"))
-        self._plan(plan, ZnodePaths(run.manifest))
+        self._plan(plan)
         self._database.execute(_VIEWS)
 
     def _read(self, run: RunFolder) -> None:
@@ -120,13 +115,12 @@ class Oracle:
             )
             self._keep(kind.name, table)
 
-    def _plan(self, plan: ClusterPlan, paths: ZnodePaths) -> None:
+    def _plan(self, plan: ClusterPlan) -> None:
         partitions = [
             {
                 "partition": number,
                 "topic": each.topic,
                 "topic_partition": f"{each.topic}-{each.number}",
-                "slots": list(each.slots),
                 "slot_ids": [plan.brokers[broker] for broker in each.slots],
                 "min_isr": each.min_insync_replicas,
             }
@@ -138,19 +132,8 @@ class Oracle:
                 zip(plan.brokers, plan.registered_before, strict=True)
             )
         ]
-        written = self.rows(
-            "select distinct znode from (select znode from znode_created union all"
-            " select znode from znode_set union all select znode from znode_deleted)"
-        )
-        known = [(row["znode"], paths.known(row["znode"])) for row in written]
-        znodes = [
-            {"znode": znode, "sort": each.sort.name, "number": each.number}
-            for znode, each in known
-            if each.sort in {ZnodeSort.STATE, ZnodeSort.BROKER}
-        ]
         self._keep("partitions", pa.Table.from_pylist(partitions))
         self._keep("brokers", pa.Table.from_pylist(brokers))
-        self._keep("znodes", pa.Table.from_pylist(znodes))
         self._keep("ends", pa.table({"ends_us": [plan.scenario.duration_us]}))
 
     def _keep(self, name: str, table: Any) -> None:
@@ -271,13 +254,10 @@ class Oracle:
         """Records acknowledged and lost, by the acks that were asked for."""
         found = self.rows(f"""
             with leaders as (
-                select partition, slots[slot + 1] as leader from (
-                    select number as partition, max_by(slot, place) as slot,
-                        max_by(there, place) as there
-                    from (select *, (time_us, process, sequence) as place from znode_changes)
-                    join znodes using (znode) where sort = 'STATE' group by number
-                ) join partitions using (partition)
-                where there and slots[slot + 1] in (
+                select partition, leader from (
+                    select partition, max_by(leader, (time_us, process, sequence)) as leader
+                    from partition_state group by partition
+                ) where leader in (
                     select broker from (select broker, max_by(there, time_us) as there
                         from registrations group by broker) where there
                 )

@@ -13,10 +13,15 @@ from typing import Any
 from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
-from tidegauge.simulation.codes.occasions import STOP_KILLED
-from tidegauge.simulation.zookeeper_tree import CONTROLLER_ZNODE, FIXED_ZNODES
+from tidegauge.simulation.codes.occasions import (
+    BROKER_ABSENT,
+    BROKER_ACTIVE,
+    BROKER_REGISTERS,
+    BROKER_SESSION_EXPIRED,
+    STOP_KILLED,
+)
 from tidegauge.traces.run_files import MANIFEST
-from written_rows import MANIFEST_OF_TESTS, S, WrittenRows
+from written_rows import MANIFEST_OF_TESTS, S, WrittenRows, named_partition
 
 # Processes of the manifest below.
 BROKER_1, BROKER_2, BROKER_3, CONTROLLER_1, ZOOKEEPER, CLIENT, CONTROLLER_2 = range(7)
@@ -24,8 +29,6 @@ BROKER_1, BROKER_2, BROKER_3, CONTROLLER_1, ZOOKEEPER, CLIENT, CONTROLLER_2 = ra
 FIRST, SECOND, THIRD = range(3)
 # Replica lists: slots + 1, the first one lowest.
 WITHOUT_THIRD, WITHOUT_FIRST, ALL_SLOTS = 0x21, 0x32, 0x321
-# The znodes of the brokers come after the fixed ones.
-FIRST_BROKER_ZNODE = int(FIXED_ZNODES)
 
 PARTITIONS = 6
 NOT_LEADER, PRODUCE = 6, 0
@@ -36,12 +39,14 @@ MANIFEST_OF_THE_NIGHT: dict[str, Any] = {
     **MANIFEST_OF_TESTS,
     "processes": [
         *MANIFEST_OF_TESTS["processes"],
-        {"process": CONTROLLER_2, "name": "controller of broker 2", "role": "controller"},
+        {
+            "process": CONTROLLER_2,
+            "name": "controller of broker 2",
+            "role": "controller",
+            "number": SECOND,
+        },
     ],
-    "partitions": [
-        {"topic": "orders", "partition": number, "replicas": [1, 2, 3]}
-        for number in range(PARTITIONS)
-    ],
+    "partitions": [named_partition(number, [1, 2, 3]) for number in range(PARTITIONS)],
     "faults": [
         {"name": "stop", "kind": "pause", "text": "pause of 1"},
         {"name": "kill", "kind": "crash", "text": "crash of 3"},
@@ -54,9 +59,9 @@ def the_evening(rows: WrittenRows) -> None:
     for broker in (FIRST, SECOND, THIRD):
         rows.write("broker_started", 1 * S, broker, broker=broker)
         rows.write("session_opened", 1 * S, ZOOKEEPER, broker=broker, session=1, timeout_ms=6000)
-        for kind in ("znode_created", "znode_set"):  # one transaction since 2.2
-            rows.write(kind, 1 * S, ZOOKEEPER, znode=FIRST_BROKER_ZNODE + broker, writer=broker)
-    rows.write("znode_created", 2 * S, ZOOKEEPER, znode=int(CONTROLLER_ZNODE), writer=FIRST)
+        rows.write("broker_state", 1 * S, ZOOKEEPER, broker=broker, state=int(BROKER_ACTIVE),
+                   state_reason=int(BROKER_REGISTERS))  # fmt: skip
+    rows.write("controller_active", 2 * S, ZOOKEEPER, broker=FIRST)
     rows.write("controller_elected", 2 * S, CONTROLLER_1, broker=FIRST, controller_epoch=1)
     for partition in range(PARTITIONS):
         rows.write(
@@ -81,9 +86,10 @@ def the_stop(rows: WrittenRows) -> None:
         "session_expired", 16 * S, ZOOKEEPER, because=stop, broker=FIRST, session=1,
         silent_us=6 * S,
     )  # fmt: skip
-    rows.write("znode_deleted", 16 * S, ZOOKEEPER, znode=int(CONTROLLER_ZNODE), writer=-1)
-    rows.write("znode_deleted", 16 * S, ZOOKEEPER, znode=FIRST_BROKER_ZNODE, writer=-1)
-    rows.write("znode_created", 16 * S + 1, ZOOKEEPER, znode=int(CONTROLLER_ZNODE), writer=SECOND)
+    rows.write("controller_active", 16 * S, ZOOKEEPER, broker=-1)
+    rows.write("broker_state", 16 * S, ZOOKEEPER, broker=FIRST, state=int(BROKER_ABSENT),
+               state_reason=int(BROKER_SESSION_EXPIRED))  # fmt: skip
+    rows.write("controller_active", 16 * S + 1, ZOOKEEPER, broker=SECOND)
     rows.write("controller_elected", 17 * S, CONTROLLER_2, broker=SECOND, controller_epoch=2)
     rows.write("controller_event", 18 * S, CONTROLLER_2, event_kind=BROKER_CHANGE, queue_length=3,
                queued_us=250_000)  # fmt: skip

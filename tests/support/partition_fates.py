@@ -1,6 +1,6 @@
 """What became of a partition, told as the runs of real brokers are.
 
-The writes of its state znode, what its logs hold at the end, what was acknowledged and is lost.
+The writes of its state, what its logs hold at the end, what was acknowledged and is lost.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from isr_stories import process_named
 from scenario_runs import rows_of
-from tidegauge.history.znode_paths import KnownZnode, ZnodePaths, ZnodeSort
 from tidegauge.replication.replica_list import unpack
-from tidegauge.simulation.codes.occasions import REASON_END
+from tidegauge.simulation.codes.occasions import REASON_END, STATE_DELETED
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 NO_LEADER = -1
@@ -73,25 +72,21 @@ def state_writes(
     run: RunFolder, partition: int = 0, before_us: int | None = None
 ) -> list[StateWrite]:
     """All writes of a partition's state, in order, or those before a time."""
-    state = KnownZnode(ZnodeSort.STATE, partition)
-    known = ZnodePaths(run.manifest).known
-    written = run.all_rows(wanted=lambda kind: kind.name in {"znode_created", "znode_set"})
     return [
         _state_write(run, partition, row)
-        for row in written
-        if known(row["znode"]) == state and (before_us is None or row["time_us"] < before_us)
+        for row in rows_of(run, "partition_state", partition=partition)
+        if row["change"] != STATE_DELETED and (before_us is None or row["time_us"] < before_us)
     ]
 
 
 def _state_write(run: RunFolder, partition: int, row: TraceRow) -> StateWrite:
     replicas = run.manifest["partitions"][partition]["slots"]
-    leader = row["leader"]
     return StateWrite(
         run.manifest["brokers"][row["writer"]],
-        leader if leader == NO_LEADER else replicas[leader],
+        NO_LEADER if row["leader"] < 0 else run.manifest["brokers"][row["leader"]],
         [replicas[slot] for slot in unpack(row["isr"])],
         row["leader_epoch"],
-        row.columns.get("version", 0),
+        row["partition_epoch"],
     )
 
 

@@ -10,9 +10,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from tidegauge.history.znode_paths import ZnodePaths, ZnodeSort
 from tidegauge.replication.replica_list import unpack
-from tidegauge.simulation.codes.occasions import REASON_LIVENESS
+from tidegauge.simulation.codes.occasions import (
+    BROKER_ABSENT,
+    REASON_LIVENESS,
+    STATE_CREATED,
+    STATE_DELETED,
+)
 from tidegauge.simulation.faults import PAUSE
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
@@ -64,7 +68,6 @@ class PlainReader:
         self.isr_of_one: set[int] = set()
         self.in_one_rack_most = 0
         self.most_led = (0, -1)
-        self._znode = ZnodePaths(run.manifest).known
         self._read(run.all_rows(wanted=lambda kind: kind.canonical))
 
     def _read(self, rows: Iterator[TraceRow]) -> None:
@@ -76,7 +79,7 @@ class PlainReader:
             self._keep_promises(row)
             if row["time_us"] < self.ends_us:
                 self._count(row)
-                if row.kind.startswith(("znode_", "assignment_")):
+                if row.kind in {"partition_state", "partition_replicas"}:
                     self._look_at_states()
         self._pass(self.ends_us - now_us)
 
@@ -119,13 +122,16 @@ class PlainReader:
                 self.most_led = (count, self.broker_ids[broker])
 
     def _leader(self, partition: int) -> int | None:
-        slot = self.states[partition]["leader"]
-        return self.slots[partition][slot] if slot >= 0 else None
+        leader = self.states[partition]["leader"]
+        return leader if leader >= 0 else None
 
     def _keep_state(self, row: TraceRow) -> None:
         kind = row.kind
-        if kind in {"znode_created", "znode_set", "znode_deleted"}:
-            self._keep_znode(row)
+        if kind == "partition_state":
+            self._keep_partition(row)
+        elif kind == "broker_state":
+            is_absent = row["state"] == BROKER_ABSENT
+            (self.registered.discard if is_absent else self.registered.add)(row["broker"])
         elif kind in {"became_leader", "became_follower", "replica_stopped", "log_deleted"}:
             self._keep_leader(row)
         elif kind in {"broker_loading", "broker_started", "broker_stopped"}:
@@ -165,20 +171,14 @@ class PlainReader:
             partition: leader for partition, leader in self.leaders.items() if leader[0] != process
         }
 
-    def _keep_znode(self, row: TraceRow) -> None:
-        sort, number = self._znode(row["znode"])
-        if sort is ZnodeSort.BROKER:
-            if row.kind == "znode_deleted":
-                self.registered.discard(number)
-            else:
-                self.registered.add(number)
-        elif sort is ZnodeSort.STATE:
-            if row.kind == "znode_deleted":
-                del self.states[number]
-            else:
-                if row.kind == "znode_created":
-                    self.replicas[number] = len(self.created[number])
-                self.states[number] = row
+    def _keep_partition(self, row: TraceRow) -> None:
+        partition = row["partition"]
+        if row["change"] == STATE_DELETED:
+            del self.states[partition]
+            return
+        if row["change"] == STATE_CREATED:
+            self.replicas[partition] = len(self.created[partition])
+        self.states[partition] = row
 
     def _keep_promises(self, row: TraceRow) -> None:
         if row.kind == "acknowledged":

@@ -25,6 +25,19 @@ S = 1_000_000
 #: What names a canonical row: its process, and its number there.
 Handle = tuple[int, int]
 
+
+def named_partition(number: int, replicas: list[int], min_isr: int = 1) -> dict[str, Any]:
+    """A partition of orders in a manifest."""
+    return {
+        "topic": "orders",
+        "partition": number,
+        "replicas": replicas,
+        "slots": replicas,
+        "min_insync_replicas": min_isr,
+        "most_insync_replicas": None,
+    }
+
+
 MANIFEST_OF_TESTS: dict[str, Any] = {
     "format": "tidegauge-run",
     "tidegauge": "0.1.0",
@@ -33,19 +46,24 @@ MANIFEST_OF_TESTS: dict[str, Any] = {
     "seed": 1,
     "trace": "transitions",
     "processes": [
-        {"process": 0, "name": "broker 1", "role": "broker"},
-        {"process": 1, "name": "broker 2", "role": "broker"},
-        {"process": 2, "name": "broker 3", "role": "broker"},
-        {"process": 3, "name": "controller of broker 1", "role": "controller"},
-        {"process": 4, "name": "zookeeper", "role": "zookeeper"},
-        {"process": 5, "name": "client shop-0", "role": "client"},
+        {"process": 0, "name": "broker 1", "role": "broker", "number": 0},
+        {"process": 1, "name": "broker 2", "role": "broker", "number": 1},
+        {"process": 2, "name": "broker 3", "role": "broker", "number": 2},
+        {"process": 3, "name": "controller of broker 1", "role": "controller", "number": 0},
+        {"process": 4, "name": "zookeeper", "role": "zookeeper", "number": 0},
+        {"process": 5, "name": "client shop-0", "role": "client", "number": 0},
     ],
     "brokers": [1, 2, 3],
-    "partitions": [
-        {"topic": "orders", "partition": 0, "replicas": [1, 2, 3]},
-        {"topic": "orders", "partition": 1, "replicas": [2, 3, 1]},
-    ],
+    "registered_before": [],
+    "topics": ["orders"],
+    "partitions": [named_partition(0, [1, 2, 3]), named_partition(1, [2, 3, 1])],
     "faults": [{"name": "cut-1", "kind": "cut_link", "text": "between broker 1 and broker 3"}],
+    "zookeeper_tree": [
+        {"sort": "broker", "first": 6, "end": 9},
+        {"sort": "topic", "first": 9, "end": 10},
+        {"sort": "state", "first": 10, "end": 12},
+        {"sort": "notification", "first": 12, "end": 12},
+    ],
 }
 
 

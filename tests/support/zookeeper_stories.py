@@ -60,7 +60,7 @@ def paused(broker: int, begin: str, length: str) -> dict[str, Any]:
 
 def writes(run: RunFolder, begin: str = "") -> Iterator[tuple[str, TraceRow]]:
     """Creations, writes and deletions, each with its path, if that begins like this."""
-    paths = ZnodePaths(run.manifest)
+    paths = ZnodePaths(run.directory)
     for row in run.all_rows(wanted=lambda kind: kind.name in WRITES):
         path = paths.path(row["znode"], row.columns.get("sequence_number"))
         if path.startswith(begin):

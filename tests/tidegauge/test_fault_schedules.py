@@ -16,11 +16,10 @@ import pytest
 
 from fault_schedules import clean_but_far_apart, schedule
 from tidegauge.engine.simulate import simulate
-from tidegauge.history.znode_paths import ZnodePaths, ZnodeSort
 from tidegauge.replication.min_insync_replicas import ACKS_ALL
 from tidegauge.replication.replica_list import size
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
-from tidegauge.simulation.codes.occasions import REASON_END
+from tidegauge.simulation.codes.occasions import REASON_END, STATE_DELETED
 from tidegauge.traces.checks.histories import BY_DIVERGING_RESPONSE, PERMITS
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
@@ -48,15 +47,12 @@ class Fate(NamedTuple):
 
 def fates_of(run: RunFolder) -> list[Fate]:
     """What became of each partition."""
-    known = ZnodePaths(run.manifest).known
     led: dict[tuple[int, int], int] = {}
     shortened: dict[tuple[int, int], int] = {}
     fates = [Fate(defaultdict(list), [], set(), set(), []) for _ in run.manifest["partitions"]]
     for row in run.all_rows():
-        if row.kind in {"znode_created", "znode_set"}:
-            sort, partition = known(row["znode"])
-            if sort is ZnodeSort.STATE:
-                fates[partition].state[:] = [row]
+        if row.kind == "partition_state" and row["change"] != STATE_DELETED:
+            fates[row["partition"]].state[:] = [row]
         elif row.kind == "log_end" and row["reason"] == REASON_END:
             runs = fates[row["partition"]].logs[row["process"]]
             runs.append((row["epoch"], row["start_offset"], row["end_offset"]))
@@ -90,12 +86,8 @@ def lost_in(log: list[Run], epoch: int, first_offset: int, end_offset: int) -> i
 def losses(run: RunFolder) -> dict[str, int]:
     """Acknowledged records that the last leaders do not have, by the reason that permits it."""
     found: defaultdict[str, int] = defaultdict(int)
-    for partition, fate in enumerate(fates_of(run)):
-        brokers = [
-            run.manifest["brokers"].index(broker)
-            for broker in run.manifest["partitions"][partition]["replicas"]
-        ]
-        log = fate.logs[brokers[fate.state[0]["leader"]]]
+    for fate in fates_of(run):
+        log = fate.logs[fate.state[0]["leader"]]
         for acks, epoch, first_offset, end_offset in fate.acknowledged:
             count = lost_in(log, epoch, first_offset, end_offset)
             excuses = fate.excuses | ({"acks=1"} if acks != ACKS_ALL else set())

@@ -12,17 +12,20 @@ from typer.testing import CliRunner, Result
 from scenario_runs import run_of, shipped
 from tidegauge.command_line import app
 from tidegauge.history.cluster_history import cluster_history
-from tidegauge.simulation.codes.occasions import STOP_KILLED
-from tidegauge.simulation.zookeeper_tree import FIXED_ZNODES
+from tidegauge.simulation.codes.occasions import (
+    BROKER_ABSENT,
+    BROKER_ACTIVE,
+    STATE_CREATED,
+    STATE_WRITTEN,
+    STOP_KILLED,
+)
 from tidegauge.traces.run_files import MANIFEST
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.time_axis import TimeAxis
-from written_rows import MANIFEST_OF_TESTS, S, WrittenRows
+from written_rows import MANIFEST_OF_TESTS, S, WrittenRows, named_partition
 
 BROKER_1, BROKER_2, BROKER_3, CONTROLLER, ZOOKEEPER = range(5)
 CRASH, CUT_LINK = 5, 3
-FIRST_BROKER_ZNODE = int(FIXED_ZNODES)
-FIRST_STATE_ZNODE = FIRST_BROKER_ZNODE + 3 + 1
 ALL, WITHOUT_FIRST, ONLY_SECOND, WITHOUT_THIRD = 0x321, 0x32, 0x2, 0x21
 
 MANIFEST_OF_THE_HOUR: dict[str, Any] = {
@@ -39,9 +42,7 @@ MANIFEST_OF_THE_HOUR: dict[str, Any] = {
             }
         ],
     },
-    "partitions": [
-        {"topic": "orders", "partition": number, "replicas": [1, 2, 3]} for number in (0, 1)
-    ],
+    "partitions": [named_partition(number, [1, 2, 3], min_isr=2) for number in (0, 1)],
     "faults": [
         {"name": "kill", "kind": "crash", "text": "crash of 1"},
         {"name": "cable", "kind": "cut_link", "text": "cut_link 2 <-> 3"},
@@ -50,9 +51,15 @@ MANIFEST_OF_THE_HOUR: dict[str, Any] = {
 
 
 def state(rows: WrittenRows, second: int, partition: int, leader: int, isr: int) -> None:
-    """ZooKeeper has this leader (a slot) and ISR from a second on."""
-    rows.write("znode_set", second * S, ZOOKEEPER, znode=FIRST_STATE_ZNODE + partition,
+    """The control plane has this leader and ISR from a second on."""
+    change = STATE_WRITTEN if second else STATE_CREATED
+    rows.write("partition_state", second * S, ZOOKEEPER, partition=partition, change=int(change),
                leader=leader, isr=isr)  # fmt: skip
+
+
+def registered(rows: WrittenRows, second: int, broker: int, state: int) -> None:
+    """The control plane has a broker from a second on, or has it no more."""
+    rows.write("broker_state", second * S, ZOOKEEPER, broker=broker, state=int(state))
 
 
 def an_hour() -> WrittenRows:
@@ -64,17 +71,16 @@ def an_hour() -> WrittenRows:
     rows = WrittenRows()
     for broker in (BROKER_1, BROKER_2, BROKER_3):
         rows.write("broker_started", 0, broker, broker=broker)
-        rows.write("znode_created", 0, ZOOKEEPER, znode=FIRST_BROKER_ZNODE + broker, writer=broker)
+        registered(rows, 0, broker, BROKER_ACTIVE)
     for partition in (0, 1):
-        rows.write("znode_created", 0, ZOOKEEPER, znode=FIRST_STATE_ZNODE + partition, leader=0,
-                   isr=ALL)  # fmt: skip
+        state(rows, 0, partition, 0, ALL)
         rows.write("leader_elected", 0, CONTROLLER, partition=partition, leader=0, old_leader=-1)
     for second, ends in ((9, (90, 95)), (29, (170, 180))):
         rows.write("sampled", second * S, BROKER_2, partition=0, high_watermark=ends[0],
                    log_end_offset=ends[1])  # fmt: skip
     rows.write("fault_began", 10 * S, BROKER_1, fault=0, fault_kind=CRASH)
     rows.write("broker_stopped", 10 * S, BROKER_1, broker=BROKER_1, stop=int(STOP_KILLED))
-    rows.write("znode_deleted", 16 * S, ZOOKEEPER, znode=FIRST_BROKER_ZNODE, writer=-1)
+    registered(rows, 16, BROKER_1, BROKER_ABSENT)
     for partition in (0, 1):
         state(rows, 18, partition, 1, WITHOUT_FIRST)
         rows.write("leader_elected", 18 * S, CONTROLLER, partition=partition, leader=1,
@@ -89,7 +95,7 @@ def an_hour() -> WrittenRows:
     state(rows, 35, 0, 1, WITHOUT_FIRST)
     rows.write("fault_ended", 40 * S, BROKER_1, fault=0, fault_kind=CRASH)
     rows.write("broker_started", 40 * S, BROKER_1, broker=BROKER_1)
-    rows.write("znode_created", 40 * S, ZOOKEEPER, znode=FIRST_BROKER_ZNODE, writer=BROKER_1)
+    registered(rows, 40, BROKER_1, BROKER_ACTIVE)
     for partition in (0, 1):
         rows.write("isr_expanded", 50 * S, BROKER_2, partition=partition)
         state(rows, 50, partition, 1, ALL)

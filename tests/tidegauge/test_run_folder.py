@@ -59,6 +59,19 @@ def test_a_canonical_row_is_found_by_process_and_number(tmp_path: Path) -> None:
     assert run.canonical_row(9, 0) is None
 
 
+def test_a_row_of_the_cluster_s_state_stands_for_the_change_before_it(tmp_path: Path) -> None:
+    """Causes are told with what was done; a state that nobody's row comes before is told itself."""
+    rows = WrittenRows()
+    done = rows.write("session_expired", 5, 4, broker=1)
+    deleted = rows.write("znode_deleted", 5, 4, cause=done, znode=7)
+    state = rows.write("broker_state", 5, 4, cause=deleted, broker=1)
+    alone = rows.write("broker_state", 9, 4, cause=done, broker=2)
+    run = RunFolder(rows.run(tmp_path / "run"))
+    assert run.change_row(*state) == run.change_row(*deleted) == run.canonical_row(*deleted)
+    assert run.change_row(*alone) == run.canonical_row(*alone)
+    assert run.change_row(4, 4) is None
+
+
 def test_a_run_without_rows_has_none(tmp_path: Path) -> None:
     run = RunFolder(tied_rows().run(tmp_path / "run", files=0))
     assert list(run.all_rows()) == []

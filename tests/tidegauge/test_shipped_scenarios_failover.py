@@ -10,7 +10,7 @@ from isr_stories import as_written, members, retold
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.replication.errors import NOT_ENOUGH_REPLICAS
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.scenario.model.faults import PowerLossFault, RollingRestartFault
+from tidegauge.scenario.model.process_faults import PowerLossFault, RollingRestartFault
 from tidegauge.simulation.codes.occasions import STOP_POWER
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 

@@ -271,6 +271,7 @@ def test_a_folder_that_is_no_run_is_one_line(tmp_path: Path, command: str) -> No
     [
         ({"format": "other"}, "not the manifest of a run"),
         ({"schema_version": 99, "tidegauge": "7.8.9"}, "use Tidegauge 7.8.9"),
+        ({"schema_version": 3, "tidegauge": "0.0.9"}, "use Tidegauge 0.0.9, which wrote it"),
         ({"faults": None}, "has no list of faults"),
     ],
 )

@@ -213,4 +213,3 @@ def test_a_row_of_any_kind_that_names_a_broker_is_about_it() -> None:
     both = {"process": others, "leader": column, "old_leader": np.array([1, 5, 5])}
     assert is_about_broker(both, 1).tolist() == [True, True, False]
     assert not is_about_broker({"process": others, "leader": column}, 1).any()
-    assert not is_about_broker({**both, "znode": others}, 1).any()

@@ -13,11 +13,11 @@ from typer.testing import CliRunner, Result
 from scenario_runs import rows_of, run_of
 from tidegauge.command_line import app
 from tidegauge.engine.layout.cluster_tables import new_topology
-from tidegauge.engine.manifest import manifest_of
 from tidegauge.history.partition_history import last_states
 from tidegauge.history.story import Names, told
 from tidegauge.history.znode_paths import ZnodePaths
 from tidegauge.history.znode_tree import Owner, TreeNode, znode_tree
+from tidegauge.scenario.cluster_directory import directory_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,
@@ -30,6 +30,7 @@ from tidegauge.simulation.zookeeper_tree import (
     state_znode,
     topic_znode,
 )
+from tidegauge.traces.directory import Directory
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from written_rows import MANIFEST_OF_TESTS, S, WrittenRows
 from zookeeper_stories import cluster, paused, settings, writes
@@ -84,7 +85,7 @@ def show(folder: Path, *options: str) -> Result:
 
 def test_the_numbers_of_znodes_are_those_of_the_topology(run: RunFolder) -> None:
     topology = new_topology(ClusterPlan(cluster(topics=TOPICS))).view
-    paths = ZnodePaths(run.manifest)
+    paths = ZnodePaths(run.directory)
     assert paths.path(int(CONTROLLER_ZNODE)) == "/controller"
     assert paths.path(int(CONTROLLER_EPOCH_ZNODE)) == "/controller_epoch"
     assert paths.path(int(BROKER_IDS_ZNODE)) == "/brokers/ids"
@@ -127,7 +128,7 @@ def test_znodes_of_steps_and_log_directories_are_named_where_the_topology_has_th
     )
     plan = ClusterPlan(scenario)
     topology = new_topology(plan).view
-    paths = ZnodePaths(manifest_of(plan))
+    paths = ZnodePaths(Directory(directory_of(plan)))
     first = int(first_notification_znode(topology))
     assert paths.path(first, 0) == "/isr_change_notification/isr_change_0000000000"
     assert not paths.path(first - 1).startswith("/isr_change_notification")
@@ -388,6 +389,21 @@ def test_a_change_in_several_terms_is_named_once_and_anew_after_the_next(tmp_pat
     (
         ("znode_deleted", {"znode": 13, "writer": 0}),
         "/isr_change_notification/isr_change_* is deleted by broker 1",
+    ),
+    (("controller_active", {"broker": 1}), "/controller is created by broker 2"),
+    (("controller_active", {"broker": -2}), "/controller is created by a process before the run"),
+    (("controller_active", {"broker": -1}), "/controller is deleted by the end of its session"),
+    (
+        ("broker_state", {"broker": 2, "state": 2, "state_reason": 1}),
+        "/brokers/ids/3 is created by broker 3",
+    ),
+    (
+        ("broker_state", {"broker": 2, "state": 0, "state_reason": 3}),
+        "/brokers/ids/3 is deleted by the end of its session",
+    ),
+    (
+        ("broker_state", {"broker": 2, "state": 0, "state_reason": 5}),
+        "/brokers/ids/3 is deleted by broker 3",
     ),
 ])  # fmt: skip
 def test_rows_about_znodes_are_told_by_path_and_broker(

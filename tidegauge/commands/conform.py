@@ -48,7 +48,7 @@ def conform_schedules(
     """Compare the simulator with schedules that were played on real brokers.
 
     A recorded schedule is a JSON file with releases, settings, steps (kill a broker, produce, cut
-    a link), and the observations after each step: znodes, logs, checkpoints, responses, times.
+    a link), and the observations after each step: states, logs, checkpoints, responses, times.
     The command plays the same steps and compares all observations field by field. A field that
     was equal in all repeats of the recording must be equal. A field that varied must have one of
     the recorded values. A time must be at most 20 % below the recorded span, or 3 s above it.

@@ -14,7 +14,6 @@ from tidegauge.views.story_lines import (
     moment_of,
     parse_span,
     print_notes,
-    when_text,
 )
 
 if TYPE_CHECKING:
@@ -213,19 +212,6 @@ def _show_cause(run: RunFolder, names: Names, handle: str) -> None:
 
 
 def _show_zookeeper(run: RunFolder, at_us: int | None) -> None:
-    """Print all znodes, in the manner of ``zookeeper-shell``."""
-    from rich.text import Text
+    from tidegauge.views.zookeeper_view import show_zookeeper
 
-    from tidegauge.history.znode_tree import znode_tree
-
-    out = console()
-    znodes = znode_tree(run, at_us)
-    out.print(f"ZooKeeper {when_text(at_us)}: {len(znodes)} znodes", style="bold")
-    for znode in znodes:
-        line = Text(f"{znode.path} ")
-        line.append("null" if znode.data is None else znode.data, style="bold")
-        line.append(f" dataVersion={znode.version}")
-        if znode.owner is not None:
-            broker, session = znode.owner
-            line.append(f" ephemeralOwner=session {session} of broker {broker}")
-        out.print(line, soft_wrap=True)
+    show_zookeeper(console(), run, at_us)

@@ -15,6 +15,7 @@ from typing import Any
 from tidegauge.conformance.played_schedule import StateWrite, StepOutcome
 from tidegauge.conformance.recorded_schedule import (
     ABSENT,
+    REASSIGNED_MS,
     Merged,
     RecordedStep,
     Span,
@@ -43,7 +44,7 @@ _BELOW, _ABOVE_MS = 0.8, 3000.0
 _NOT_COMPARED = {
     *("magic", "exit", "size", "attempts", "failed_starts", "flaps"),
     *("ok", "quiesce", "quiesce_timeout", "t_registered_ms"),
-    *("wait", "step_ms", "quiesced_after_ms", "znode_gone_ms"),
+    *("wait", "step_ms", "quiesced_after_ms", REASSIGNED_MS),
 }
 
 

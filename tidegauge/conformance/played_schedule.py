@@ -10,7 +10,7 @@ from typing import Any
 from tidegauge.conformance.recorded_schedule import Tree
 from tidegauge.conformance.translation import PlayedStep, Translation
 from tidegauge.history.story import Names
-from tidegauge.history.zookeeper_rows import PendingNotifications
+from tidegauge.history.zookeeper_rows import pending_notifications
 from tidegauge.replication import errors
 from tidegauge.replication.releases import rules_of
 from tidegauge.simulation.codes.occasions import (
@@ -86,7 +86,7 @@ class _Reader:
 
     def __init__(self, translation: Translation, run: RunFolder) -> None:
         self.names = Names.of(run)
-        self.pending = PendingNotifications(run.directory)
+        self.pending = pending_notifications(run.directory)
         self.steps = translation.steps
         self.outcomes = [StepOutcome() for _ in translation.steps]
         self.stuck: str | None = None
@@ -300,7 +300,7 @@ class _Reader:
         tree: Tree = {
             "controller": self._controller,
             "controller_epoch": self._controller_epoch,
-            "isr_change_notifications": len(self.pending),
+            "isr_change_notifications": len(self.pending.numbers),
             "registered": [broker for broker in self.brokers if broker in self._registered],
             "process": {str(broker): self._process(broker) for broker in self.brokers},
             "partitions": {},

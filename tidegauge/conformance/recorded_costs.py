@@ -19,7 +19,7 @@ _HOSTING = {"min": "2ms", "p50": "20ms", "p90": "150ms", "p99": "600ms"}
 
 #: ``costs`` of a scenario.
 COSTS: dict[str, Any] = {
-    # From a session's end to the first write: 7 to 130 ms; from a topic's znode: 20 to 200 ms.
+    # From a session's end to the first write: 7 to 130 ms; from a topic's creation: 20 to 200 ms.
     "controller_event": {"min": "7ms", "p50": "40ms", "p90": "80ms", "p99": "130ms"},
     # From a session's end to the next /controller: 3 to 110 ms.
     "controller_election": {"min": "2ms", "p50": "9ms", "p90": "40ms", "p99": "110ms"},

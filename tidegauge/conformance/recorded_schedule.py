@@ -1,7 +1,7 @@
 """The file of a schedule that was played on a real cluster, once or several times.
 
 A schedule is a list of steps (kill a broker, produce, cut a link, ...), each with the observations
-after it: znodes, logs, checkpoints. For several repeats, ``exact`` holds the values that were equal
+after it: states, logs, checkpoints. For several repeats, ``exact`` holds the values that were equal
 in all of them and ``varies`` the values of each.
 
 Required are only ``release``, ``brokers`` and ``steps``, and for a step only ``step``, that is
@@ -34,6 +34,9 @@ _CHANGES_NOTHING = {
     *("collect", "epochs", "fetch", "send_async", "sleep"),
     *("values", "wait", "wait_reg", "wait_unreg"),
 }
+
+#: How long it took until the request of a reassignment was gone from ZooKeeper.
+REASSIGNED_MS = "znode_gone_ms"
 
 #: The value of a repeat that lacks a field which others have.
 ABSENT = "ABSENT"

@@ -19,6 +19,7 @@ from tidegauge.conformance.recorded_costs import (
     OBSERVING_REPLICA_MS,
 )
 from tidegauge.conformance.recorded_schedule import (
+    REASSIGNED_MS,
     RecordedSchedule,
     RecordedStep,
     RecordingError,
@@ -421,7 +422,7 @@ class _Writer:
         self._add("delete_topic", topic=played.recorded.step["topic"])
 
     def _write_reassign(self, played: PlayedStep) -> None:
-        """Request it, and wait until the znode is gone, or for the recorded time in vain.
+        """Request it, and wait until it is done, or for the recorded time in vain.
 
         While a replica that is added is on a broker that is down, the move stays pending.
         """
@@ -429,7 +430,7 @@ class _Writer:
         partitions = [_partition(name) | {"replicas": ids} for name, ids in moves.items()]
         self._add("reassign", partitions=partitions)
         span = played.recorded.result.ranges_ms.get("step_ms")
-        if span is None or "wait.znode_gone_ms" in played.recorded.result.ranges_ms:
+        if span is None or f"wait.{REASSIGNED_MS}" in played.recorded.result.ranges_ms:
             self._when(reassigned=True)
         else:
             self._add("wait", after=f"{middle(span):.0f}ms")

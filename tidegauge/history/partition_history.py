@@ -17,6 +17,7 @@ import numpy as np
 from tidegauge.history.story import Names
 from tidegauge.history.zookeeper_rows import CREATED, is_notification
 from tidegauge.replication import replica_list
+from tidegauge.simulation.trace_rows.control_plane_rows import PartitionReplicas
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.traces.trace_file import Table
 
@@ -142,9 +143,9 @@ def assignment(
         TraceError: a trace file is damaged.
     """
     replicas: list[int | None] = [*names.replicas(partition)]
-    for row in run.rows("partition_replicas"):
-        if row["partition"] == partition and (until_us is None or row["time_us"] <= until_us):
-            replicas = names.brokers_in(row["replicas"], partition)
+    for row in run.typed_rows(PartitionReplicas):
+        if row.partition == partition and (until_us is None or row.time_us <= until_us):
+            replicas = names.brokers_in(row.replicas, partition)
     return replicas
 
 

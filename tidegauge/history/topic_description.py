@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tidegauge.history.zookeeper_rows import topics_of_zookeeper
 from tidegauge.replication.release_versions import Release
 from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, STATE_CREATED, STATE_DELETED
 from tidegauge.traces.directory import Directory
@@ -72,11 +73,12 @@ def describe_topics(run: RunFolder, at_us: int | None = None) -> list[TopicDescr
     Raises:
         TraceError: a trace file is damaged.
     """
-    cluster = _Cluster(run.directory)
-    for row in run.all_rows(wanted=lambda kind: kind.name in _ROWS):
+    cluster, created = _Cluster(run.directory), topics_of_zookeeper(run.directory)
+    for row in run.all_rows(wanted=lambda kind: kind.name in _ROWS | created.CHANGES):
         if at_us is not None and row["time_us"] > at_us:
             break
         cluster.take(row)
+        created.take(row)
     settings = {
         topic["name"]: topic.get("settings", {}) for topic in run.manifest["scenario"]["topics"]
     }
@@ -84,7 +86,8 @@ def describe_topics(run: RunFolder, at_us: int | None = None) -> list[TopicDescr
     for number in run.directory.partitions.values():
         described = cluster.described(number)
         partitions.setdefault(described.topic, []).append(described)
-    existing = {run.directory.topic_and_partition(number)[0] for number in cluster.states}
+    existing = {run.directory.topic(number) for number in created.numbers}
+    existing |= {run.directory.topic_and_partition(number)[0] for number in cluster.states}
     return [
         TopicDescription(topic, settings.get(topic, {}), partitions[topic])
         for topic in sorted(existing)
@@ -108,9 +111,9 @@ class _Cluster:
             (self._active.add if is_active else self._active.discard)(row["broker"])
         elif row.kind == "partition_replicas":
             self._replicas[row["partition"]] = row
-        elif row["change"] == STATE_DELETED:
+        elif row.kind == "partition_state" and row["change"] == STATE_DELETED:
             self.states.pop(row["partition"], None)
-        else:
+        elif row.kind == "partition_state":
             if row["change"] == STATE_CREATED:
                 # A topic that is created again has the replicas that it began with.
                 self._replicas.pop(row["partition"], None)

@@ -92,7 +92,8 @@ class ZnodePaths:
             return KnownZnode(_FIXED_SORTS[znode], 0)
         if znode < FIXED_ZNODES:
             return KnownZnode(ZnodeSort.PARENT, znode)
-        among = next(each for each in self._names.znodes if each.end is None or znode < each.end)
+        tree = self._names.zookeeper_tree
+        among = next((each for each in tree if znode < each.end), tree[-1])
         return KnownZnode(ZnodeSort[among.sort.upper()], znode - among.first)
 
     def path(self, znode: int, sequence_number: int | None = None) -> str:

@@ -20,12 +20,6 @@ CREATED = "znode_created"
 DELETED = "znode_deleted"
 
 
-def _writer(names: Directory, index: int, nobody: str) -> str:
-    if index == FORMER_WRITER:
-        return "a process before the run"
-    return nobody if index < 0 else f"broker {names.broker_id(index)}"
-
-
 def path_of(row: TraceRow, names: Directory) -> str:
     """The path of the znode that a row is about."""
     return ZnodePaths(names).path(row["znode"], row.columns.get("sequence_number"))
@@ -43,7 +37,9 @@ def _registration(row: TraceRow, names: Directory) -> str:
 def _controller(row: TraceRow, names: Directory) -> str:
     if row["broker"] == NONE:
         return "/controller is deleted by the end of its session"
-    return f"/controller is created by {_writer(names, row['broker'], '')}"
+    if row["broker"] == FORMER_WRITER:
+        return "/controller is created by a process before the run"
+    return f"/controller is created by broker {names.broker_id(row['broker'])}"
 
 
 #: The words for rows of the cluster's state, by their kind.
@@ -62,22 +58,36 @@ def is_notification(row: TraceRow, names: Directory) -> bool:
     return ZnodePaths(names).known(row["znode"]).sort is ZnodeSort.NOTIFICATION
 
 
-class PendingNotifications:
-    """The children of /isr_change_notification, row by row."""
+class Children:
+    """The children of one znode, row by row."""
 
-    def __init__(self, names: Directory) -> None:
-        self._names = names
-        self._children: set[int] = set()
+    #: The kinds of rows that change them.
+    CHANGES = frozenset({CREATED, DELETED})
+
+    def __init__(self, names: Directory, sort: ZnodeSort) -> None:
+        """Begin without any; the children are of this sort."""
+        self._paths = ZnodePaths(names)
+        self._sort = sort
+        #: Their numbers within their sort.
+        self.numbers: set[int] = set()
 
     def take(self, row: TraceRow) -> None:
         """Apply one row of any kind; rows come in their total order."""
-        if row.kind == CREATED and is_notification(row, self._names):
-            self._children.add(row["znode"])
-        elif row.kind == DELETED:
-            self._children.discard(row["znode"])
+        if row.kind not in self.CHANGES:
+            return
+        sort, number = self._paths.known(row["znode"])
+        if sort is self._sort:
+            (self.numbers.add if row.kind == CREATED else self.numbers.discard)(number)
 
-    def __len__(self) -> int:
-        return len(self._children)
+
+def pending_notifications(names: Directory) -> Children:
+    """The notifications of ISR changes that no controller has deleted yet."""
+    return Children(names, ZnodeSort.NOTIFICATION)
+
+
+def topics_of_zookeeper(names: Directory) -> Children:
+    """The topics in /brokers/topics: they are there before their partitions have states."""
+    return Children(names, ZnodeSort.TOPIC)
 
 
 def partition_of(row: TraceRow, names: Directory) -> int:

@@ -6,11 +6,12 @@ reference is its value in the first of these that has it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
 
-from tidegauge.scenario.model import faults, steps
+from tidegauge.manual.scenario_sections import SECTIONS
 from tidegauge.scenario.model.alerts import AlertExpectations
 from tidegauge.scenario.model.cluster import (
     BrokerRelease,
@@ -49,7 +50,7 @@ checks: {strong_isr: true}
 alerts: {fire: {UnderReplicatedPartitions: 90s}}
 """
 
-#: The parts of which others consist; faults and steps have tables of their own.
+#: The parts of a scenario but faults and steps, which have their own.
 _PARTS: dict[type[Part], list[str]] = {
     Scenario: [_SCENARIO],
     Cluster: [
@@ -173,123 +174,10 @@ may_fire: [IsrShrinks]
     ],
 }
 
-_FAULTS: dict[type[Part], list[str]] = {
-    faults.FaultOfAnyKind: ["{name: power, at: 90s, for: 5m}"],
-    faults.PauseFault: ["{kind: pause, at: 30s, for: 20s, brokers: [2]}"],
-    faults.CrashFault: ["{kind: crash, at: 30s, for: 1m, brokers: [2, 5]}"],
-    faults.PowerLossFault: [
-        """\
-kind: power_loss
-at: 90s
-for: 5m
-brokers: ["rack:b", zookeeper]
-keeps: [{broker: 2, topic: orders, partition: 0, offset: 100}]
-"""
-    ],
-    faults.SurvivingLog: ["{broker: 2, topic: orders, partition: 0, offset: 100}"],
-    faults.RestartFault: ["{kind: restart, at: 30s, for: 10s, brokers: [2]}"],
-    faults.RollingRestartFault: [
-        """\
-kind: rolling_restart
-at: 60s
-brokers: [1, 2, 3]
-batch: 1
-stopped_for: 30s
-wait_for_full_isr: true
-poll: 5s
-timeout: 10m
-on_timeout: stop
-pause: 10s
-leadership_back: at_end
-"""
-    ],
-    faults.SlowDiskFault: [
-        (
-            "{kind: slow_disk, at: 30s, for: 90s, brokers: [2], "
-            "delay: {min: 1ms, p50: 5ms, p99: 300ms}}"
-        ),
-    ],
-    faults.LogDirectoryFailureFault: [
-        "{kind: log_directory_failure, at: 30s, for: 10m, brokers: [2], directory: 1, how: full}"
-    ],
-    faults.SlowLinkFault: [
-        (
-            '{kind: slow_link, at: 30s, for: 1m, between: [["rack:a"], ["rack:b"]], one_way: true, '
-            "delay: 50ms}"
-        ),
-    ],
-    faults.CutLinkFault: [
-        "{kind: cut_link, at: 20s, for: 80s, between: [[1], [zookeeper, 4]], one_way: true}"
-    ],
-    faults.ZooKeeperOutageFault: [
-        "{kind: zookeeper_outage, at: 30s, for: 10s, how: restart}",
-    ],
-    faults.ControllerMoveFault: ["{kind: controller_move, at: 30s}"],
-}
-
-_STEPS: dict[type[Part], list[str]] = {
-    steps.StepOfAnyKind: ["{at: 90s}", "{after: 5s}", "{when: {quiescent: true}, within: 30s}"],
-    steps.Condition: [
-        "{isr: {topic: orders, partition: 0, is: [1, 2]}}",
-        "{leader: {topic: orders, partition: 0, is: 2}}",
-        "{registered: [1, 2, 3]}",
-        "{unregistered: [2]}",
-        "{controller: 4}",
-        "{answered: true}",
-        "{reassigned: true}",
-        "{quiescent: true}",
-    ],
-    steps.IsrIs: ["{topic: orders, partition: 0, is: [1, 2]}"],
-    steps.LeaderIs: [
-        "{topic: orders, partition: 0, is: 2}",
-        "{topic: orders, partition: 0, is_not: 1}",
-    ],
-    steps.ProduceStep: [
-        (
-            "{do: produce, at: 10s, topic: orders, partition: 0, to: 1, records: 5, acks: all, "
-            "timeout: 5s, wait: false}"
-        ),
-    ],
-    steps.FetchStep: ["{do: fetch, at: 10s, topic: orders, partition: 0, to: 1, offset: 100}"],
-    steps.AskEpochStep: [
-        "{do: ask_epoch, at: 10s, topic: orders, partition: 0, broker: 1, leader_epoch: 2}"
-    ],
-    steps.PreferredElectionStep: ["{do: preferred_election, at: 2m, topic: orders, partition: 0}"],
-    steps.ConfigureStep: [
-        "{do: configure, at: 1m, topic: orders, settings: {min.insync.replicas: 1}}",
-        (
-            "{do: configure, at: 1m, brokers: [1, 2], "
-            "settings: {leader.replication.throttled.rate: 1000000}}"
-        ),
-    ],
-    steps.CreateTopicStep: ["{do: create_topic, at: 1m, topic: orders}"],
-    steps.DeleteTopicStep: ["{do: delete_topic, at: 1m, topic: orders}"],
-    steps.ReassignStep: [
-        """\
-do: reassign
-at: 1m
-version: 1
-partitions: [{topic: orders, partition: 0, replicas: [2, 3, 4]}]
-throttle: 10000000
-"""
-    ],
-    steps.Move: ["{topic: orders, partition: 0, replicas: [2, 3, 4]}"],
-    steps.AlterReassignmentsStep: [
-        "{do: alter_reassignments, at: 70s, partitions: [{topic: orders, partition: 0}]}"
-    ],
-    steps.AlteredMove: ["{topic: orders, partition: 0, replicas: [2, 3, 5]}"],
-    steps.VerifyReassignmentStep: [
-        "{do: verify_reassignment, when: {reassigned: true}, within: 10m}"
-    ],
-    steps.RestartConsumersStep: ["{do: restart_consumers, at: 1m, group: billing}"],
-    steps.ObserveStep: ["{do: observe, when: {quiescent: true}, within: 30s}"],
-    steps.WaitStep: ["{do: wait, after: 10s}"],
-    steps.BeginFaultStep: ["{do: begin_fault, at: 1m, fault: power}"],
-    steps.EndFaultStep: ["{do: end_fault, after: 30s, fault: power}"],
-}
-
 #: Of every part.
-EXAMPLES: dict[type[Part], list[str]] = _PARTS | _FAULTS | _STEPS
+EXAMPLES: dict[type[Part], Sequence[str]] = {
+    section.part: _PARTS.get(section.part, section.part.examples) for section in SECTIONS
+}
 
 #: What can stand in `brokers` and `between` of a fault, and what it selects.
 SELECTORS = {

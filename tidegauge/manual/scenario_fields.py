@@ -18,10 +18,13 @@ from tidegauge.manual.markdown import code
 from tidegauge.manual.scenario_examples import example_of
 from tidegauge.manual.scenario_sections import SECTIONS
 from tidegauge.manual.scenario_types import type_of, unit_of, written
-from tidegauge.scenario.model import faults, steps
 from tidegauge.scenario.model.costs import Latency
-from tidegauge.scenario.model.parts import Part
+from tidegauge.scenario.model.fault import FaultOfAnyKind
+from tidegauge.scenario.model.operator_steps import ObserveStep
+from tidegauge.scenario.model.parts import Part, Unit
+from tidegauge.scenario.model.process_faults import PauseFault
 from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.model.step import StepOfAnyKind
 from tidegauge.scenario.schema import scenario_schema
 from tidegauge.simulation.durations import format_duration
 
@@ -30,8 +33,8 @@ _DEFAULT = re.compile(r"(?:^|(?<=\.) )Default: (?P<value>.+?)\.(?= |$)")
 _KINDS = {"kind": "The kind of the fault.", "do": "The kind of the step."}
 #: The schema has what all faults or steps have in each of them.
 _SCHEMA_OF: dict[type[Part], type[Part]] = {
-    faults.FaultOfAnyKind: faults.PauseFault,
-    steps.StepOfAnyKind: steps.ObserveStep,
+    FaultOfAnyKind: PauseFault,
+    StepOfAnyKind: ObserveStep,
 }
 
 
@@ -66,10 +69,11 @@ def _fields(part: type[Part], name: str, info: FieldInfo) -> Iterator[Field]:
     description = info.description or _KINDS.get(name, "")
     told = _DEFAULT.search(description)
     example = example_of(part, file_name)
+    units = [each.name for each in info.metadata if isinstance(each, Unit)]
     yield Field(
         name=file_name,
         type=type_of(schema, file_name),
-        unit=unit_of(schema, file_name),
+        unit=units[0] if units else unit_of(schema, file_name),
         default=told["value"] if told else _default(name, info),
         meaning=_DEFAULT.sub("", description).strip(),
         example=code(example) if example else "",

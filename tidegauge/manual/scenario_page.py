@@ -8,9 +8,9 @@ from tidegauge.manual.markdown import code, code_block, of_docstring, table
 from tidegauge.manual.scenario_examples import EXAMPLES, SELECTORS
 from tidegauge.manual.scenario_fields import fields_of
 from tidegauge.manual.scenario_sections import SECTIONS, Section
+from tidegauge.scenario.model.fault import FaultOfAnyKind
 from tidegauge.scenario.model.fault_rates import FaultRate
-from tidegauge.scenario.model.faults import FaultOfAnyKind
-from tidegauge.scenario.model.steps import StepOfAnyKind
+from tidegauge.scenario.model.step import StepOfAnyKind
 
 _OPENING = """\
 # Scenario reference

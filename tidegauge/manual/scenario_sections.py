@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple, get_args
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from tidegauge.manual.markdown import anchor
-from tidegauge.scenario.model import faults, steps
 from tidegauge.scenario.model.alerts import AlertExpectations
 from tidegauge.scenario.model.cluster import (
     BrokerRelease,
@@ -16,9 +15,15 @@ from tidegauge.scenario.model.cluster import (
     ZooKeeper,
 )
 from tidegauge.scenario.model.costs import Costs, Latency, Network
+from tidegauge.scenario.model.fault import FaultOfAnyKind
 from tidegauge.scenario.model.fault_rates import FaultRate
+from tidegauge.scenario.model.faults import FAULTS
 from tidegauge.scenario.model.parts import Part
+from tidegauge.scenario.model.process_faults import SurvivingLog
 from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.model.step import AlteredMove, Condition, IsrIs, LeaderIs, StepOfAnyKind
+from tidegauge.scenario.model.steps import STEPS
+from tidegauge.scenario.model.topic_steps import Move
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup, Workload
 
 
@@ -32,10 +37,9 @@ class Section(NamedTuple):
     without: type[Part] | None = None
 
 
-def _kinds(union: Any, field: str, common: type[Part]) -> Iterator[Section]:
+def _kinds(kinds: Mapping[str, type[Part]], field: str, common: type[Part]) -> Iterator[Section]:
     """A section for each kind of fault or step."""
-    for part in get_args(get_args(union)[0]):
-        (kind,) = get_args(part.model_fields[field].annotation)
+    for kind, part in kinds.items():
         yield Section(f"{field}: {kind}", part, 3, without=common)
 
 
@@ -52,17 +56,17 @@ SECTIONS = (
     Section("Network", Network),
     Section("Costs", Costs),
     Section("Latency", Latency, 3),
-    Section("Faults", faults.FaultOfAnyKind),
-    *_kinds(faults.Fault, "kind", faults.FaultOfAnyKind),
-    Section("Kept log", faults.SurvivingLog, 3),
+    Section("Faults", FaultOfAnyKind),
+    *_kinds(FAULTS, "kind", FaultOfAnyKind),
+    Section("Kept log", SurvivingLog, 3),
     Section("Fault rates", FaultRate),
-    Section("Steps", steps.StepOfAnyKind),
-    *_kinds(steps.Step, "do", steps.StepOfAnyKind),
-    Section("Move", steps.Move, 3),
-    Section("Altered move", steps.AlteredMove, 3),
-    Section("Condition", steps.Condition, 3),
-    Section("ISR condition", steps.IsrIs, 3),
-    Section("Leader condition", steps.LeaderIs, 3),
+    Section("Steps", StepOfAnyKind),
+    *_kinds(STEPS, "do", StepOfAnyKind),
+    Section("Move", Move, 3),
+    Section("Altered move", AlteredMove, 3),
+    Section("Condition", Condition, 3),
+    Section("ISR condition", IsrIs, 3),
+    Section("Leader condition", LeaderIs, 3),
     Section("Expected alerts", AlertExpectations),
 )
 

@@ -11,31 +11,25 @@ from tidegauge.manual.markdown import NONE, code
 from tidegauge.manual.scenario_sections import link_to
 from tidegauge.simulation.durations import DURATION_SCHEMA
 
-#: Units of numbers, by the name of their field.
+#: Units of numbers, by the name of their field; the fields of faults and steps say their own.
 _UNITS = {
     **dict.fromkeys(("isr", "elr", "leader", "is", "is_not", "to", "broker"), "broker id"),
     **dict.fromkeys(("brokers", "racks", "replicas", "assignment", "between"), "broker id"),
     **dict.fromkeys(("registered", "unregistered", "controller"), "broker id"),
     "acks": "acks",
-    "batch": "brokers",
     "batches_per_second": "batches/s",
     "clients": "clients",
-    "directory": "directory number",
     "leader_epoch": "epoch",
     "log_directories": "directories",
-    "offset": "offset",
     "partition": "partition number",
     "partitions": "partitions",
     "record_bytes": "bytes",
-    "records": "records",
     "records_per_batch": "records",
     "records_per_second": "records/s",
     "replication_factor": "replicas",
     "seed": "seed number",
     "servers": "servers",
-    "throttle": "bytes/s",
     "tick_ms": "ms",
-    "version": "version number",
 }
 #: Keys of mappings, by the name of their field.
 _KEYS = {

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from tidegauge.real_input.input_file import InputError, input_error, read_text
 from tidegauge.real_input.notices import Notice
-from tidegauge.scenario.coherence.references import no_such
-from tidegauge.scenario.model.steps import Move, ReassignStep
+from tidegauge.scenario.model.references import no_such
+from tidegauge.scenario.model.topic_steps import Move, ReassignStep
 from tidegauge.scenario.text.errors import one_line, path_text, problems_in
 
 #: The field that the tool reads and the simulator does not: the log directory of a replica.

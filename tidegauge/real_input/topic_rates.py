@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 from tidegauge.real_input.input_file import InputError, input_error, lines_of, read_text
 from tidegauge.real_input.notices import Notice, named
-from tidegauge.scenario.coherence.references import no_such
 from tidegauge.scenario.model.limits import LEAST_PER_SECOND, MOST_PER_SECOND
+from tidegauge.scenario.model.references import no_such
 from tidegauge.scenario.text.errors import did_you_mean
 
 #: batch.size of Kafka's producer, in bytes.

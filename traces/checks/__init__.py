@@ -10,18 +10,20 @@ not flushed before a loss of power) or a release (KAFKA-14704) gives up the prom
 *permitted*: it is reported together with the setting or release that permits it. The verdict is
 false if a check was broken anywhere, true if it was not, and "unknown" if that cannot be decided.
 
-**To add a check**: a file of its own here that says what must hold and cites the source, notes each
-breach with ``breaches.note_breach``, and has paragraphs *Permitted*, *Example* and *Source* in its
-docstring, from which ``docs/checks.md`` is made; its number in ``numbers.py``; a call where
-``judgement.py`` sees the row; its name in :data:`CHECKS`; and a scenario in which it is broken, in
-``tests/tidegauge/test_checks.py``.
+**To add a check**: a file of its own here, named as the check. Its docstring begins with what must
+hold, cites the source, and has paragraphs *Permitted*, *Example* and *Source*, from which
+``docs/checks.md`` is made. It has a ``NUMBER``, the next one, and notes each breach with
+``breaches.note_breach``. ``judgement.py`` calls it for the row. A scenario in which it is broken
+stands in ``tests/tidegauge/test_checks.py``.
 """
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
-
-from tidegauge.traces.checks import numbers
 
 
 class Check(NamedTuple):
@@ -32,35 +34,21 @@ class Check(NamedTuple):
     promise: str
 
 
+def _declared() -> Iterator[tuple[int, Check]]:
+    """The checks of this room: its files with a ``NUMBER``, with what their docstrings promise.
+
+    The files are read and not imported: their rules need the compiler, and scenarios only names.
+    """
+    for file in Path(__file__).parent.glob("*.py"):
+        source = file.read_text(encoding="utf-8")
+        number = re.search(r"^NUMBER = code\((\d+)\)$", source, re.MULTILINE)
+        if number is not None:
+            promise, *_ = (ast.get_docstring(ast.parse(source)) or "").split(".\n")
+            yield int(number[1]), Check(file.stem, promise[:1].lower() + promise[1:])
+
+
 #: All checks that are judged from rows, by their numbers.
-CHECKS: dict[int, Check] = {
-    int(numbers.STRONG_ISR): Check(
-        "strong_isr", "every member of the ISR in ZooKeeper has every record that was ever exposed"
-    ),
-    int(numbers.COMMITTED_AGREE): Check(
-        "committed_agree", "two replicas agree below both of their high watermarks"
-    ),
-    int(numbers.EXPOSED_DURABLE): Check(
-        "exposed_durable", "the true leader has every record that consumers could ever read"
-    ),
-    int(numbers.EXPOSED_UNIQUE): Check(
-        "exposed_unique", "no offset was ever exposed with two different records"
-    ),
-    int(numbers.LOG_MATCHING): Check(
-        "log_matching", "two logs with the same epoch at an offset agree up to it"
-    ),
-    int(numbers.ONE_LEADER_PER_EPOCH): Check(
-        "one_leader_per_epoch", "in each epoch of a partition one broker leads at most"
-    ),
-    int(numbers.ACKNOWLEDGED_RECORDS_LOST): Check(
-        "acknowledged_records_lost",
-        "every record acknowledged with acks=all is in the leader's log",
-    ),
-    int(numbers.CONSUMER_WENT_BACKWARDS): Check(
-        "consumer_went_backwards",
-        "no consumer is sent back to an offset before records that it has read",
-    ),
-}
+CHECKS: dict[int, Check] = dict(sorted(_declared()))
 #: The check of the liveness phase (``engine/liveness.py``).
 LIVENESS = Check(
     "liveness", "after all faults have ended, every ISR is full and all logs are equal"

@@ -1,4 +1,6 @@
-"""What was acknowledged with acks=all is in the leader's log in the end.
+"""Every record acknowledged with acks=all is in the leader's log.
+
+It is judged at the end of the run.
 
 It is judged when the run is over, after the liveness phase if there is one: a record is lost if
 the log of the leader that ZooKeeper names does not hold it, (leader epoch, offset), then. The
@@ -21,7 +23,7 @@ Source: the documentation of the producer's setting ``acks``; Jepsen's lost-writ
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.min_insync_replicas import ACKS_ALL
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.trace_rows import replica_rows
@@ -36,7 +38,9 @@ from tidegauge.traces.checks.histories import (
     LogRuns,
 )
 from tidegauge.traces.checks.lineage import count_held, term_of
-from tidegauge.traces.checks.numbers import ACKNOWLEDGED_RECORDS_LOST
+
+#: Its place among the checks.
+NUMBER = code(6)
 
 
 @inner_rule
@@ -98,7 +102,7 @@ def _note_loss(history: Histories, partition: int, promised: Acknowledged, count
         history.facts[0].records_lost_permitted += count
         return
     number = _term_without(history, partition, promised)
-    note_breach(history, ACKNOWLEDGED_RECORDS_LOST, history.terms[number].began, permitted_by)
+    note_breach(history, NUMBER, history.terms[number].began, permitted_by)
 
 
 @inner_rule

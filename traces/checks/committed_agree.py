@@ -1,4 +1,6 @@
-"""CommittedAgree: what two replicas take for committed is the same.
+"""Two replicas agree below both of their high watermarks.
+
+The literature names it CommittedAgree: records that they take for committed are the same.
 
 Below the smaller of two high watermarks both logs hold the same records. The check compares each
 recorded log, and the log of each term, up to its high watermark with the records that any replica
@@ -18,12 +20,16 @@ Source: the Log Matching property in Jack Vanlightly's TLA+ specification of Kaf
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import note_breach, what_permits
-from tidegauge.traces.checks.histories import Histories, LogRuns, RowPlace
+from tidegauge.traces.checks.histories import BY_DIVERGING_RESPONSE, Histories, LogRuns, RowPlace
 from tidegauge.traces.checks.lineage import agrees_until
-from tidegauge.traces.checks.misled_replicas import own_high_watermark
-from tidegauge.traces.checks.numbers import COMMITTED_AGREE
+from tidegauge.traces.checks.misled_replicas import misled_replica, own_high_watermark
+from tidegauge.traces.checks.slots import slot_of
+
+#: Its place among the checks.
+NUMBER = code(1)
 
 
 @inner_rule
@@ -33,7 +39,7 @@ def check_committed(history: Histories, log: LogRuns, high_watermark: int, place
     high_watermark = own_high_watermark(history, high_watermark, place)
     common = min(high_watermark, known.committed.end_offset)
     if agrees_until(history, log, known.committed, common) < common:
-        note_breach(history, COMMITTED_AGREE, place, what_permits(history, place.partition))
+        note_breach(history, NUMBER, place, what_permits(history, place.partition))
     elif high_watermark > known.committed.end_offset:
         _remember(history, log, high_watermark, place.partition)
 
@@ -58,3 +64,15 @@ def _remember(history: Histories, log: LogRuns, high_watermark: int, partition: 
         history.runs[committed.first + place].start_offset = start_offset
     committed.count = count
     committed.end_offset = high_watermark
+
+
+@inner_rule
+def cut_of_misled(history: Histories, end_offset: int, place: RowPlace) -> None:
+    """A replica cuts its log: what it was misled about is not what its leader has there."""
+    slot = slot_of(history, place.partition, place.process)
+    if slot == NONE:
+        return
+    replica = misled_replica(history, place.partition, slot)
+    if replica.misled_to > replica.misled_from and end_offset < replica.misled_to:
+        note_breach(history, NUMBER, replica.misled, BY_DIVERGING_RESPONSE)
+        replica.misled_to = end_offset

@@ -1,4 +1,4 @@
-"""No consumer is sent back to records that it has read, or to others at their offsets.
+"""No consumer is sent back to an offset before records that it has read.
 
 A consumer whose offset lies outside of the leader's log gets OFFSET_OUT_OF_RANGE and resets its
 offset by auto.offset.reset: records that it has read are gone.
@@ -14,10 +14,12 @@ Source: Fetcher.resetOffsetsAsync@2.4.0 of the clients; Jepsen's nonmonotonic-po
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.traces.checks.breaches import note_breach, what_permits
 from tidegauge.traces.checks.histories import Histories, RowPlace
-from tidegauge.traces.checks.numbers import CONSUMER_WENT_BACKWARDS
+
+#: Its place among the checks.
+NUMBER = code(7)
 
 
 @inner_rule
@@ -25,4 +27,4 @@ def check_reset(history: Histories, offset: int, new_offset: int, place: RowPlac
     """A consumer whose offset is out of range begins anew at another one."""
     if new_offset < offset and not history.partitions[place.partition].deleted:
         permitted_by = what_permits(history, place.partition)
-        note_breach(history, CONSUMER_WENT_BACKWARDS, place, permitted_by)
+        note_breach(history, NUMBER, place, permitted_by)

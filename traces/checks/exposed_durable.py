@@ -1,4 +1,6 @@
-"""ExposedDurable: the true leader has every record that consumers could ever read.
+"""The true leader has every record that consumers could ever read.
+
+The literature names it ExposedDurable.
 
 If it is broken, a record is lost that a consumer may have read. The true leader is the one
 that ZooKeeper names, once it has begun to lead; what a leader has exposed before it learns of
@@ -15,13 +17,15 @@ Source: ExposedDurable, an invariant with a history over KafkaReplication.tla.
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import note_breach, what_permits
 from tidegauge.traces.checks.histories import Histories
 from tidegauge.traces.checks.lineage import agrees_until, holds
-from tidegauge.traces.checks.numbers import EXPOSED_DURABLE
 from tidegauge.traces.checks.strong_isr import check_log_of_member
+
+#: Its place among the checks.
+NUMBER = code(2)
 
 
 @inner_rule
@@ -34,7 +38,7 @@ def check_new_leader(history: Histories, number: int) -> None:
     exposed = history.terms[known.exposed_term].log
     if not holds(history, term.log, exposed, known.exposed_end):
         permitted_by = what_permits(history, term.began.partition)
-        note_breach(history, EXPOSED_DURABLE, term.began, permitted_by)
+        note_breach(history, NUMBER, term.began, permitted_by)
 
 
 @inner_rule
@@ -48,5 +52,5 @@ def check_old_leader(history: Histories, number: int) -> None:
     exposed = history.terms[known.exposed_term].log
     if agrees_until(history, newest.log, exposed, known.exposed_end) < known.exposed_end:
         permitted_by = what_permits(history, term.began.partition)
-        note_breach(history, EXPOSED_DURABLE, newest.began, permitted_by)
+        note_breach(history, NUMBER, newest.began, permitted_by)
         check_log_of_member(history, term.began.partition, newest.log, newest.began)

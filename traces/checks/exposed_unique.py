@@ -1,4 +1,6 @@
-"""ExposedUnique: no offset was ever exposed with two different records.
+"""No offset was ever exposed with two different records.
+
+The literature names it ExposedUnique.
 
 If it is broken, two consumers may have read different records at one offset. Each term's log
 below its high watermark is compared with that of the term that has exposed most.
@@ -16,14 +18,16 @@ inconsistent-offsets.
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import note_breach, what_permits
 from tidegauge.traces.checks.committed_agree import check_committed
 from tidegauge.traces.checks.exposed_durable import check_old_leader
 from tidegauge.traces.checks.histories import Histories, RowPlace
 from tidegauge.traces.checks.lineage import agrees_until
-from tidegauge.traces.checks.numbers import EXPOSED_UNIQUE
+
+#: Its place among the checks.
+NUMBER = code(3)
 
 
 @inner_rule
@@ -39,7 +43,7 @@ def raise_exposed(history: Histories, number: int, high_watermark: int, place: R
         common = min(high_watermark, known.exposed_end)
         exposed = history.terms[known.exposed_term].log
         if agrees_until(history, term.log, exposed, common) < common:
-            note_breach(history, EXPOSED_UNIQUE, place, what_permits(history, place.partition))
+            note_breach(history, NUMBER, place, what_permits(history, place.partition))
             return
     if high_watermark > known.exposed_end:
         known.exposed_term = number

@@ -79,7 +79,7 @@ class Count(Record):
     #: The most partitions that the control plane had one broker as the leader of, and the first
     #: broker with so many; -1 until there is a leader.
     leaders_most: i64
-    leaders_most_broker: i64
+    leaders_most_broker: i64 = -1
 
     isr_shrinks: i64
     isr_expands: i64
@@ -118,7 +118,7 @@ class CountedPartition(Record):
     #: More are never needed.
     most_insync_replicas: i64
     #: Who led last, in which life and epoch; -1 nobody.
-    leader: i64
+    leader: i64 = -1
     life: i64
     epoch: i64
     #: How many replicas it has, those that a reassignment adds apart, and had at its creation.

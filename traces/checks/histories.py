@@ -62,7 +62,7 @@ class PartitionHistory(Record):
 
     # What the control plane holds.
     #: Index of the leader's broker; -1 none. The ISR is a list of slots.
-    leader: i64
+    leader: i64 = -1
     leader_epoch: i64
     isr: i64
     #: The replicas' common committed log, as far as any high watermark has ever reached.
@@ -72,14 +72,14 @@ class PartitionHistory(Record):
     #: The log of the leader as it is written down when the run ends.
     last: LogRuns
     #: The last term that began, and the one with the newest epoch; -1 none.
-    last_term: i64
-    newest_term: i64
+    last_term: i64 = -1
+    newest_term: i64 = -1
     #: The term that has exposed most, up to which offset; -1 none has exposed anything.
-    exposed_term: i64
+    exposed_term: i64 = -1
     exposed_end: i64
     #: First and last of what was acknowledged: a list.
-    first_acknowledged: i64
-    last_acknowledged: i64
+    first_acknowledged: i64 = -1
+    last_acknowledged: i64 = -1
     exists: flag
     #: Its topic is being deleted, or was.
     deleted: flag

@@ -40,7 +40,7 @@ from tidegauge.simulation.trace_rows.replica_rows import (
 from tidegauge.simulation.trace_rows.row import PartitionRow, Row, RowSlot
 from tidegauge.traces.checks.acknowledged_records_lost import count_lost, remember_acknowledged
 from tidegauge.traces.checks.breaches import take_place
-from tidegauge.traces.checks.committed_agree import check_committed
+from tidegauge.traces.checks.committed_agree import check_committed, cut_of_misled
 from tidegauge.traces.checks.consumer_went_backwards import check_reset
 from tidegauge.traces.checks.exposed_durable import check_new_leader
 from tidegauge.traces.checks.exposed_unique import raise_exposed
@@ -63,7 +63,6 @@ from tidegauge.traces.checks.lineage import (
 )
 from tidegauge.traces.checks.log_matching import check_log_matches
 from tidegauge.traces.checks.misled_replicas import (
-    cut_of_misled,
     forget_misled,
     mislead,
 )

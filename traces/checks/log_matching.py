@@ -1,4 +1,6 @@
-"""LogMatching: two logs with the same epoch at an offset agree on everything up to it.
+"""Two logs with the same epoch at an offset agree up to it.
+
+The literature names it LogMatching.
 
 One leader has written all records of an epoch, so the check compares each recorded log with the
 log of the term that its last records come from.
@@ -14,12 +16,14 @@ Source: the Log Matching property of Raft, as an invariant over KafkaReplication
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import note_breach, what_permits
 from tidegauge.traces.checks.histories import Histories, LogRuns, RowPlace
 from tidegauge.traces.checks.lineage import agrees_until
-from tidegauge.traces.checks.numbers import LOG_MATCHING
+
+#: Its place among the checks.
+NUMBER = code(4)
 
 
 @inner_rule
@@ -39,4 +43,4 @@ def check_log_matches(history: Histories, log: LogRuns, place: RowPlace) -> None
             seen = True
         number = term.previous
     if seen:
-        note_breach(history, LOG_MATCHING, place, what_permits(history, place.partition))
+        note_breach(history, NUMBER, place, what_permits(history, place.partition))

@@ -17,14 +17,12 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.kernel import NONE
-from tidegauge.traces.checks.breaches import copy_place, note_breach
+from tidegauge.traces.checks.breaches import copy_place
 from tidegauge.traces.checks.histories import (
-    BY_DIVERGING_RESPONSE,
     Histories,
     ReplicaSlot,
     RowPlace,
 )
-from tidegauge.traces.checks.numbers import COMMITTED_AGREE
 from tidegauge.traces.checks.slots import slot_of
 
 
@@ -34,23 +32,11 @@ def mislead(history: Histories, before: int, high_watermark: int, place: RowPlac
     slot = slot_of(history, place.partition, place.process)
     if slot == NONE:
         return
-    replica = _replica(history, place.partition, slot)
+    replica = misled_replica(history, place.partition, slot)
     if replica.misled_to <= replica.misled_from or before > replica.misled_to:
         replica.misled_from = before
         copy_place(replica.misled, place)
     replica.misled_to = high_watermark
-
-
-@inner_rule
-def cut_of_misled(history: Histories, end_offset: int, place: RowPlace) -> None:
-    """A replica cuts its log: what it was misled about is not what its leader has there."""
-    slot = slot_of(history, place.partition, place.process)
-    if slot == NONE:
-        return
-    replica = _replica(history, place.partition, slot)
-    if replica.misled_to > replica.misled_from and end_offset < replica.misled_to:
-        note_breach(history, COMMITTED_AGREE, replica.misled, BY_DIVERGING_RESPONSE)
-        replica.misled_to = end_offset
 
 
 @inner_rule
@@ -59,7 +45,7 @@ def own_high_watermark(history: Histories, high_watermark: int, place: RowPlace)
     slot = slot_of(history, place.partition, place.process)
     if slot == NONE:
         return high_watermark
-    replica = _replica(history, place.partition, slot)
+    replica = misled_replica(history, place.partition, slot)
     if high_watermark > replica.misled_to:
         replica.misled_to = replica.misled_from
     if replica.misled_to <= replica.misled_from:
@@ -72,10 +58,11 @@ def forget_misled(history: Histories, place: RowPlace) -> None:
     """A replica leads from here on: its high watermark is its own."""
     slot = slot_of(history, place.partition, place.process)
     if slot != NONE:
-        replica = _replica(history, place.partition, slot)
+        replica = misled_replica(history, place.partition, slot)
         replica.misled_to = replica.misled_from
 
 
 @inner_rule
-def _replica(history: Histories, partition: int, slot: int) -> ReplicaSlot:
+def misled_replica(history: Histories, partition: int, slot: int) -> ReplicaSlot:
+    """What is known of the replica in a slot."""
     return history.slots[history.places[partition].first_slot + slot]

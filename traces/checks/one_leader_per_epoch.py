@@ -13,11 +13,13 @@ Source: KIP-101, "leader epoch"; PartitionStateMachine.doElectLeaderForPartition
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import note_breach
 from tidegauge.traces.checks.histories import NOTHING_PERMITS, Histories
-from tidegauge.traces.checks.numbers import ONE_LEADER_PER_EPOCH
+
+#: Its place among the checks.
+NUMBER = code(5)
 
 
 @inner_rule
@@ -28,6 +30,6 @@ def check_only_leader(history: Histories, number: int) -> None:
     while other != NONE:
         before = history.terms[other]
         if before.epoch == term.epoch and before.began.process != term.began.process:
-            note_breach(history, ONE_LEADER_PER_EPOCH, term.began, NOTHING_PERMITS)
+            note_breach(history, NUMBER, term.began, NOTHING_PERMITS)
             return
         other = before.previous

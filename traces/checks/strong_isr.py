@@ -1,4 +1,6 @@
-"""StrongIsr: every member of the ISR in ZooKeeper has all that was ever exposed.
+"""Every member of the ISR in ZooKeeper has every record that was ever exposed.
+
+The literature names it StrongIsr.
 
 So every broker that may be elected has all that consumers have read. The check looks at a
 member's log when the trace records it (at a stop, a truncation, an election, the end), when the
@@ -18,14 +20,16 @@ Source: StrongIsr of the TLA+ specification of Kafka's replication (KafkaReplica
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import note_breach, what_permits
 from tidegauge.traces.checks.histories import Histories, LogRuns, RowPlace
 from tidegauge.traces.checks.lineage import holds
-from tidegauge.traces.checks.numbers import STRONG_ISR
 from tidegauge.traces.checks.slots import slot_of
+
+#: Its place among the checks.
+NUMBER = code(0)
 
 
 @inner_rule
@@ -36,7 +40,7 @@ def check_log_of_member(history: Histories, partition: int, log: LogRuns, place:
         return
     exposed = history.terms[known.exposed_term].log
     if not holds(history, log, exposed, known.exposed_end):
-        note_breach(history, STRONG_ISR, place, what_permits(history, partition))
+        note_breach(history, NUMBER, place, what_permits(history, partition))
 
 
 @inner_rule
@@ -44,14 +48,14 @@ def check_end_of_member(history: Histories, end_offset: int, place: RowPlace) ->
     """The log of a replica ends here now."""
     known = history.partitions[place.partition]
     if end_offset < known.exposed_end and _is_member(history, place.partition, place.process):
-        note_breach(history, STRONG_ISR, place, what_permits(history, place.partition))
+        note_breach(history, NUMBER, place, what_permits(history, place.partition))
 
 
 @inner_rule
 def check_end_of_new_member(history: Histories, end_offset: int, place: RowPlace) -> None:
     """A follower whose log ends here is to join the ISR: its leader has just decided so."""
     if end_offset < history.partitions[place.partition].exposed_end:
-        note_breach(history, STRONG_ISR, place, what_permits(history, place.partition))
+        note_breach(history, NUMBER, place, what_permits(history, place.partition))
 
 
 @inner_rule

@@ -115,7 +115,7 @@ COMPARED: dict[str, tuple[Callable[[Asked, str], Any], Callable[[Oracle], Any], 
     "unavailability": (
         unavailability,
         Oracle.unavailability,
-        "delete from znode_deleted",
+        "delete from broker_state where state = 0",
     ),
     "hw_lag": (
         hw_lag,

@@ -12,8 +12,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from recorded_tables import RUNS, Row, bent, table
-from tidegauge.history.znode_paths import ZnodePaths, ZnodeSort
+from scenario_runs import rows_of
 from tidegauge.replication.replica_list import unpack
+from tidegauge.simulation.codes.occasions import STATE_WRITTEN
 from tidegauge.spark_analysis.tables.intervals import merged, overlaid, tiled
 from tidegauge.spark_analysis.tables.run_rows import RunRows
 from tidegauge.traces.run_folder import RunFolder
@@ -42,41 +43,31 @@ def tears(intervals: list[Row]) -> list[tuple[int, int]]:
 def test_intervals_of_a_partition_tile_the_time_that_it_exists(
     name: str, rows: RunRows, recorded: dict[str, RunFolder]
 ) -> None:
-    """From its state znode on, to the end of the run: no topic is deleted in these runs."""
+    """From its first state on, to the end of the run: no topic is deleted in these runs."""
     intervals = by_partition(table(rows, name))
     assert len(intervals) == sum(len(run.manifest["partitions"]) for run in recorded.values())
     for (run, partition), tiles in intervals.items():
-        paths = ZnodePaths(recorded[run].manifest)
-        created = [
-            row["time_us"]
-            for row in recorded[run].rows("znode_created")
-            if paths.known(row["znode"]) == (ZnodeSort.STATE, partition)
-        ]
+        states = rows_of(recorded[run], "partition_state", partition=partition)
         summary = recorded[run].summary
         assert summary is not None
         assert tears(tiles) == []
         assert all(tile["begin_us"] < tile["end_us"] for tile in tiles)
-        assert tiles[0]["begin_us"] == created[0]
+        assert tiles[0]["begin_us"] == states[0]["time_us"]
         assert tiles[-1]["end_us"] == summary["virtual_seconds"] * 1e6
 
 
-def test_a_znode_that_is_gone_tears_the_tiles(
+def test_a_state_that_is_gone_tears_the_tiles(
     spark: SparkSession, recorded: dict[str, RunFolder]
 ) -> None:
     """The twin of the test above: without one write of a state the tiles are others."""
     run = recorded["quickstart"]
-    paths = ZnodePaths(run.manifest)
-    written = next(
-        row
-        for row in run.rows("znode_set")
-        if paths.known(row["znode"]).sort is ZnodeSort.STATE and row["time_us"] > 0
-    )
-    partition = paths.known(written["znode"]).number
+    written = next(row for row in run.rows("partition_state") if row["change"] == STATE_WRITTEN)
+    partition = written["partition"]
 
     def without(rows: DataFrame) -> DataFrame:
-        return rows.where(f"time_us != {written['time_us']} or znode != {written['znode']}")
+        return rows.where(f"time_us != {written['time_us']} or partition != {partition}")
 
-    rows = bent(spark, run, {"znode_set": without})
+    rows = bent(spark, run, {"partition_state": without})
     begins = {row["begin_us"] for row in by_partition(table(rows, "isr_intervals"))[
         run.path.name, partition
     ]}  # fmt: skip
@@ -97,17 +88,12 @@ def test_isrs_are_told_as_broker_ids_in_their_order(
 ) -> None:
     """The last ISR of each partition, unpacked by ``replica_list``."""
     for run in RUNS:
-        paths = ZnodePaths(recorded[run].manifest)
         last: dict[int, int] = {}
-        written = [
-            row for kind in ("znode_created", "znode_set") for row in recorded[run].rows(kind)
-        ]
         summary = recorded[run].summary
         assert summary is not None
-        for row in sorted(written, key=lambda row: row.place):
-            sort, number = paths.known(row["znode"])
-            if sort is ZnodeSort.STATE and row["time_us"] < summary["virtual_seconds"] * 1e6:
-                last[number] = row["isr"]
+        for row in recorded[run].rows("partition_state"):
+            if row["time_us"] < summary["virtual_seconds"] * 1e6:
+                last[row["partition"]] = row["isr"]
         found = by_partition(table(rows, "isr_intervals", run))
         for number, isr in last.items():
             slots = recorded[run].manifest["partitions"][number]["slots"]

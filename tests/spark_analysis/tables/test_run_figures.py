@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 
 from plain_reader import PlainReader
 from recorded_tables import RUNS, bent, figures, table
-from tidegauge.simulation.codes.occasions import REASON_LIVENESS
+from tidegauge.simulation.codes.occasions import BROKER_ABSENT, REASON_LIVENESS
 from tidegauge.spark_analysis.tables.run_rows import RunRows
 from tidegauge.traces.run_folder import RunFolder
 
@@ -84,9 +84,9 @@ BENDS: dict[str, tuple[dict[str, Bend], set[str]]] = {
             "partition_seconds_not_accepting",
         },
     ),
-    "znodes that stay, terms that begin later, logs that end earlier": (
+    "registrations that stay, terms that begin later, logs that end earlier": (
         {
-            "znode_deleted": without_all,
+            "broker_state": lambda rows: rows.where(f.col("state") != int(BROKER_ABSENT)),
             "became_leader": lambda rows: rows.withColumn("time_us", f.col("time_us") + 1),
             "log_end": lambda rows: rows.where(f.col("reason") != int(REASON_LIVENESS)),
         },
@@ -98,7 +98,7 @@ BENDS: dict[str, tuple[dict[str, Bend], set[str]]] = {
     ),
     "ISRs of one, without a leader": (
         {
-            "znode_set": lambda rows: rows.withColumns(
+            "partition_state": lambda rows: rows.withColumns(
                 {
                     "isr": f.col("isr").bitwiseAND(15),
                     "leader": f.when(f.col("time_us") < 50_000_000, f.col("leader")).otherwise(-1),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tidegauge.scenario.model.faults import CLIENT_GROUP, RACK, Selector
+from tidegauge.scenario.model.deployment import Deployment
 from tidegauge.scenario.model.parts import OfPartition
-from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.model.selectors import CLIENT_GROUP, RACK, Selector
 from tidegauge.scenario.text.errors import Path, Problem, did_you_mean
 from tidegauge.simulation.durations import format_duration
 
 
 def selectors_are_there(
-    path: Path, selectors: Iterable[Selector], scenario: Scenario
+    path: Path, selectors: Iterable[Selector], scenario: Deployment
 ) -> Iterator[Problem]:
     """Check that the racks, groups and brokers of selectors exist."""
     groups = [group.name for group in scenario.workload.groups]
@@ -27,7 +27,7 @@ def selectors_are_there(
 
 
 def replicas_are_there(
-    path: Path, part: OfPartition, named: Iterable[tuple[str, int]], scenario: Scenario
+    path: Path, part: OfPartition, named: Iterable[tuple[str, int]], scenario: Deployment
 ) -> Iterator[Problem]:
     """Check that the partition exists, and that the brokers of a field are its replicas."""
     problems = list(partition_is_there(path, part, scenario))
@@ -38,26 +38,26 @@ def replicas_are_there(
             yield Problem((*path, field), message)
 
 
-def broker_is_there(path: Path, broker: int, scenario: Scenario) -> Iterator[Problem]:
+def broker_is_there(path: Path, broker: int, scenario: Deployment) -> Iterator[Problem]:
     """Check that a broker has this id."""
     if broker not in scenario.broker_ids():
         yield Problem(path, scenario.cluster.no_such_broker(broker))
 
 
-def topic_is_there(path: Path, name: str, scenario: Scenario) -> Iterator[Problem]:
+def topic_is_there(path: Path, name: str, scenario: Deployment) -> Iterator[Problem]:
     """Check that a topic has this name."""
     names = [topic.name for topic in scenario.topics]
     if name not in names:
         yield Problem(path, no_such("topic", name, names))
 
 
-def partition_is_there(path: Path, part: OfPartition, scenario: Scenario) -> Iterator[Problem]:
+def partition_is_there(path: Path, part: OfPartition, scenario: Deployment) -> Iterator[Problem]:
     """Check that the partition of a part exists."""
     yield from partition_number_is_there(path, part.topic, part.partition, scenario)
 
 
 def partition_number_is_there(
-    path: Path, topic: str, number: int, scenario: Scenario
+    path: Path, topic: str, number: int, scenario: Deployment
 ) -> Iterator[Problem]:
     """Check that the topic exists and has a partition of this number."""
     problems = list(topic_is_there((*path, "topic"), topic, scenario))
@@ -69,13 +69,13 @@ def partition_number_is_there(
         yield Problem((*path, "partition"), f"the last partition of {topic} is {last}")
 
 
-def no_replica(part: OfPartition, broker: int, scenario: Scenario) -> str | None:
+def no_replica(part: OfPartition, broker: int, scenario: Deployment) -> str | None:
     """The problem of a broker that must be a replica of an existing partition."""
     replicas = scenario.hosts_of(scenario.topic(part.topic))[part.partition]
     return None if broker in replicas else f"broker {broker} is no replica of it, only {replicas}"
 
 
-def too_late(path: Path, time_us: int, scenario: Scenario) -> Iterator[Problem]:
+def too_late(path: Path, time_us: int, scenario: Deployment) -> Iterator[Problem]:
     """Check that a time is within the run."""
     if time_us >= scenario.duration_us:
         end = format_duration(scenario.duration_us)

@@ -1,0 +1,62 @@
+"""A broker becomes a follower of a partition, by a new state that the control plane gives it.
+
+It hands the partition to the fetcher of its leader, and tells who waited for it as leader.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.fetches.delayed_operations import wake_fetches, wake_produces
+from tidegauge.actors.fetches.fetcher_thread import (
+    add_to_fetcher,
+    fetcher_for,
+    remove_from_fetcher,
+)
+from tidegauge.actors.leaders.becoming_leader import take_state
+from tidegauge.actors.leaders.leader import keep_room_for_epochs
+from tidegauge.actors.state.brokers import Brokers, epochs_of
+from tidegauge.actors.storage.group_offsets import stop_coordinating
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.replication.fetcher import add_partition
+from tidegauge.replication.leader_epoch_cache import latest_epoch
+from tidegauge.replication.partition import make_follower
+from tidegauge.replication.truncation import initial_fetch_offset
+from tidegauge.simulation.messages.event import PartitionData
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.topology import broker_of
+from tidegauge.simulation.trace_rows.replica_rows import BecameFollower
+
+
+@inner_rule
+def become_follower(world: Brokers, row: int, state: PartitionData) -> None:
+    """Follow the leader of a partition's new state, or go on to follow it.
+
+    Source: ReplicaManager.makeFollowers@2.4.0, Partition.makeFollower@2.4.0.
+    """
+    take_state(world, row, state)
+    partition = world.replicas[row]
+    hosted = world.hosted[row]
+    rules = world.rules[hosted.broker]
+    restarts = make_follower(rules, partition, world.told_state[0], state.controller_epoch)
+    written = new_row(world, hosted.broker, BecameFollower)
+    written.partition = hosted.partition
+    written.leader = broker_of(world, hosted.partition, partition.leader)
+    written.leader_epoch = partition.leader_epoch
+    written.version = partition.partition_epoch
+    written.log_end_offset = partition.log_end_offset
+    written.high_watermark = partition.high_watermark
+    write_row(world, written)
+    stop_coordinating(world, row)
+    wake_produces(world, row)
+    wake_fetches(world, row)
+    keep_room_for_epochs(world, row)
+    if not restarts:
+        return
+    remove_from_fetcher(world, row)
+    if world.brokers[hosted.broker].stopping:
+        return
+    leader = broker_of(world, hosted.partition, partition.leader)
+    epoch = latest_epoch(epochs_of(world, row), partition.epoch_count)
+    offset = initial_fetch_offset(rules, partition)
+    add_partition(rules, world.fetch_states[row], offset, partition.leader_epoch, epoch)
+    fetcher = fetcher_for(world, row, leader)
+    add_to_fetcher(world, row, fetcher)

@@ -1,0 +1,149 @@
+"""A fault of any kind: the fields that all have, and the facts that each kind gives about itself.
+
+**To add a fault** takes two files. One is ``process_faults.py`` or ``component_faults.py``: a class
+that gives the facts of :class:`FaultOfAnyKind` that differ from the defaults here, and its name in
+the union at the end of that file. The other has its rule in the kernel, with the code of the fault
+beside it: ``X = FAULT_CODES.new("x", number)`` (``simulation/faults.py``). A fault that only
+suspends or stops processes has its code there, and needs no rule. Then the pages and the schema are
+written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from tidegauge.scenario.model.costs import Latency
+from tidegauge.scenario.model.deployment import Deployment
+from tidegauge.scenario.model.duration_fields import Duration, PositiveDuration
+from tidegauge.scenario.model.parts import Name, Part, Some, kind_of
+from tidegauge.scenario.model.references import selectors_are_there
+from tidegauge.scenario.model.selectors import (
+    BROKER,
+    CONTROLLER,
+    RACK,
+    BrokerSelector,
+    LinkEnd,
+)
+from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import Path, Problem
+
+if TYPE_CHECKING:  # scenarios are read without the kernel: its import takes a second
+    from tidegauge.simulation.kernel import Fault as FaultRecord
+
+
+class Stop(Enum):
+    """How brokers end at a fault, before they start again."""
+
+    NEVER = "never"
+    KILLED = "killed"
+    CLEANLY = "cleanly"
+
+
+class FaultOfAnyKind(Part):
+    """The name, begin and end of a fault."""
+
+    examples: ClassVar[tuple[str, ...]] = ("{name: power, at: 90s, for: 5m}",)
+    #: In words, in the passive: about ``{targets}``, with its own fields as ``{0.field}``.
+    effect: ClassVar[str]
+    #: How the brokers that it names end, if they do; hosts come back when it is over.
+    stop: ClassVar[Stop] = Stop.NEVER
+    #: The processes that it hits are suspended, and resume where they were.
+    suspends: ClassVar[bool] = False
+    #: It hits the links between its two sides, and not the processes.
+    is_between: ClassVar[bool] = False
+    #: It has no duration.
+    is_over_at_once: ClassVar[bool] = False
+    #: The operator plans it and sees to its end: it is not drawn from a rate.
+    is_planned: ClassVar[bool] = False
+
+    name: Name | None = Field(
+        default=None, description="Name of the fault, unique among the faults; steps refer to it."
+    )
+    at_us: Duration | None = Field(
+        default=None, alias="at", description="When the fault begins. Default: a step begins it."
+    )
+    for_us: PositiveDuration | None = Field(
+        default=None,
+        alias="for",
+        description="Duration of the fault. Default: until a step ends it or the run ends.",
+    )
+
+    def words(self, scenario: Deployment) -> str:
+        """Its effect in words."""
+        return self.effect.format(self, targets=self.targets(scenario))
+
+    def targets(self, scenario: Deployment) -> str:
+        """The processes or links that it hits, in words."""
+        del scenario
+        return ""
+
+    def short_words(self) -> str:
+        """Its kind and its targets, for stories."""
+        return kind_of(type(self), "kind")
+
+    def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
+        """The problems of its fields with the cluster and the clients."""
+        del path, scenario
+        yield from ()
+
+    def hit_brokers(self, scenario: Deployment) -> list[int]:
+        """Ids of the brokers that it stops, suspends or slows down."""
+        del scenario
+        return []
+
+    def sides(self, scenario: Deployment) -> tuple[list[LinkEnd], list[LinkEnd]]:
+        """The processes that it hits; of one that hits links, those at both ends."""
+        raise NotImplementedError(f"nothing is hit by {type(self).__name__}")
+
+    def drawn_delay(self) -> Latency | None:
+        """A delay that is drawn again for each piece of work that the fault slows down."""
+        return None
+
+    def plan(self, record: FaultRecord) -> None:
+        """Enter its own fields into its record in the kernel."""
+
+
+class BrokerFault(FaultOfAnyKind):
+    """A fault that hits brokers, or whole machines."""
+
+    kind: str
+    brokers: Some[BrokerSelector] = Field(description="Brokers that the fault hits.")
+
+    def targets(self, scenario: Deployment) -> str:
+        """The brokers and racks that it names, with the number of brokers in a rack."""
+        named = []
+        for selector in self.brokers:
+            if selector.kind == RACK:
+                brokers = counted(len(scenario.brokers_of([selector])), "broker")
+                named.append(f"rack {selector.name} ({brokers})")
+            elif selector.selects_brokers:
+                named.append(f"broker {selector.broker}")
+            else:
+                named.append(str(selector))
+        return ", ".join(named)
+
+    def short_words(self) -> str:
+        """Its kind and its targets, for stories."""
+        return f"{self.kind} of {','.join(map(str, self.brokers)) or 'all'}"
+
+    def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
+        """The targets that do not exist."""
+        yield from selectors_are_there((*path, "brokers"), self.brokers, scenario)
+
+    def hit_brokers(self, scenario: Deployment) -> list[int]:
+        """Ids of the brokers that it names."""
+        return scenario.brokers_of(self.brokers)
+
+    def sides(self, scenario: Deployment) -> tuple[list[LinkEnd], list[LinkEnd]]:
+        """The brokers with their controllers, and whatever else it names."""
+        hit = self.hit_brokers(scenario)
+        others = [
+            end
+            for end in scenario.endpoints_of(self.brokers)
+            if end.kind not in {BROKER, CONTROLLER}
+        ]
+        return [LinkEnd(kind, id_) for kind in (BROKER, CONTROLLER) for id_ in hit] + others, []

@@ -1,0 +1,234 @@
+"""Faults that stop or suspend brokers, or the machines of any processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from tidegauge.scenario.model.deployment import Deployment
+from tidegauge.scenario.model.duration_fields import Duration, PositiveDuration
+from tidegauge.scenario.model.fault import BrokerFault, Stop
+from tidegauge.scenario.model.parts import BrokerId, Listed, Offset, OfPartition, Some, Unit
+from tidegauge.scenario.model.references import no_replica, partition_is_there
+from tidegauge.scenario.model.selectors import OPERATOR, BrokerSelector, LinkEnd, MachineSelector
+from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import Path, Problem
+from tidegauge.simulation.durations import format_duration
+
+if TYPE_CHECKING:  # as in fault.py
+    from tidegauge.simulation.kernel import Fault as FaultRecord
+
+
+class PauseFault(BrokerFault):
+    """Brokers and their controllers are suspended, and resume where they were.
+
+    This is SIGSTOP and SIGCONT.
+    """
+
+    effect = "{targets} stopped (SIGSTOP)"
+    examples = ("{kind: pause, at: 30s, for: 20s, brokers: [2]}",)
+    suspends = True
+
+    kind: Literal["pause"]
+
+
+class CrashFault(BrokerFault):
+    """Brokers and their controllers are killed; they start again when the fault ends.
+
+    This is SIGKILL. Appends of a broker are in the page cache, and survive.
+    """
+
+    effect = "{targets} killed (SIGKILL)"
+    examples = ("{kind: crash, at: 30s, for: 1m, brokers: [2, 5]}",)
+    stop = Stop.KILLED
+
+    kind: Literal["crash"]
+
+
+class SurvivingLog(OfPartition):
+    """The part of a log that survives a loss of power."""
+
+    examples = ("{broker: 2, topic: orders, partition: 0, offset: 100}",)
+
+    broker: BrokerId = Field(description="Id of the broker that has the log.")
+    offset: Offset = Field(
+        description="The log end offset after the loss: records below it survive, all others "
+        "are lost."
+    )
+
+
+class PowerLossFault(BrokerFault):
+    """Machines lose power; when power is back, their brokers start.
+
+    No connection is closed, and no process is notified. Records of a log that are younger than the
+    cluster's `write_back` may be lost, from a point on that is drawn for that log. ZooKeeper keeps
+    its data, and sessions have their whole timeout again when it is back. Clients resume where they
+    were.
+    """
+
+    effect = "{targets} without power"
+    examples = (
+        """\
+kind: power_loss
+at: 90s
+for: 5m
+brokers: ["rack:b", zookeeper]
+keeps: [{broker: 2, topic: orders, partition: 0, offset: 100}]
+""",
+    )
+    stop = Stop.KILLED
+
+    kind: Literal["power_loss"]
+    brokers: Some[MachineSelector] = Field(
+        description="Machines that lose power. A rack selects only its brokers; name anything "
+        "else in it, too: `[rack:b, zookeeper, client:shop]`."
+    )
+    keeps: Listed[SurvivingLog] = Field(
+        default=(), description="Logs with a given point, instead of a drawn one."
+    )
+
+    def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
+        """The targets that do not exist; logs that it cannot keep, or are named twice."""
+        problems = list(super().problems(path, scenario))
+        yield from problems or self._problems_of_kept((*path, "keeps"), scenario)
+
+    def _problems_of_kept(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
+        pinned = set()
+        for place, kept in enumerate(self.keeps):
+            problems = list(partition_is_there((*path, place), kept, scenario))
+            yield from problems
+            if problems:
+                continue
+            message = self._not_kept(kept, scenario)
+            log = (kept.topic, kept.partition, kept.broker)
+            if message is None and log in pinned:
+                message = "the log of this partition on this broker is named twice"
+            if message is not None:
+                yield Problem((*path, place, "broker"), message)
+            pinned.add(log)
+
+    def _not_kept(self, kept: SurvivingLog, scenario: Deployment) -> str | None:
+        """The problem of a broker that is to keep its log of an existing partition."""
+        hit = self.hit_brokers(scenario)
+        if kept.broker not in scenario.broker_ids():
+            return scenario.cluster.no_such_broker(kept.broker)
+        if kept.broker not in hit:
+            return f"broker {kept.broker} does not lose power in this fault, only {hit}"
+        return no_replica(kept, kept.broker, scenario)
+
+    def plan(self, record: FaultRecord) -> None:
+        """Sessions have their whole timeout again."""
+        record.refreshes_sessions = True
+
+
+class RestartFault(BrokerFault):
+    """Brokers are stopped cleanly, and start when the fault ends.
+
+    This is SIGTERM: a controlled shutdown, then all logs are flushed and checkpointed. A broker
+    that has not stopped when the fault ends starts as soon as it has.
+    """
+
+    effect = "{targets} shut down cleanly (SIGTERM)"
+    examples = ("{kind: restart, at: 30s, for: 10s, brokers: [2]}",)
+    stop = Stop.CLEANLY
+
+    kind: Literal["restart"]
+
+
+class RollingRestartFault(BrokerFault):
+    """Brokers are restarted cleanly one after the other, as operators do.
+
+    Each broker of a batch is stopped, stays down for a while and is started; then the next batch
+    follows. The roll ends when all brokers are done, after its `for`, or by a step; brokers that
+    are down then are still started.
+    """
+
+    examples = (
+        """\
+kind: rolling_restart
+at: 60s
+brokers: [1, 2, 3]
+batch: 1
+stopped_for: 30s
+wait_for_full_isr: true
+poll: 5s
+timeout: 10m
+on_timeout: stop
+pause: 10s
+leadership_back: at_end
+""",
+    )
+    stop = Stop.CLEANLY
+    is_planned = True
+
+    kind: Literal["rolling_restart"]
+    brokers: Listed[BrokerSelector] = Field(
+        default=(), description="Brokers to restart, in this order. Default: all, by their ids."
+    )
+    batch: Annotated[int, Unit("brokers")] = Field(
+        default=1, ge=1, description="Number of brokers that are restarted together."
+    )
+    stopped_for_us: PositiveDuration = Field(
+        default=10_000_000,
+        alias="stopped_for",
+        description="Time that a broker is down, from the end of its process to its start.",
+    )
+    wait_for_full_isr: bool = Field(
+        default=True,
+        description="Wait, before the next batch, until the brokers are registered again and no "
+        "partition with a replica on them is under-replicated, by ZooKeeper's state as "
+        "kafka-topics --describe --under-replicated-partitions reads it.",
+    )
+    poll_us: PositiveDuration = Field(
+        default=5_000_000,
+        alias="poll",
+        description="Interval between two checks of the condition of wait_for_isr.",
+    )
+    timeout_us: PositiveDuration = Field(
+        default=600_000_000,
+        alias="timeout",
+        description="Longest duration of a batch, from the signal to stop.",
+    )
+    on_timeout: Literal["stop", "go_on"] = Field(
+        default="stop",
+        description="Action after the timeout. stop: no more brokers are restarted; go_on: the "
+        "next batch is restarted.",
+    )
+    pause_us: Duration = Field(
+        default=0, alias="pause", description="Pause before the next batch, after the wait."
+    )
+    leadership_back: Literal["none", "after_each_batch", "at_end"] = Field(
+        default="none",
+        description="When a preferred election is requested: after each batch, for the "
+        "partitions with a replica on it, or at the end, for all.",
+    )
+
+    def words(self, scenario: Deployment) -> str:
+        """Its effect in words."""
+        count = len(self.hit_brokers(scenario))
+        each = format_duration(self.stopped_for_us)
+        return (
+            f"{counted(count, 'broker')} restarted cleanly, {self.batch} at a time, each down for "
+            f"{each}"
+        )
+
+    def hit_brokers(self, scenario: Deployment) -> list[int]:
+        """Ids of the brokers that it restarts, in this order."""
+        if not self.brokers:
+            return list(scenario.broker_ids())
+        found = (broker for each in self.brokers for broker in scenario.brokers_of([each]))
+        return list(dict.fromkeys(found))
+
+    def sides(self, scenario: Deployment) -> tuple[list[LinkEnd], list[LinkEnd]]:
+        """The operator: brokers are hit by the restarts that he begins."""
+        del scenario
+        return [LinkEnd(OPERATOR)], []
+
+    def plan(self, record: FaultRecord) -> None:
+        """The operator, whom it hits, does not stop."""
+        record.stops = False
+
+
+ProcessFault = PauseFault | CrashFault | PowerLossFault | RestartFault | RollingRestartFault

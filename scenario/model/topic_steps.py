@@ -1,0 +1,294 @@
+"""Steps that change topics and their settings, and move replicas, as Kafka's tools do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeVar
+
+from pydantic import AfterValidator, Field, field_validator, model_validator
+
+from tidegauge.replication.release_versions import Release
+from tidegauge.scenario.model.deployment import Deployment
+from tidegauge.scenario.model.parts import (
+    BrokerIds,
+    Listed,
+    Unit,
+    without_repetition,
+)
+from tidegauge.scenario.model.references import (
+    broker_is_there,
+    partition_number_is_there,
+    topic_is_there,
+)
+from tidegauge.scenario.model.settings import (
+    THROTTLED_RATES,
+    Settings,
+    broker_defaults,
+    problems_of_settings,
+    problems_of_topic_settings,
+)
+from tidegauge.scenario.model.step import AlteredMove, Numbers, StepOfAnyKind
+from tidegauge.scenario.text.errors import Path, Problem
+
+if TYPE_CHECKING:  # as in step.py
+    from tidegauge.clients.client_state import Step as StepRecord
+
+#: KIP-455: AlterPartitionReassignments. How topics are deleted was read there, too.
+_FIRST_TO_REASSIGN = Release.parse("2.4.0")
+
+_Move = TypeVar("_Move", bound=AlteredMove)
+
+
+class AdminStep(StepOfAnyKind):
+    """A step that makes the controller move replicas or delete a topic.
+
+    In a scenario without such a step, what is written into /admin for both is left out
+    (``ClusterPlan.tree_ranges``).
+    """
+
+
+class PreferredElectionStep(StepOfAnyKind):
+    """Request a preferred election from the controller, by /admin/preferred_replica_election."""
+
+    examples = ("{do: preferred_election, at: 2m, topic: orders, partition: 0}",)
+
+    do: Literal["preferred_election"]
+    topic: str | None = Field(default=None, description="Name of the topic. Default: all topics.")
+    partition: int | None = Field(
+        default=None, ge=0, description="Number of the partition. Default: all of them."
+    )
+
+    @model_validator(mode="after")
+    def _is_about_one_partition_or_all(self) -> Self:
+        if (self.topic is None) != (self.partition is None):
+            raise ValueError("topic and partition name one partition: both are there, or neither")
+        return self
+
+    def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
+        """A partition that does not exist."""
+        if self.topic is not None and self.partition is not None:
+            yield from partition_number_is_there(path, self.topic, self.partition, scenario)
+
+    def plan(self, record: StepRecord, numbers: Numbers) -> None:
+        """The partition, if it is one."""
+        if self.topic is not None and self.partition is not None:
+            record.partition = numbers.partition(self.topic, self.partition)
+
+
+class ConfigureStep(StepOfAnyKind):
+    """Change settings of a topic or of brokers in ZooKeeper, and notify the brokers."""
+
+    examples = (
+        "{do: configure, at: 1m, topic: orders, settings: {min.insync.replicas: 1}}",
+        (
+            "{do: configure, at: 1m, brokers: [1, 2], "
+            "settings: {leader.replication.throttled.rate: 1000000}}"
+        ),
+    )
+
+    do: Literal["configure"]
+    topic: str | None = Field(default=None, description="Name of the topic.")
+    brokers: BrokerIds | None = Field(
+        default=None,
+        description="Ids of brokers, instead of a topic. Only their throttled rates can change "
+        "while they run.",
+    )
+    settings: Settings = Field(description="Settings to change; all others keep their values.")
+
+    @field_validator("settings")
+    @classmethod
+    def _change_something(cls, settings: dict[str, int | str]) -> dict[str, int | str]:
+        if not settings:
+            raise ValueError("must have a setting to change")
+        return settings
+
+    @model_validator(mode="after")
+    def _is_about_a_topic_or_brokers(self) -> Self:
+        if (self.topic is None) == (self.brokers is None):
+            raise ValueError("must have either a topic or brokers")
+        return self
+
+    def action(self) -> str:
+        """Settings of topics and of brokers are changed in different ways."""
+        return "configure" if self.brokers is None else "configure_brokers"
+
+    def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
+        """A topic or brokers that do not exist; settings that cannot change."""
+        if self.topic is not None:
+            yield from topic_is_there((*path, "topic"), self.topic, scenario)
+            yield from problems_of_topic_settings(
+                (*path, "settings"), self.settings, scenario.release
+            )
+            return
+        for broker in self.brokers or ():
+            yield from broker_is_there((*path, "brokers"), broker, scenario)
+        defaults = broker_defaults(scenario.release)
+        known = {name: defaults[name] for name in THROTTLED_RATES}
+        for name, value in self.settings.items():
+            if name in defaults and name not in known:
+                yield Problem((*path, "settings", name), "is not changed here while a broker runs")
+            else:
+                yield from problems_of_settings(
+                    (*path, "settings"), {name: value}, "brokers", known
+                )
+
+    def plan(self, record: StepRecord, numbers: Numbers) -> None:
+        """What a topic, or brokers, are set to; -1 for what stays."""
+        rates = (int(self.settings.get(name, -1)) for name in THROTTLED_RATES)
+        record.leader_rate, record.follower_rate = rates
+        brokers = numbers.brokers(self.brokers or ())
+        record.first_broker, record.broker_count = brokers.start, len(brokers)
+        if self.topic is not None:
+            record.topic = numbers.topic(self.topic)
+            record.min_insync_replicas = int(self.settings.get("min.insync.replicas", -1))
+            record.unclean = int(self.settings.get("unclean.leader.election.enable", -1))
+            throttled = numbers.throttled(self.topic, self.settings)
+            record.first_throttled, record.throttled_count = throttled.start, len(throttled)
+
+
+class CreateTopicStep(StepOfAnyKind):
+    """Create a topic that does not exist: not created yet, or deleted by an earlier step."""
+
+    examples = ("{do: create_topic, at: 1m, topic: orders}",)
+
+    do: Literal["create_topic"]
+    topic: str = Field(description="Name of the topic, one of `topics`.")
+
+    def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
+        """A topic that does not exist."""
+        yield from topic_is_there((*path, "topic"), self.topic, scenario)
+
+    def plan(self, record: StepRecord, numbers: Numbers) -> None:
+        """The topic."""
+        record.topic = numbers.topic(self.topic)
+
+
+class DeleteTopicStep(AdminStep):
+    """Delete a topic, by /admin/delete_topics: it is gone once all its brokers have deleted it."""
+
+    examples = ("{do: delete_topic, at: 1m, topic: orders}",)
+
+    do: Literal["delete_topic"]
+    topic: str = Field(description="Name of the topic.")
+
+    def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
+        """A topic that does not exist, and controllers that know no deletion."""
+        yield from topic_is_there((*path, "topic"), self.topic, scenario)
+        yield from _old_controllers(path, scenario)
+
+    def plan(self, record: StepRecord, numbers: Numbers) -> None:
+        """The topic."""
+        record.topic = numbers.topic(self.topic)
+
+
+def _old_controllers(path: Path, scenario: Deployment) -> Iterator[Problem]:
+    """Check the releases of brokers: any of them can become controller and move replicas."""
+    releases = {scenario.release_of(broker)[0] for broker in scenario.broker_ids()}
+    old = sorted(each for each in releases if Release.parse(each) < _FIRST_TO_REASSIGN)
+    if old:
+        message = f"is simulated from 2.4 on, and a broker has release {old[0]}"
+        yield Problem((*path, "do"), message)
+
+
+class Move(AlteredMove):
+    """The new replicas of a partition."""
+
+    examples = ("{topic: orders, partition: 0, replicas: [2, 3, 4]}",)
+
+    replicas: BrokerIds = Field(description="Ids of brokers, the preferred leader first.")
+
+
+def _each_once(moves: tuple[_Move, ...]) -> tuple[_Move, ...]:
+    if not moves:
+        raise ValueError("must have at least 1 item")
+    without_repetition(tuple(f"{move.topic}-{move.partition}" for move in moves))
+    return moves
+
+
+class ReassignStep(AdminStep):
+    """Move replicas, by /admin/reassign_partitions.
+
+    The JSON of kafka-reassign-partitions can be used here unchanged. Like that tool, the step
+    requests nothing while an earlier reassignment is in progress: wait `when: {reassigned: true}`.
+    """
+
+    examples = (
+        """\
+do: reassign
+at: 1m
+version: 1
+partitions: [{topic: orders, partition: 0, replicas: [2, 3, 4]}]
+throttle: 10000000
+""",
+    )
+
+    do: Literal["reassign"]
+    version: Annotated[Literal[1], Unit("version number")] = Field(
+        default=1, description="Version of the format, as in Kafka's JSON."
+    )
+    partitions: Annotated[Listed[Move], AfterValidator(_each_once)] = Field(
+        description="Partitions to move, and their new replicas."
+    )
+    throttle: Annotated[int | None, Unit("bytes/s")] = Field(
+        default=None,
+        ge=0,
+        lt=2**63,
+        description="The tool's --throttle, in bytes per second: a limit for each broker that "
+        "sends or receives moving replicas. It remains until a step verify_reassignment.",
+    )
+
+    def moves(self) -> Sequence[AlteredMove]:
+        """The partitions whose replicas it moves."""
+        return self.partitions
+
+    def plan(self, record: StepRecord, numbers: Numbers) -> None:
+        """The moves, and their throttle."""
+        record.leader_rate = record.follower_rate = -1 if self.throttle is None else self.throttle
+        moves = numbers.moves(self.partitions)
+        record.first_move, record.move_count = moves.start, len(moves)
+
+
+class AlterReassignmentsStep(AdminStep):
+    """Start, replace or cancel reassignments, by AlterPartitionReassignments.
+
+    The request goes to the controller named in ZooKeeper; if there is none, the step ends.
+    """
+
+    examples = ("{do: alter_reassignments, at: 70s, partitions: [{topic: orders, partition: 0}]}",)
+
+    do: Literal["alter_reassignments"]
+    partitions: Annotated[Listed[AlteredMove], AfterValidator(_each_once)] = Field(
+        description="Partitions to move, and their new replicas."
+    )
+
+    def moves(self) -> Sequence[AlteredMove]:
+        """The partitions whose replicas it moves."""
+        return self.partitions
+
+    def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
+        """Controllers that do not know the request."""
+        yield from _old_controllers(path, scenario)
+
+    def plan(self, record: StepRecord, numbers: Numbers) -> None:
+        """The moves."""
+        moves = numbers.moves(self.partitions)
+        record.first_move, record.move_count = moves.start, len(moves)
+
+
+class VerifyReassignmentStep(StepOfAnyKind):
+    """kafka-reassign-partitions --verify: remove all throttles if nothing is in progress."""
+
+    examples = ("{do: verify_reassignment, when: {reassigned: true}, within: 10m}",)
+
+    do: Literal["verify_reassignment"]
+
+
+TopicStep = (
+    PreferredElectionStep
+    | ConfigureStep
+    | CreateTopicStep
+    | DeleteTopicStep
+    | ReassignStep
+    | AlterReassignmentsStep
+    | VerifyReassignmentStep
+)
