@@ -24,8 +24,9 @@ which wakes the followers' fetches (``delayed_operations.wake_fetches``); they a
 (``leader.count_fetch``), and ``leader.try_high_watermark`` moves the high watermark, answers
 the producer and wakes the consumers.
 
-**To add a request**: its kind in ``simulation/messages``, a branch in
-``requests/request_handlers.py``, its handler in a file of its own there.
+**To add a request**: its class in ``simulation/messages``, and its handler with
+``@REQUESTS.handles`` in a file of its own in ``requests``, which ``request_handlers.py`` names. Any
+other event of a broker has its handler with ``@BROKER.handles`` where its subject is.
 
 This room imports from ``simulation`` and the rooms below it; the controller and ZooKeeper
 (``controller``) are met through messages.

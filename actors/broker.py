@@ -33,171 +33,73 @@ log.dirs, LogDirFailureHandler  ``storage/log_dirs.py``, ``process/log_dir_failu
 
 from __future__ import annotations
 
-from tidegauge.actors.fetches.delayed_operations import (
-    handle_fetch_expires,
-    handle_follower_fetch_expires,
-    handle_produce_expires,
-)
+from tidegauge.actors import sampling, zookeeper_responses
+from tidegauge.actors.fetches import delayed_operations
 from tidegauge.actors.fetches.throttled_replication import take_throttles
-from tidegauge.actors.followers.follower import (
-    handle_epoch_response,
-    handle_fetch_response,
-    handle_fetcher_gives_up,
-    handle_fetcher_wakes,
-    handle_list_offsets_response,
-    lose_source_broker,
-    waits_for_disk,
-)
-from tidegauge.actors.leaders.alter_partition import (
-    handle_alter_partition_timer,
-    lose_alter_partition,
-)
-from tidegauge.actors.leaders.isr_changes import (
-    handle_alter_partition_response,
-    handle_isr_expiration,
-)
+from tidegauge.actors.followers.follower import lose_source_broker, waits_for_disk
+from tidegauge.actors.leaders.alter_partition import lose_alter_partition
 from tidegauge.actors.leaders.leader import close_account
-from tidegauge.actors.process.controlled_shutdown import (
-    handle_broker_stops,
-    handle_controlled_shutdown_response,
-    handle_shutdown_gives_up,
-    handle_shutdown_retries,
-    lose_controller,
-    stop_cleanly,
-)
-from tidegauge.actors.process.lifecycle import (
-    end,
-    handle_loading_begins,
-    handle_logs_loaded,
-    handle_registration_due,
-    lose_power,
-    start,
-)
-from tidegauge.actors.process.log_dir_failures import handle_log_dir_fails
-from tidegauge.actors.requests.group_coordinator import handle_member_expires
-from tidegauge.actors.requests.request_handlers import (
-    handle_handler_free,
-    handle_handler_goes_on,
-    take_request,
-)
-from tidegauge.actors.sampling import sample
-from tidegauge.actors.session.isr_change_propagation import handle_isr_change_propagation
+from tidegauge.actors.process import log_dir_failures
+from tidegauge.actors.process.controlled_shutdown import lose_controller, stop_cleanly
+from tidegauge.actors.process.lifecycle import end, lose_power, start
+from tidegauge.actors.requests.request_handlers import take_request
 from tidegauge.actors.session.topic_configs import take_configs
-from tidegauge.actors.session.zookeeper_client import handle_session_ping
 from tidegauge.actors.state.brokers import Brokers
-from tidegauge.actors.storage.checkpoints import (
-    handle_high_watermark_checkpoint,
-    handle_recovery_point_checkpoint,
-)
-from tidegauge.actors.storage.group_offsets import handle_offsets_loaded
+from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.log_dirs import LOG_DIRECTORY_FAILURE, know_failing_directories
 from tidegauge.actors.storage.logs import write_log_runs
-from tidegauge.actors.zookeeper_responses import handle_session_reconnects, take_zookeeper_answer
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.codes.occasions import STOP_KILLED
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.faults import POWER_LOSS, RESTART, reset_all
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.broker_timers import BrokerStart
+from tidegauge.simulation.messages.client_requests import FetchResponse
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    ALTER_PARTITION_DUE,
-    ALTER_PARTITION_GIVES_UP,
-    ALTER_PARTITION_RESPONSE,
-    BROKER_START,
-    BROKER_STOPS,
-    CONFIG_CHANGED,
-    CONTROLLED_SHUTDOWN_RESPONSE,
-    DISCONNECTED,
-    EPOCH_RESPONSE,
-    FAULT_BEGIN,
-    FETCH_EXPIRES,
-    FETCH_RESPONSE,
-    FETCHER_GIVES_UP,
-    FETCHER_WAKES,
-    FOLLOWER_FETCH_EXPIRES,
-    HANDLER_FREE,
-    HANDLER_GOES_ON,
-    HIGH_WATERMARK_CHECKPOINT,
-    IS_REQUEST,
-    ISR_CHANGE_PROPAGATION,
-    ISR_EXPIRATION,
-    LIST_OFFSETS_RESPONSE,
-    LOADING_BEGINS,
-    LOG_DIR_FAILS,
-    LOGS_LOADED,
-    MEMBER_EXPIRES,
-    OFFSETS_LOADED,
-    PRODUCE_EXPIRES,
-    RECOVERY_POINT_CHECKPOINT,
-    REGISTRATION_DUE,
-    SAMPLE,
-    SESSION_PING,
-    SESSION_RECONNECTS,
-    SHUTDOWN_GIVES_UP,
-    SHUTDOWN_RETRIES,
-    THROTTLES_CHANGED,
-    ZK_RESPONSE,
-)
+from tidegauge.simulation.messages.fault_events import Disconnected, FaultBegin
+from tidegauge.simulation.messages.kinds import IS_REQUEST
+from tidegauge.simulation.messages.zookeeper_requests import ConfigChanged, ThrottlesChanged
 from tidegauge.simulation.timed_stops import end_restart_later, tell_controller_of_end
 from tidegauge.simulation.topology import controller_process
+
+#: Modules of which only the handlers are used: they enter them.
+_HANDLED_IN = (delayed_operations, log_dir_failures, sampling, zookeeper_responses)
 
 
 @inner_rule
 def handle_broker_event(world: Brokers, event: Event) -> None:
     """Let a broker deal with one event, and give the event back unless it waits on."""
-    kind = event.kind
-    if IS_REQUEST[kind]:
+    if IS_REQUEST[event.kind]:
         # A request is given back by whoever answers it.
         take_request(world, event)
-        return
-    if kind == FETCH_RESPONSE:
-        if waits_for_disk(world, event):
-            return
-        handle_fetch_response(world, event)
-    elif kind == ZK_RESPONSE:
-        take_zookeeper_answer(world, event)
-    elif kind in (
-        EPOCH_RESPONSE,
-        LIST_OFFSETS_RESPONSE,
-        CONTROLLED_SHUTDOWN_RESPONSE,
-        ALTER_PARTITION_RESPONSE,
+    elif event.kind != FetchResponse.KIND or not waits_for_disk(
+        world, view_as(event, FetchResponse)
     ):
-        _take_other_answer(world, event)
-    elif kind == DISCONNECTED:
-        _lose_connection(world, event)
-    elif kind in (CONFIG_CHANGED, THROTTLES_CHANGED):
-        _take_settings(world, event)
-    elif kind in (OFFSETS_LOADED, MEMBER_EXPIRES):
-        _coordinate(world, event)
-    else:
-        _take_timer(world, event)
-    free_event(world, event)
+        _handle(world, event)
+        free_event(world, event)
 
 
+@BROKER.handles(BrokerStart)
+@inner_rule
+def _start(world: Brokers, timer: BrokerStart) -> None:
+    start(world, timer.destination)
+
+
+@BROKER.handles(ConfigChanged, ThrottlesChanged)
 @inner_rule
 def _take_settings(world: Brokers, event: Event) -> None:
     """ZooKeeper tells of settings; an older session is told nothing that counts."""
     if event.value != world.brokers[event.destination].session:
         return
-    if event.kind == CONFIG_CHANGED:
+    if event.kind == ConfigChanged.KIND:
         take_configs(world, event)
     else:
         take_throttles(world, event)
 
 
-@inner_rule
-def _take_other_answer(world: Brokers, event: Event) -> None:
-    if event.kind == EPOCH_RESPONSE:
-        handle_epoch_response(world, event)
-    elif event.kind == LIST_OFFSETS_RESPONSE:
-        handle_list_offsets_response(world, event)
-    elif event.kind == ALTER_PARTITION_RESPONSE:
-        handle_alter_partition_response(world, event)
-    else:
-        handle_controlled_shutdown_response(world, event)
-
-
+@BROKER.handles(Disconnected)
 @inner_rule
 def _lose_connection(world: Brokers, event: Event) -> None:
     """A peer has died, or does not listen: a source broker of fetchers, or the controller."""
@@ -213,102 +115,8 @@ def _lose_connection(world: Brokers, event: Event) -> None:
         lose_alter_partition(world, broker, event.offset)
 
 
-@inner_rule
-def _take_timer(world: Brokers, event: Event) -> None:
-    kind = event.kind
-    if kind in (FETCH_EXPIRES, FOLLOWER_FETCH_EXPIRES, PRODUCE_EXPIRES):
-        _expire(world, event)
-    elif kind == HANDLER_FREE:
-        handle_handler_free(world, event)
-    elif kind == HANDLER_GOES_ON:
-        handle_handler_goes_on(world, event)
-    elif kind in (FETCHER_WAKES, FETCHER_GIVES_UP):
-        _go_on_fetching(world, event)
-    elif kind in (SHUTDOWN_RETRIES, SHUTDOWN_GIVES_UP, BROKER_STOPS):
-        _go_on_stopping(world, event)
-    elif kind in (BROKER_START, LOADING_BEGINS, LOGS_LOADED, REGISTRATION_DUE):
-        _go_on_starting(world, event)
-    elif kind in (SESSION_PING, SESSION_RECONNECTS):
-        _keep_session(world, event)
-    elif kind in (ALTER_PARTITION_DUE, ALTER_PARTITION_GIVES_UP):
-        handle_alter_partition_timer(world, event)
-    else:
-        _take_periodic(world, event)
-
-
-@inner_rule
-def _expire(world: Brokers, event: Event) -> None:
-    if event.kind == FETCH_EXPIRES:
-        handle_fetch_expires(world, event)
-    elif event.kind == FOLLOWER_FETCH_EXPIRES:
-        handle_follower_fetch_expires(world, event)
-    else:
-        handle_produce_expires(world, event)
-
-
-@inner_rule
-def _coordinate(world: Brokers, event: Event) -> None:
-    if event.kind == OFFSETS_LOADED:
-        handle_offsets_loaded(world, event)
-    else:
-        handle_member_expires(world, event)
-
-
-@inner_rule
-def _go_on_fetching(world: Brokers, event: Event) -> None:
-    if event.kind == FETCHER_WAKES:
-        handle_fetcher_wakes(world, event)
-    else:
-        handle_fetcher_gives_up(world, event)
-
-
-@inner_rule
-def _keep_session(world: Brokers, event: Event) -> None:
-    if event.kind == SESSION_PING:
-        handle_session_ping(world, event)
-    else:
-        handle_session_reconnects(world, event)
-
-
-@inner_rule
-def _take_periodic(world: Brokers, event: Event) -> None:
-    kind = event.kind
-    if kind == ISR_EXPIRATION:
-        if not world.brokers[event.destination].ends:
-            handle_isr_expiration(world, event)
-    elif kind == ISR_CHANGE_PROPAGATION:
-        if not world.brokers[event.destination].ends:
-            handle_isr_change_propagation(world, event)
-    elif kind == HIGH_WATERMARK_CHECKPOINT:
-        handle_high_watermark_checkpoint(world, event)
-    elif kind == RECOVERY_POINT_CHECKPOINT:
-        handle_recovery_point_checkpoint(world, event)
-    elif kind == SAMPLE:
-        sample(world, event.destination)
-    elif kind == LOG_DIR_FAILS:
-        handle_log_dir_fails(world, event)
-
-
-@inner_rule
-def _go_on_starting(world: Brokers, event: Event) -> None:
-    if event.kind == BROKER_START:
-        start(world, event.destination)
-    elif event.kind == LOADING_BEGINS:
-        handle_loading_begins(world, event)
-    elif event.kind == REGISTRATION_DUE:
-        handle_registration_due(world, event)
-    else:
-        handle_logs_loaded(world, event)
-
-
-@inner_rule
-def _go_on_stopping(world: Brokers, event: Event) -> None:
-    if event.kind == SHUTDOWN_RETRIES:
-        handle_shutdown_retries(world, event)
-    elif event.kind == SHUTDOWN_GIVES_UP:
-        handle_shutdown_gives_up(world, event)
-    else:
-        handle_broker_stops(world, event)
+#: Calls the handler of an event's kind.
+_handle = BROKER.dispatcher(__name__, "_handle", Brokers, Event)
 
 
 @inner_rule
@@ -317,7 +125,7 @@ def take_broker_fault(world: Brokers, event: Event) -> None:
     fault = world.faults[event.value]
     if fault.kind == LOG_DIRECTORY_FAILURE:
         know_failing_directories(world, event.destination)
-    elif fault.stops and event.kind == FAULT_BEGIN:
+    elif fault.stops and event.kind == FaultBegin.KIND:
         _take_down(world, event.destination, event.value)
     elif fault.stops:
         _bring_back(world, event.destination, event.value)

@@ -8,6 +8,7 @@ UnderReplicatedPartitions only if it lacks one of those that it had.
 from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.in_sync_replicas import (
     is_at_min_isr,
@@ -16,19 +17,21 @@ from tidegauge.replication.in_sync_replicas import (
     is_under_replicated,
 )
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.kinds import SAMPLE
+from tidegauge.simulation.messages.broker_timers import Sample
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.sample_rows import BrokerSampled, Sampled
 
 
+@BROKER.handles(Sample)
 @inner_rule
-def sample(world: Brokers, broker: int) -> None:
+def handle_sample(world: Brokers, timer: Sample) -> None:
     """Record the ends of all logs that the broker hosts, and its gauges.
 
     Source: ReplicaManager (newGauge)@2.6.0.
     """
+    broker = timer.destination
     row = world.brokers[broker].first_log
     while row != NONE:
         if world.hosted[row].exists:
@@ -45,7 +48,7 @@ def sample(world: Brokers, broker: int) -> None:
         row = world.hosted[row].next_log
     write_row(world, gauges)
     due_us = world.context[0].time_us + world.context[0].sample_period_us
-    set_timer(world, old_event(world, broker, broker, SAMPLE), due_us)
+    set_timer(world, new_event(world, broker, broker, Sample), due_us)
 
 
 @inner_rule

@@ -23,10 +23,12 @@ from tidegauge.actors.session.zookeeper_client import (
     tell_controller,
 )
 from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.codes.occasions import STOP_REGISTERED_ALREADY
 from tidegauge.simulation.codes.zookeeper_errors import NODE_EXISTS, SESSION_EXPIRED
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.broker_timers import SessionReconnects
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import (
     SESSION_LOST,
@@ -35,6 +37,7 @@ from tidegauge.simulation.messages.kinds import (
     ZK_GET,
     ZK_SET,
 )
+from tidegauge.simulation.messages.zookeeper_requests import ZkResponse
 from tidegauge.simulation.topology import row_of
 from tidegauge.simulation.zookeeper_tree import (
     LOG_DIR_EVENT,
@@ -44,6 +47,7 @@ from tidegauge.simulation.zookeeper_tree import (
 )
 
 
+@BROKER.handles(ZkResponse)
 @inner_rule
 def take_zookeeper_answer(world: Brokers, answer: Event) -> None:
     """Take an answer of ZooKeeper; ``answer.value`` is what was asked.
@@ -132,11 +136,12 @@ def _lose_session(world: Brokers, broker: int) -> None:
     connect(world, broker)
 
 
+@BROKER.handles(SessionReconnects)
 @inner_rule
-def handle_session_reconnects(world: Brokers, timer: Event) -> None:
+def handle_session_reconnects(world: Brokers, timer: SessionReconnects) -> None:
     """The server is there again, and says that the session is over."""
     state = world.brokers[timer.destination]
-    if state.reconnecting and state.session == timer.value:
+    if state.reconnecting and state.session == timer.session:
         state.reconnecting = False
         _lose_session(world, timer.destination)
 

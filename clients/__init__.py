@@ -3,7 +3,7 @@
 =============================  ==========================================================
 subject                        file
 =============================  ==========================================================
-each event of a client         ``client.py``
+each event of a client         ``client.py``; handlers enter themselves in ``handlers.py``
 records of clients             ``client_state.py``
 metadata of a client           ``client_metadata.py``
 producers                      ``producer.py``; ``latency_counts.py`` counts acknowledgements

@@ -16,8 +16,6 @@ from tidegauge.clients.client_metadata import (
 from tidegauge.clients.client_state import CONSUMER, OPERATOR, PRODUCER, Clients
 from tidegauge.clients.consumer import (
     forget_fetches,
-    handle_consumer_polls,
-    handle_consumer_response,
     handle_fetch_times_out,
     lose_fetch,
     poll_all,
@@ -25,19 +23,14 @@ from tidegauge.clients.consumer import (
 from tidegauge.clients.consumer_group import (
     begin_group,
     commits,
-    handle_commit_due,
-    handle_consumer_sample,
-    handle_group_due,
     handle_group_response,
     lose_group_requests,
     restart_consumer,
 )
+from tidegauge.clients.handlers import CLIENT
 from tidegauge.clients.producer import (
     drain_all,
-    handle_produce_response,
     handle_produce_times_out,
-    handle_producer_retries,
-    handle_producer_sends,
     lose_produce_requests,
     plan_next_batch,
 )
@@ -52,28 +45,27 @@ from tidegauge.clients.steps import (
     handle_step_looks,
     wait_for_step,
 )
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.client_requests import (
+    FetchRequest,
+    GroupResponse,
+    MetadataResponse,
+    ProduceRequest,
+)
+from tidegauge.simulation.messages.client_timers import (
+    ClientStart,
+    ConsumerRestarts,
+    MetadataRefresh,
+    RequestTimesOut,
+)
 from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.fault_events import Disconnected
 from tidegauge.simulation.messages.kinds import (
     CLIENT_START,
-    COMMIT_DUE,
-    CONSUMER_POLLS,
-    CONSUMER_RESPONSE,
-    CONSUMER_RESTARTS,
-    CONSUMER_SAMPLE,
     DISCONNECTED,
-    FETCH,
-    GROUP_DUE,
-    GROUP_RESPONSE,
-    METADATA,
-    METADATA_REFRESH,
-    METADATA_RESPONSE,
-    PRODUCE,
-    PRODUCE_RESPONSE,
-    PRODUCER_RETRIES,
-    PRODUCER_SENDS,
     REQUEST_TIMES_OUT,
     ROLL_GOES_ON,
     ROLL_TIMES_OUT,
@@ -90,27 +82,12 @@ def handle_client_event(world: Clients, event: Event) -> None:
     """Let a client deal with one event, and give the event back."""
     if world.clients[client_of(world, event.destination)].kind == OPERATOR:
         _operate(world, event)
-    elif event.kind == PRODUCE_RESPONSE:
-        handle_produce_response(world, event)
-    elif event.kind == CONSUMER_RESPONSE:
-        handle_consumer_response(world, event)
-    elif event.kind == PRODUCER_SENDS:
-        handle_producer_sends(world, event)
-    elif event.kind == CONSUMER_POLLS:
-        handle_consumer_polls(world, event)
-    elif event.kind == REQUEST_TIMES_OUT:
-        _time_out(world, event)
-    elif event.kind == PRODUCER_RETRIES:
-        handle_producer_retries(world, event)
-    elif event.kind == DISCONNECTED:
-        _lose_connection(world, event)
-    elif GROUP_RESPONSE <= event.kind <= CONSUMER_RESTARTS:
-        _keep_group(world, event)
     else:
-        _keep_metadata(world, event)
+        _handle(world, event)
     free_event(world, event)
 
 
+@CLIENT.handles(Disconnected)
 @inner_rule
 def _lose_connection(world: Clients, event: Event) -> None:
     """A broker has died, or refuses connections: what was asked of it has failed."""
@@ -127,23 +104,19 @@ def _lose_connection(world: Clients, event: Event) -> None:
             lose_group_requests(world, client, process, event.source, event.offset)
 
 
+@CLIENT.handles(GroupResponse)
 @inner_rule
-def _keep_group(world: Clients, event: Event) -> None:
-    """What has to do with a consumer's group."""
-    process = event.destination
-    client = world.clients[client_of(world, process)]
-    if event.kind == GROUP_RESPONSE:
-        if handle_group_response(world, event):
-            poll_all(world, process)
-    elif event.kind == GROUP_DUE:
-        handle_group_due(world, event)
-    elif event.kind == COMMIT_DUE:
-        handle_commit_due(world, event)
-    elif event.kind == CONSUMER_SAMPLE:
-        handle_consumer_sample(world, event)
-    else:
-        forget_fetches(world, process)
-        restart_consumer(world, client, process)
+def _take_group_response(world: Clients, response: GroupResponse) -> None:
+    if handle_group_response(world, response):
+        poll_all(world, response.destination)
+
+
+@CLIENT.handles(ConsumerRestarts)
+@inner_rule
+def _restart(world: Clients, news: ConsumerRestarts) -> None:
+    process = news.destination
+    forget_fetches(world, process)
+    restart_consumer(world, world.clients[client_of(world, process)], process)
 
 
 @inner_rule
@@ -156,7 +129,7 @@ def _operate(world: Clients, event: Event) -> None:
     elif event.kind == ZK_WATCH:
         handle_operator_watch(world, event)
     elif event.kind == REQUEST_TIMES_OUT:
-        handle_operator_times_out(world, event)
+        handle_operator_times_out(world, view_as(event, RequestTimesOut))
     elif event.kind == DISCONNECTED:
         handle_operator_disconnected(world, event)
     elif event.kind == STEP_LOOKS:
@@ -169,39 +142,54 @@ def _operate(world: Clients, event: Event) -> None:
         handle_operator_answer(world, event)
 
 
+@CLIENT.handles(RequestTimesOut)
 @inner_rule
-def _time_out(world: Clients, timer: Event) -> None:
-    if timer.version == PRODUCE:
+def _time_out(world: Clients, timer: RequestTimesOut) -> None:
+    if timer.request_kind == ProduceRequest.KIND:
         handle_produce_times_out(world, timer)
-    elif timer.version == FETCH:
+    elif timer.request_kind == FetchRequest.KIND:
         handle_fetch_times_out(world, timer)
-    elif timer.version == METADATA:
+    else:
         client = world.clients[client_of(world, timer.destination)]
-        if client.metadata_request == timer.request:
+        if client.metadata_request == timer.correlation_id:
             client.metadata_request = 0
             request_metadata(world, timer.destination)
 
 
+@CLIENT.handles(ClientStart)
 @inner_rule
-def _keep_metadata(world: Clients, event: Event) -> None:
-    process = event.destination
+def _start(world: Clients, timer: ClientStart) -> None:
+    process = timer.destination
     client = world.clients[client_of(world, process)]
-    if event.kind == CLIENT_START:
-        request_metadata(world, process)
-        if client.kind == PRODUCER:
-            plan_next_batch(world, client, process)
-        elif commits(client):
-            begin_group(world, client, process)
-    elif event.kind == METADATA_REFRESH:
-        client.refresh_timer = False
-        request_metadata(world, process)
-    elif event.kind == METADATA_RESPONSE:
-        if take_metadata(world, event):
-            refresh_later(world, client, process, client.metadata_max_age_ms)
-        if client.kind == CONSUMER:
-            poll_all(world, process)
-        else:
-            drain_all(world, process)
+    request_metadata(world, process)
+    if client.kind == PRODUCER:
+        plan_next_batch(world, client, process)
+    elif commits(client):
+        begin_group(world, client, process)
+
+
+@CLIENT.handles(MetadataRefresh)
+@inner_rule
+def _refresh_metadata(world: Clients, timer: MetadataRefresh) -> None:
+    world.clients[client_of(world, timer.destination)].refresh_timer = False
+    request_metadata(world, timer.destination)
+
+
+@CLIENT.handles(MetadataResponse)
+@inner_rule
+def _take_metadata_response(world: Clients, response: MetadataResponse) -> None:
+    process = response.destination
+    client = world.clients[client_of(world, process)]
+    if take_metadata(world, response):
+        refresh_later(world, client, process, client.metadata_max_age_ms)
+    if client.kind == CONSUMER:
+        poll_all(world, process)
+    else:
+        drain_all(world, process)
+
+
+#: Calls the handler of the event of a producer or a consumer.
+_handle = CLIENT.dispatcher(__name__, "_handle", Clients, Event)
 
 
 @inner_rule

@@ -8,18 +8,20 @@ alive and waits for least; if it does not answer within request.timeout.ms, the 
 from __future__ import annotations
 
 from tidegauge.clients.client_state import Client, Clients, Target
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import CLIENT, NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event, PartitionData
-from tidegauge.simulation.messages.kinds import METADATA, METADATA_REFRESH, REQUEST_TIMES_OUT
+from tidegauge.simulation.messages.client_requests import (
+    MetadataRequest,
+    MetadataResponse,
+    PartitionLeader,
+)
+from tidegauge.simulation.messages.client_timers import MetadataRefresh, RequestTimesOut
 from tidegauge.simulation.metadata_log import is_known_alive, read_position, write_position
 from tidegauge.simulation.topology import Topology
-
-#: In a REQUEST_TIMES_OUT timer: it is about the metadata request.
-_METADATA = METADATA
 
 
 @inner_rule
@@ -37,9 +39,9 @@ def request_metadata(world: Clients, process: int) -> None:
     client.metadata_requests += 1
     client.metadata_request = client.metadata_requests
     broker = _least_loaded_node(world, process)
-    request = old_event(world, process, broker, METADATA)
+    request = new_event(world, process, broker, MetadataRequest)
     request.request = client.metadata_request
-    request.count = client.target_count
+    request.partition_count = client.target_count
     write_position(request, world.client_metadata[client_of(world, process)])
     now_us = world.context[0].time_us
     client.metadata_sent_us = now_us
@@ -89,9 +91,9 @@ def lose_metadata_request(
 @inner_rule
 def _ask_next_after(world: Kernel, client: Client, process: int, delay_us: int) -> None:
     """Ask the next broker after a while, if the question is open then."""
-    timer = old_event(world, process, process, REQUEST_TIMES_OUT)
-    timer.version = _METADATA
-    timer.request = client.metadata_request
+    timer = new_event(world, process, process, RequestTimesOut)
+    timer.request_kind = MetadataRequest.KIND
+    timer.correlation_id = client.metadata_request
     set_timer(world, timer, world.context[0].time_us + delay_us)
 
 
@@ -101,23 +103,23 @@ def refresh_later(world: Kernel, client: Client, process: int, delay_ms: int) ->
     if client.refresh_timer:
         return
     client.refresh_timer = True
-    timer = old_event(world, process, process, METADATA_REFRESH)
+    timer = new_event(world, process, process, MetadataRefresh)
     set_timer(world, timer, world.context[0].time_us + delay_ms * 1000)
 
 
 @inner_rule
-def take_metadata(world: Clients, answer: Event) -> bool:
+def take_metadata(world: Clients, response: MetadataResponse) -> bool:
     """Take over who leads what; whether every partition has a leader.
 
-    The answer names partitions of which the broker knows something else than the client did.
+    The response names partitions of which the broker knows something else than the client did.
     """
-    client = world.clients[client_of(world, answer.destination)]
-    if client.metadata_request != answer.request:
+    client = world.clients[client_of(world, response.destination)]
+    if client.metadata_request != response.request:
         return False
-    read_position(answer, world.client_metadata[client_of(world, answer.destination)])
-    cursor = answer.first_item
+    read_position(response, world.client_metadata[client_of(world, response.destination)])
+    cursor = response.first_item
     while cursor >= 0:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], PartitionLeader)
         cursor = item.next
         index = target_of(world, client, item.partition)
         if index != NONE:
@@ -131,7 +133,7 @@ def take_metadata(world: Clients, answer: Event) -> bool:
     else:
         # The question stays open, so nobody asks before the back-off is over.
         delay_us = client.retry_backoff_ms * 1000
-        _ask_next_after(world, client, answer.destination, delay_us)
+        _ask_next_after(world, client, response.destination, delay_us)
     return complete
 
 
@@ -151,7 +153,7 @@ def target_of(world: Clients, client: Client, partition: int) -> int:
 
 
 @inner_rule
-def _take_leader(client: Client, target: Target, item: PartitionData) -> None:
+def _take_leader(client: Client, target: Target, item: PartitionLeader) -> None:
     """Believe an answer about one partition, unless it comes from one who knows less.
 
     Without leader epochs a broker that was stopped for long sends clients back to a leader of long

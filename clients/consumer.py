@@ -13,13 +13,20 @@ from __future__ import annotations
 from tidegauge.clients.client_metadata import client_of, request_metadata, target_of
 from tidegauge.clients.client_state import Client, Clients, Connection, Target
 from tidegauge.clients.consumer_group import commits, reads
+from tidegauge.clients.handlers import CLIENT
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import add_item, free_event, old_event, set_timer
+from tidegauge.simulation.events import free_event, new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event, PartitionData
-from tidegauge.simulation.messages.kinds import CONSUMER_POLLS, FETCH, REQUEST_TIMES_OUT
+from tidegauge.simulation.messages.client_requests import (
+    ConsumerResponse,
+    FetchedRecords,
+    FetchPartition,
+    FetchRequest,
+)
+from tidegauge.simulation.messages.client_timers import ConsumerPolls, RequestTimesOut
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.trace_rows.client_rows import ConsumerReset
 from tidegauge.simulation.trace_rows.request_rows import Consumed
@@ -46,27 +53,26 @@ def poll(world: Clients, process: int, broker: int) -> None:
         return
     if client.busy_until_us > now_us:
         connection.poll_timer = True
-        timer = old_event(world, process, process, CONSUMER_POLLS)
+        timer = new_event(world, process, process, ConsumerPolls)
         timer.broker = broker
         set_timer(world, timer, client.busy_until_us)
         return
-    request = old_event(world, process, broker, FETCH)
-    request.wait_ms = client.fetch_max_wait_ms
+    request = new_event(world, process, broker, FetchRequest)
+    request.max_wait_ms = client.fetch_max_wait_ms
     request.min_bytes = client.fetch_min_bytes
     request.partition_max_bytes = client.max_partition_fetch_bytes
     request.max_bytes = _MAX_BYTES
     for target in range(client.first_target, client.first_target + client.target_count):
         known = world.client_targets[target]
         if known.leader == broker:
-            item = add_item(world, request, known.partition)
-            item.offset = known.position
+            item = new_item(world, request, known.partition, FetchPartition)
+            item.fetch_offset = known.position
     if request.item_count == 0:
         free_event(world, request)
         return
     connection.fetches += 1
     connection.fetch = connection.fetches
     request.request = connection.fetch
-    request.value = broker
     send(world, request, now_us)
     connection.deadline_us = now_us + client.request_timeout_ms * 1000
     if not connection.deadline_timer:
@@ -77,37 +83,39 @@ def poll(world: Clients, process: int, broker: int) -> None:
 def _watch_deadline(world: Kernel, process: int, connection: Connection, broker: int) -> None:
     # One timer for a connection, as in ``producer.py``.
     connection.deadline_timer = True
-    timer = old_event(world, process, process, REQUEST_TIMES_OUT)
-    timer.version = FETCH
+    timer = new_event(world, process, process, RequestTimesOut)
+    timer.request_kind = FetchRequest.KIND
     timer.broker = broker
     set_timer(world, timer, connection.deadline_us)
 
 
+@CLIENT.handles(ConsumerPolls)
 @inner_rule
-def handle_consumer_polls(world: Clients, timer: Event) -> None:
+def handle_consumer_polls(world: Clients, timer: ConsumerPolls) -> None:
     """What was fetched is processed: fetch on."""
     number = client_of(world, timer.destination)
     world.connections[number * world.sizes[0].brokers + timer.broker].poll_timer = False
     poll(world, timer.destination, timer.broker)
 
 
+@CLIENT.handles(ConsumerResponse)
 @inner_rule
-def handle_consumer_response(world: Clients, answer: Event) -> None:
+def handle_consumer_response(world: Clients, response: ConsumerResponse) -> None:
     """Take records, go on behind them, and fetch again."""
-    process = answer.destination
+    process = response.destination
     number = client_of(world, process)
     client = world.clients[number]
-    connection = world.connections[number * world.sizes[0].brokers + answer.value]
-    if connection.fetch != answer.request:
+    connection = world.connections[number * world.sizes[0].brokers + response.source]
+    if connection.fetch != response.request:
         return
     connection.fetch = 0
     if not reads(client):
         return
     stale = False
     records = 0
-    cursor = answer.first_item
+    cursor = response.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], FetchedRecords)
         cursor = item.next
         if item.error == errors.NONE:
             records += _take_records(world, client, process, item)
@@ -121,11 +129,11 @@ def handle_consumer_response(world: Clients, answer: Event) -> None:
     if stale:
         request_metadata(world, process)
         client.busy_until_us = max(client.busy_until_us, now_us + client.retry_backoff_ms * 1000)
-    poll(world, process, answer.value)
+    poll(world, process, response.source)
 
 
 @inner_rule
-def _take_records(world: Clients, client: Client, process: int, item: PartitionData) -> int:
+def _take_records(world: Clients, client: Client, process: int, item: FetchedRecords) -> int:
     known = world.client_targets[target_of(world, client, item.partition)]
     if traces_all(world):
         row = new_row(world, process, Consumed)
@@ -154,7 +162,7 @@ def _note_processed(world: Kernel, client: Client, known: Target, records: int) 
 
 
 @inner_rule
-def _reset(world: Clients, client: Client, process: int, item: PartitionData) -> None:
+def _reset(world: Clients, client: Client, process: int, item: FetchedRecords) -> None:
     """Begin anew where auto.offset.reset says."""
     known = world.client_targets[target_of(world, client, item.partition)]
     row = new_row(world, process, ConsumerReset)
@@ -189,7 +197,7 @@ def lose_fetch(
     request_metadata(world, process)
     if not connection.poll_timer:
         connection.poll_timer = True
-        timer = old_event(world, process, process, CONSUMER_POLLS)
+        timer = new_event(world, process, process, ConsumerPolls)
         timer.broker = broker
         backoff_us = client.retry_backoff_ms * 1000
         set_timer(world, timer, world.context[0].time_us + backoff_us)
@@ -205,7 +213,7 @@ def forget_fetches(world: Clients, process: int) -> None:
 
 
 @inner_rule
-def handle_fetch_times_out(world: Clients, timer: Event) -> None:
+def handle_fetch_times_out(world: Clients, timer: RequestTimesOut) -> None:
     """A fetch has got no answer: perhaps somebody else leads by now."""
     number = client_of(world, timer.destination)
     connection = world.connections[number * world.sizes[0].brokers + timer.broker]

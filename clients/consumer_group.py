@@ -16,21 +16,24 @@ from __future__ import annotations
 
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Client, Clients
+from tidegauge.clients.handlers import CLIENT
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import add_item, old_event, set_timer
+from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event, PartitionData
-from tidegauge.simulation.messages.kinds import (
-    COMMIT_DUE,
-    CONSUMER_SAMPLE,
-    FIND_COORDINATOR,
-    GROUP_DUE,
-    HEARTBEAT,
-    JOIN_GROUP,
-    OFFSET_COMMIT,
+from tidegauge.simulation.messages.client_requests import (
+    FindCoordinatorRequest,
+    GroupAppendRequest,
+    GroupOffset,
+    GroupResponse,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    OffsetCommitRequest,
 )
+from tidegauge.simulation.messages.client_timers import CommitDue, ConsumerSample, GroupDue
+from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.trace_rows.client_rows import (
     CommitsFail,
@@ -90,68 +93,78 @@ def restart_consumer(world: Kernel, client: Client, process: int) -> None:
 def _turn_after(world: Kernel, client: Client, process: int, delay_us: int) -> None:
     """Do what is next for the group after a while, unless something else comes before."""
     client.group_turn += 1
-    timer = old_event(world, process, process, GROUP_DUE)
-    timer.request = client.group_turn
+    timer = new_event(world, process, process, GroupDue)
+    timer.turn = client.group_turn
     set_timer(world, timer, world.context[0].time_us + delay_us)
 
 
 @inner_rule
 def _commit_after(world: Kernel, client: Client, process: int, delay_us: int) -> None:
     client.commit_turn += 1
-    timer = old_event(world, process, process, COMMIT_DUE)
-    timer.request = client.commit_turn
+    timer = new_event(world, process, process, CommitDue)
+    timer.turn = client.commit_turn
     set_timer(world, timer, world.context[0].time_us + delay_us)
 
 
+@CLIENT.handles(GroupDue)
 @inner_rule
-def handle_group_due(world: Clients, timer: Event) -> None:
+def handle_group_due(world: Clients, timer: GroupDue) -> None:
     """Ask what is next: who coordinates, to join, or nothing but to be heard."""
     process = timer.destination
     client = world.clients[client_of(world, process)]
-    if timer.request != client.group_turn:
+    if timer.turn != client.group_turn:
         return
     if client.group_waits:
         # Nothing has come in time.
         client.group_waits = False
         lose_coordinator(world, client, process, errors.REQUEST_TIMED_OUT)
         return
-    kind = HEARTBEAT
-    asked = client.coordinator
-    if asked == NONE:
-        kind = FIND_COORDINATOR
+    timeout_ms = client.request_timeout_ms
+    if client.coordinator == NONE:
         asked = (process + client.group_request) % world.sizes[0].brokers
+        find = new_event(world, process, asked, FindCoordinatorRequest)
+        find.partition = client.group_partition
+        find.start = client.restarts
+        _ask(world, client, find, timeout_ms)
     elif not client.joined:
-        kind = JOIN_GROUP
-    request = old_event(world, process, asked, kind)
-    _sign(client, request)
-    if kind == JOIN_GROUP:
-        request.count = 1
-        _name_targets(world, client, request)
+        join = new_event(world, process, client.coordinator, JoinGroupRequest)
+        _sign(client, join)
+        join.record_count = 1
+        _name_targets(world, client, join)
+        _ask(world, client, join, timeout_ms)
+    else:
+        heartbeat = new_event(world, process, client.coordinator, HeartbeatRequest)
+        heartbeat.partition = client.group_partition
+        heartbeat.member_key = client.member_key
+        heartbeat.start = client.restarts
+        _ask(world, client, heartbeat, min(timeout_ms, client.session_timeout_ms))
+
+
+@inner_rule
+def _ask(world: Kernel, client: Client, request: Event, timeout_ms: int) -> None:
+    """Send the one question that is under way, and look after its response in time."""
     client.group_request += 1
     request.request = client.group_request
     client.group_waits = True
-    client.group_asked = asked
+    client.group_asked = request.destination
     client.group_sent_us = world.context[0].time_us
     send(world, request, client.group_sent_us)
-    timeout_ms = client.request_timeout_ms
-    if kind == HEARTBEAT:
-        timeout_ms = min(timeout_ms, client.session_timeout_ms)
-    _turn_after(world, client, process, timeout_ms * 1000)
+    _turn_after(world, client, request.source, timeout_ms * 1000)
 
 
 @inner_rule
-def _sign(client: Client, request: Event) -> None:
+def _sign(client: Client, request: GroupAppendRequest) -> None:
     """Who asks, of which group."""
     request.partition = client.group_partition
-    request.version = client.member_key
-    request.value = client.restarts
+    request.member_key = client.member_key
+    request.start = client.restarts
 
 
 @inner_rule
-def _name_targets(world: Clients, client: Client, request: Event) -> None:
+def _name_targets(world: Clients, client: Client, request: GroupAppendRequest) -> None:
     for target in range(client.first_target, client.first_target + client.target_count):
-        item = add_item(world, request, world.client_targets[target].partition)
-        item.version = target
+        item = new_item(world, request, world.client_targets[target].partition, GroupOffset)
+        item.commit_key = target
         item.offset = world.client_targets[target].processed
 
 
@@ -180,27 +193,27 @@ def lose_coordinator(world: Kernel, client: Client, process: int, error: int) ->
 
 
 @inner_rule
-def handle_group_response(world: Clients, answer: Event) -> bool:
-    """Take an answer about the group; True if the consumer reads from now on."""
-    process = answer.destination
+def handle_group_response(world: Clients, response: GroupResponse) -> bool:
+    """Take a response about the group; True if the consumer reads from now on."""
+    process = response.destination
     client = world.clients[client_of(world, process)]
-    if answer.value != client.restarts:
+    if response.start != client.restarts:
         return False
-    if answer.version == OFFSET_COMMIT:
-        _take_commit_answer(world, client, answer)
+    if response.request_kind == OffsetCommitRequest.KIND:
+        _take_commit_response(world, client, response)
         return False
-    if not client.group_waits or answer.request != client.group_request:
+    if not client.group_waits or response.request != client.group_request:
         return False
     client.group_waits = False
-    error = answer.error
-    if answer.version == FIND_COORDINATOR:
-        _take_coordinator(world, client, answer)
+    error = response.error
+    if response.request_kind == FindCoordinatorRequest.KIND:
+        _take_coordinator(world, client, response)
         return reads(client)
     if error == errors.NONE:
         _note_answer(world, client, process)
-    if error == errors.NONE and answer.version == JOIN_GROUP:
+    if error == errors.NONE and response.request_kind == JoinGroupRequest.KIND:
         client.joined = True
-        _resume(world, client, answer)
+        _resume(world, client, response)
         _turn_after(world, client, process, client.heartbeat_interval_ms * 1000)
         client.commit_waits = False
         _commit_after(world, client, process, client.auto_commit_interval_ms * 1000)
@@ -225,13 +238,13 @@ def _is_elsewhere(error: int) -> bool:
 
 
 @inner_rule
-def _take_coordinator(world: Kernel, client: Client, answer: Event) -> None:
+def _take_coordinator(world: Kernel, client: Client, response: GroupResponse) -> None:
     """Source: AbstractCoordinator.FindCoordinatorResponseHandler@2.6.0."""
-    process = answer.destination
-    if answer.error != errors.NONE:
+    process = response.destination
+    if response.error != errors.NONE:
         _turn_after(world, client, process, client.retry_backoff_ms * 1000)
         return
-    client.coordinator = answer.broker
+    client.coordinator = response.coordinator
     _turn_after(world, client, process, _AT_ONCE_US)
 
 
@@ -253,21 +266,21 @@ def _note_answer(world: Kernel, client: Client, process: int) -> None:
 
 
 @inner_rule
-def _resume(world: Clients, client: Client, answer: Event) -> None:
+def _resume(world: Clients, client: Client, response: GroupResponse) -> None:
     """Read on where the group has committed; where it has not, from the start on, or go on.
 
-    The answer names the partitions in the order in which they were asked for.
+    The response names the partitions in the order in which they were asked for.
 
     Source: ConsumerCoordinator.refreshCommittedOffsetsIfNeeded@2.6.0.
     """
     target = client.first_target
-    cursor = answer.first_item
+    cursor = response.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], GroupOffset)
         cursor = item.next
         known = world.client_targets[target]
         target += 1
-        row = new_row(world, answer.destination, ConsumerResumed)
+        row = new_row(world, response.destination, ConsumerResumed)
         row.partition = known.partition
         row.offset = known.position
         row.committed_offset = item.offset
@@ -279,8 +292,9 @@ def _resume(world: Clients, client: Client, answer: Event) -> None:
         write_row(world, row)
 
 
+@CLIENT.handles(CommitDue)
 @inner_rule
-def handle_commit_due(world: Clients, timer: Event) -> None:
+def handle_commit_due(world: Clients, timer: CommitDue) -> None:
     """Commit what is processed of all partitions, or note that nothing has come in time.
 
     In the liveness phase nobody does: as long as commits are appended no logs are equal for good.
@@ -289,7 +303,7 @@ def handle_commit_due(world: Clients, timer: Event) -> None:
     """
     process = timer.destination
     client = world.clients[client_of(world, process)]
-    if timer.request != client.commit_turn or not client.joined or world.context[0].healing:
+    if timer.turn != client.commit_turn or not client.joined or world.context[0].healing:
         return
     now_us = world.context[0].time_us
     if client.commit_waits:
@@ -303,10 +317,10 @@ def handle_commit_due(world: Clients, timer: Event) -> None:
         known = world.client_targets[target]
         if known.processed_us <= now_us:
             known.processed = known.position
-    request = old_event(world, process, client.coordinator, OFFSET_COMMIT)
+    request = new_event(world, process, client.coordinator, OffsetCommitRequest)
     _sign(client, request)
     _name_targets(world, client, request)
-    request.count = request.item_count
+    request.record_count = request.item_count
     client.commit_request += 1
     request.request = client.commit_request
     client.commit_waits = True
@@ -317,19 +331,19 @@ def handle_commit_due(world: Clients, timer: Event) -> None:
 
 
 @inner_rule
-def _take_commit_answer(world: Clients, client: Client, answer: Event) -> None:
+def _take_commit_response(world: Clients, client: Client, response: GroupResponse) -> None:
     """Source: ConsumerCoordinator.OffsetCommitResponseHandler@2.6.0."""
-    process = answer.destination
-    if not client.commit_waits or answer.request != client.commit_request:
+    process = response.destination
+    if not client.commit_waits or response.request != client.commit_request:
         return
     client.commit_waits = False
-    if answer.error != errors.NONE:
-        _fail_commit(world, client, process, answer.error)
+    if response.error != errors.NONE:
+        _fail_commit(world, client, process, response.error)
         return
     target = client.first_target
-    cursor = answer.first_item
+    cursor = response.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], GroupOffset)
         cursor = item.next
         _note_committed(world, process, target, item)
         target += 1
@@ -337,7 +351,7 @@ def _take_commit_answer(world: Clients, client: Client, answer: Event) -> None:
     if client.commit_failures > 0:
         row = new_row(world, process, CommitsSucceedAgain)
         row.partition = client.group_partition
-        row.broker = answer.source
+        row.broker = response.source
         row.failures = client.commit_failures
         row.failing_us = now_us - client.commits_fail_since_us
         write_row(world, row)
@@ -347,7 +361,7 @@ def _take_commit_answer(world: Clients, client: Client, answer: Event) -> None:
 
 
 @inner_rule
-def _note_committed(world: Clients, process: int, target: int, item: PartitionData) -> None:
+def _note_committed(world: Clients, process: int, target: int, item: GroupOffset) -> None:
     known = world.client_targets[target]
     if known.committed == item.offset:
         return
@@ -403,12 +417,13 @@ def lose_group_requests(
 
 @inner_rule
 def _sample_later(world: Kernel, process: int) -> None:
-    timer = old_event(world, process, process, CONSUMER_SAMPLE)
+    timer = new_event(world, process, process, ConsumerSample)
     set_timer(world, timer, world.context[0].time_us + world.context[0].sample_period_us)
 
 
+@CLIENT.handles(ConsumerSample)
 @inner_rule
-def handle_consumer_sample(world: Clients, timer: Event) -> None:
+def handle_consumer_sample(world: Clients, timer: ConsumerSample) -> None:
     """Write down how far a consumer is behind: what it has read, and what it has committed."""
     client = world.clients[client_of(world, timer.destination)]
     for target in range(client.first_target, client.first_target + client.target_count):

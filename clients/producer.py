@@ -14,19 +14,19 @@ from __future__ import annotations
 
 from tidegauge.clients.client_metadata import client_of, request_metadata
 from tidegauge.clients.client_state import FEW_BATCHES, Batch, Client, Clients, Connection
+from tidegauge.clients.handlers import CLIENT
 from tidegauge.clients.latency_counts import BUCKETS, bucket_of
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    PRODUCE,
-    PRODUCER_RETRIES,
-    PRODUCER_SENDS,
-    REQUEST_TIMES_OUT,
+from tidegauge.simulation.messages.client_requests import ProduceRequest, ProduceResponse
+from tidegauge.simulation.messages.client_timers import (
+    ProducerRetries,
+    ProducerSends,
+    RequestTimesOut,
 )
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.client_rows import BatchDuplicated, BatchFailed
@@ -44,11 +44,12 @@ def plan_next_batch(world: Kernel, client: Client, process: int) -> None:
         client.skipped += late_us * 1000 // client.period_ns + 1
         due_us = client.start_us + (client.sent + client.skipped) * client.period_ns // 1000
     if due_us < client.stop_us:
-        set_timer(world, old_event(world, process, process, PRODUCER_SENDS), due_us)
+        set_timer(world, new_event(world, process, process, ProducerSends), due_us)
 
 
+@CLIENT.handles(ProducerSends)
 @inner_rule
-def handle_producer_sends(world: Clients, timer: Event) -> None:
+def handle_producer_sends(world: Clients, timer: ProducerSends) -> None:
     """Make one batch for the next partition in turn, and send it."""
     process = timer.destination
     number = client_of(world, process)
@@ -121,14 +122,14 @@ def _send_now(world: Clients, process: int, connection: Connection, batch: Batch
     batch.attempts += 1
     batch.unanswered += 1
     batch.in_flight = True
-    request = old_event(world, process, batch.broker, PRODUCE)
+    request = new_event(world, process, batch.broker, ProduceRequest)
     request.partition = world.client_targets[batch.target].partition
-    request.count = batch.records
+    request.record_count = batch.records
     request.acks = client.acks
-    request.wait_ms = client.request_timeout_ms
+    request.timeout_ms = client.request_timeout_ms
     request.request = batch.index
-    request.value = batch.attempts
-    request.version = batch.number
+    request.attempt = batch.attempts
+    request.batch = batch.number
     now_us = world.context[0].time_us
     send(world, request, now_us)
     if client.acks == 0:
@@ -155,23 +156,24 @@ def _watch_deadline(world: Kernel, process: int, connection: Connection, batch: 
     # One timer for a connection, not one for each request: nearly all are answered before,
     # and the heap stays small, which made the loop 1.3 times as fast.
     connection.deadline_timer = True
-    timer = old_event(world, process, process, REQUEST_TIMES_OUT)
-    timer.version = PRODUCE
+    timer = new_event(world, process, process, RequestTimesOut)
+    timer.request_kind = ProduceRequest.KIND
     timer.broker = batch.broker
     set_timer(world, timer, batch.deadline_us)
 
 
 @inner_rule
 def _retry_later(world: Kernel, client: Client, process: int, batch: Batch) -> None:
-    timer = old_event(world, process, process, PRODUCER_RETRIES)
-    timer.request = batch.index
+    timer = new_event(world, process, process, ProducerRetries)
+    timer.batch = batch.index
     set_timer(world, timer, world.context[0].time_us + client.retry_backoff_ms * 1000)
 
 
+@CLIENT.handles(ProducerRetries)
 @inner_rule
-def handle_producer_retries(world: Clients, timer: Event) -> None:
+def handle_producer_retries(world: Clients, timer: ProducerRetries) -> None:
     """A back-off is over: send the batch again, unless its time is up."""
-    batch = world.batches[timer.request]
+    batch = world.batches[timer.batch]
     client = world.clients[batch.client]
     if _is_expired(world, client, batch):
         _fail(world, timer.destination, batch, errors.REQUEST_TIMED_OUT)
@@ -179,28 +181,29 @@ def handle_producer_retries(world: Clients, timer: Event) -> None:
         send_batch(world, timer.destination, batch)
 
 
+@CLIENT.handles(ProduceResponse)
 @inner_rule
-def handle_produce_response(world: Clients, answer: Event) -> None:
+def handle_produce_response(world: Clients, response: ProduceResponse) -> None:
     """Take the outcome of a batch; one that comes late only tells what was appended."""
-    if answer.acks == 0:
-        if answer.error != errors.NONE:
+    if response.acks == 0:
+        if response.error != errors.NONE:
             # The broker has closed the connection, which is all that a producer sees of it.
-            request_metadata(world, answer.destination)
+            request_metadata(world, response.destination)
         return
-    batch = world.batches[answer.request]
-    if batch.number != answer.version:
+    batch = world.batches[response.request]
+    if batch.number != response.batch:
         # The broker has come back after all, and the batch was given up with its connection.
         return
     batch.unanswered -= 1
-    if answer.offset >= 0:
-        _note_append(world, answer, batch)
-    if batch.in_flight and answer.value == batch.attempts:
-        _leave_connection(world, answer.destination, batch)
-        if answer.error == errors.NONE:
+    if response.offset >= 0:
+        _note_append(world, response, batch)
+    if batch.in_flight and response.attempt == batch.attempts:
+        _leave_connection(world, response.destination, batch)
+        if response.error == errors.NONE:
             batch.done = True
             _count_acknowledged(world, batch)
         else:
-            _retry_or_fail(world, answer.destination, batch, answer.error)
+            _retry_or_fail(world, response.destination, batch, response.error)
     _free_if_over(world, batch)
 
 
@@ -212,18 +215,18 @@ def _count_acknowledged(world: Clients, batch: Batch) -> None:
 
 
 @inner_rule
-def _note_append(world: Clients, answer: Event, batch: Batch) -> None:
+def _note_append(world: Clients, response: ProduceResponse, batch: Batch) -> None:
     """Count a batch that was appended before as a duplicate."""
     if batch.appended_offset == NONE:
-        batch.appended_offset = answer.offset
+        batch.appended_offset = response.offset
         return
     world.clients[batch.client].records_duplicated += batch.records
-    row = new_row(world, answer.destination, BatchDuplicated)
-    row.partition = answer.partition
+    row = new_row(world, response.destination, BatchDuplicated)
+    row.partition = response.partition
     row.batch = batch.number
     row.records = batch.records
     row.first_offset = batch.appended_offset
-    row.again_offset = answer.offset
+    row.again_offset = response.offset
     write_row(world, row)
 
 
@@ -289,7 +292,7 @@ def _take_out_of_flight(world: Clients, connection: Connection, batch: Batch) ->
 
 
 @inner_rule
-def handle_produce_times_out(world: Clients, timer: Event) -> None:
+def handle_produce_times_out(world: Clients, timer: RequestTimesOut) -> None:
     """A request has got no answer within request.timeout.ms: the connection is given up.
 
     All that is in flight on it fails and is retried; what waits for it goes to whoever leads

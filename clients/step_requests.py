@@ -7,23 +7,28 @@ the broker that the step names, and is not repeated.
 from __future__ import annotations
 
 from tidegauge.clients.client_metadata import client_of
-from tidegauge.clients.client_state import Client, Clients
+from tidegauge.clients.client_state import Client, Clients, Step
 from tidegauge.clients.step_codes import STEP_CODES
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import add_item, old_event, set_timer
+from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    CONSUMER_RESPONSE,
-    FETCH,
-    OFFSETS_FOR_LEADER_EPOCH,
-    PRODUCE,
-    PRODUCE_RESPONSE,
-    REQUEST_TIMES_OUT,
+from tidegauge.simulation.messages.client_requests import (
+    ConsumerResponse,
+    EpochAsked,
+    EpochEndOffset,
+    FetchedRecords,
+    FetchPartition,
+    FetchRequest,
+    OffsetsForLeaderEpochRequest,
+    ProduceRequest,
+    ProduceResponse,
 )
+from tidegauge.simulation.messages.client_timers import RequestTimesOut
+from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.fault_rows import StepAnswered, StepUnanswered
@@ -76,67 +81,80 @@ def request_of(world: Clients, process: int, broker: int) -> bool:
     client = world.clients[client_of(world, process)]
     step = world.steps[client.step]
     client.question += 1
-    timeout_us = step.timeout_us
     if step.action == PRODUCES:
-        request = old_event(world, process, broker, PRODUCE)
-        request.partition = step.partition
-        request.count = step.records
-        request.acks = step.acks
-        request.wait_ms = timeout_us // 1000
+        produce = new_event(world, process, broker, ProduceRequest)
+        produce.partition = step.partition
+        produce.record_count = step.records
+        produce.acks = step.acks
+        produce.timeout_ms = step.timeout_us // 1000
         client.records_sent += step.records
-    elif step.action == ASKS_EPOCH:
-        request = old_event(world, process, broker, OFFSETS_FOR_LEADER_EPOCH)
-        item = add_item(world, request, step.partition)
-        item.last_fetched_epoch = step.leader_epoch
-        timeout_us = _FETCH_TIMEOUT_US
-    else:
-        request = old_event(world, process, broker, FETCH)
-        request.max_bytes = _FETCH_BYTES
-        request.partition_max_bytes = _FETCH_BYTES
-        item = add_item(world, request, step.partition)
-        item.offset = step.offset
-        timeout_us = _FETCH_TIMEOUT_US
+        return _send(world, client, step, produce, step.timeout_us)
+    if step.action == ASKS_EPOCH:
+        ask = new_event(world, process, broker, OffsetsForLeaderEpochRequest)
+        asked = new_item(world, ask, step.partition, EpochAsked)
+        asked.leader_epoch = step.leader_epoch
+        return _send(world, client, step, ask, _FETCH_TIMEOUT_US)
+    fetch = new_event(world, process, broker, FetchRequest)
+    fetch.max_bytes = _FETCH_BYTES
+    fetch.partition_max_bytes = _FETCH_BYTES
+    wanted = new_item(world, fetch, step.partition, FetchPartition)
+    wanted.fetch_offset = step.offset
+    return _send(world, client, step, fetch, _FETCH_TIMEOUT_US)
+
+
+@inner_rule
+def _send(world: Kernel, client: Client, step: Step, request: Event, timeout_us: int) -> bool:
+    """Send a step's request; whether its response is waited for."""
     now_us = world.context[0].time_us
     if step.unattended:
         request.request = UNATTENDED - client.step
-        step.asked = broker
+        step.asked = request.destination
         step.asked_us = now_us
         step.open = True
         send(world, request, now_us)
         return False
     request.request = client.question
-    client.asked = broker
+    client.asked = request.destination
     client.asked_us = now_us
     send(world, request, now_us)
-    timer = old_event(world, process, process, REQUEST_TIMES_OUT)
-    timer.request = client.question
+    timer = new_event(world, request.source, request.source, RequestTimesOut)
+    timer.correlation_id = client.question
     # A broker answers at its time-out; some time later nothing more will come.
     set_timer(world, timer, now_us + timeout_us + _PATIENCE_US)
     return True
 
 
 @inner_rule
-def take_answer(world: Kernel, client: Client, answer: Event, step: int) -> None:
+def take_answer(world: Kernel, client: Client, response: Event, step: int) -> None:
     """Write down what a step's request was answered, of its one partition."""
-    if answer.kind == PRODUCE_RESPONSE:
-        client.records_acknowledged += answer.count if answer.error == 0 else 0
-    elif answer.kind == CONSUMER_RESPONSE:
-        _trace_fetch(world, answer)
-    row = new_row(world, answer.destination, StepAnswered)
+    if response.kind == ConsumerResponse.KIND:
+        _trace_fetch(world, response)
+    row = new_row(world, response.destination, StepAnswered)
     row.step = step
-    row.from_process = answer.source
-    row.error = answer.error
-    row.offset = answer.offset
-    row.end_offset = NONE if answer.offset == NONE else answer.offset + answer.count
+    row.from_process = response.source
+    row.offset = NONE
+    row.end_offset = NONE
     row.epoch = NONE
     row.high_watermark = NONE
-    if answer.first_item != NONE:
-        item = world.items[answer.first_item]
-        row.error = item.error
-        row.offset = item.offset
-        row.end_offset = item.end_offset
-        row.epoch = item.epoch
-        row.high_watermark = item.high_watermark
+    if response.kind == ProduceResponse.KIND:
+        produced = view_as(response, ProduceResponse)
+        row.error = produced.error
+        client.records_acknowledged += produced.record_count if produced.error == 0 else 0
+        if produced.offset != NONE:
+            row.offset = produced.offset
+            row.end_offset = produced.offset + produced.record_count
+    elif response.kind == ConsumerResponse.KIND:
+        fetched = view_as(world.items[response.first_item], FetchedRecords)
+        row.error = fetched.error
+        row.offset = fetched.offset
+        row.end_offset = fetched.end_offset
+        row.epoch = fetched.epoch
+        row.high_watermark = fetched.high_watermark
+    else:
+        told = view_as(world.items[response.first_item], EpochEndOffset)
+        row.error = told.error
+        row.end_offset = told.end_offset
+        row.epoch = told.leader_epoch
     write_row(world, row)
 
 
@@ -171,12 +189,12 @@ def all_answered(world: Clients) -> bool:
 
 
 @inner_rule
-def _trace_fetch(world: Kernel, answer: Event) -> None:
-    cursor = answer.first_item
+def _trace_fetch(world: Kernel, response: Event) -> None:
+    cursor = response.first_item
     while cursor != NONE and traces_all(world):
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], FetchedRecords)
         cursor = item.next
-        row = new_row(world, answer.destination, Consumed)
+        row = new_row(world, response.destination, Consumed)
         row.partition = item.partition
         row.fetch_offset = item.offset
         row.end_offset = item.end_offset

@@ -64,6 +64,7 @@ from tidegauge.replication.replica_list import EMPTY, first, rest, size
 from tidegauge.simulation.events import old_event, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.client_timers import RequestTimesOut
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import (
     CONSUMER_RESPONSE,
@@ -407,11 +408,11 @@ def _is_member(world: Clients, step: Step, broker: int) -> bool:
 
 
 @inner_rule
-def handle_operator_times_out(world: Clients, timer: Event) -> None:
+def handle_operator_times_out(world: Clients, timer: RequestTimesOut) -> None:
     """A step's request has got no answer: go on with the next step."""
     process = timer.destination
     client = world.clients[client_of(world, process)]
-    if client.waiting == _ANSWER and client.question == timer.request:
+    if client.waiting == _ANSWER and client.question == timer.correlation_id:
         give_up(world, process, client.step, client.asked, errors.REQUEST_TIMED_OUT)
         _go_on(world, process)
 

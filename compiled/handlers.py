@@ -41,6 +41,11 @@ class Handlers:
 
         return enter
 
+    @property
+    def classes(self) -> list[type[Record]]:
+        """The classes of the events that have a handler."""
+        return [each for each, _ in self._handlers.values()]
+
     def dispatcher(
         self, module: str, name: str, world: type[Tables], event: type[Record]
     ) -> Callable[..., Any]:

@@ -4,7 +4,7 @@
 subject                        file
 =============================  ==========================================================
 processes, events, tables      ``kernel.py``: records and tables of the kernel
-events and their order         ``events.py``; ``kinds.py`` lists the kinds,
+events and their order         ``events.py``; the room ``messages`` has the kinds
 messages between processes     ``links.py``
 what every broker can know     ``metadata_log.py``, ``offset_commits.py``: one log each
 the cluster's numbers          ``topology.py``: brokers, partitions, processes;
@@ -19,7 +19,7 @@ the JVM's orders               ``java_hash.py``, ``scala_hash.py``
 the shell of a Ray actor       ``actor_shell.py``
 =============================  ==========================================================
 
-**To add a kind of event**: a line in ``kinds.py``, and a branch where its process handles it.
+**To add a kind of event**: a class in ``messages``, and its handler where its process handles it.
 
 **To add a kind of row**: a class in ``trace_rows``.
 

@@ -22,9 +22,13 @@ from __future__ import annotations
 
 from tidegauge.compiled.records import Record, Records, i64
 from tidegauge.compiled.rules import inner_rule, rule
-from tidegauge.simulation.events import add_item
+from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import HUB, NONE, Kernel, MetadataChange
-from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.client_requests import (
+    MetadataMessage,
+    MetadataResponse,
+    PartitionLeader,
+)
 
 
 class MetadataPosition(Record):
@@ -114,17 +118,17 @@ def _is_known(change: MetadataChange, known: MetadataPosition) -> bool:
 
 @inner_rule
 def name_differences(
-    world: Kernel, answer: Event, known: MetadataPosition, other: MetadataPosition
+    world: Kernel, response: MetadataResponse, known: MetadataPosition, other: MetadataPosition
 ) -> None:
-    """Name in an answer each partition of which ``known`` says something else than ``other``.
+    """Name in a response each partition of which ``known`` says something else than ``other``.
 
-    An answer with all partitions of a large cluster was most of the loop's time while some had
+    A response with all partitions of a large cluster was most of the loop's time while some had
     no leader; a subject whose changes are known to both or to neither is the same for both.
     """
     for index in range(world.context[0].metadata_changes):
         change = world.metadata_changes[index]
         if change.subject >= 0 and _is_known(change, known) != _is_known(change, other):
-            item = add_item(world, answer, change.subject)
+            item = new_item(world, response, change.subject, PartitionLeader)
             newest = known_change(world, known, change.subject)
             if newest != NONE:
                 item.leader = world.metadata_changes[newest].leader
@@ -160,21 +164,21 @@ def move_on(known: MetadataPosition, controller_epoch: int, position: int, names
 
 
 @inner_rule
-def write_position(message: Event, known: MetadataPosition) -> None:
+def write_position(message: MetadataMessage, known: MetadataPosition) -> None:
     """Say in a message how far its sender has read."""
     message.controller_epoch = known.controller_epoch
     message.offset = known.position
-    message.version = known.base_epoch
-    message.broker = known.base_position
+    message.base_epoch = known.base_epoch
+    message.base_offset = known.base_position
 
 
 @inner_rule
-def read_position(message: Event, known: MetadataPosition) -> None:
+def read_position(message: MetadataMessage, known: MetadataPosition) -> None:
     """Take over how far the sender of a message has read."""
     known.controller_epoch = message.controller_epoch
     known.position = message.offset
-    known.base_epoch = message.version
-    known.base_position = message.broker
+    known.base_epoch = message.base_epoch
+    known.base_position = message.base_offset
 
 
 def needed_from(known: MetadataPosition) -> tuple[int, int]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from tidegauge.actors.fetches.fetch_read import answer_fetch, read_partition, row_on
 from tidegauge.actors.fetches.fetch_sessions import name_active, place_of_fetch, put_to_rest, touch
-from tidegauge.actors.fetches.purgatory import expire_later, expired_request, unwatch, watch
+from tidegauge.actors.fetches.purgatory import expire_later, still_waits, unwatch, watch
 from tidegauge.actors.state.broker_stats import mark_fetch
 from tidegauge.actors.state.brokers import Brokers, FetchSession, HostedReplica, runs_of
+from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.group_offsets import answer_group_append
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
@@ -22,20 +24,24 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, first, rest
 from tidegauge.simulation.codes.occasions import REASON_TERM
 from tidegauge.simulation.costs import REQUEST, cost_us
-from tidegauge.simulation.events import free_event, old_event, old_response, set_timer
+from tidegauge.simulation.events import free_event, new_event, new_response, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event, PartitionData
-from tidegauge.simulation.messages.kinds import (
-    FETCH,
-    FETCH_EXPIRES,
-    FOLLOWER_FETCH_EXPIRES,
-    KEY_OF_KIND,
-    PRODUCE,
-    PRODUCE_EXPIRES,
-    PRODUCE_RESPONSE,
+from tidegauge.simulation.messages.broker_timers import (
+    FetchExpires,
+    FollowerFetchExpires,
+    ProduceExpires,
 )
+from tidegauge.simulation.messages.client_requests import (
+    AppendRequest,
+    FetchPartition,
+    FetchRequest,
+    GroupAppendRequest,
+    ProduceRequest,
+    ProduceResponse,
+)
+from tidegauge.simulation.messages.kinds import KEY_OF_KIND
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import broker_of, row_of
 from tidegauge.simulation.trace_rows.broker_rows import RequestRefused
@@ -46,7 +52,7 @@ _TRUE = code(True)
 
 
 @inner_rule
-def fetch_is_complete(world: Brokers, request: Event) -> bool:
+def fetch_is_complete(world: Brokers, request: FetchRequest) -> bool:
     """Read all partitions of a fetch anew; whether it has to be answered now.
 
     Of a follower's partitions those that rest have nothing to be read.
@@ -55,17 +61,17 @@ def fetch_is_complete(world: Brokers, request: Event) -> bool:
     """
     budget_bytes = request.max_bytes
     complete = request.item_count == 0
-    if request.broker != NONE:
+    if request.replica_id != NONE:
         name_active(world, request)
-        complete = world.fetch_sessions[request.value].partition_count == 0
+        complete = world.fetch_sessions[request.fetcher].partition_count == 0
     cursor = request.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], FetchPartition)
         budget_bytes -= read_partition(world, request, item, budget_bytes)
         if (
             item.error != errors.NONE
             or item.diverging_end_offset != UNDEFINED
-            or (request.broker != NONE and _brings_newer(world, request, item))
+            or (request.replica_id != NONE and _brings_newer(world, request, item))
         ):
             complete = True
         cursor = item.next
@@ -73,7 +79,7 @@ def fetch_is_complete(world: Brokers, request: Event) -> bool:
 
 
 @inner_rule
-def _brings_newer(world: Brokers, request: Event, item: PartitionData) -> bool:
+def _brings_newer(world: Brokers, request: FetchRequest, item: FetchPartition) -> bool:
     """Note that a partition was read; whether its high watermark alone is worth an answer."""
     told = world.follower_fetches[place_of_fetch(world, item.partition, request)]
     told.unread = False
@@ -84,12 +90,12 @@ def _brings_newer(world: Brokers, request: Event, item: PartitionData) -> bool:
 
 
 @inner_rule
-def delay_fetch(world: Brokers, request: Event) -> None:
+def delay_fetch(world: Brokers, request: FetchRequest) -> None:
     """Let a fetch wait in the purgatory: a follower's in its session, a consumer's watched."""
-    if request.broker != NONE:
-        session = world.fetch_sessions[request.value]
+    if request.replica_id != NONE:
+        session = world.fetch_sessions[request.fetcher]
         session.waiting = request.index
-        request.deadline_us = world.context[0].time_us + request.wait_ms * 1000
+        request.deadline_us = world.context[0].time_us + request.max_wait_ms * 1000
         put_to_rest(world, session)
         if not session.expiry_timer:
             _look_at_expiry(world, session, request)
@@ -100,15 +106,15 @@ def delay_fetch(world: Brokers, request: Event) -> None:
         row = row_on(world, request.destination, item.partition)
         watch(world, world.delayed_fetches[row], request.index)
         cursor = item.next
-    expire_later(world, request, FETCH_EXPIRES, request.wait_ms)
+    expire_later(world, request)
 
 
 @inner_rule
-def complete_fetch(world: Brokers, request: Event) -> None:
+def complete_fetch(world: Brokers, request: FetchRequest) -> None:
     """Answer a fetch that waited; what it brings was just read."""
     cursor = request.first_item
-    if request.broker != NONE:
-        world.fetch_sessions[request.value].waiting = NONE
+    if request.replica_id != NONE:
+        world.fetch_sessions[request.fetcher].waiting = NONE
         cursor = NONE
     while cursor != NONE:
         item = world.items[cursor]
@@ -133,51 +139,52 @@ def wake_fetches(world: Brokers, row: int) -> None:
         if world.follower_fetches[index].in_session:
             session = world.fetch_sessions[world.follower_fetches[index].fetcher]
             if session.waiting != NONE:
-                request = world.events[session.waiting]
+                request = view_as(world.events[session.waiting], FetchRequest)
                 if fetch_is_complete(world, request):
                     complete_fetch(world, request)
     index = world.delayed_fetches[row].first
     while index != NONE:
         waiting = world.watches[index]
         index = waiting.next
-        request = world.events[waiting.event]
+        request = view_as(world.events[waiting.event], FetchRequest)
         if fetch_is_complete(world, request):
             complete_fetch(world, request)
 
 
+@BROKER.handles(FetchExpires)
 @inner_rule
-def handle_fetch_expires(world: Brokers, timer: Event) -> None:
+def handle_fetch_expires(world: Brokers, timer: FetchExpires) -> None:
     """Answer a consumer's fetch that has waited fetch.max.wait.ms.
 
     Source: DelayedFetch.onComplete@2.4.0 after forceComplete.
     """
-    index = expired_request(world, timer, FETCH)
-    if index != NONE:
-        request = world.events[index]
+    if still_waits(world, timer):
+        request = view_as(world.events[timer.request_index], FetchRequest)
         fetch_is_complete(world, request)
         complete_fetch(world, request)
 
 
 @inner_rule
-def _look_at_expiry(world: Kernel, session: FetchSession, request: Event) -> None:
+def _look_at_expiry(world: Kernel, session: FetchSession, request: FetchRequest) -> None:
     # One timer for a session, not one for each fetch: nearly all are answered before.
     session.expiry_timer = True
-    timer = old_event(world, request.destination, request.destination, FOLLOWER_FETCH_EXPIRES)
-    timer.value = request.value
+    timer = new_event(world, request.destination, request.destination, FollowerFetchExpires)
+    timer.fetcher = request.fetcher
     set_timer(world, timer, request.deadline_us)
 
 
+@BROKER.handles(FollowerFetchExpires)
 @inner_rule
-def handle_follower_fetch_expires(world: Brokers, timer: Event) -> None:
+def handle_follower_fetch_expires(world: Brokers, timer: FollowerFetchExpires) -> None:
     """Answer a follower's fetch that has waited replica.fetch.wait.max.ms.
 
     Source: DelayedFetch.onComplete@2.4.0 after forceComplete.
     """
-    session = world.fetch_sessions[timer.value]
+    session = world.fetch_sessions[timer.fetcher]
     session.expiry_timer = False
     if session.waiting == NONE:
         return
-    request = world.events[session.waiting]
+    request = view_as(world.events[session.waiting], FetchRequest)
     if world.context[0].time_us < request.deadline_us:
         _look_at_expiry(world, session, request)
         return
@@ -186,7 +193,7 @@ def handle_follower_fetch_expires(world: Brokers, timer: Event) -> None:
 
 
 @inner_rule
-def produce_is_complete(world: Brokers, row: int, request: Event) -> bool:
+def produce_is_complete(world: Brokers, row: int, request: AppendRequest) -> bool:
     """Whether an acks=all produce is to be answered, with ``request.error``.
 
     Source: DelayedProduce.tryComplete@2.4.0.
@@ -196,17 +203,17 @@ def produce_is_complete(world: Brokers, row: int, request: Event) -> bool:
         request.error = errors.NOT_LEADER_OR_FOLLOWER
         return True
     done, error = check_enough_replicas_reach_offset(
-        world.rules[request.destination], partition, request.offset + request.count
+        world.rules[request.destination], partition, request.offset + request.record_count
     )
     request.error = error
     return done
 
 
 @inner_rule
-def delay_produce(world: Brokers, row: int, request: Event) -> None:
+def delay_produce(world: Brokers, row: int, request: AppendRequest) -> None:
     """Let an acks=all produce wait in the purgatory."""
     watch(world, world.delayed_produces[row], request.index)
-    request.deadline_us = world.context[0].time_us + request.wait_ms * 1000
+    request.deadline_us = world.context[0].time_us + request.timeout_ms * 1000
     _expire_produces_at(world, request.destination, request.deadline_us)
 
 
@@ -217,7 +224,7 @@ def _expire_produces_at(world: Brokers, broker: int, time_us: int) -> None:
     if 0 < state.produces_expire_us <= time_us:
         return
     state.produces_expire_us = time_us
-    set_timer(world, old_event(world, broker, broker, PRODUCE_EXPIRES), time_us)
+    set_timer(world, new_event(world, broker, broker, ProduceExpires), time_us)
 
 
 @inner_rule
@@ -230,24 +237,25 @@ def wake_produces(world: Brokers, row: int) -> None:
     while index != NONE:
         waiting = world.watches[index]
         index = waiting.next
-        request = world.events[waiting.event]
+        request = view_as(world.events[waiting.event], AppendRequest)
         if produce_is_complete(world, row, request):
             complete_produce(world, row, request)
 
 
 @inner_rule
-def complete_produce(world: Brokers, row: int, request: Event) -> None:
+def complete_produce(world: Brokers, row: int, request: AppendRequest) -> None:
     """Answer a produce that waited, not before its append has ended."""
     unwatch(world, world.delayed_produces[row], request.index)
-    append_ends_us = request.deadline_us - request.wait_ms * 1000 + request.cost_us
+    append_ends_us = request.deadline_us - request.timeout_ms * 1000 + request.cost_us
     answer_us = world.context[0].time_us + cost_us(world, request.destination, REQUEST)
     request.cost_us = max(append_ends_us, answer_us) - world.context[0].time_us
     answer_produce(world, request)
     free_event(world, request)
 
 
+@BROKER.handles(ProduceExpires)
 @inner_rule
-def handle_produce_expires(world: Brokers, timer: Event) -> None:
+def handle_produce_expires(world: Brokers, timer: ProduceExpires) -> None:
     """Answer REQUEST_TIMED_OUT where the time is up; the records stay in the log.
 
     Source: DelayedProduce.onExpiration@2.4.0.
@@ -262,7 +270,7 @@ def handle_produce_expires(world: Brokers, timer: Event) -> None:
     while row != NONE:
         index = world.delayed_produces[row].first
         while index != NONE:
-            request = world.events[world.watches[index].event]
+            request = view_as(world.events[world.watches[index].event], AppendRequest)
             index = world.watches[index].next
             if request.deadline_us <= now_us:
                 request.error = errors.REQUEST_TIMED_OUT
@@ -275,7 +283,7 @@ def handle_produce_expires(world: Brokers, timer: Event) -> None:
 
 
 @inner_rule
-def answer_produce(world: Brokers, request: Event) -> None:
+def answer_produce(world: Brokers, request: AppendRequest) -> None:
     """Tell the producer the outcome; with acks=0 there is no answer to send.
 
     Source: KafkaApis.handleProduceRequest@2.4.0.
@@ -286,22 +294,27 @@ def answer_produce(world: Brokers, request: Event) -> None:
         _note_acknowledgement(world, request)
     if traces_all(world):
         _trace_answer(world, request)
-    if request.kind != PRODUCE:
-        answer_group_append(world, request)
-        return
-    answer = old_response(world, request, PRODUCE_RESPONSE)
-    answer.version = request.version
-    answer.partition = request.partition
-    answer.offset = request.offset
-    answer.count = request.count
-    answer.acks = request.acks
-    answer.error = request.error
-    # With acks=0 nothing is on the wire: the client only counts what was appended.
-    send(world, answer, world.context[0].time_us + request.cost_us)
+    if request.kind == ProduceRequest.KIND:
+        _respond(world, view_as(request, ProduceRequest))
+    else:
+        answer_group_append(world, view_as(request, GroupAppendRequest))
 
 
 @inner_rule
-def _write_refusal(world: Brokers, request: Event) -> None:
+def _respond(world: Kernel, request: ProduceRequest) -> None:
+    response = new_response(world, request, ProduceResponse)
+    response.partition = request.partition
+    response.batch = request.batch
+    response.attempt = request.attempt
+    response.record_count = request.record_count
+    response.acks = request.acks
+    response.offset = request.offset
+    response.error = request.error
+    send(world, response, world.context[0].time_us + request.cost_us)
+
+
+@inner_rule
+def _write_refusal(world: Brokers, request: AppendRequest) -> None:
     row = new_row(world, request.destination, RequestRefused)
     row.api_key = KEY_OF_KIND[request.kind]
     row.partition = request.partition
@@ -316,7 +329,7 @@ def _write_refusal(world: Brokers, request: Event) -> None:
 
 
 @inner_rule
-def _late_follower(world: Brokers, request: Event) -> int:
+def _late_follower(world: Brokers, request: AppendRequest) -> int:
     """The broker of the first in-sync follower that has not fetched the records; or NONE."""
     partition = world.replicas[row_of(world, request.partition, request.destination)]
     members = partition.maximal_isr
@@ -324,29 +337,29 @@ def _late_follower(world: Brokers, request: Event) -> int:
         replica = first(members)
         members = rest(members)
         reached = world.followers[partition.first_follower + replica].log_end_offset
-        if replica != partition.local_replica and reached < request.offset + request.count:
+        if replica != partition.local_replica and reached < request.offset + request.record_count:
             return broker_of(world, request.partition, replica)
     return NONE
 
 
 @inner_rule
-def _trace_answer(world: Kernel, request: Event) -> None:
+def _trace_answer(world: Kernel, request: AppendRequest) -> None:
     row = new_row(world, request.destination, ProduceAnswered)
     row.partition = request.partition
     row.to_process = request.source
     row.base_offset = request.offset
-    row.end_offset = request.offset + request.count
+    row.end_offset = request.offset + request.record_count
     row.acks = request.acks
     row.error = request.error
     write_row(world, row)
 
 
 @inner_rule
-def _note_acknowledgement(world: Brokers, request: Event) -> None:
+def _note_acknowledgement(world: Brokers, request: AppendRequest) -> None:
     """Extend the range of what this term has acknowledged; a gap begins another one."""
     row = row_of(world, request.partition, request.destination)
     hosted = world.hosted[row]
-    end_offset = request.offset + request.count
+    end_offset = request.offset + request.record_count
     if request.acks == ACKS_ALL:
         if hosted.acknowledged_all_end != request.offset:
             write_acknowledged(world, row, ACKS_ALL, REASON_TERM)

@@ -12,6 +12,7 @@ from tidegauge.actors.fetches.fetch_sessions import place_of_fetch, put_to_rest
 from tidegauge.actors.fetches.throttled_replication import count_sent, leader_throttles
 from tidegauge.actors.state.broker_stats import mark_bytes_out
 from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
@@ -27,11 +28,17 @@ from tidegauge.replication.leader_read import (
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import NO_REPLICA
-from tidegauge.simulation.events import add_item, old_response
+from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event, PartitionData
-from tidegauge.simulation.messages.kinds import CONSUMER_RESPONSE, FETCH_RESPONSE
+from tidegauge.simulation.messages.client_requests import (
+    ConsumerResponse,
+    FetchedRecords,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+)
+from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.metadata_log import known_change
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import row_of, slot_of
@@ -69,8 +76,8 @@ def missing_error(
 @inner_rule
 def read_partition(
     world: Brokers,
-    request: Event,
-    item: PartitionData,
+    request: FetchRequest,
+    item: FetchPartition,
     budget_bytes: int,
 ) -> int:
     """Read one partition of a fetch into its entry; how many bytes that takes.
@@ -79,7 +86,7 @@ def read_partition(
     """
     broker = request.destination
     item.size_bytes = 0
-    item.end_offset = item.offset
+    item.end_offset = item.fetch_offset
     item.diverging_end_offset = UNDEFINED
     row = row_on(world, broker, item.partition)
     if row == NONE:
@@ -95,45 +102,44 @@ def read_partition(
     if item.error != errors.NONE:
         return 0
     error, epoch, end_offset = diverging_epoch(
-        rules, partition, epochs_of(world, row), item.offset, item.last_fetched_epoch
+        rules, partition, epochs_of(world, row), item.fetch_offset, item.last_fetched_epoch
     )
     if error == errors.NONE and end_offset == UNDEFINED:
-        error = offset_error(partition, item.offset)
+        error = offset_error(partition, item.fetch_offset)
     item.error = error
     item.diverging_epoch = epoch
     item.diverging_end_offset = end_offset
     if error != errors.NONE or end_offset != UNDEFINED:
         return 0
-    reader = FOLLOWER if request.broker != NONE else READ_UNCOMMITTED
+    reader = FOLLOWER if request.replica_id != NONE else READ_UNCOMMITTED
     limit = read_limit(partition, reader, partition.high_watermark)
     record_bytes = world.partitions[item.partition].record_bytes
-    available = max(0, limit - item.offset)
+    available = max(0, limit - item.fetch_offset)
     wanted = min(request.partition_max_bytes, budget_bytes) // record_bytes
     # The first records of an answer come even if they are larger than what is wanted.
     if wanted == 0 and budget_bytes == request.max_bytes:
         wanted = 1
     records = min(available, wanted)
-    if world.brokers[broker].throttles and request.broker != NONE:
-        is_held_back = leader_throttles(world, row, request.broker)
+    if world.brokers[broker].throttles and request.replica_id != NONE:
+        is_held_back = leader_throttles(world, row, request.replica_id)
         records = 0 if is_held_back else records
-    item.end_offset = item.offset + records
+    item.end_offset = item.fetch_offset + records
     item.size_bytes = records * record_bytes
     return item.size_bytes
 
 
 @inner_rule
-def answer_fetch(world: Brokers, request: Event, waited: bool) -> None:
+def answer_fetch(world: Brokers, request: FetchRequest, waited: bool) -> None:
     """Send what was read; a partition without anything new is left out of a session.
 
     Source: KafkaApis.handleFetchRequest@2.4.0; FetchSession's CachedPartition@1.1.0
     maybeUpdateResponseData (KIP-227).
     """
-    kind = FETCH_RESPONSE if request.broker != NONE else CONSUMER_RESPONSE
-    answer = old_response(world, request, kind)
-    counts_sent = request.broker != NONE and world.brokers[request.destination].throttles
+    response = _new_response(world, request)
+    counts_sent = request.replica_id != NONE and world.brokers[request.destination].throttles
     cursor = request.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], FetchPartition)
         cursor = item.next
         if item.size_bytes > 0:
             row = row_of(world, item.partition, request.destination)
@@ -143,17 +149,26 @@ def answer_fetch(world: Brokers, request: Event, waited: bool) -> None:
         if traces_all(world):
             _trace_answer(world, request, item, waited)
         if _is_named(world, request, item):
-            _add_records(world, answer, item)
-    if request.broker != NONE:
-        put_to_rest(world, world.fetch_sessions[request.value])
+            _add_records(world, response, item)
+    if request.replica_id != NONE:
+        put_to_rest(world, world.fetch_sessions[request.fetcher])
     departure_us = world.context[0].time_us + request.cost_us
-    send(world, answer, departure_us)
+    send(world, response, departure_us)
 
 
 @inner_rule
-def _is_named(world: Brokers, request: Event, item: PartitionData) -> bool:
+def _new_response(world: Kernel, request: FetchRequest) -> Event:
+    if request.replica_id == NONE:
+        return view_as(new_response(world, request, ConsumerResponse), Event)
+    response = new_response(world, request, FetchResponse)
+    response.fetcher = request.fetcher
+    return view_as(response, Event)
+
+
+@inner_rule
+def _is_named(world: Brokers, request: FetchRequest, item: FetchPartition) -> bool:
     """Whether the answer names a partition: always, unless a fetch session leaves it out."""
-    if request.broker == NONE:
+    if request.replica_id == NONE:
         return True
     told = world.follower_fetches[place_of_fetch(world, item.partition, request)]
     if item.error != errors.NONE:
@@ -171,33 +186,32 @@ def _is_named(world: Brokers, request: Event, item: PartitionData) -> bool:
 
 
 @inner_rule
-def _add_records(world: Brokers, answer: Event, read: PartitionData) -> None:
-    """Name a partition in the answer: its state, and its records epoch by epoch."""
-    item = add_item(world, answer, read.partition)
+def _add_records(world: Brokers, response: Event, read: FetchPartition) -> None:
+    """Name a partition in the response: its state, and its records epoch by epoch."""
+    item = new_item(world, response, read.partition, FetchedRecords)
     item.error = read.error
     item.leader_epoch = read.leader_epoch
-    item.offset = read.offset
-    item.end_offset = read.offset
-    item.last_fetched_epoch = read.last_fetched_epoch
+    item.offset = read.fetch_offset
+    item.end_offset = read.fetch_offset
     item.high_watermark = read.high_watermark
     item.log_start_offset = read.log_start_offset
     item.diverging_epoch = read.diverging_epoch
     item.diverging_end_offset = read.diverging_end_offset
     item.size_bytes = read.size_bytes
-    if read.error != errors.NONE or read.end_offset <= read.offset:
+    if read.error != errors.NONE or read.end_offset <= read.fetch_offset:
         return
-    row = row_on(world, answer.source, read.partition)
+    row = row_on(world, response.source, read.partition)
     partition = world.replicas[row]
     runs = runs_of(world, row)
     end_offset = min(read.end_offset, partition.log_end_offset)
-    run = entry_for_offset(runs, partition.run_count, read.offset)
-    offset = read.offset
+    run = entry_for_offset(runs, partition.run_count, read.fetch_offset)
+    offset = read.fetch_offset
     while offset < end_offset:
         run_end = partition.log_end_offset
         if run + 1 < partition.run_count:
             run_end = runs[run + 1].start_offset
-        if offset != read.offset:
-            item = add_item(world, answer, read.partition)
+        if offset != read.fetch_offset:
+            item = new_item(world, response, read.partition, FetchedRecords)
             item.continues = True
             item.offset = offset
         item.epoch = runs[run].epoch
@@ -207,11 +221,11 @@ def _add_records(world: Brokers, answer: Event, read: PartitionData) -> None:
 
 
 @inner_rule
-def _trace_answer(world: Kernel, request: Event, item: PartitionData, waited: bool) -> None:
+def _trace_answer(world: Kernel, request: FetchRequest, item: FetchPartition, waited: bool) -> None:
     row = new_row(world, request.destination, FetchAnswered)
     row.partition = item.partition
     row.to_process = request.source
-    row.fetch_offset = item.offset
+    row.fetch_offset = item.fetch_offset
     row.end_offset = item.end_offset
     row.high_watermark = item.high_watermark
     row.waited = 1 if waited else 0

@@ -20,38 +20,39 @@ from __future__ import annotations
 
 from tidegauge.actors.state.broker_stats import mark_left
 from tidegauge.actors.state.brokers import Brokers, FetchSession, FollowerFetch
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains
-from tidegauge.simulation.events import add_item, free_event, free_items
+from tidegauge.simulation.events import free_event, free_items, new_item
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.client_requests import FetchPartition, FetchRequest
 from tidegauge.simulation.topology import Topology, row_of, slot_of
 
 
 @inner_rule
-def update_session(world: Brokers, request: Event) -> None:
+def update_session(world: Brokers, request: FetchRequest) -> None:
     """Take over what a follower's request names: all of its partitions, or what has changed.
 
     Source: FetchManager.newContext@1.1.0, FetchSession.update@1.1.0.
     """
-    session = world.fetch_sessions[request.value]
+    session = world.fetch_sessions[request.fetcher]
     if session.waiting != NONE:
         # The follower has given that one up, and asks again on another connection.
         free_event(world, world.events[session.waiting])
         session.waiting = NONE
-    if request.acks == 1:
+    if request.is_full:
         end_session(world, session)
     cursor = request.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], FetchPartition)
         cursor = item.next
         index = place_of_fetch(world, item.partition, request)
         told = world.follower_fetches[index]
         if not told.in_session:
-            _join(session, told, request.value, index)
-        told.fetch_offset = item.offset
+            _join(session, told, request.fetcher, index)
+        told.fetch_offset = item.fetch_offset
         told.leader_epoch = item.leader_epoch
         told.last_fetched_epoch = item.last_fetched_epoch
         if not told.active:
@@ -61,10 +62,10 @@ def update_session(world: Brokers, request: Event) -> None:
 
 
 @inner_rule
-def place_of_fetch(world: Topology, partition: int, request: Event) -> int:
+def place_of_fetch(world: Topology, partition: int, request: FetchRequest) -> int:
     """Where in ``Brokers.follower_fetches`` stands what a leader keeps of a follower's request."""
     row = row_of(world, partition, request.destination)
-    return row * world.sizes[0].width + slot_of(world, partition, request.broker)
+    return row * world.sizes[0].width + slot_of(world, partition, request.replica_id)
 
 
 @inner_rule
@@ -163,15 +164,15 @@ def touch(world: Brokers, row: int) -> None:
 
 
 @inner_rule
-def name_active(world: Brokers, request: Event) -> None:
+def name_active(world: Brokers, request: FetchRequest) -> None:
     """Have the request name the active partitions of its session, as they were last asked for."""
     free_items(world, request)
     width = world.sizes[0].width
-    index = world.fetch_sessions[request.value].first_active
+    index = world.fetch_sessions[request.fetcher].first_active
     while index != NONE:
         told = world.follower_fetches[index]
-        item = add_item(world, request, world.hosted[index // width].partition)
-        item.offset = told.fetch_offset
+        item = new_item(world, request, world.hosted[index // width].partition, FetchPartition)
+        item.fetch_offset = told.fetch_offset
         item.leader_epoch = told.leader_epoch
         item.last_fetched_epoch = told.last_fetched_epoch
         index = told.next_active

@@ -9,11 +9,11 @@ from tidegauge.actors.state.brokers import Brokers, Fetcher
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.fetcher import NOT_FETCHED
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import FETCHER_GIVES_UP, FETCHER_WAKES
+from tidegauge.simulation.messages.broker_timers import FetcherGivesUp, FetcherWakes
+from tidegauge.simulation.messages.client_requests import FetcherRequest, FetcherResponse
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import row_of
 from tidegauge.simulation.trace_rows.replica_rows import PartitionFailed
@@ -133,13 +133,13 @@ def stop_idle_fetchers(world: Brokers, broker: int) -> None:
 
 
 @inner_rule
-def send_as_fetcher(world: Brokers, index: int, request: Event, departure_us: int) -> None:
+def send_as_fetcher(world: Brokers, index: int, request: FetcherRequest, departure_us: int) -> None:
     """Send a fetcher's one request, and give it replica.socket.timeout.ms."""
     fetcher = world.fetchers[index]
     fetcher.requests += 1
     fetcher.in_flight = fetcher.requests
     request.request = fetcher.requests
-    request.value = index
+    request.fetcher = index
     timeout_us = world.brokers[fetcher.broker].replica_socket_timeout_ms * 1000
     fetcher.deadline_us = departure_us + timeout_us
     if not fetcher.deadline_timer:
@@ -152,8 +152,8 @@ def watch_deadline(world: Kernel, fetcher: Fetcher, index: int) -> None:
     """Look after the request in flight when it should have been answered."""
     # One timer for all requests of a fetcher, not one each: most are answered long before.
     fetcher.deadline_timer = True
-    timer = old_event(world, fetcher.broker, fetcher.broker, FETCHER_GIVES_UP)
-    timer.value = index
+    timer = new_event(world, fetcher.broker, fetcher.broker, FetcherGivesUp)
+    timer.fetcher = index
     set_timer(world, timer, fetcher.deadline_us)
 
 
@@ -174,26 +174,26 @@ def wake_fetcher_at(world: Brokers, index: int, time_us: int) -> None:
     if fetcher.wake_timer:
         return
     fetcher.wake_timer = True
-    timer = old_event(world, fetcher.broker, fetcher.broker, FETCHER_WAKES)
-    timer.value = index
+    timer = new_event(world, fetcher.broker, fetcher.broker, FetcherWakes)
+    timer.fetcher = index
     set_timer(world, timer, time_us)
 
 
 @inner_rule
-def take_answer(world: Brokers, answer: Event) -> bool:
-    """Whether an answer is the one that its fetcher waits for; it waits no longer then."""
-    fetcher = world.fetchers[answer.value]
-    if fetcher.in_flight != answer.request:
+def take_response(world: Brokers, response: FetcherResponse) -> bool:
+    """Whether a response is the one that its fetcher waits for; it waits no longer then."""
+    fetcher = world.fetchers[response.fetcher]
+    if fetcher.in_flight != response.request:
         return False
     fetcher.in_flight = 0
     return True
 
 
 @inner_rule
-def replica_of_answer(world: Brokers, answer: Event, partition: int) -> int:
-    """The replica that an entry of an answer is about; NONE if its fetcher has it no more."""
-    row = row_of(world, partition, answer.destination)
-    return row if world.hosted[row].fetcher == answer.value else NONE
+def replica_of_response(world: Brokers, response: FetcherResponse, partition: int) -> int:
+    """The replica that an entry of a response is about; NONE if its fetcher has it no more."""
+    row = row_of(world, partition, response.destination)
+    return row if world.hosted[row].fetcher == response.fetcher else NONE
 
 
 @inner_rule

@@ -18,9 +18,10 @@ from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Brokers, WatchList
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
-from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.broker_timers import FetchExpires
+from tidegauge.simulation.messages.client_requests import FetchRequest
 
 
 @inner_rule
@@ -94,20 +95,21 @@ def _forget_list(world: Brokers, waiting: WatchList) -> None:
 
 
 @inner_rule
-def expire_later(world: Kernel, request: Event, kind: int, wait_ms: int) -> None:
-    """Answer the request after its time-out, whatever there is by then."""
-    timer = old_event(world, request.destination, request.destination, kind)
-    timer.value = request.index
-    timer.broker = request.source
-    timer.count = request.sequence
-    set_timer(world, timer, world.context[0].time_us + wait_ms * 1000)
+def expire_later(world: Kernel, request: FetchRequest) -> None:
+    """Answer a fetch after its time-out, whatever there is by then."""
+    timer = new_event(world, request.destination, request.destination, FetchExpires)
+    timer.request_index = request.index
+    timer.request_source = request.source
+    timer.request_sequence = request.sequence
+    set_timer(world, timer, world.context[0].time_us + request.max_wait_ms * 1000)
 
 
 @inner_rule
-def expired_request(world: Kernel, timer: Event, kind: int) -> int:
-    """The event that the timer is about if it still waits, else NONE."""
-    request = world.events[timer.value]
-    still_waits = (
-        request.kind == kind and request.source == timer.broker and request.sequence == timer.count
+def still_waits(world: Kernel, timer: FetchExpires) -> bool:
+    """Whether the fetch that the timer is about still waits."""
+    request = world.events[timer.request_index]
+    return (
+        request.kind == FetchRequest.KIND
+        and request.source == timer.request_source
+        and request.sequence == timer.request_sequence
     )
-    return request.index if still_waits else NONE

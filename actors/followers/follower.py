@@ -15,10 +15,10 @@ from tidegauge.actors.fetches.fetcher_thread import (
     forget_moves,
     leave_session,
     note_move,
-    replica_of_answer,
+    replica_of_response,
     send_as_fetcher,
     set_delay,
-    take_answer,
+    take_response,
     wake_fetcher_at,
     watch_deadline,
 )
@@ -26,13 +26,15 @@ from tidegauge.actors.fetches.throttled_replication import count_fetched, follow
 from tidegauge.actors.followers.follower_truncation import (
     follow_answer,
     leave_range,
-    take_epoch_answers,
+    take_epoch_end_offsets,
     truncate_or_ask,
 )
 from tidegauge.actors.leaders.leader import append_to_log, trace_high_watermark
 from tidegauge.actors.state.broker_stats import mark_replicated
 from tidegauge.actors.state.brokers import RUNS_PER_ANSWER, Brokers, Fetcher
+from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.log_dirs import write_fails
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.fetcher import (
@@ -52,10 +54,20 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.release_rules import TRUNCATE_ON_FETCH
 from tidegauge.simulation.codes.occasions import MOMENT_ANSWER
 from tidegauge.simulation.costs import APPEND, cost_us
-from tidegauge.simulation.events import add_item, free_event, old_event, set_timer
+from tidegauge.simulation.events import free_event, new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event, PartitionData
-from tidegauge.simulation.messages.kinds import FETCH, LIST_OFFSETS
+from tidegauge.simulation.messages.broker_timers import FetcherGivesUp, FetcherWakes
+from tidegauge.simulation.messages.client_requests import (
+    EpochResponse,
+    FetchedRecords,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    ListedOffsets,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetsAsked,
+)
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.slow_disks import disk_delay_us
 from tidegauge.simulation.trace_rows.replica_rows import DivergingHighWatermark
@@ -113,14 +125,13 @@ def fetch(world: Brokers, index: int, departure_us: int) -> None:
     """
     fetcher = world.fetchers[index]
     broker = world.brokers[fetcher.broker]
-    request = old_event(world, fetcher.broker, fetcher.source_broker, FETCH)
-    request.broker = fetcher.broker
-    request.value = index
-    request.wait_ms = broker.replica_fetch_wait_max_ms
+    request = new_event(world, fetcher.broker, fetcher.source_broker, FetchRequest)
+    request.replica_id = fetcher.broker
+    request.max_wait_ms = broker.replica_fetch_wait_max_ms
     request.min_bytes = broker.replica_fetch_min_bytes
     request.partition_max_bytes = broker.replica_fetch_max_bytes
     request.max_bytes = broker.replica_fetch_response_max_bytes
-    request.acks = 0 if fetcher.in_session else 1
+    request.is_full = not fetcher.in_session
     if fetcher.in_session:
         _name_moved(world, fetcher, request)
     elif not _name_all(world, fetcher, request):
@@ -132,7 +143,7 @@ def fetch(world: Brokers, index: int, departure_us: int) -> None:
 
 
 @inner_rule
-def _name_all(world: Brokers, fetcher: Fetcher, request: Event) -> bool:
+def _name_all(world: Brokers, fetcher: Fetcher, request: FetchRequest) -> bool:
     """Name all partitions that are ready; whether there are any. If all are, a session begins.
 
     None begins with a throttled one, for each fetch may leave that out.
@@ -154,7 +165,7 @@ def _name_all(world: Brokers, fetcher: Fetcher, request: Event) -> bool:
 
 
 @inner_rule
-def _name_moved(world: Brokers, fetcher: Fetcher, request: Event) -> None:
+def _name_moved(world: Brokers, fetcher: Fetcher, request: FetchRequest) -> None:
     """Name the partitions whose fetch offsets have moved since the last request."""
     row = fetcher.first_moved
     while row != NONE:
@@ -164,30 +175,31 @@ def _name_moved(world: Brokers, fetcher: Fetcher, request: Event) -> None:
 
 
 @inner_rule
-def _name(world: Brokers, request: Event, row: int) -> None:
+def _name(world: Brokers, request: FetchRequest, row: int) -> None:
     """Say from which offset on, and in which epoch, a partition is fetched."""
     rules = world.rules[request.source]
     state = world.fetch_states[row]
-    item = add_item(world, request, world.hosted[row].partition)
-    item.offset = state.fetch_offset
+    item = new_item(world, request, world.hosted[row].partition, FetchPartition)
+    item.fetch_offset = state.fetch_offset
     item.leader_epoch = leader_epoch_of_fetch(rules, state)
     # Before, no fetch tells it: the leader would look for divergence by other rules.
     if rules.truncation_protocol == TRUNCATE_ON_FETCH:
         item.last_fetched_epoch = state.last_fetched_epoch
 
 
+@BROKER.handles(FetcherGivesUp)
 @inner_rule
-def handle_fetcher_gives_up(world: Brokers, timer: Event) -> None:
+def handle_fetcher_gives_up(world: Brokers, timer: FetcherGivesUp) -> None:
     """A request may have got no answer within replica.socket.timeout.ms."""
-    fetcher = world.fetchers[timer.value]
+    fetcher = world.fetchers[timer.fetcher]
     now_us = world.context[0].time_us
     fetcher.deadline_timer = False
     if fetcher.in_flight == 0:
         return
     if now_us < fetcher.deadline_us:
-        watch_deadline(world, fetcher, timer.value)
+        watch_deadline(world, fetcher, timer.fetcher)
         return
-    _fail_request(world, timer.value)
+    _fail_request(world, timer.fetcher)
 
 
 @inner_rule
@@ -229,68 +241,70 @@ def _fail_request(world: Brokers, index: int) -> None:
     wake_fetcher_at(world, index, now_us + backoff_us)
 
 
+@BROKER.handles(FetcherWakes)
 @inner_rule
-def handle_fetcher_wakes(world: Brokers, timer: Event) -> None:
+def handle_fetcher_wakes(world: Brokers, timer: FetcherWakes) -> None:
     """A back-off is over."""
-    world.fetchers[timer.value].wake_timer = False
-    next_round(world, timer.value, world.context[0].time_us)
+    world.fetchers[timer.fetcher].wake_timer = False
+    next_round(world, timer.fetcher, world.context[0].time_us)
 
 
 @inner_rule
-def waits_for_disk(world: Brokers, answer: Event) -> bool:
-    """Whether what an answer brings is not yet on a slow disk; then it comes again later."""
-    if world.processes[answer.destination].slow_disks == 0 or answer.phase != 0:
+def waits_for_disk(world: Brokers, response: FetchResponse) -> bool:
+    """Whether what a response brings is not yet on a slow disk; then it comes again later."""
+    if world.processes[response.destination].slow_disks == 0 or response.phase != 0:
         return False
     appends = 0
-    cursor = answer.first_item
+    cursor = response.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], FetchedRecords)
         cursor = item.next
         appends += 1 if not item.continues and item.size_bytes > 0 else 0
-    if appends == 0 or world.fetchers[answer.value].in_flight != answer.request:
+    if appends == 0 or world.fetchers[response.fetcher].in_flight != response.request:
         return False
-    answer.phase = 1
-    answer.source = answer.destination
-    delay_us = disk_delay_us(world, answer.destination, appends)
-    set_timer(world, answer, world.context[0].time_us + delay_us)
+    response.phase = 1
+    response.source = response.destination
+    delay_us = disk_delay_us(world, response.destination, appends)
+    set_timer(world, response, world.context[0].time_us + delay_us)
     return True
 
 
+@BROKER.handles(FetchResponse)
 @inner_rule
-def handle_fetch_response(world: Brokers, answer: Event) -> None:
+def handle_fetch_response(world: Brokers, response: FetchResponse) -> None:
     """Append what the leader has sent, and fetch again.
 
     Source: AbstractFetcherThread.processFetchRequest@2.4.0.
     """
-    if not take_answer(world, answer):
+    if not take_response(world, response):
         return
     taken_us = 0
-    cursor = answer.first_item
+    cursor = response.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], FetchedRecords)
         if not item.continues:
-            _take_partition(world, answer, item)
+            _take_partition(world, response, item)
             if item.size_bytes > 0:
-                taken_us += cost_us(world, answer.destination, APPEND)
+                taken_us += cost_us(world, response.destination, APPEND)
         cursor = item.next
     departure_us = world.context[0].time_us + taken_us
-    fetcher = world.fetchers[answer.value]
+    fetcher = world.fetchers[response.fetcher]
     if fetcher.looking_up != NONE:
-        _look_up_offsets(world, answer.value, departure_us)
+        _look_up_offsets(world, response.fetcher, departure_us)
         return
-    next_round(world, answer.value, departure_us)
+    next_round(world, response.fetcher, departure_us)
 
 
 @inner_rule
-def _take_partition(world: Brokers, answer: Event, item: PartitionData) -> None:
-    row = replica_of_answer(world, answer, item.partition)
+def _take_partition(world: Brokers, response: FetchResponse, item: FetchedRecords) -> None:
+    row = replica_of_response(world, response, item.partition)
     if row == NONE or not takes_response(world.fetch_states[row], item.offset):
         return
     state = world.fetch_states[row]
-    rules = world.rules[answer.destination]
+    rules = world.rules[response.destination]
     if item.error == errors.OFFSET_OUT_OF_RANGE:
-        if world.fetchers[answer.value].looking_up == NONE:
-            world.fetchers[answer.value].looking_up = row
+        if world.fetchers[response.fetcher].looking_up == NONE:
+            world.fetchers[response.fetcher].looking_up = row
     elif item.error != errors.NONE:
         handle_fetch_error(rules, state, item.error, item.leader_epoch)
         after_error(world, row)
@@ -299,7 +313,7 @@ def _take_partition(world: Brokers, answer: Event, item: PartitionData) -> None:
 
 
 @inner_rule
-def _take_records(world: Brokers, row: int, item: PartitionData) -> None:
+def _take_records(world: Brokers, row: int, item: FetchedRecords) -> None:
     """Append the runs of one partition, and take over the leader's high watermark.
 
     Source: ReplicaFetcherThread.processPartitionData@2.4.0.
@@ -358,8 +372,8 @@ def _write_diverging_high_watermark(
 
 
 @inner_rule
-def _append_runs(world: Brokers, row: int, item: PartitionData) -> int:
-    """Append the records of an answer, epoch by epoch; the epoch of the last one."""
+def _append_runs(world: Brokers, row: int, item: FetchedRecords) -> int:
+    """Append the records of a response, epoch by epoch; the epoch of the last one."""
     last_epoch = UNDEFINED
     # At most so many: there has to be room for them, whatever else the group has room for.
     for _ in range(RUNS_PER_ANSWER):
@@ -367,9 +381,11 @@ def _append_runs(world: Brokers, row: int, item: PartitionData) -> int:
             break
         append_to_log(world, row, item.epoch, item.end_offset - item.offset)
         last_epoch = item.epoch
-        if item.next == NONE or not world.items[item.next].continues:
+        if item.next == NONE:
             break
-        item = world.items[item.next]
+        item = view_as(world.items[item.next], FetchedRecords)
+        if not item.continues:
+            break
     return last_epoch
 
 
@@ -381,37 +397,38 @@ def _look_up_offsets(world: Brokers, index: int, departure_us: int) -> None:
     then perhaps for the other.
     """
     fetcher = world.fetchers[index]
-    request = old_event(world, fetcher.broker, fetcher.source_broker, LIST_OFFSETS)
-    request.broker = fetcher.broker
-    item = add_item(world, request, world.hosted[fetcher.looking_up].partition)
+    request = new_event(world, fetcher.broker, fetcher.source_broker, ListOffsetsRequest)
+    item = new_item(world, request, world.hosted[fetcher.looking_up].partition, OffsetsAsked)
     state = world.fetch_states[fetcher.looking_up]
     item.leader_epoch = leader_epoch_of_fetch(world.rules[fetcher.broker], state)
     send_as_fetcher(world, index, request, departure_us)
 
 
+@BROKER.handles(EpochResponse)
 @inner_rule
-def handle_epoch_response(world: Brokers, answer: Event) -> None:
+def handle_epoch_response(world: Brokers, response: EpochResponse) -> None:
     """Truncate as the leader's answers about epochs say, then fetch what is ready.
 
     Source: AbstractFetcherThread.maybeTruncate@2.4.0.
     """
-    if not take_answer(world, answer):
+    if not take_response(world, response):
         return
-    take_epoch_answers(world, answer)
-    fetch(world, answer.value, world.context[0].time_us)
+    take_epoch_end_offsets(world, response)
+    fetch(world, response.fetcher, world.context[0].time_us)
 
 
+@BROKER.handles(ListOffsetsResponse)
 @inner_rule
-def handle_list_offsets_response(world: Brokers, answer: Event) -> None:
+def handle_list_offsets_response(world: Brokers, response: ListOffsetsResponse) -> None:
     """Bring a log that was out of range to where the leader's begins or ends.
 
     Source: AbstractFetcherThread.handleOutOfRangeError@2.4.0.
     """
-    if not take_answer(world, answer):
+    if not take_response(world, response):
         return
-    item = world.items[answer.first_item]
-    row = replica_of_answer(world, answer, item.partition)
-    fetcher = world.fetchers[answer.value]
+    item = view_as(world.items[response.first_item], ListedOffsets)
+    row = replica_of_response(world, response, item.partition)
+    fetcher = world.fetchers[response.fetcher]
     if row != NONE and row == fetcher.looking_up:
         if item.error != errors.NONE:
             handle_fetch_error(
@@ -424,4 +441,4 @@ def handle_list_offsets_response(world: Brokers, answer: Event) -> None:
         else:
             leave_range(world, row, item)
     fetcher.looking_up = NONE
-    next_round(world, answer.value, world.context[0].time_us)
+    next_round(world, response.fetcher, world.context[0].time_us)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tidegauge.actors.fetches.fetcher_thread import (
     after_error,
     leave_session,
-    replica_of_answer,
+    replica_of_response,
     send_as_fetcher,
     set_delay,
 )
@@ -17,6 +17,7 @@ from tidegauge.actors.process.lifecycle import exit_by_itself
 from tidegauge.actors.session.topic_configs import topic_config
 from tidegauge.actors.state.brokers import Brokers, epochs_of
 from tidegauge.actors.storage.logs import cut_log, empty_log
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.fetcher import (
     STOP_BROKER,
@@ -43,10 +44,15 @@ from tidegauge.replication.truncation import (
     offset_truncation_state,
 )
 from tidegauge.simulation.codes.occasions import STOP_OUT_OF_RANGE
-from tidegauge.simulation.events import add_item, free_event, old_event
+from tidegauge.simulation.events import free_event, new_event, new_item
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event, PartitionData
-from tidegauge.simulation.messages.kinds import OFFSETS_FOR_LEADER_EPOCH
+from tidegauge.simulation.messages.client_requests import (
+    EpochAsked,
+    EpochEndOffset,
+    EpochResponse,
+    ListedOffsets,
+    OffsetsForLeaderEpochRequest,
+)
 
 _TRUE = code(True)
 
@@ -59,19 +65,17 @@ def truncate_or_ask(world: Brokers, index: int, departure_us: int) -> bool:
     """
     fetcher = world.fetchers[index]
     rules = world.rules[fetcher.broker]
-    request = old_event(world, fetcher.broker, fetcher.source_broker, OFFSETS_FOR_LEADER_EPOCH)
-    request.broker = fetcher.broker
+    request = new_event(world, fetcher.broker, fetcher.source_broker, OffsetsForLeaderEpochRequest)
     row = fetcher.first_row
     while row != NONE:
         state = world.fetch_states[row]
         partition = world.replicas[row]
         if state.state == TRUNCATING and not state.delayed:
             if asks_for_epoch_end(rules, partition):
-                item = add_item(world, request, world.hosted[row].partition)
-                item.last_fetched_epoch = latest_epoch(epochs_of(world, row), partition.epoch_count)
-                item.leader_epoch = leader_epoch_of_epoch_request(rules, state)
-                # Not on the wire: the fetcher's own memory of when it asked.
-                item.version = state.current_leader_epoch
+                item = new_item(world, request, world.hosted[row].partition, EpochAsked)
+                item.leader_epoch = latest_epoch(epochs_of(world, row), partition.epoch_count)
+                item.current_leader_epoch = leader_epoch_of_epoch_request(rules, state)
+                item.asked_in_epoch = state.current_leader_epoch
             else:
                 offset = fallback_offset(rules, partition, state)
                 _truncate(world, row, offset, _TRUE)
@@ -84,29 +88,29 @@ def truncate_or_ask(world: Brokers, index: int, departure_us: int) -> bool:
 
 
 @inner_rule
-def take_epoch_answers(world: Brokers, answer: Event) -> None:
-    """Truncate each partition as the leader's answer about its epoch says.
+def take_epoch_end_offsets(world: Brokers, response: EpochResponse) -> None:
+    """Truncate each partition as the leader's response about its epoch says.
 
     Source: AbstractFetcherThread.truncateToEpochEndOffsets@2.4.0.
     """
-    cursor = answer.first_item
+    cursor = response.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], EpochEndOffset)
         cursor = item.next
-        row = replica_of_answer(world, answer, item.partition)
+        row = replica_of_response(world, response, item.partition)
         if row != NONE and world.fetch_states[row].state == TRUNCATING:
-            _take_epoch_answer(world, row, item)
+            _take_epoch_end_offset(world, row, item)
 
 
 @inner_rule
-def _take_epoch_answer(world: Brokers, row: int, item: PartitionData) -> None:
+def _take_epoch_end_offset(world: Brokers, row: int, item: EpochEndOffset) -> None:
     rules = world.rules[world.hosted[row].broker]
     state = world.fetch_states[row]
-    action = epoch_answer_action(rules, item.error, item.version, state.current_leader_epoch)
+    action = epoch_answer_action(rules, item.error, item.asked_in_epoch, state.current_leader_epoch)
     if action == DROP_ANSWER:
         return
     if action == TAKE_ANSWER:
-        epoch = item.epoch
+        epoch = item.leader_epoch
         if rules.truncation_protocol == TRUNCATE_KIP_101:
             epoch = UNDEFINED  # version 0 of the answer has no such field
         fallback = fallback_offset(rules, world.replicas[row], state)
@@ -144,7 +148,7 @@ def _truncate(world: Brokers, row: int, offset: int, completed: bool) -> None:
 
 
 @inner_rule
-def leave_range(world: Brokers, row: int, item: PartitionData) -> None:
+def leave_range(world: Brokers, row: int, item: ListedOffsets) -> None:
     """After OFFSET_OUT_OF_RANGE: cut the log to the leader's, or begin it anew at its start.
 
     Up to 2.0.0 the broker exits instead where unclean election is disabled.

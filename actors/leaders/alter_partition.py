@@ -16,18 +16,23 @@ Source: AlterIsrManagerImpl@2.7.0, DefaultAlterIsrManager@2.8.0, DefaultAlterPar
 from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Broker, Brokers
+from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY
-from tidegauge.simulation.events import add_item, copy_event, free_event, old_event, set_timer
+from tidegauge.simulation.events import (
+    add_item,
+    copy_event,
+    free_event,
+    new_event,
+    old_event,
+    set_timer,
+)
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.broker_timers import AlterPartitionDue, AlterPartitionGivesUp
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    ALTER_PARTITION,
-    ALTER_PARTITION_DUE,
-    ALTER_PARTITION_GIVES_UP,
-)
+from tidegauge.simulation.messages.kinds import ALTER_PARTITION
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process
@@ -142,25 +147,17 @@ def _send(world: Brokers, broker: int) -> None:
 def _look_later(world: Brokers, broker: int, delay_us: int) -> None:
     due_us = world.context[0].time_us + delay_us
     world.brokers[broker].alter_partition_due_us = due_us
-    set_timer(world, old_event(world, broker, broker, ALTER_PARTITION_DUE), due_us)
+    set_timer(world, new_event(world, broker, broker, AlterPartitionDue), due_us)
 
 
+@BROKER.handles(AlterPartitionDue)
 @inner_rule
-def handle_alter_partition_timer(world: Brokers, timer: Event) -> None:
-    """Send what waits to be sent (again), or look whether the answer is overdue."""
-    if world.brokers[timer.destination].ends:
-        return
-    if timer.kind == ALTER_PARTITION_DUE:
-        _send_what_is_due(world, timer.destination)
-    else:
-        _look_at_deadline(world, timer.destination)
-
-
-@inner_rule
-def _send_what_is_due(world: Brokers, broker: int) -> None:
+def handle_alter_partition_due(world: Brokers, timer: AlterPartitionDue) -> None:
+    """Send what waits to be sent, or to be sent again."""
+    broker = timer.destination
     state = world.brokers[broker]
-    if world.context[0].time_us < state.alter_partition_due_us:
-        # Another timer is set.
+    if state.ends or world.context[0].time_us < state.alter_partition_due_us:
+        # It takes its leave, or another timer is set.
         return
     if state.alter_partition == NONE:
         if state.submitted_isrs > 0:
@@ -172,15 +169,19 @@ def _send_what_is_due(world: Brokers, broker: int) -> None:
 @inner_rule
 def _watch_deadline(world: Kernel, state: Broker, broker: int) -> None:
     state.alter_partition_deadline = True
-    timer = old_event(world, broker, broker, ALTER_PARTITION_GIVES_UP)
+    timer = new_event(world, broker, broker, AlterPartitionGivesUp)
     timeout_us = state.controller_socket_timeout_ms * 1000
     set_timer(world, timer, state.alter_partition_sent_us + timeout_us)
 
 
+@BROKER.handles(AlterPartitionGivesUp)
 @inner_rule
-def _look_at_deadline(world: Brokers, broker: int) -> None:
+def handle_alter_partition_gives_up(world: Brokers, timer: AlterPartitionGivesUp) -> None:
     """The controller may not have answered within controller.socket.timeout.ms."""
+    broker = timer.destination
     state = world.brokers[broker]
+    if state.ends:
+        return
     state.alter_partition_deadline = False
     if not _is_in_flight(state):
         return

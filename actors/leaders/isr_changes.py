@@ -32,6 +32,7 @@ from tidegauge.actors.session.isr_change_propagation import record_isr_change
 from tidegauge.actors.session.zookeeper_client import new_state_write
 from tidegauge.actors.state.broker_stats import mark_failed_isr_update
 from tidegauge.actors.state.brokers import Brokers, HostedReplica, ineligible_replicas, now_ms
+from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.in_sync_replicas import (
@@ -57,12 +58,13 @@ from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED, Partition
 from tidegauge.replication.replica_list import EMPTY, first, rest, size, without
 from tidegauge.simulation.codes.occasions import MOMENT_SHRINK, REASON_ISR
-from tidegauge.simulation.events import add_item, old_event, set_timer
+from tidegauge.simulation.events import add_item, new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.broker_timers import IsrExpiration
+from tidegauge.simulation.messages.controller_requests import AlterPartitionResponse
 from tidegauge.simulation.messages.event import Event, PartitionData
-from tidegauge.simulation.messages.kinds import ISR_EXPIRATION
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.isr_rows import (
@@ -78,17 +80,20 @@ from tidegauge.simulation.trace_rows.isr_rows import (
 def schedule_expiration(world: Brokers, broker: int, due_us: int) -> None:
     """Run isr-expiration at ``due_us``, or at once if that has passed."""
     world.brokers[broker].expiration_due_us = due_us
-    timer = old_event(world, broker, broker, ISR_EXPIRATION)
+    timer = new_event(world, broker, broker, IsrExpiration)
     set_timer(world, timer, max(due_us, world.context[0].time_us))
 
 
+@BROKER.handles(IsrExpiration)
 @inner_rule
-def handle_isr_expiration(world: Brokers, timer: Event) -> None:
+def handle_isr_expiration(world: Brokers, timer: IsrExpiration) -> None:
     """Begin a run over all partitions that are led here.
 
     Source: ReplicaManager.maybeShrinkIsr@0.10.2.0 and @2.4.0.
     """
     broker = world.brokers[timer.destination]
+    if broker.ends:
+        return
     broker.expiring = True
     broker.expiring_row = broker.first_log
     continue_expiration(world, timer.destination)
@@ -313,6 +318,7 @@ def _write_failure(world: Brokers, row: int, isr: int, error: int) -> None:
     write_row(world, failed)
 
 
+@BROKER.handles(AlterPartitionResponse)
 @inner_rule
 def handle_alter_partition_response(world: Brokers, answer: Event) -> None:
     """Take what the controller says of each proposal, and send what was queued meanwhile.

@@ -37,7 +37,7 @@ from tidegauge.replication.remote_replica import (
 )
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.codes.occasions import MOMENT_APPEND
-from tidegauge.simulation.messages.event import PartitionData
+from tidegauge.simulation.messages.client_requests import FetchPartition
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.replica_rows import Exposed
@@ -143,7 +143,7 @@ def count_fetch(
     world: Brokers,
     row: int,
     replica: int,
-    item: PartitionData,
+    item: FetchPartition,
 ) -> None:
     """Take a follower's fetch for what it says of the follower's log end offset.
 
@@ -164,7 +164,7 @@ def count_fetch(
     update_fetch_state(
         rules,
         follower,
-        item.offset,
+        item.fetch_offset,
         _LOG_START,
         now_ms(world.context[0]),
         partition.log_end_offset,
@@ -175,7 +175,7 @@ def count_fetch(
         traced = new_row(world, world.hosted[row].broker, FetchCounted)
         traced.partition = item.partition
         traced.replica = broker_of(world, item.partition, replica)
-        traced.fetch_offset = item.offset
+        traced.fetch_offset = item.fetch_offset
         traced.old_offset = before
         traced.log_end_offset = partition.log_end_offset
         traced.high_watermark = partition.high_watermark

@@ -13,21 +13,23 @@ from tidegauge.actors.process.forgetting import drop_requests, empty_fetchers
 from tidegauge.actors.process.lifecycle import end, start
 from tidegauge.actors.session.zookeeper_client import close_session, read_controller
 from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.codes.occasions import STOP_CLEAN, STOP_KILLED
 from tidegauge.simulation.costs import BROKER_STOP, BROKER_STOP_INTERRUPTING, cost_us
-from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.events import new_event, old_event, set_timer
 from tidegauge.simulation.faults import disconnect_all
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    BROKER_STOPS,
-    CONTROLLED_SHUTDOWN,
-    SHUTDOWN_GIVES_UP,
-    SHUTDOWN_RETRIES,
+from tidegauge.simulation.messages.broker_timers import (
+    BrokerStops,
+    ShutdownGivesUp,
+    ShutdownRetries,
 )
+from tidegauge.simulation.messages.controller_requests import ControlledShutdownResponse
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import CONTROLLED_SHUTDOWN
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process
@@ -108,12 +110,13 @@ def _ask(world: Brokers, broker: int, controller_broker: int) -> None:
     written.attempt = state.shutdown_attempt
     write_row(world, written)
     send(world, request, state.shutdown_sent_us)
-    timer = old_event(world, broker, broker, SHUTDOWN_GIVES_UP)
-    timer.request = state.shutdown_request
+    timer = new_event(world, broker, broker, ShutdownGivesUp)
+    timer.attempt = state.shutdown_request
     timeout_us = state.controller_socket_timeout_ms * 1000
     set_timer(world, timer, state.shutdown_sent_us + timeout_us)
 
 
+@BROKER.handles(ControlledShutdownResponse)
 @inner_rule
 def handle_controlled_shutdown_response(world: Brokers, answer: Event) -> None:
     """Stop if nothing is led here any more; else ask again after the back-off."""
@@ -122,11 +125,12 @@ def handle_controlled_shutdown_response(world: Brokers, answer: Event) -> None:
         _take_outcome(world, answer.destination, answer.error, answer.count)
 
 
+@BROKER.handles(ShutdownGivesUp)
 @inner_rule
-def handle_shutdown_gives_up(world: Brokers, timer: Event) -> None:
+def handle_shutdown_gives_up(world: Brokers, timer: ShutdownGivesUp) -> None:
     """The controller has not answered within controller.socket.timeout.ms."""
     state = world.brokers[timer.destination]
-    if state.shutdown_request == timer.request and not state.ends:
+    if state.shutdown_request == timer.attempt and not state.ends:
         _take_outcome(world, timer.destination, errors.NETWORK_EXCEPTION, NONE)
 
 
@@ -168,12 +172,13 @@ def _retry_later(world: Brokers, broker: int) -> None:
         _stop(world, broker)
         return
     backoff_us = state.controlled_shutdown_retry_backoff_ms * 1000
-    timer = old_event(world, broker, broker, SHUTDOWN_RETRIES)
+    timer = new_event(world, broker, broker, ShutdownRetries)
     set_timer(world, timer, world.context[0].time_us + backoff_us)
 
 
+@BROKER.handles(ShutdownRetries)
 @inner_rule
-def handle_shutdown_retries(world: Brokers, timer: Event) -> None:
+def handle_shutdown_retries(world: Brokers, timer: ShutdownRetries) -> None:
     """The back-off is over: ask once more, or stop without the controller's help."""
     broker = timer.destination
     state = world.brokers[broker]
@@ -196,7 +201,7 @@ def _stop(world: Brokers, broker: int) -> None:
     drop_requests(world, broker)
     empty_fetchers(world, broker)
     disconnect_all(world, broker)
-    timer = old_event(world, broker, broker, BROKER_STOPS)
+    timer = new_event(world, broker, broker, BrokerStops)
     if world.rules[broker].stop_interrupts_polls:
         stop_us = cost_us(world, broker, BROKER_STOP_INTERRUPTING)
     else:
@@ -204,8 +209,9 @@ def _stop(world: Brokers, broker: int) -> None:
     set_timer(world, timer, world.context[0].time_us + stop_us)
 
 
+@BROKER.handles(BrokerStops)
 @inner_rule
-def handle_broker_stops(world: Brokers, timer: Event) -> None:
+def handle_broker_stops(world: Brokers, timer: BrokerStops) -> None:
     """Everything is on disk: close the session, and be gone."""
     broker = timer.destination
     close_session(world, broker)

@@ -37,6 +37,7 @@ from tidegauge.actors.session.zookeeper_client import (
     start_controller,
 )
 from tidegauge.actors.state.brokers import Broker, Brokers, epochs_of, now_ms, runs_of
+from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.checkpoints import (
     READ_DUE,
     checkpoint_high_watermarks,
@@ -70,19 +71,18 @@ from tidegauge.simulation.costs import (
     LOG_RECOVERY_MEBIBYTE,
     cost_us,
 )
-from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.events import new_event, old_event, set_timer
 from tidegauge.simulation.faults import dies, disconnect_all, lives
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    BROKER_DIED,
-    LOADING_BEGINS,
-    LOGS_LOADED,
-    REGISTRATION_DUE,
-    SAMPLE,
-    SUPERVISOR_STARTS,
+from tidegauge.simulation.messages.broker_timers import (
+    LoadingBegins,
+    LogsLoaded,
+    RegistrationDue,
+    Sample,
 )
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import BROKER_DIED, SUPERVISOR_STARTS
 from tidegauge.simulation.random_streams import POWER_LOSS, draw
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.timed_stops import end_restarts_later
@@ -118,7 +118,7 @@ def start(world: Brokers, broker: int) -> None:
         return
     # Real files, if there are any, are read between this event and the next.
     want_files(world, state, READ_DUE)
-    timer = old_event(world, broker, broker, LOADING_BEGINS)
+    timer = new_event(world, broker, broker, LoadingBegins)
     set_timer(world, timer, world.context[0].time_us)
 
 
@@ -134,12 +134,13 @@ def _cannot_start(world: Brokers, broker: int) -> bool:
     return offline == all_directories(world.brokers[broker])
 
 
+@BROKER.handles(LoadingBegins)
 @inner_rule
-def handle_loading_begins(world: Brokers, timer: Event) -> None:
+def handle_loading_begins(world: Brokers, timer: LoadingBegins) -> None:
     """The checkpoints are read: load the logs, which takes its time."""
     broker = timer.destination
     until_us = world.context[0].time_us + _loading_us(world, broker)
-    set_timer(world, old_event(world, broker, broker, LOGS_LOADED), until_us)
+    set_timer(world, new_event(world, broker, broker, LogsLoaded), until_us)
 
 
 @inner_rule
@@ -186,8 +187,9 @@ def _loading_us(world: Brokers, broker: int) -> int:
     return loading_us
 
 
+@BROKER.handles(LogsLoaded)
 @inner_rule
-def handle_logs_loaded(world: Brokers, timer: Event) -> None:
+def handle_logs_loaded(world: Brokers, timer: LogsLoaded) -> None:
     """The logs are loaded: take over what the checkpoints say, and register."""
     broker = timer.destination
     state = world.brokers[broker]
@@ -217,11 +219,12 @@ def _register_later(world: Brokers, broker: int) -> None:
     if world.brokers[broker].session != NONE:
         start_controller(world, broker)
     due_us = world.brokers[broker].ready_us
-    set_timer(world, old_event(world, broker, broker, REGISTRATION_DUE), due_us)
+    set_timer(world, new_event(world, broker, broker, RegistrationDue), due_us)
 
 
+@BROKER.handles(RegistrationDue)
 @inner_rule
-def handle_registration_due(world: Brokers, timer: Event) -> None:
+def handle_registration_due(world: Brokers, timer: RegistrationDue) -> None:
     """The rest has started: register, unless there is no session yet."""
     if world.brokers[timer.destination].session != NONE:
         register(world, timer.destination)
@@ -292,7 +295,7 @@ def _run(world: Brokers, broker: int) -> None:
         schedule_propagation(world, broker, now_us)
     schedule_recovery_points(world, broker)
     sample_us = now_us + world.context[0].sample_period_us
-    set_timer(world, old_event(world, broker, broker, SAMPLE), sample_us)
+    set_timer(world, new_event(world, broker, broker, Sample), sample_us)
 
 
 @inner_rule

@@ -19,6 +19,7 @@ from tidegauge.actors.process.forgetting import stop_hosting
 from tidegauge.actors.process.lifecycle import halt
 from tidegauge.actors.session.zookeeper_client import create_log_dir_event
 from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.log_dirs import all_directories
 from tidegauge.actors.storage.logs import write_log_runs
 from tidegauge.compiled.rules import inner_rule
@@ -30,36 +31,37 @@ from tidegauge.simulation.codes.occasions import (
     STOP_LOG_DIRECTORY,
 )
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.broker_timers import LogDirFails
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.broker_rows import LogDirFailed, ReplicaOffline
 
 
+@BROKER.handles(LogDirFails)
 @inner_rule
-def handle_log_dir_fails(world: Brokers, event: Event) -> None:
+def handle_log_dir_fails(world: Brokers, timer: LogDirFails) -> None:
     """Give up a directory that has failed, or halt.
 
     Source: ReplicaManager.LogDirFailureHandler.doWork and handleLogDirFailure@2.6.0,
     LogManager.handleLogDirFailure@2.6.0.
     """
-    broker = event.destination
+    broker = timer.destination
     state = world.brokers[broker]
     failed = new_row(world, broker, LogDirFailed)
     failed.broker = broker
-    failed.directory = event.value
+    failed.directory = timer.directory
     write_row(world, failed)
     if world.rules[broker].log_dir_failure_halts_broker:
         halt(world, broker, STOP_LOG_DIRECTORY)
         return
     row = state.first_log
     while row != NONE:
-        if world.hosted[row].exists and world.on_disk[row].directory == event.value:
+        if world.hosted[row].exists and world.on_disk[row].directory == timer.directory:
             _take_offline(world, row)
         row = world.hosted[row].next_log
     if state.offline_directories == all_directories(state):
         halt(world, broker, STOP_LOG_DIRECTORY)
     else:
-        state.untold_failures |= 1 << event.value
+        state.untold_failures |= 1 << timer.directory
         send_log_dir_events(world, broker)
 
 

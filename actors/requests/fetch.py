@@ -15,7 +15,9 @@ from tidegauge.actors.leaders.isr_changes import begin_expansion, expands_isr
 from tidegauge.actors.leaders.leader import count_fetch, try_high_watermark
 from tidegauge.actors.state.broker_stats import mark_fetch
 from tidegauge.actors.state.brokers import Brokers, now_ms
+from tidegauge.actors.state.handlers import REQUESTS
 from tidegauge.actors.state.locks import hold_thread, wait_for_lock
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.high_watermark import high_watermark_of_response
 from tidegauge.replication.partition import is_leader
@@ -24,7 +26,7 @@ from tidegauge.simulation.codes.occasions import MOMENT_FETCH
 from tidegauge.simulation.costs import REQUEST, REQUEST_PARTITION, cost_us
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.client_requests import FetchPartition, FetchRequest
 from tidegauge.simulation.topology import slot_of
 
 # Event.phase
@@ -38,19 +40,20 @@ _TRUE = code(True)
 _FALSE = code(False)
 
 
+@REQUESTS.handles(FetchRequest)
 @inner_rule
-def handle_fetch(world: Brokers, request: Event) -> bool:
+def handle_fetch(world: Brokers, request: FetchRequest) -> bool:
     """Go on with a fetch; False if it has to wait for a lock or for ZooKeeper.
 
     Source: ReplicaManager.fetchMessages@0.10.2.0 and @2.4.0,
     DelayedOperationPurgatory.tryCompleteElseWatch@2.4.0.
     """
     if request.phase == _ARRIVED:
-        if request.broker != NONE:
+        if request.replica_id != NONE:
             update_session(world, request)
         request.phase = _READ
     if request.phase == _READ:
-        if request.broker != NONE:
+        if request.replica_id != NONE:
             name_active(world, request)
         request.cursor = request.first_item
         if not _all_can_be_read(world, request):
@@ -58,20 +61,20 @@ def handle_fetch(world: Brokers, request: Event) -> bool:
         request.cost_us = cost_us(world, request.destination, REQUEST)
         partition_us = cost_us(world, request.destination, REQUEST_PARTITION)
         partition_count = request.item_count
-        if request.broker != NONE:
-            session = world.fetch_sessions[request.value]
+        if request.replica_id != NONE:
+            session = world.fetch_sessions[request.fetcher]
             session.fetched_ms = now_ms(world.context[0])
             partition_count = session.partition_count
         request.cost_us += partition_count * partition_us
         completes = fetch_is_complete(world, request)
         mark_fetch(world, request)
         # Kept in the request: counting the fetch below may not change the decision.
-        request.version = 1 if completes or request.wait_ms <= 0 else 0
+        request.answers_first_read = completes or request.max_wait_ms <= 0
         request.phase = _COUNT
         request.cursor = request.first_item
-    if request.broker != NONE and not _count_all(world, request):
+    if request.replica_id != NONE and not _count_all(world, request):
         return False
-    if request.version == 1:
+    if request.answers_first_read:
         _take_new_high_watermarks(world, request)
         answer_fetch(world, request, _FALSE)
     elif fetch_is_complete(world, request):
@@ -86,7 +89,7 @@ def handle_fetch(world: Brokers, request: Event) -> bool:
 
 
 @inner_rule
-def _all_can_be_read(world: Brokers, request: Event) -> bool:
+def _all_can_be_read(world: Brokers, request: FetchRequest) -> bool:
     while request.cursor != NONE:
         item = world.items[request.cursor]
         row = row_on(world, request.destination, item.partition)
@@ -98,15 +101,15 @@ def _all_can_be_read(world: Brokers, request: Event) -> bool:
 
 
 @inner_rule
-def _count_all(world: Brokers, request: Event) -> bool:
+def _count_all(world: Brokers, request: FetchRequest) -> bool:
     """Take each read for what it says of the follower; False if it has to wait.
 
     Source: ReplicaManager.updateFollowerFetchState@2.4.0, Partition@2.4.0.
     """
     while request.cursor != NONE:
-        item = world.items[request.cursor]
+        item = view_as(world.items[request.cursor], FetchPartition)
         row = row_on(world, request.destination, item.partition)
-        replica = slot_of(world, item.partition, request.broker)
+        replica = slot_of(world, item.partition, request.replica_id)
         if row != NONE and replica != NO_REPLICA and is_leader(world.replicas[row]):
             if request.phase == _COUNT:
                 if world.hosted[row].locked:
@@ -127,14 +130,14 @@ def _count_all(world: Brokers, request: Event) -> bool:
 
 
 @inner_rule
-def _take_new_high_watermarks(world: Brokers, request: Event) -> None:
+def _take_new_high_watermarks(world: Brokers, request: FetchRequest) -> None:
     """In some releases an answer brings what this very fetch has moved (KAFKA-7104)."""
     rules = world.rules[request.destination]
-    if request.broker == NONE or not rules.high_watermark_of_response_is_new:
+    if request.replica_id == NONE or not rules.high_watermark_of_response_is_new:
         return
     cursor = request.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], FetchPartition)
         row = row_on(world, request.destination, item.partition)
         if row != NONE and item.error == 0:
             item.high_watermark = high_watermark_of_response(

@@ -17,23 +17,31 @@ from tidegauge.actors.fetches.fetch_read import row_on
 from tidegauge.actors.leaders.leader import append_to_leader
 from tidegauge.actors.requests.produce import handle_produce
 from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.handlers import BROKER, REQUESTS
 from tidegauge.actors.storage.group_offsets import (
     answer_group_append,
     hear,
     member_at,
-    new_group_answer,
+    new_group_response,
 )
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.min_insync_replicas import ACKS_ALL, append_error
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.costs import REQUEST, cost_us
-from tidegauge.simulation.events import free_event, old_event, set_timer
+from tidegauge.simulation.events import free_event, new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.broker_timers import MemberExpires
+from tidegauge.simulation.messages.client_requests import (
+    FindCoordinatorRequest,
+    GroupAppendRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    OffsetCommitRequest,
+)
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import HEARTBEAT, JOIN_GROUP, MEMBER_EXPIRES
 from tidegauge.simulation.metadata_log import is_known_alive, known_change
 from tidegauge.simulation.offset_commits import log_commit
 from tidegauge.simulation.rows import new_row, write_row
@@ -44,8 +52,9 @@ _GONE = code(0)
 _ONE = code(1)
 
 
+@REQUESTS.handles(FindCoordinatorRequest)
 @inner_rule
-def handle_find_coordinator(world: Brokers, request: Event) -> None:
+def handle_find_coordinator(world: Brokers, request: FindCoordinatorRequest) -> bool:
     """Say who leads a group's partition, as this broker has been told.
 
     Source: KafkaApis.handleFindCoordinatorRequest@2.6.0.
@@ -55,65 +64,82 @@ def handle_find_coordinator(world: Brokers, request: Event) -> None:
     leader = NONE
     if index != NONE:
         leader = world.metadata_changes[index].leader
-    answer = new_group_answer(world, request, errors.COORDINATOR_NOT_AVAILABLE)
+    error = errors.COORDINATOR_NOT_AVAILABLE
+    response = new_group_response(world, request, request.start, error)
     if is_known_alive(world, known, leader):
-        answer.error = errors.NONE
-        answer.broker = leader
+        response.error = errors.NONE
+        response.coordinator = leader
     request.cost_us = cost_us(world, request.destination, REQUEST)
-    send(world, answer, world.context[0].time_us + request.cost_us)
+    send(world, response, world.context[0].time_us + request.cost_us)
+    free_event(world, request)
+    return True
 
 
+@REQUESTS.handles(HeartbeatRequest)
 @inner_rule
-def handle_heartbeat(world: Brokers, request: Event) -> None:
+def handle_heartbeat(world: Brokers, request: HeartbeatRequest) -> bool:
     """A member is alive; while the groups are still being read everybody is believed.
 
     Source: GroupCoordinator.handleHeartbeat@2.6.0.
     """
-    error = _group_status(world, request)
+    error = _member_status(world, request, request.partition, request.member_key, request.start)
     if error == errors.COORDINATOR_LOAD_IN_PROGRESS:
         error = errors.NONE
-    elif error == errors.NONE and request.kind == HEARTBEAT:
-        hear(world, request.destination, request.version)
+    elif error == errors.NONE:
+        hear(world, request.destination, request.member_key)
     request.cost_us = cost_us(world, request.destination, REQUEST)
-    answer = new_group_answer(world, request, error)
-    send(world, answer, world.context[0].time_us + request.cost_us)
+    response = new_group_response(world, request, request.start, error)
+    send(world, response, world.context[0].time_us + request.cost_us)
+    free_event(world, request)
+    return True
 
 
 @inner_rule
-def _group_status(world: Brokers, request: Event) -> int:
-    """What a coordinator has against a request; NONE if nothing.
+def _group_status(world: Brokers, broker: int, partition: int) -> int:
+    """What a broker has against coordinating a group; NONE if nothing.
 
-    Source: GroupCoordinator.validateGroupStatus and doCommitOffsets@2.6.0.
+    Source: GroupCoordinator.validateGroupStatus@2.6.0.
     """
-    row = row_on(world, request.destination, request.partition)
+    row = row_on(world, broker, partition)
     if row == NONE:
         return errors.NOT_COORDINATOR
     if world.hosted[row].loads_offsets:
         return errors.COORDINATOR_LOAD_IN_PROGRESS
-    if not world.hosted[row].coordinates:
-        return errors.NOT_COORDINATOR
-    member = member_at(world, request.destination, request.version)
-    if request.kind == JOIN_GROUP:
-        is_waited_for = member.present and member.start != request.value
-        return errors.REBALANCE_IN_PROGRESS if is_waited_for else errors.NONE
-    is_known = member.present and member.start == request.value
-    return errors.NONE if is_known else errors.UNKNOWN_MEMBER_ID
+    return errors.NONE if world.hosted[row].coordinates else errors.NOT_COORDINATOR
 
 
 @inner_rule
-def handle_group_append(world: Brokers, request: Event) -> bool:
+def _member_status(world: Brokers, request: Event, partition: int, key: int, start: int) -> int:
+    """What a coordinator has against a request of a member, or of who joins; NONE if nothing.
+
+    Source: GroupCoordinator.doCommitOffsets@2.6.0.
+    """
+    error = _group_status(world, request.destination, partition)
+    if error != errors.NONE:
+        return error
+    member = member_at(world, request.destination, key)
+    if request.kind == JoinGroupRequest.KIND:
+        is_waited_for = member.present and member.start != start
+        return errors.REBALANCE_IN_PROGRESS if is_waited_for else errors.NONE
+    is_known = member.present and member.start == start
+    return errors.NONE if is_known else errors.UNKNOWN_MEMBER_ID
+
+
+@REQUESTS.handles(OffsetCommitRequest, JoinGroupRequest)
+@inner_rule
+def handle_group_append(world: Brokers, request: GroupAppendRequest) -> bool:
     """Append what a consumer commits, or that it is a member, and answer or wait.
 
     False if the partition is locked or the disk is slow.
 
     Source: GroupCoordinator.doCommitOffsets, GroupMetadataManager.appendForGroup@2.6.0.
     """
-    error = _group_status(world, request)
+    error = _member_status(world, request, request.partition, request.member_key, request.start)
     if error == errors.NONE:
         request.acks = ACKS_ALL
-        request.wait_ms = world.brokers[request.destination].offsets_commit_timeout_ms
-        if request.kind != JOIN_GROUP:
-            hear(world, request.destination, request.version)
+        request.timeout_ms = world.brokers[request.destination].offsets_commit_timeout_ms
+        if request.kind != JoinGroupRequest.KIND:
+            hear(world, request.destination, request.member_key)
         return handle_produce(world, request)
     request.error = error
     request.cost_us = cost_us(world, request.destination, REQUEST)
@@ -122,14 +148,15 @@ def handle_group_append(world: Brokers, request: Event) -> bool:
     return True
 
 
+@BROKER.handles(MemberExpires)
 @inner_rule
-def handle_member_expires(world: Brokers, timer: Event) -> None:
+def handle_member_expires(world: Brokers, timer: MemberExpires) -> None:
     """Take a member out of its group that was not heard for its session time-out.
 
     Source: GroupCoordinator.onExpireHeartbeat, removeMemberAndUpdateGroup@2.6.0.
     """
     broker = timer.destination
-    key = timer.value
+    key = timer.member_key
     member = member_at(world, broker, key)
     member.watched = False
     partition = world.commit_keys[key].partition
@@ -140,8 +167,8 @@ def handle_member_expires(world: Brokers, timer: Event) -> None:
     due_us = member.heard_us + world.commit_keys[key].session_timeout_us
     if now_us < due_us:
         member.watched = True
-        again = old_event(world, broker, broker, MEMBER_EXPIRES)
-        again.value = key
+        again = new_event(world, broker, broker, MemberExpires)
+        again.member_key = key
         set_timer(world, again, due_us)
         return
     member.present = False

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from tidegauge.actors.fetches.fetch_read import missing_error, row_on
 from tidegauge.actors.state.brokers import Brokers, epochs_of
+from tidegauge.actors.state.handlers import REQUESTS
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.leader_read import last_offset_for_leader_epoch, local_log_error
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.costs import REQUEST, REQUEST_PARTITION, cost_us
-from tidegauge.simulation.events import add_item, old_response
+from tidegauge.simulation.events import free_event, new_item, new_response
 from tidegauge.simulation.faults import refuse_connection
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event, PartitionData
-from tidegauge.simulation.messages.kinds import (
-    EPOCH_RESPONSE,
-    LIST_OFFSETS_RESPONSE,
-    METADATA_RESPONSE,
+from tidegauge.simulation.messages.client_requests import (
+    EpochAsked,
+    EpochEndOffset,
+    EpochResponse,
+    ListedOffsets,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    MetadataRequest,
+    MetadataResponse,
+    OffsetsAsked,
+    OffsetsForLeaderEpochRequest,
 )
+from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.metadata_log import name_differences, read_position, write_position
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.replica_rows import EpochAnswered
@@ -27,8 +36,9 @@ _TRUE = code(True)
 _FALSE = code(False)
 
 
+@REQUESTS.handles(OffsetsForLeaderEpochRequest)
 @inner_rule
-def handle_offsets_for_leader_epoch(world: Brokers, request: Event) -> None:
+def handle_offsets_for_leader_epoch(world: Brokers, request: OffsetsForLeaderEpochRequest) -> bool:
     """Say where epochs ended in this leader's logs.
 
     Source: ReplicaManager.lastOffsetForLeaderEpoch@0.11.0.0 and @2.4.0.
@@ -36,15 +46,16 @@ def handle_offsets_for_leader_epoch(world: Brokers, request: Event) -> None:
     broker = request.destination
     if not world.rules[broker].epoch_requests_answered:
         refuse_connection(world, request)
-        return
-    answer = old_response(world, request, EPOCH_RESPONSE)
+        free_event(world, request)
+        return True
+    response = new_response(world, request, EpochResponse)
+    response.fetcher = request.fetcher
     cursor = request.first_item
     while cursor != NONE:
-        asked = world.items[cursor]
+        asked = view_as(world.items[cursor], EpochAsked)
         cursor = asked.next
-        item = add_item(world, answer, asked.partition)
-        item.leader_epoch = asked.leader_epoch
-        item.version = asked.version
+        item = new_item(world, response, asked.partition, EpochEndOffset)
+        item.asked_in_epoch = asked.asked_in_epoch
         row = row_on(world, broker, asked.partition)
         if row == NONE:
             item.error = missing_error(world, broker, asked.partition, _TRUE)
@@ -53,44 +64,47 @@ def handle_offsets_for_leader_epoch(world: Brokers, request: Event) -> None:
                 world.rules[broker],
                 world.replicas[row],
                 epochs_of(world, row),
+                asked.current_leader_epoch,
                 asked.leader_epoch,
-                asked.last_fetched_epoch,
                 _TRUE,
             )
             item.error = error
-            item.epoch = epoch
+            item.leader_epoch = epoch
             item.end_offset = end_offset
-        _write_epoch_answer(world, request, asked.last_fetched_epoch, item)
-    _send_answer(world, request, answer, request.item_count)
+        _write_epoch_answer(world, request, asked.leader_epoch, item)
+    _respond(world, request, response, request.item_count)
+    return True
 
 
 @inner_rule
 def _write_epoch_answer(
-    world: Kernel, request: Event, asked_epoch: int, item: PartitionData
+    world: Kernel, request: Event, asked_epoch: int, item: EpochEndOffset
 ) -> None:
     row = new_row(world, request.destination, EpochAnswered)
     row.partition = item.partition
     row.to_process = request.source
     row.asked_epoch = asked_epoch
-    row.epoch = item.epoch
+    row.epoch = item.leader_epoch
     row.end_offset = item.end_offset
     row.error = item.error
     write_row(world, row)
 
 
+@REQUESTS.handles(ListOffsetsRequest)
 @inner_rule
-def handle_list_offsets(world: Brokers, request: Event) -> None:
-    """Say where this leader's log begins and ends; a consumer is told its high watermark.
+def handle_list_offsets(world: Brokers, request: ListOffsetsRequest) -> bool:
+    """Say where this leader's log begins and ends.
 
     Source: ReplicaManager.fetchOffsetForTimestamp@2.4.0.
     """
     broker = request.destination
-    answer = old_response(world, request, LIST_OFFSETS_RESPONSE)
+    response = new_response(world, request, ListOffsetsResponse)
+    response.fetcher = request.fetcher
     cursor = request.first_item
     while cursor != NONE:
-        asked = world.items[cursor]
+        asked = view_as(world.items[cursor], OffsetsAsked)
         cursor = asked.next
-        item = add_item(world, answer, asked.partition)
+        item = new_item(world, response, asked.partition, ListedOffsets)
         item.leader_epoch = asked.leader_epoch
         row = row_on(world, broker, asked.partition)
         if row == NONE:
@@ -108,31 +122,34 @@ def handle_list_offsets(world: Brokers, request: Event) -> None:
         if item.error == errors.NONE:
             item.log_start_offset = partition.log_start_offset
             item.end_offset = partition.log_end_offset
-            item.high_watermark = partition.high_watermark
-    _send_answer(world, request, answer, request.item_count)
+    _respond(world, request, response, request.item_count)
+    return True
 
 
+@REQUESTS.handles(MetadataRequest)
 @inner_rule
-def handle_metadata(world: Brokers, request: Event) -> None:
+def handle_metadata(world: Brokers, request: MetadataRequest) -> bool:
     """Say who leads which partition, as this broker has been told.
 
     In the simulation the answer names what differs from what the client has said that it knows;
-    in Kafka all partitions of the client's topics, which are ``count`` and cost their time.
+    in Kafka all partitions of the client's topics. Those cost their time (``partition_count``).
 
     Source: KafkaApis.handleTopicMetadataRequest@2.4.0.
     """
-    answer = old_response(world, request, METADATA_RESPONSE)
+    response = new_response(world, request, MetadataResponse)
     known = world.known_metadata[request.destination]
     asked = world.asked_metadata[0]
     read_position(request, asked)
-    name_differences(world, answer, known, asked)
-    write_position(answer, known)
-    _send_answer(world, request, answer, request.count)
+    name_differences(world, response, known, asked)
+    write_position(response, known)
+    _respond(world, request, response, request.partition_count)
+    return True
 
 
 @inner_rule
-def _send_answer(world: Kernel, request: Event, answer: Event, partitions: int) -> None:
+def _respond(world: Kernel, request: Event, response: Event, partitions: int) -> None:
     partition_us = cost_us(world, request.destination, REQUEST_PARTITION)
     request.cost_us = cost_us(world, request.destination, REQUEST)
     request.cost_us += partitions * partition_us
-    send(world, answer, world.context[0].time_us + request.cost_us)
+    send(world, response, world.context[0].time_us + request.cost_us)
+    free_event(world, request)

@@ -15,9 +15,11 @@ from tidegauge.actors.fetches.fetch_read import missing_error, row_on
 from tidegauge.actors.leaders.leader import append_to_leader
 from tidegauge.actors.state.broker_stats import mark_produce
 from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.handlers import REQUESTS
 from tidegauge.actors.state.locks import go_on_later, wait_for_lock
 from tidegauge.actors.storage.group_offsets import note_group_append
 from tidegauge.actors.storage.log_dirs import write_fails
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.min_insync_replicas import ACKS_ALL, append_error
@@ -26,8 +28,11 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.costs import APPEND, REQUEST, cost_us
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import PRODUCE
+from tidegauge.simulation.messages.client_requests import (
+    AppendRequest,
+    GroupAppendRequest,
+    ProduceRequest,
+)
 from tidegauge.simulation.slow_disks import disk_delay_us
 
 _FALSE = code(False)
@@ -38,9 +43,10 @@ _CHECK = code(0)
 _APPEND = code(1)  #: a slow disk has taken its time
 
 
+@REQUESTS.handles(ProduceRequest)
 @inner_rule
-def handle_produce(world: Brokers, request: Event) -> bool:
-    """Append a batch, and answer or wait; False if a lock is taken or the disk is slow.
+def handle_produce(world: Brokers, request: AppendRequest) -> bool:
+    """Append records, and answer or wait; False if a lock is taken or the disk is slow.
 
     Source: ReplicaManager.appendRecords@0.10.2.0 and @2.4.0.
     """
@@ -68,9 +74,9 @@ def handle_produce(world: Brokers, request: Event) -> bool:
     request.cost_us = cost_us(world, request.destination, REQUEST)
     if request.error == errors.NONE:
         request.cost_us += cost_us(world, request.destination, APPEND)
-        request.offset = append_to_leader(world, row, request.count)
-        if request.kind != PRODUCE:
-            note_group_append(world, row, request)
+        request.offset = append_to_leader(world, row, request.record_count)
+        if request.kind != ProduceRequest.KIND:
+            note_group_append(world, row, view_as(request, GroupAppendRequest))
         if request.acks == ACKS_ALL and not produce_is_complete(world, row, request):
             delay_produce(world, row, request)
             return True

@@ -8,51 +8,36 @@ lock of a partition whose ISR is being written, until ZooKeeper has answered.
 from __future__ import annotations
 
 from tidegauge.actors.leaders.isr_changes import continue_expiration
+from tidegauge.actors.requests import fetch, group_coordinator, other_requests, produce
 from tidegauge.actors.requests.controller_requests import (
     handle_leader_and_isr,
     handle_update_metadata,
 )
-from tidegauge.actors.requests.fetch import handle_fetch
-from tidegauge.actors.requests.group_coordinator import (
-    handle_find_coordinator,
-    handle_group_append,
-    handle_heartbeat,
-)
 from tidegauge.actors.requests.observation import tell_observer
-from tidegauge.actors.requests.other_requests import (
-    handle_list_offsets,
-    handle_metadata,
-    handle_offsets_for_leader_epoch,
-)
-from tidegauge.actors.requests.produce import handle_produce
 from tidegauge.actors.requests.stop_replica import handle_stop_replica
 from tidegauge.actors.state.brokers import NEVER_US, Broker, Brokers, listens
+from tidegauge.actors.state.handlers import BROKER, REQUESTS
 from tidegauge.actors.state.locks import go_on_later
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import (
     append_event,
     free_event,
-    old_event,
+    new_event,
     set_timer,
     take_first,
 )
 from tidegauge.simulation.faults import refuse_connection
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    FETCH,
-    FIND_COORDINATOR,
-    HANDLER_FREE,
-    HEARTBEAT,
-    JOIN_GROUP,
-    LEADER_AND_ISR,
-    LIST_OFFSETS,
-    METADATA,
-    OFFSET_COMMIT,
-    OFFSETS_FOR_LEADER_EPOCH,
-    PRODUCE,
-    STOP_REPLICA,
+from tidegauge.simulation.messages.broker_timers import HandlerFree, HandlerGoesOn
+from tidegauge.simulation.messages.controller_requests import (
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
 )
+from tidegauge.simulation.messages.event import Event
+
+#: The other modules in which requests are handled: they enter their handlers.
+_HANDLED_IN = (fetch, group_coordinator, other_requests, produce)
 
 
 @inner_rule
@@ -105,11 +90,12 @@ def _wake_when_free(world: Brokers, broker: int) -> None:
     if 0 < state.handler_due_us <= due_us:
         return
     state.handler_due_us = due_us
-    set_timer(world, old_event(world, broker, broker, HANDLER_FREE), due_us)
+    set_timer(world, new_event(world, broker, broker, HandlerFree), due_us)
 
 
+@BROKER.handles(HandlerFree)
 @inner_rule
-def handle_handler_free(world: Brokers, timer: Event) -> None:
+def handle_handler_free(world: Brokers, timer: HandlerFree) -> None:
     """Give waiting requests to the threads that are free."""
     broker = world.brokers[timer.destination]
     if world.context[0].time_us < broker.handler_due_us:
@@ -134,65 +120,57 @@ def handle(world: Brokers, request: Event) -> None:
     broker = request.destination
     thread = world.threads[world.brokers[broker].first_thread + request.thread]
     now_us = world.context[0].time_us
-    kind = request.kind
-    done = True
-    if kind == PRODUCE:
-        done = handle_produce(world, request)
-    elif kind == FETCH:
-        done = handle_fetch(world, request)
-    elif kind in (OFFSET_COMMIT, JOIN_GROUP):
-        done = handle_group_append(world, request)
-    elif kind in (LEADER_AND_ISR, STOP_REPLICA):
-        _handle_order(world, request)
-        return
-    else:
-        _handle_small(world, request)
-    if done:
+    if _handle_request(world, request):
         # A request that was answered is given back, but its slot is not taken again yet.
         thread.free_us = now_us + request.cost_us
 
 
+@REQUESTS.handles(LeaderAndIsrRequest)
 @inner_rule
-def _handle_order(world: Brokers, request: Event) -> None:
-    """Obey a controller: that can take its time, or has to wait for a lock."""
-    broker = request.destination
-    thread = world.threads[world.brokers[broker].first_thread + request.thread]
+def _take_leader_and_isr(world: Brokers, request: LeaderAndIsrRequest) -> bool:
     request.cost_us = 0
-    done = True
-    if request.kind == LEADER_AND_ISR:
-        done = handle_leader_and_isr(world, request)
-    else:
-        done = handle_stop_replica(world, request)
+    done = handle_leader_and_isr(world, request)
+    _end_order(world, request, done)
+    return done
+
+
+@REQUESTS.handles(StopReplicaRequest)
+@inner_rule
+def _take_stop_replica(world: Brokers, request: StopReplicaRequest) -> bool:
+    request.cost_us = 0
+    done = handle_stop_replica(world, request)
+    _end_order(world, request, done)
+    return done
+
+
+@inner_rule
+def _end_order(world: Brokers, request: Event, done: bool) -> None:
+    """A controller is obeyed; or that takes its time, or waits for a lock."""
     if done:
-        thread.free_us = world.context[0].time_us + request.cost_us
         free_event(world, request)
     elif request.cost_us > 0:
         go_on_later(world, request, request.cost_us)
 
 
+@REQUESTS.handles(UpdateMetadataRequest)
 @inner_rule
-def _handle_small(world: Brokers, request: Event) -> None:
-    if request.kind == OFFSETS_FOR_LEADER_EPOCH:
-        handle_offsets_for_leader_epoch(world, request)
-    elif request.kind == LIST_OFFSETS:
-        handle_list_offsets(world, request)
-    elif request.kind == METADATA:
-        handle_metadata(world, request)
-    elif request.kind == FIND_COORDINATOR:
-        handle_find_coordinator(world, request)
-    elif request.kind == HEARTBEAT:
-        handle_heartbeat(world, request)
-    else:
-        handle_update_metadata(world, request)
+def _take_update_metadata(world: Brokers, request: UpdateMetadataRequest) -> bool:
+    handle_update_metadata(world, request)
     free_event(world, request)
+    return True
 
 
+#: Calls the handler of a request's kind: whether it is done.
+_handle_request = REQUESTS.dispatcher(__name__, "_handle_request", Brokers, Event)
+
+
+@BROKER.handles(HandlerGoesOn)
 @inner_rule
-def handle_handler_goes_on(world: Brokers, timer: Event) -> None:
+def handle_handler_goes_on(world: Brokers, timer: HandlerGoesOn) -> None:
     """Go on with a request that takes its time, unless the broker has dropped all to stop."""
     if world.brokers[timer.destination].ends:
         return
-    request = world.events[timer.value]
+    request = world.events[timer.request_index]
     handle(world, request)
     _wake_when_free(world, timer.destination)
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from tidegauge.actors.session.zookeeper_client import zookeeper_request
 from tidegauge.actors.state.brokers import Broker, Brokers, BrokerStats, now_ms
+from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.isr_change_notification import should_propagate_isr_changes
-from tidegauge.simulation.events import add_item, old_event, set_timer
+from tidegauge.simulation.events import add_item, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import ISR_CHANGE_PROPAGATION, ZK_CREATE
+from tidegauge.simulation.messages.broker_timers import IsrChangePropagation
+from tidegauge.simulation.messages.kinds import ZK_CREATE
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.isr_rows import NotificationSent
 from tidegauge.simulation.zookeeper_tree import NOTIFICATIONS_ZNODE
@@ -57,17 +58,20 @@ def _gather(world: Brokers, row: int) -> None:
 def schedule_propagation(world: Brokers, broker: int, due_us: int) -> None:
     """Look at the gathered changes at ``due_us``, or at once if that has passed."""
     world.brokers[broker].propagation_due_us = due_us
-    timer = old_event(world, broker, broker, ISR_CHANGE_PROPAGATION)
+    timer = new_event(world, broker, broker, IsrChangePropagation)
     set_timer(world, timer, max(due_us, world.context[0].time_us))
 
 
+@BROKER.handles(IsrChangePropagation)
 @inner_rule
-def handle_isr_change_propagation(world: Brokers, timer: Event) -> None:
+def handle_isr_change_propagation(world: Brokers, timer: IsrChangePropagation) -> None:
     """Write a notification if it has become quiet, or if it has waited long enough.
 
     Source: ReplicaManager.maybePropagateIsrChanges@0.10.2.0 and @2.4.0.
     """
     broker = world.brokers[timer.destination]
+    if broker.ends:
+        return
     propagates = should_propagate_isr_changes(
         now_ms(world.context[0]),
         broker.changed_count,

@@ -9,15 +9,15 @@ client tries for ever.
 from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.events import new_event, old_event, set_timer
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.broker_timers import SessionPing, SessionReconnects
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import (
     CONTROLLER_START,
-    SESSION_PING,
-    SESSION_RECONNECTS,
     ZK_CLOSE,
     ZK_CONNECT,
     ZK_CREATE,
@@ -84,8 +84,8 @@ def reconnect(world: Brokers, broker: int) -> None:
         sleep_us += _ONE_SERVER_SPIN_US
     connecting_us = timeout_us // state.zookeeper_servers
     since_us = max(0, now_us - lost_us) % (sleep_us + connecting_us)
-    timer = old_event(world, broker, broker, SESSION_RECONNECTS)
-    timer.value = state.session
+    timer = new_event(world, broker, broker, SessionReconnects)
+    timer.session = state.session
     state.reconnecting = True
     set_timer(world, timer, now_us + max(0, sleep_us - since_us))
 
@@ -170,7 +170,7 @@ def ping_later(world: Brokers, broker: int) -> None:
     Source: ClientCnxn.SendThread.run of ZooKeeper 3.5.9.
     """
     state = world.brokers[broker]
-    timer = old_event(world, broker, broker, SESSION_PING)
+    timer = new_event(world, broker, broker, SessionPing)
     third_us = state.zookeeper_session_timeout_ms * 1000 // 3
     due_us = state.zookeeper_sent_us + third_us
     if due_us <= world.context[0].time_us:
@@ -178,8 +178,9 @@ def ping_later(world: Brokers, broker: int) -> None:
     set_timer(world, timer, due_us)
 
 
+@BROKER.handles(SessionPing)
 @inner_rule
-def handle_session_ping(world: Brokers, timer: Event) -> None:
+def handle_session_ping(world: Brokers, timer: SessionPing) -> None:
     """Keep the session alive, unless something else has done so meanwhile."""
     broker = timer.destination
     state = world.brokers[broker]

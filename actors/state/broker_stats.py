@@ -18,7 +18,11 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event, PartitionData
+from tidegauge.simulation.messages.client_requests import (
+    AppendRequest,
+    FetchPartition,
+    FetchRequest,
+)
 from tidegauge.simulation.topology import slot_of
 
 
@@ -30,7 +34,7 @@ def topic_stats(world: Brokers, broker: int, partition: int) -> BrokerTopicStats
 
 
 @inner_rule
-def mark_produce(world: Brokers, request: Event) -> None:
+def mark_produce(world: Brokers, request: AppendRequest) -> None:
     """Count an append that was asked for, and what it has appended.
 
     Source: ReplicaManager.appendToLocalLog@2.6.0.
@@ -39,21 +43,21 @@ def mark_produce(world: Brokers, request: Event) -> None:
     stats.produce_requests += 1
     error = request.error
     if error == errors.NONE:
-        stats.messages_in += request.count
-        stats.bytes_in += request.count * world.partitions[request.partition].record_bytes
+        stats.messages_in += request.record_count
+        stats.bytes_in += request.record_count * world.partitions[request.partition].record_bytes
     elif error == errors.NOT_ENOUGH_REPLICAS:
         # Of the errors that an append has here, the one that Kafka does not expect.
         stats.failed_produce_requests += 1
 
 
 @inner_rule
-def mark_fetch(world: Brokers, request: Event) -> None:
+def mark_fetch(world: Brokers, request: FetchRequest) -> None:
     """Count that all partitions of a fetch are read.
 
     Source: ReplicaManager.readFromLocalLog@2.6.0.
     """
-    if request.broker != NONE:
-        world.fetch_sessions[request.value].reads += 1
+    if request.replica_id != NONE:
+        world.fetch_sessions[request.fetcher].reads += 1
         return
     cursor = request.first_item
     while cursor != NONE:
@@ -71,18 +75,18 @@ def mark_left(world: Brokers, session: FetchSession, index: int) -> None:
 
 
 @inner_rule
-def mark_bytes_out(world: Brokers, request: Event, row: int, item: PartitionData) -> None:
+def mark_bytes_out(world: Brokers, request: FetchRequest, row: int, item: FetchPartition) -> None:
     """Count what a fetch is answered of a replica.
 
     Source: KafkaApis.handleFetchRequest@2.6.0, BrokerTopicStats.updateBytesOut@2.6.0.
     """
-    if request.broker == NONE:
+    if request.replica_id == NONE:
         stats = topic_stats(world, request.destination, item.partition)
         stats.bytes_out += item.size_bytes
         return
     own = world.broker_stats[request.destination]
     own.replication_bytes_out += item.size_bytes
-    follower = slot_of(world, item.partition, request.broker)
+    follower = slot_of(world, item.partition, request.replica_id)
     if contains(world.replicas[row].adding_replicas, follower):
         own.reassignment_bytes_out += item.size_bytes
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from tidegauge.actors.state.brokers import NEVER_US, Brokers
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import append_event, old_event, set_timer
+from tidegauge.simulation.events import append_event, new_event, set_timer
+from tidegauge.simulation.messages.broker_timers import HandlerGoesOn
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import HANDLER_GOES_ON
 
 
 @inner_rule
@@ -31,6 +31,6 @@ def hold_thread(world: Brokers, request: Event) -> None:
 def go_on_later(world: Brokers, request: Event, delay_us: int) -> None:
     """Let a request's work take its time; the request goes on after it."""
     hold_thread(world, request)
-    timer = old_event(world, request.destination, request.destination, HANDLER_GOES_ON)
-    timer.value = request.index
+    timer = new_event(world, request.destination, request.destination, HandlerGoesOn)
+    timer.request_index = request.index
     set_timer(world, timer, world.context[0].time_us + delay_us)

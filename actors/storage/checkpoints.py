@@ -12,15 +12,18 @@ too, and then a start reads those (``engine/log_directories.py``).
 from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Broker, Brokers, epochs_of
+from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.log_dirs import is_unwritable, notice_at_checkpoint
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.leader_epoch_cache import latest_epoch
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.codes.occasions import HIGH_WATERMARKS, RECOVERY_POINTS
-from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
+from tidegauge.simulation.messages.broker_timers import (
+    HighWatermarkCheckpoint,
+    RecoveryPointCheckpoint,
+)
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.trace_rows.replica_rows import EpochAssigned, EpochsCut
 from tidegauge.simulation.trace_rows.request_rows import CheckpointWritten
@@ -53,18 +56,19 @@ def start_high_watermark_checkpoints(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     if not state.checkpoints_high_watermarks:
         state.checkpoints_high_watermarks = True
-        timer = old_event(world, broker, broker, HIGH_WATERMARK_CHECKPOINT)
+        timer = new_event(world, broker, broker, HighWatermarkCheckpoint)
         set_timer(world, timer, world.context[0].time_us)
 
 
+@BROKER.handles(HighWatermarkCheckpoint)
 @inner_rule
-def handle_high_watermark_checkpoint(world: Brokers, timer: Event) -> None:
+def handle_high_watermark_checkpoint(world: Brokers, timer: HighWatermarkCheckpoint) -> None:
     """Write the file, and again after the interval."""
     broker = timer.destination
     notice_at_checkpoint(world, broker, _TRUE)
     checkpoint_high_watermarks(world, broker)
     period_us = world.brokers[broker].replica_high_watermark_checkpoint_interval_ms * 1000
-    following = old_event(world, broker, broker, HIGH_WATERMARK_CHECKPOINT)
+    following = new_event(world, broker, broker, HighWatermarkCheckpoint)
     set_timer(world, following, world.context[0].time_us + period_us)
 
 
@@ -111,18 +115,19 @@ def schedule_recovery_points(world: Brokers, broker: int) -> None:
     Source: LogManager.startup@0.10.2.0 and @2.4.0.
     """
     delay_us = world.brokers[broker].log_initial_task_delay_ms * 1000
-    timer = old_event(world, broker, broker, RECOVERY_POINT_CHECKPOINT)
+    timer = new_event(world, broker, broker, RecoveryPointCheckpoint)
     set_timer(world, timer, world.context[0].time_us + delay_us)
 
 
+@BROKER.handles(RecoveryPointCheckpoint)
 @inner_rule
-def handle_recovery_point_checkpoint(world: Brokers, timer: Event) -> None:
+def handle_recovery_point_checkpoint(world: Brokers, timer: RecoveryPointCheckpoint) -> None:
     """Write the file, and again after the interval."""
     broker = timer.destination
     notice_at_checkpoint(world, broker, _FALSE)
     checkpoint_recovery_points(world, broker)
     period_us = world.brokers[broker].log_flush_offset_checkpoint_interval_ms * 1000
-    following = old_event(world, broker, broker, RECOVERY_POINT_CHECKPOINT)
+    following = new_event(world, broker, broker, RecoveryPointCheckpoint)
     set_timer(world, following, world.context[0].time_us + period_us)
 
 

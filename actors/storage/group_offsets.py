@@ -14,21 +14,24 @@ reading a partition takes the longer the more was ever committed.
 from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Brokers, GroupMember, runs_of
+from tidegauge.actors.state.handlers import BROKER
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.costs import OFFSETS_LOAD, OFFSETS_LOAD_MEBIBYTE, cost_us
-from tidegauge.simulation.events import add_item, old_event, old_response, set_timer
+from tidegauge.simulation.events import new_event, new_item, new_response, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    GROUP_RESPONSE,
-    JOIN_GROUP,
-    MEMBER_EXPIRES,
-    OFFSET_COMMIT,
-    OFFSETS_LOADED,
+from tidegauge.simulation.messages.broker_timers import MemberExpires, OffsetsLoaded
+from tidegauge.simulation.messages.client_requests import (
+    GroupAppendRequest,
+    GroupOffset,
+    GroupResponse,
+    JoinGroupRequest,
+    OffsetCommitRequest,
 )
+from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.offset_commits import log_commit, newest_commit
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.coordinator_rows import (
@@ -64,20 +67,21 @@ def begin_loading(world: Brokers, row: int) -> None:
     written.log_end_offset = partition.log_end_offset
     written.until_us = state.offsets_load_until_us
     write_row(world, written)
-    timer = old_event(world, hosted.broker, hosted.broker, OFFSETS_LOADED)
-    timer.value = row
+    timer = new_event(world, hosted.broker, hosted.broker, OffsetsLoaded)
+    timer.row = row
     set_timer(world, timer, state.offsets_load_until_us)
 
 
+@BROKER.handles(OffsetsLoaded)
 @inner_rule
-def handle_offsets_loaded(world: Brokers, timer: Event) -> None:
+def handle_offsets_loaded(world: Brokers, timer: OffsetsLoaded) -> None:
     """The partition is read: its groups are coordinated here, if it is led here still.
 
     What is in the cache already stays as it is there.
 
     Source: GroupMetadataManager.loadGroupsAndOffsets, loadGroup@2.6.0.
     """
-    row = timer.value
+    row = timer.row
     hosted = world.hosted[row]
     if not hosted.loads_offsets:
         return
@@ -169,60 +173,63 @@ def hear(world: Brokers, broker: int, key: int) -> None:
     if member.watched:
         return
     member.watched = True
-    timer = old_event(world, broker, broker, MEMBER_EXPIRES)
-    timer.value = key
+    timer = new_event(world, broker, broker, MemberExpires)
+    timer.member_key = key
     timeout_us = world.commit_keys[key].session_timeout_us
     set_timer(world, timer, world.context[0].time_us + timeout_us)
 
 
 @inner_rule
-def note_group_append(world: Brokers, row: int, request: Event) -> None:
+def note_group_append(world: Brokers, row: int, request: GroupAppendRequest) -> None:
     """Write down what the records say that were just appended for a request.
 
     Source: GroupMetadataManager.storeOffsets and storeGroup@2.6.0.
     """
     epoch = world.replicas[row].leader_epoch
-    if request.kind == JOIN_GROUP:
-        log_commit(world, request.version, epoch, request.offset, request.value + 1)
+    if request.kind == JoinGroupRequest.KIND:
+        log_commit(world, request.member_key, epoch, request.offset, request.start + 1)
         return
     offset = request.offset
     cursor = request.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], GroupOffset)
         cursor = item.next
-        log_commit(world, item.version, epoch, offset, item.offset)
+        log_commit(world, item.commit_key, epoch, offset, item.offset)
         offset += 1
 
 
 @inner_rule
-def answer_group_append(world: Brokers, request: Event) -> None:
+def answer_group_append(world: Brokers, request: GroupAppendRequest) -> None:
     """Tell a consumer what has become of its commit or its joining, once that is known.
 
     Source: GroupMetadataManager.storeOffsets and storeGroup (putCacheCallback)@2.6.0.
     """
     broker = request.destination
     if request.error == errors.NONE:
-        if request.kind == OFFSET_COMMIT:
+        if request.kind == OffsetCommitRequest.KIND:
             _take_into_cache(world, request)
         else:
             _admit(world, request)
-    answer = new_group_answer(world, request, _group_error(request.kind, request.error))
+    error = _group_error(request.kind, request.error)
+    response = new_group_response(world, request, request.start, error)
     cursor = request.first_item
-    while cursor != NONE and answer.error == errors.NONE:
-        asked = world.items[cursor]
+    while cursor != NONE and error == errors.NONE:
+        asked = view_as(world.items[cursor], GroupOffset)
         cursor = asked.next
-        index = broker * len(world.commit_keys) + asked.version
-        add_item(world, answer, asked.partition).offset = world.committed_offsets[index].offset
-    send(world, answer, world.context[0].time_us + request.cost_us)
+        index = broker * len(world.commit_keys) + asked.commit_key
+        told = new_item(world, response, asked.partition, GroupOffset)
+        told.offset = world.committed_offsets[index].offset
+    send(world, response, world.context[0].time_us + request.cost_us)
 
 
 @inner_rule
-def new_group_answer(world: Kernel, request: Event, error: int) -> Event:
-    """A blank answer to what a consumer has asked about its group."""
-    answer = old_response(world, request, GROUP_RESPONSE)
-    answer.version = request.kind
-    answer.error = error
-    return answer
+def new_group_response(world: Kernel, request: Event, start: int, error: int) -> GroupResponse:
+    """A response to what a consumer has asked about its group."""
+    response = new_response(world, request, GroupResponse)
+    response.request_kind = request.kind
+    response.start = start
+    response.error = error
+    return response
 
 
 @inner_rule
@@ -236,32 +243,32 @@ def _group_error(kind: int, error: int) -> int:
         return errors.COORDINATOR_NOT_AVAILABLE
     if error in (errors.NOT_LEADER_OR_FOLLOWER, errors.KAFKA_STORAGE_ERROR):
         return errors.NOT_COORDINATOR
-    if kind == JOIN_GROUP and error == errors.REQUEST_TIMED_OUT:
+    if kind == JoinGroupRequest.KIND and error == errors.REQUEST_TIMED_OUT:
         return errors.REBALANCE_IN_PROGRESS
     return error
 
 
 @inner_rule
-def _take_into_cache(world: Brokers, request: Event) -> None:
+def _take_into_cache(world: Brokers, request: GroupAppendRequest) -> None:
     cursor = request.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], GroupOffset)
         cursor = item.next
-        index = request.destination * len(world.commit_keys) + item.version
+        index = request.destination * len(world.commit_keys) + item.commit_key
         world.committed_offsets[index].offset = item.offset
 
 
 @inner_rule
-def _admit(world: Brokers, request: Event) -> None:
+def _admit(world: Brokers, request: GroupAppendRequest) -> None:
     """A consumer is a member now."""
-    member = member_at(world, request.destination, request.version)
+    member = member_at(world, request.destination, request.member_key)
     member.present = True
-    member.start = request.value
-    hear(world, request.destination, request.version)
+    member.start = request.start
+    hear(world, request.destination, request.member_key)
     written = new_row(world, request.destination, MemberJoined)
     written.partition = request.partition
     written.from_process = request.source
-    written.start = request.value
+    written.start = request.start
     write_row(world, written)
 
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Broker, Brokers
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import FAULT_CODES
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.kinds import LOG_DIR_FAILS
+from tidegauge.simulation.messages.broker_timers import LogDirFails
 
 LOG_DIRECTORY_FAILURE = FAULT_CODES.new("log_directory_failure", 10)
 
@@ -90,8 +90,8 @@ def notice_failure(world: Brokers, broker: int, directory: int) -> None:
     if (state.offline_directories >> directory) & 1 == 1:
         return
     state.offline_directories |= 1 << directory
-    told = old_event(world, broker, broker, LOG_DIR_FAILS)
-    told.value = directory
+    told = new_event(world, broker, broker, LogDirFails)
+    told.directory = directory
     set_timer(world, told, world.context[0].time_us)
 
 

@@ -2,68 +2,260 @@
 
 from __future__ import annotations
 
-from tidegauge.simulation.messages.event import BrokerRequest, Response
+from tidegauge.compiled.records import flag, i64
+from tidegauge.simulation.messages.event import BrokerRequest, Event, PartitionData, Response
 
 
-class FindCoordinatorRequest(BrokerRequest, kind=8, api_key=10):
-    """..."""
+class AppendRequest(BrokerRequest):
+    """A request that appends to the log of one partition (``ReplicaManager.appendRecords``)."""
+
+    partition: i64 = -1
+    record_count: i64
+    #: Who has to have the records before it is answered; -1: all in-sync replicas.
+    acks: i64
+    #: How long it may wait for them.
+    timeout_ms: i64
+    #: Of the first record, once they are appended.
+    offset: i64 = -1
+    #: What it will be answered.
+    error: i64
 
 
-class HeartbeatRequest(BrokerRequest, kind=9, api_key=12):
-    """..."""
+class ProduceRequest(AppendRequest, kind=10, api_key=0):
+    """One batch for one partition; its number of request is the place of the producer's batch."""
 
-
-class ProduceRequest(BrokerRequest, kind=10, api_key=0):
-    """..."""
-
-
-class FetchRequest(BrokerRequest, kind=11, api_key=1):
-    """..."""
-
-
-class OffsetsForLeaderEpochRequest(BrokerRequest, kind=12, api_key=23):
-    """..."""
-
-
-class ListOffsetsRequest(BrokerRequest, kind=13, api_key=2):
-    """..."""
-
-
-class MetadataRequest(BrokerRequest, kind=14, api_key=3):
-    """..."""
-
-
-class OffsetCommitRequest(BrokerRequest, kind=18, api_key=8):
-    """..."""
-
-
-class JoinGroupRequest(BrokerRequest, kind=19, api_key=11):
-    """A consumer joins its group, and is told what the group has committed."""
-
-
-class FetchResponse(Response, kind=20):
-    """..."""
-
-
-class EpochResponse(Response, kind=21):
-    """..."""
-
-
-class ListOffsetsResponse(Response, kind=22):
-    """..."""
+    #: Which of all batches of the producer, and how often it has been sent, with this time.
+    batch: i64 = -1
+    attempt: i64
 
 
 class ProduceResponse(Response, kind=80):
-    """..."""
+    """What has become of a batch. With acks=0 it is not on the wire: the client only counts."""
+
+    partition: i64 = -1
+    batch: i64 = -1
+    attempt: i64
+    record_count: i64
+    acks: i64
+    #: Of the first record; -1: nothing was appended.
+    offset: i64 = -1
+    error: i64
+
+
+class FetcherRequest(BrokerRequest):
+    """A request of a follower's fetcher thread; a consumer's fetch is like one of them."""
+
+    #: The thread; -1: a consumer asks.
+    fetcher: i64 = -1
+
+
+class FetcherResponse(Response):
+    """The response to a request of a fetcher thread."""
+
+    fetcher: i64 = -1
+
+
+class FetchRequest(FetcherRequest, kind=11, api_key=1):
+    """Records are wanted: by a follower's fetcher thread, or by a consumer."""
+
+    #: The follower's broker; -1: a consumer asks.
+    replica_id: i64 = -1
+    #: How long it may wait for min_bytes.
+    max_wait_ms: i64
+    min_bytes: i64
+    #: The most for one partition, and for all.
+    partition_max_bytes: i64
+    max_bytes: i64
+    #: It names all partitions of the fetcher, and a session begins (KIP-227).
+    is_full: flag
+    #: Answer what was read first: decided before the fetch itself is counted.
+    answers_first_read: flag
+
+
+class FetchPartition(PartitionData):
+    """A partition of a fetch: what is wanted, and what the leader has read for it."""
+
+    fetch_offset: i64 = -1
+    #: The leader epoch of the fetcher.
+    leader_epoch: i64 = -1
+    #: That of the last record that the fetcher has; -1: it does not tell.
+    last_fetched_epoch: i64 = -1
+    error: i64
+    #: Offset after the last record read.
+    end_offset: i64 = -1
+    size_bytes: i64
+    high_watermark: i64 = -1
+    log_start_offset: i64 = -1
+    #: The epoch at which the follower's log parts from the leader's, and its end; -1: nowhere.
+    diverging_epoch: i64 = -1
+    diverging_end_offset: i64 = -1
+    #: The fetch may move the leader's high watermark.
+    may_move: flag
+
+
+class FetchedRecords(PartitionData):
+    """Records of a partition that a response brings: a run of one leader epoch."""
+
+    error: i64
+    #: The leader epoch in which it was asked.
+    leader_epoch: i64 = -1
+    #: First offset that was asked for, or of a further run.
+    offset: i64 = -1
+    #: Offset after the last record of the run; the same if there is none.
+    end_offset: i64 = -1
+    #: Leader epoch of the records.
+    epoch: i64 = -1
+    #: Of all runs of the partition.
+    size_bytes: i64
+    high_watermark: i64 = -1
+    log_start_offset: i64 = -1
+    diverging_epoch: i64 = -1
+    diverging_end_offset: i64 = -1
+    #: A further run of the partition before it in the chain: only the records are told.
+    continues: flag
+
+
+class FetchResponse(FetcherResponse, kind=20):
+    """What a follower's fetch brings: ``FetchedRecords``."""
 
 
 class ConsumerResponse(Response, kind=81):
-    """..."""
+    """What a consumer's fetch brings: ``FetchedRecords``."""
 
 
-class MetadataResponse(Response, kind=82):
-    """..."""
+class OffsetsForLeaderEpochRequest(FetcherRequest, kind=12, api_key=23):
+    """Where do leader epochs end in the leader's logs (KIP-101)?"""
+
+
+class EpochAsked(PartitionData):
+    """A partition of which the end of a leader epoch is asked."""
+
+    #: The leader epoch of who asks (KIP-320).
+    current_leader_epoch: i64 = -1
+    #: The epoch that is asked for.
+    leader_epoch: i64 = -1
+    #: The leader epoch of the fetcher when it asks; not on the wire, but its own memory.
+    asked_in_epoch: i64 = -1
+
+
+class EpochResponse(FetcherResponse, kind=21):
+    """Where leader epochs end: ``EpochEndOffset``."""
+
+
+class EpochEndOffset(PartitionData):
+    """Where a leader epoch ends in a leader's log."""
+
+    error: i64
+    #: The largest epoch up to the one that was asked for.
+    leader_epoch: i64 = -1
+    end_offset: i64 = -1
+    #: As it was in the request.
+    asked_in_epoch: i64 = -1
+
+
+class ListOffsetsRequest(FetcherRequest, kind=13, api_key=2):
+    """Where does the leader's log begin and end?"""
+
+
+class OffsetsAsked(PartitionData):
+    """A partition of which the offsets are asked."""
+
+    #: The leader epoch of the fetcher.
+    leader_epoch: i64 = -1
+
+
+class ListOffsetsResponse(FetcherResponse, kind=22):
+    """Where the leader's log begins and ends: ``ListedOffsets``."""
+
+
+class ListedOffsets(PartitionData):
+    """Where a leader's log begins and ends."""
+
+    error: i64
+    #: The leader epoch in which it was asked.
+    leader_epoch: i64 = -1
+    log_start_offset: i64 = -1
+    end_offset: i64 = -1
+
+
+class MetadataMessage(Event):
+    """What tells how far its sender has read in the log of changes (``metadata_log.py``)."""
+
+    controller_epoch: i64 = -1
+    offset: i64 = -1
+    base_epoch: i64 = -1
+    base_offset: i64 = -1
+
+
+class MetadataRequest(MetadataMessage, BrokerRequest, kind=14, api_key=3):
+    """Who leads what? The sender tells how far it has heard."""
+
+    #: The partitions of the client's topics.
+    partition_count: i64
+
+
+class MetadataResponse(MetadataMessage, Response, kind=82):
+    """Who leads what, of the partitions of which the sender knows something else."""
+
+
+class PartitionLeader(PartitionData):
+    """Who leads a partition, as far as a broker knows."""
+
+    #: The leader's broker; -1: none.
+    leader: i64 = -1
+    leader_epoch: i64 = -1
+
+
+class FindCoordinatorRequest(BrokerRequest, kind=8, api_key=10):
+    """Who coordinates a group?"""
+
+    #: The partition of __consumer_offsets where the group belongs.
+    partition: i64 = -1
+    #: How often the consumer has been started anew.
+    start: i64
+
+
+class HeartbeatRequest(BrokerRequest, kind=9, api_key=12):
+    """A member of a group is alive."""
+
+    partition: i64 = -1
+    #: The consumer's place in ``Brokers.commit_keys``, and how often it has been started anew.
+    member_key: i64 = -1
+    start: i64
+
+
+class GroupAppendRequest(AppendRequest):
+    """A member of a group asks for something that its coordinator appends."""
+
+    #: The consumer's place in ``Brokers.commit_keys``, and how often it has been started anew.
+    member_key: i64 = -1
+    start: i64
+
+
+class OffsetCommitRequest(GroupAppendRequest, kind=18, api_key=8):
+    """A consumer commits its offsets: ``GroupOffset``."""
+
+
+class JoinGroupRequest(GroupAppendRequest, kind=19, api_key=11):
+    """A consumer joins its group, and is told what the group has committed: ``GroupOffset``."""
+
+
+class GroupOffset(PartitionData):
+    """What a group has committed of a partition, or is to commit."""
+
+    #: Its place in ``Brokers.commit_keys``, in a request.
+    commit_key: i64 = -1
+    #: The offset; -1: nothing was ever committed.
+    offset: i64 = -1
 
 
 class GroupResponse(Response, kind=93):
-    """A consumer and its group's coordinator: an answer, something to ask, a commit that is due."""
+    """What a consumer is told by its group's coordinator, or of it."""
+
+    #: The kind of the request that it answers.
+    request_kind: i64
+    error: i64
+    #: The broker that coordinates the group, if that was asked.
+    coordinator: i64 = -1
+    #: How often the consumer had been started anew when it asked.
+    start: i64

@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
+from tidegauge.compiled.records import i64
 from tidegauge.simulation.messages.event import News, Timer
 
 
 class ClientStart(Timer, kind=83):
-    """..."""
+    """A client begins."""
 
 
 class ProducerSends(Timer, kind=84):
-    """..."""
+    """A producer's next batch is due."""
 
 
 class ProducerRetries(Timer, kind=85):
-    """..."""
+    """A batch's retry.backoff.ms are over."""
+
+    #: Its place in ``Clients.batches``.
+    batch: i64
 
 
 class RequestTimesOut(Timer, kind=86):
-    """..."""
+    """A request may have got no response within request.timeout.ms."""
+
+    #: The kind of the request, its number, and the broker that was asked, where these matter.
+    request_kind: i64 = -1
+    correlation_id: i64 = -1
+    broker: i64 = -1
 
 
 class ConsumerPolls(Timer, kind=87):
-    """..."""
+    """What a consumer has fetched is processed, or its back-off is over."""
+
+    #: The broker that it fetches from.
+    broker: i64
 
 
 class MetadataRefresh(Timer, kind=88):
-    """..."""
+    """A client's metadata.max.age.ms are over."""
 
 
 class StepDue(Timer, kind=89):
@@ -46,15 +58,21 @@ class RollTimesOut(Timer, kind=92):
 
 
 class GroupDue(Timer, kind=94):
-    """..."""
+    """What a consumer is to ask its coordinator next, or a response that is overdue."""
+
+    #: Which such timer: only the last one counts.
+    turn: i64
 
 
 class CommitDue(Timer, kind=95):
-    """..."""
+    """auto.commit.interval.ms are over, or the response to a commit is overdue."""
+
+    #: Which such timer: only the last one counts.
+    turn: i64
 
 
 class ConsumerSample(Timer, kind=96):
-    """..."""
+    """How far a consumer is behind is written down, every sample_every."""
 
 
 class ConsumerRestarts(News, kind=97):

@@ -7,15 +7,16 @@ import pytest
 from numpy.typing import NDArray
 
 from small_clusters import BROKER_1, FIRST_CLIENT, cluster_of
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import rule
 from tidegauge.engine.exchange.exchange_state import ENDED, NEVER_US, READY, STOPPED, STRANGE
 from tidegauge.engine.exchange.frames import EVENTS, GENERATION, ITEMS, TIME, WINDOW
 from tidegauge.engine.group import Group
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.events import add_item, old_event
+from tidegauge.simulation.events import new_event, new_item
 from tidegauge.simulation.kernel import HUB, NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.kinds import FETCH
+from tidegauge.simulation.messages.client_requests import FetchPartition, FetchRequest
 
 LEAF = 1
 
@@ -25,11 +26,11 @@ def send_fetch(
     kernel: Kernel, source: int, destination: int, first_partition: int, partitions: int
 ) -> None:
     """A message with a chain of partition data."""
-    event = old_event(kernel, source, destination, FETCH)
+    event = new_event(kernel, source, destination, FetchRequest)
     event.request = 100 + partitions
     for partition in range(first_partition, first_partition + partitions):
-        item = add_item(kernel, event, partition)
-        item.offset = 1000 * partition
+        item = new_item(kernel, event, partition, FetchPartition)
+        item.fetch_offset = 1000 * partition
     send(kernel, event, kernel.context[0].time_us)
 
 
@@ -56,12 +57,12 @@ def waiting(group: Group) -> list[tuple[int, int, list[int]]]:
     found = []
     for place in range(int(kernel.context[0].heap_size)):
         event = kernel.events[int(kernel.heap[place].index)]
-        if event.kind != FETCH:
+        if event.kind != FetchRequest.KIND:
             continue
         offsets = []
         cursor = int(event.first_item)
         while cursor != NONE:
-            offsets.append(int(kernel.items[cursor].offset))
+            offsets.append(int(view_as(kernel.items[cursor], FetchPartition).fetch_offset))
             last, cursor = cursor, int(kernel.items[cursor].next)
             assert cursor != NONE or last == event.last_item
         found.append((int(event.time_us), int(event.request), offsets))

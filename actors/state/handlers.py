@@ -1,0 +1,14 @@
+"""The handlers of a broker's events, which enter themselves by ``@BROKER.handles`` where they are.
+
+What a broker is asked has handlers of its own: they run on num.io.threads, and return whether they
+are done. The rules that choose among them are made in ``broker.py`` and ``request_handlers.py``.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.handlers import Handlers
+
+#: Responses, news and timers.
+BROKER = Handlers()
+#: Requests.
+REQUESTS = Handlers()
