@@ -93,6 +93,7 @@ from tidegauge.actors.storage.group_offsets import handle_offsets_loaded
 from tidegauge.actors.storage.log_dirs import know_failing_directories
 from tidegauge.actors.storage.logs import write_log_runs
 from tidegauge.actors.zookeeper_responses import handle_session_reconnects, take_zookeeper_answer
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.codes.occasions import STOP_KILLED
@@ -105,18 +106,22 @@ from tidegauge.simulation.faults import (
     stops_process,
 )
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.broker_timers import SessionReconnects
+from tidegauge.simulation.messages.controller_requests import (
+    AlterPartitionResponse,
+    ControlledShutdownResponse,
+)
 from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.fault_events import Disconnected, FaultBegin, FaultChange
 from tidegauge.simulation.messages.kinds import (
     ALTER_PARTITION_DUE,
     ALTER_PARTITION_GIVES_UP,
     ALTER_PARTITION_RESPONSE,
     BROKER_START,
     BROKER_STOPS,
-    CONFIG_CHANGED,
     CONTROLLED_SHUTDOWN_RESPONSE,
     DISCONNECTED,
     EPOCH_RESPONSE,
-    FAULT_BEGIN,
     FETCH_EXPIRES,
     FETCH_RESPONSE,
     FETCHER_GIVES_UP,
@@ -142,8 +147,11 @@ from tidegauge.simulation.messages.kinds import (
     SESSION_RECONNECTS,
     SHUTDOWN_GIVES_UP,
     SHUTDOWN_RETRIES,
-    THROTTLES_CHANGED,
-    ZK_RESPONSE,
+)
+from tidegauge.simulation.messages.zookeeper_requests import (
+    ConfigChanged,
+    ThrottlesChanged,
+    ZkResponse,
 )
 from tidegauge.simulation.timed_stops import end_restart_later, tell_controller_of_end
 from tidegauge.simulation.topology import controller_process
@@ -161,8 +169,8 @@ def handle_broker_event(world: Brokers, event: Event) -> None:
         if waits_for_disk(world, event):
             return
         handle_fetch_response(world, event)
-    elif kind == ZK_RESPONSE:
-        take_zookeeper_answer(world, event)
+    elif kind == ZkResponse.KIND:
+        take_zookeeper_answer(world, view_as(event, ZkResponse))
     elif kind in (
         EPOCH_RESPONSE,
         LIST_OFFSETS_RESPONSE,
@@ -172,7 +180,7 @@ def handle_broker_event(world: Brokers, event: Event) -> None:
         _take_other_answer(world, event)
     elif kind == DISCONNECTED:
         _lose_connection(world, event)
-    elif kind in (CONFIG_CHANGED, THROTTLES_CHANGED):
+    elif kind in (ConfigChanged.KIND, ThrottlesChanged.KIND):
         _take_settings(world, event)
     elif kind in (OFFSETS_LOADED, MEMBER_EXPIRES):
         _coordinate(world, event)
@@ -184,12 +192,12 @@ def handle_broker_event(world: Brokers, event: Event) -> None:
 @inner_rule
 def _take_settings(world: Brokers, event: Event) -> None:
     """ZooKeeper tells of settings; an older session is told nothing that counts."""
-    if event.value != world.brokers[event.destination].session:
-        return
-    if event.kind == CONFIG_CHANGED:
-        take_configs(world, event)
-    else:
-        take_throttles(world, event)
+    session = world.brokers[event.destination].session
+    if event.kind == ConfigChanged.KIND:
+        if view_as(event, ConfigChanged).session == session:
+            take_configs(world, event)
+    elif view_as(event, ThrottlesChanged).session == session:
+        take_throttles(world, view_as(event, ThrottlesChanged))
 
 
 @inner_rule
@@ -199,9 +207,9 @@ def _take_other_answer(world: Brokers, event: Event) -> None:
     elif event.kind == LIST_OFFSETS_RESPONSE:
         handle_list_offsets_response(world, event)
     elif event.kind == ALTER_PARTITION_RESPONSE:
-        handle_alter_partition_response(world, event)
+        handle_alter_partition_response(world, view_as(event, AlterPartitionResponse))
     else:
-        handle_controlled_shutdown_response(world, event)
+        handle_controlled_shutdown_response(world, view_as(event, ControlledShutdownResponse))
 
 
 @inner_rule
@@ -210,13 +218,14 @@ def _lose_connection(world: Brokers, event: Event) -> None:
     broker = event.destination
     state = world.brokers[broker]
     controller = event.source
+    until_us = view_as(event, Disconnected).until_us
     if event.source < world.sizes[0].brokers:
-        lose_source_broker(world, broker, event.source, event.offset)
+        lose_source_broker(world, broker, event.source, until_us)
         controller = controller_process(world, event.source)
     if controller == state.shutdown_controller:
-        lose_controller(world, broker, event.offset)
+        lose_controller(world, broker, until_us)
     if controller == state.alter_partition_controller:
-        lose_alter_partition(world, broker, event.offset)
+        lose_alter_partition(world, broker, until_us)
 
 
 @inner_rule
@@ -273,7 +282,7 @@ def _keep_session(world: Brokers, event: Event) -> None:
     if event.kind == SESSION_PING:
         handle_session_ping(world, event)
     else:
-        handle_session_reconnects(world, event)
+        handle_session_reconnects(world, view_as(event, SessionReconnects))
 
 
 @inner_rule
@@ -318,15 +327,15 @@ def _go_on_stopping(world: Brokers, event: Event) -> None:
 
 
 @inner_rule
-def take_broker_fault(world: Brokers, event: Event) -> None:
+def take_broker_fault(world: Brokers, event: FaultChange) -> None:
     """A fault has begun or ended at a broker: it may die, be told to stop, or start again."""
-    kind = world.faults[event.value].kind
+    kind = world.faults[event.fault].kind
     if kind == LOG_DIRECTORY_FAILURE:
         know_failing_directories(world, event.destination)
-    elif stops_process(kind) and event.kind == FAULT_BEGIN:
-        _take_down(world, event.destination, event.value)
+    elif stops_process(kind) and event.kind == FaultBegin.KIND:
+        _take_down(world, event.destination, event.fault)
     elif stops_process(kind):
-        _bring_back(world, event.destination, event.value)
+        _bring_back(world, event.destination, event.fault)
 
 
 @inner_rule

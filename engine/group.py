@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.actors.state.brokers import Brokers
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.records import Records, column, new_records
 from tidegauge.compiled.rules import COMPILED, rule
 from tidegauge.controller.state.control_plane import ControlPlane
@@ -68,6 +69,7 @@ from tidegauge.simulation.kernel import (
     ZOOKEEPER,
     Kernel,
 )
+from tidegauge.simulation.messages.fault_events import FaultChange
 from tidegauge.simulation.messages.kinds import (
     BROKER_START,
     CLIENT_START,
@@ -110,7 +112,7 @@ def plan_fault(
     event.source = SCENARIO
     event.sequence = sequence
     event.source_rows = 0
-    event.value = fault
+    view_as(event, FaultChange).fault = fault
     event.time_us = time_us
     push(world, event)
 

@@ -11,27 +11,30 @@ from __future__ import annotations
 
 from tidegauge.actors.process.forgetting import drop_requests, empty_fetchers
 from tidegauge.actors.process.lifecycle import end, start
-from tidegauge.actors.session.zookeeper_client import close_session, zookeeper_request
+from tidegauge.actors.session.zookeeper_client import close_session, send_in_session
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.codes.occasions import STOP_CLEAN, STOP_KILLED
 from tidegauge.simulation.costs import BROKER_STOP, BROKER_STOP_INTERRUPTING, cost_us
-from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.events import new_event, old_event, set_timer
 from tidegauge.simulation.faults import disconnect_all
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.controller_requests import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+)
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import (
     BROKER_STOPS,
-    CONTROLLED_SHUTDOWN,
     SHUTDOWN_GIVES_UP,
     SHUTDOWN_RETRIES,
-    ZK_GET,
 )
+from tidegauge.simulation.messages.zookeeper_requests import ZkGetRequest, ZkResponse
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import controller_process
+from tidegauge.simulation.topology import controller_process, zookeeper_process
 from tidegauge.simulation.trace_rows.broker_rows import (
     ControlledShutdownAnswered,
     ControlledShutdownSent,
@@ -78,19 +81,18 @@ def look_for_controller(world: Brokers, broker: int) -> None:
         else:
             _retry_later(world, broker)
         return
-    request = zookeeper_request(world, broker, ZK_GET)
-    request.znode = CONTROLLER_ZNODE
-    send(world, request, world.context[0].time_us)
+    request = new_event(world, broker, zookeeper_process(world), ZkGetRequest)
+    send_in_session(world, request, CONTROLLER_ZNODE)
 
 
 @inner_rule
-def ask_controller(world: Brokers, broker: int, answer: Event) -> None:
+def ask_controller(world: Brokers, broker: int, answer: ZkResponse) -> None:
     """ZooKeeper has said who is controller: ask it, or wait if nobody is."""
     state = world.brokers[broker]
     if not state.stopping or state.ends or state.shutdown_request != 0:
         return
     if answer.error == 0:
-        _ask(world, broker, answer.broker)
+        _ask(world, broker, answer.owner)
     else:
         _retry_later(world, broker)
 
@@ -102,9 +104,9 @@ def _ask(world: Brokers, broker: int, controller_broker: int) -> None:
     state.shutdown_sent_us = world.context[0].time_us
     controller = controller_process(world, controller_broker)
     state.shutdown_controller = controller
-    request = old_event(world, broker, controller, CONTROLLED_SHUTDOWN)
-    request.broker = broker
-    request.version = state.broker_epoch
+    request = new_event(world, broker, controller, ControlledShutdownRequest)
+    request.broker_id = broker
+    request.broker_epoch = state.broker_epoch
     request.request = state.shutdown_request
     written = new_row(world, broker, ControlledShutdownSent)
     written.broker = broker
@@ -119,11 +121,13 @@ def _ask(world: Brokers, broker: int, controller_broker: int) -> None:
 
 
 @inner_rule
-def handle_controlled_shutdown_response(world: Brokers, answer: Event) -> None:
+def handle_controlled_shutdown_response(
+    world: Brokers, response: ControlledShutdownResponse
+) -> None:
     """Stop if nothing is led here any more; else ask again after the back-off."""
-    state = world.brokers[answer.destination]
-    if state.shutdown_request == answer.request:
-        _take_outcome(world, answer.destination, answer.error, answer.count)
+    broker = response.destination
+    if world.brokers[broker].shutdown_request == response.request:
+        _take_outcome(world, broker, response.error, response.remaining_partitions)
 
 
 @inner_rule

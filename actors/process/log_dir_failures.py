@@ -17,7 +17,7 @@ from tidegauge.actors.fetches.fetcher_thread import remove_from_fetcher
 from tidegauge.actors.leaders.leader import close_account
 from tidegauge.actors.process.forgetting import stop_hosting
 from tidegauge.actors.process.lifecycle import halt
-from tidegauge.actors.session.zookeeper_client import zookeeper_request
+from tidegauge.actors.session.zookeeper_client import send_in_session
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.storage.log_dirs import all_directories
 from tidegauge.actors.storage.logs import write_log_runs
@@ -29,11 +29,12 @@ from tidegauge.simulation.codes.occasions import (
     REASON_TERM,
     STOP_LOG_DIRECTORY,
 )
+from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import ZK_CREATE
+from tidegauge.simulation.messages.zookeeper_requests import ZkCreateRequest
 from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.topology import zookeeper_process
 from tidegauge.simulation.trace_rows.broker_rows import LogDirFailed, ReplicaOffline
 from tidegauge.simulation.zookeeper_tree import log_dir_event_znode
 
@@ -77,9 +78,8 @@ def send_log_dir_events(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     for directory in range(state.log_directories):
         if state.session != UNDEFINED and (state.untold_failures >> directory) & 1 == 1:
-            request = zookeeper_request(world, broker, ZK_CREATE)
-            request.znode = log_dir_event_znode(world, broker, directory)
-            send(world, request, world.context[0].time_us)
+            request = new_event(world, broker, zookeeper_process(world), ZkCreateRequest)
+            send_in_session(world, request, log_dir_event_znode(world, broker, directory))
             state.untold_failures &= ~(1 << directory)
 
 

@@ -28,6 +28,7 @@ from tidegauge.actors.requests.produce import handle_produce
 from tidegauge.actors.requests.stop_replica import handle_stop_replica
 from tidegauge.actors.state.brokers import NEVER_US, Broker, Brokers, listens
 from tidegauge.actors.state.locks import go_on_later
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import (
     append_event,
@@ -38,6 +39,11 @@ from tidegauge.simulation.events import (
 )
 from tidegauge.simulation.faults import refuse_connection
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.controller_requests import (
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import (
     FETCH,
@@ -45,13 +51,11 @@ from tidegauge.simulation.messages.kinds import (
     HANDLER_FREE,
     HEARTBEAT,
     JOIN_GROUP,
-    LEADER_AND_ISR,
     LIST_OFFSETS,
     METADATA,
     OFFSET_COMMIT,
     OFFSETS_FOR_LEADER_EPOCH,
     PRODUCE,
-    STOP_REPLICA,
 )
 
 
@@ -142,7 +146,7 @@ def handle(world: Brokers, request: Event) -> None:
         done = handle_fetch(world, request)
     elif kind in (OFFSET_COMMIT, JOIN_GROUP):
         done = handle_group_append(world, request)
-    elif kind in (LEADER_AND_ISR, STOP_REPLICA):
+    elif kind in (LeaderAndIsrRequest.KIND, StopReplicaRequest.KIND):
         _handle_order(world, request)
         return
     else:
@@ -159,10 +163,10 @@ def _handle_order(world: Brokers, request: Event) -> None:
     thread = world.threads[world.brokers[broker].first_thread + request.thread]
     request.cost_us = 0
     done = True
-    if request.kind == LEADER_AND_ISR:
-        done = handle_leader_and_isr(world, request)
+    if request.kind == LeaderAndIsrRequest.KIND:
+        done = handle_leader_and_isr(world, view_as(request, LeaderAndIsrRequest))
     else:
-        done = handle_stop_replica(world, request)
+        done = handle_stop_replica(world, view_as(request, StopReplicaRequest))
     if done:
         thread.free_us = world.context[0].time_us + request.cost_us
         free_event(world, request)
@@ -183,7 +187,7 @@ def _handle_small(world: Brokers, request: Event) -> None:
     elif request.kind == HEARTBEAT:
         handle_heartbeat(world, request)
     else:
-        handle_update_metadata(world, request)
+        handle_update_metadata(world, view_as(request, UpdateMetadataRequest))
     free_event(world, request)
 
 

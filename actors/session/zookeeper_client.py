@@ -11,17 +11,16 @@ from __future__ import annotations
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    CONTROLLER_START,
-    SESSION_PING,
-    SESSION_RECONNECTS,
-    ZK_CLOSE,
-    ZK_CONNECT,
-    ZK_CREATE,
-    ZK_PING,
+from tidegauge.simulation.messages.broker_timers import SessionPing, SessionReconnects
+from tidegauge.simulation.messages.controller_timers import ControllerStart, SessionLost
+from tidegauge.simulation.messages.event import Event, ZooKeeperRequest
+from tidegauge.simulation.messages.zookeeper_requests import (
+    ZkCloseRequest,
+    ZkConnectRequest,
+    ZkCreateRequest,
+    ZkPingRequest,
 )
 from tidegauge.simulation.random_streams import RECONNECT, draw_below
 from tidegauge.simulation.topology import controller_process, zookeeper_process
@@ -33,13 +32,14 @@ _MOST_SLEEP_US = code(1_000_000)
 
 
 @inner_rule
-def zookeeper_request(world: Brokers, broker: int, kind: int) -> Event:
-    """A request of this broker's session that has still to be sent."""
-    request = old_event(world, broker, zookeeper_process(world), kind)
+def send_in_session(world: Brokers, request: ZooKeeperRequest, znode: int) -> None:
+    """Send a request about a znode, or none, under the session of its broker."""
+    broker = request.source
     request.broker = broker
-    request.value = world.brokers[broker].session
+    request.session = world.brokers[broker].session
+    request.znode = znode
     world.brokers[broker].zookeeper_sent_us = world.context[0].time_us
-    return request
+    send(world, request, world.context[0].time_us)
 
 
 @inner_rule
@@ -48,10 +48,10 @@ def connect(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     state.session = UNDEFINED
     state.connects += 1
-    request = zookeeper_request(world, broker, ZK_CONNECT)
+    request = new_event(world, broker, zookeeper_process(world), ZkConnectRequest)
     request.request = state.connects
-    request.wait_ms = state.zookeeper_session_timeout_ms
-    send(world, request, world.context[0].time_us)
+    request.session_timeout_ms = state.zookeeper_session_timeout_ms
+    send_in_session(world, request, UNDEFINED)
 
 
 @inner_rule
@@ -77,8 +77,8 @@ def reconnect(world: Brokers, broker: int) -> None:
         sleep_us += _ONE_SERVER_SPIN_US
     connecting_us = timeout_us // state.zookeeper_servers
     since_us = max(0, now_us - lost_us) % (sleep_us + connecting_us)
-    timer = old_event(world, broker, broker, SESSION_RECONNECTS)
-    timer.value = state.session
+    timer = new_event(world, broker, broker, SessionReconnects)
+    timer.session = state.session
     state.reconnecting = True
     set_timer(world, timer, now_us + max(0, sleep_us - since_us))
 
@@ -90,8 +90,8 @@ def close_session(world: Brokers, broker: int) -> None:
     Source: ZooKeeperClient.close@2.4.0.
     """
     if world.brokers[broker].session != UNDEFINED:
-        request = zookeeper_request(world, broker, ZK_CLOSE)
-        send(world, request, world.context[0].time_us)
+        request = new_event(world, broker, zookeeper_process(world), ZkCloseRequest)
+        send_in_session(world, request, UNDEFINED)
 
 
 @inner_rule
@@ -102,17 +102,15 @@ def register(world: Brokers, broker: int) -> None:
 
     Source: KafkaZkClient.registerBroker@2.4.0 (KIP-380).
     """
-    request = zookeeper_request(world, broker, ZK_CREATE)
-    request.znode = broker_znode(world, broker)
-    request.count = 1 if world.rules[broker].bounced_brokers_detected else 0
-    send(world, request, world.context[0].time_us)
+    request = new_event(world, broker, zookeeper_process(world), ZkCreateRequest)
+    request.sets_data = world.rules[broker].bounced_brokers_detected
+    send_in_session(world, request, broker_znode(world, broker))
 
 
 @inner_rule
-def tell_controller(world: Brokers, broker: int, kind: int) -> None:
-    """Tell the controller on the same broker what has become of the session."""
-    news = old_event(world, broker, controller_process(world, broker), kind)
-    news.value = world.brokers[broker].session
+def tell_controller_of_loss(world: Brokers, broker: int) -> None:
+    """Tell the controller on the same broker that the session has expired."""
+    news = new_event(world, broker, controller_process(world, broker), SessionLost)
     send(world, news, world.context[0].time_us)
 
 
@@ -125,7 +123,9 @@ def start_controller(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     if state.told_session != state.session:
         state.told_session = state.session
-        tell_controller(world, broker, CONTROLLER_START)
+        news = new_event(world, broker, controller_process(world, broker), ControllerStart)
+        news.session = state.session
+        send(world, news, world.context[0].time_us)
 
 
 @inner_rule
@@ -138,7 +138,7 @@ def ping_later(world: Brokers, broker: int) -> None:
     Source: ClientCnxn.SendThread.run of ZooKeeper 3.5.9.
     """
     state = world.brokers[broker]
-    timer = old_event(world, broker, broker, SESSION_PING)
+    timer = new_event(world, broker, broker, SessionPing)
     third_us = state.zookeeper_session_timeout_ms * 1000 // 3
     due_us = state.zookeeper_sent_us + third_us
     if due_us <= world.context[0].time_us:
@@ -159,8 +159,8 @@ def handle_session_ping(world: Brokers, timer: Event) -> None:
 
 @inner_rule
 def _ping(world: Brokers, broker: int) -> None:
-    ping = zookeeper_request(world, broker, ZK_PING)
-    send(world, ping, world.context[0].time_us)
+    ping = new_event(world, broker, zookeeper_process(world), ZkPingRequest)
+    send_in_session(world, ping, UNDEFINED)
 
 
 @inner_rule

@@ -10,6 +10,7 @@ writes that follow each other closely are pipelined. Sessions are in ``sessions.
 
 from __future__ import annotations
 
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.state.assignments import (
     begin_assignments,
@@ -17,6 +18,7 @@ from tidegauge.controller.state.assignments import (
     store_assignments,
 )
 from tidegauge.controller.state.control_plane import ControlPlane, Znode
+from tidegauge.controller.state.handlers import ZOOKEEPER
 from tidegauge.controller.zookeeper.former_states import end_former_session, restore_former_states
 from tidegauge.controller.zookeeper.held_states import is_registered
 from tidegauge.controller.zookeeper.replication_throttles import (
@@ -64,27 +66,33 @@ from tidegauge.simulation.costs import (
     ZOOKEEPER_WRITE,
     cost_us,
 )
-from tidegauge.simulation.events import add_item, free_event, old_event, old_response, set_timer
+from tidegauge.simulation.events import free_event, new_event, new_item, new_response, set_timer
 from tidegauge.simulation.faults import CONTROLLER_MOVE, POWER_LOSS, ZOOKEEPER_OUTAGE
-from tidegauge.simulation.kernel import CONTROLLER, NONE, Kernel
+from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    DISCONNECTED,
-    FAULT_BEGIN,
-    ZK_CHILDREN,
-    ZK_CLOSE,
-    ZK_CONFIGURE,
-    ZK_CONNECT,
-    ZK_CREATE,
-    ZK_DELETE,
-    ZK_EXISTS,
-    ZK_IS_QUIESCENT,
-    ZK_PING,
-    ZK_RESPONSE,
-    ZK_SET,
-    ZK_THROTTLE,
-    ZK_TICK,
+from tidegauge.simulation.messages.event import Event, ZooKeeperRequest
+from tidegauge.simulation.messages.fault_events import Disconnected, FaultBegin, FaultChange
+from tidegauge.simulation.messages.zookeeper_requests import (
+    Child,
+    NamedPartition,
+    ZkChildrenRequest,
+    ZkCloseRequest,
+    ZkConfigureRequest,
+    ZkConnectRequest,
+    ZkCreateRequest,
+    ZkDataWrite,
+    ZkDeleteRequest,
+    ZkExistsRequest,
+    ZkGetRequest,
+    ZkIsQuiescentRequest,
+    ZkPingRequest,
+    ZkRead,
+    ZkResponse,
+    ZkSetRequest,
+    ZkThrottleRequest,
+    ZkTick,
+    ZkWrite,
+    ZnodeData,
 )
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.zookeeper_tree import (
@@ -110,64 +118,28 @@ _QUIET_US = code(1_500_000)
 
 
 @inner_rule
-def handle_zookeeper_event(world: ControlPlane, event: Event) -> None:
-    """Let ZooKeeper deal with one request or tick."""
-    if event.kind == ZK_TICK:
-        _tick(world, event.destination)
-        free_event(world, event)
-        return
-    if event.kind == DISCONNECTED:
-        lose_connections(world, event.source, event.offset)
-        free_event(world, event)
-        return
-    answer = old_response(world, event, ZK_RESPONSE)
-    answer.value = event.kind
-    answer.znode = event.znode
-    answer.partition = event.partition
-    answer.count = event.value
-    answer.wait_ms = event.wait_ms
-    departure_us = 0
-    has_session = event.broker != NONE
-    if event.kind == ZK_CONNECT:
-        departure_us = _write_us(world, event.destination)
-        answer.count = open_session(world, event)
-        add_all_configs(world, answer)
-    elif has_session and is_expired(world, event.value):
-        departure_us = _read_us(world, event.destination)
-        answer.error = SESSION_EXPIRED
-    else:
-        if has_session:
-            touch_session(world, event.value)
-        departure_us = _handle_request(world, event, answer)
-    if event.kind == ZK_CLOSE or (event.kind == ZK_PING and answer.error == OK):
-        free_event(world, answer)
-    else:
-        send(world, answer, departure_us)
-    if event.kind == ZK_CONNECT and has_throttles(world):
-        tell_throttles(world, event.destination, answer.count, departure_us)
-    free_event(world, event)
-
-
-@inner_rule
-def take_zookeeper_fault(world: ControlPlane, event: Event) -> None:
+def take_zookeeper_fault(world: ControlPlane, event: FaultChange) -> None:
     """An outage is over, or /controller is deleted by hand."""
     zookeeper = event.destination
-    kind = world.faults[event.value].kind
+    kind = world.faults[event.fault].kind
     now_us = world.context[0].time_us
-    if kind == CONTROLLER_MOVE and event.kind == FAULT_BEGIN:
+    if kind == CONTROLLER_MOVE and event.kind == FaultBegin.KIND:
         if world.znodes[CONTROLLER_ZNODE].exists:
             znode = CONTROLLER_ZNODE
             reason = BROKER_DELETED
             delete_znode(world, zookeeper, znode, UNDEFINED, reason, now_us)
     elif kind in (ZOOKEEPER_OUTAGE, POWER_LOSS) and world.processes[zookeeper].paused == 0:
         # Sessions come before the requests that have waited.
-        if world.faults[event.value].refreshes_sessions:
+        if world.faults[event.fault].refreshes_sessions:
             refresh_sessions(world)
         check_sessions(world, zookeeper)
 
 
+@ZOOKEEPER.handles(ZkTick)
 @inner_rule
-def _tick(world: ControlPlane, zookeeper: int) -> None:
+def handle_tick(world: ControlPlane, timer: ZkTick) -> None:
+    """Expire sessions; the first tick begins, or ends, what was there before the run."""
+    zookeeper = timer.destination
     if world.context[0].time_us == 0:
         restore_former_states(world, zookeeper)
     else:
@@ -175,82 +147,235 @@ def _tick(world: ControlPlane, zookeeper: int) -> None:
     check_sessions(world, zookeeper)
     tick_us = world.ensemble[0].tick_us
     due_us = (world.context[0].time_us // tick_us + 1) * tick_us
-    set_timer(world, old_event(world, zookeeper, zookeeper, ZK_TICK), due_us)
+    set_timer(world, new_event(world, zookeeper, zookeeper, ZkTick), due_us)
+
+
+@ZOOKEEPER.handles(Disconnected)
+@inner_rule
+def handle_disconnected(world: ControlPlane, news: Disconnected) -> None:
+    """A broker's process is gone."""
+    lose_connections(world, news.source, news.until_us)
+
+
+# Requests about sessions, or of a test harness.
 
 
 @inner_rule
-def _handle_request(world: ControlPlane, request: Event, answer: Event) -> int:
-    """Do what a request of a live session asks for; when its answer leaves."""
-    if request.kind == ZK_PING:
-        return world.context[0].time_us
-    if request.kind == ZK_IS_QUIESCENT:
-        answer.error = OK if _is_quiescent(world) else NO_NODE
-        return world.context[0].time_us
-    if not _is_write(request.kind):
-        departure_us = _read_us(world, request.destination)
-        _read(world, request, answer)
-        return departure_us
+def _response_to(world: ControlPlane, request: ZooKeeperRequest) -> ZkResponse:
+    """The response to a request that keeps its session alive, or finds that it has expired."""
+    response = new_response(world, request, ZkResponse)
+    response.operation = request.kind
+    response.session = request.session
+    response.znode = request.znode
+    if request.broker != NONE:
+        if is_expired(world, request.session):
+            response.error = SESSION_EXPIRED
+        else:
+            touch_session(world, request.session)
+    return response
+
+
+@ZOOKEEPER.handles(ZkConnectRequest)
+@inner_rule
+def handle_connect(world: ControlPlane, request: ZkConnectRequest) -> None:
+    """Open a session. Its broker is told all settings, which it reads as it starts."""
     departure_us = _write_us(world, request.destination)
-    if _is_fenced(world, request):
-        answer.error = CONTROLLER_MOVED
-    else:
-        _do_write(world, request, answer, departure_us)
-    return departure_us
+    response = new_response(world, request, ZkResponse)
+    response.operation = ZkConnectRequest.KIND
+    response.session = open_session(world, request)
+    add_all_configs(world, response)
+    send(world, response, departure_us)
+    if has_throttles(world):
+        tell_throttles(world, request.destination, response.session, departure_us)
 
 
+@ZOOKEEPER.handles(ZkPingRequest)
 @inner_rule
-def _do_write(
-    world: ControlPlane,
-    request: Event,
-    answer: Event,
-    departure_us: int,
-) -> None:
-    if request.kind == ZK_CLOSE:
+def handle_ping(world: ControlPlane, request: ZkPingRequest) -> None:
+    """Keep a session alive; only one that has expired is answered."""
+    response = _response_to(world, request)
+    if response.error == OK:
+        free_event(world, response)
+    else:
+        send(world, response, _read_us(world, request.destination))
+
+
+@ZOOKEEPER.handles(ZkCloseRequest)
+@inner_rule
+def handle_close(world: ControlPlane, request: ZkCloseRequest) -> None:
+    """End a session; nobody is there any more to be answered."""
+    response = _response_to_write(world, request)
+    departure_us = _departure_us(world, response)
+    if response.error == OK:
         close_session(world, request, departure_us)
-    elif request.kind == ZK_CONFIGURE:
-        configure_topic(world, request, departure_us)
-    elif request.kind == ZK_THROTTLE:
-        write_throttles(world, request, departure_us)
-    elif request.kind == ZK_CREATE and request.znode == CONTROLLER_ZNODE:
-        _create_controller(world, request, answer, departure_us)
-    elif request.kind == ZK_CREATE:
-        _create(world, request, answer, departure_us)
-    elif request.kind == ZK_SET:
-        _set(world, request, answer, departure_us)
-    elif _is_there(world, request):
-        delete_znode(
-            world,
-            request.destination,
-            request.znode,
-            request.broker,
-            BROKER_DELETED,
-            departure_us,
-        )
-    else:
-        answer.error = NO_NODE
+    free_event(world, response)
+
+
+@ZOOKEEPER.handles(ZkIsQuiescentRequest)
+@inner_rule
+def handle_is_quiescent(world: ControlPlane, request: ZkIsQuiescentRequest) -> None:
+    """Say whether everything has come to rest; that takes no time."""
+    response = _response_to(world, request)
+    response.continuation = request.continuation
+    response.error = OK if _is_quiescent(world) else NO_NODE
+    send(world, response, world.context[0].time_us)
+
+
+# Reads.
 
 
 @inner_rule
-def _is_write(kind: int) -> bool:
-    return kind in (ZK_CREATE, ZK_SET, ZK_DELETE, ZK_CLOSE, ZK_CONFIGURE, ZK_THROTTLE)
+def _response_to_read(world: ControlPlane, request: ZkRead) -> ZkResponse:
+    response = _response_to(world, request)
+    response.partition = request.partition
+    response.continuation = request.continuation
+    if response.error == OK and request.sets_watch:
+        add_watch(world, request, request.kind == ZkChildrenRequest.KIND)
+    return response
 
 
 @inner_rule
-def _is_fenced(world: ControlPlane, request: Event) -> bool:
-    """Whether a write depends on a controller epoch that is not the newest any more.
+def _finds(world: ControlPlane, request: ZkRead, response: ZkResponse) -> bool:
+    """Whether the znode is there that is read; the response says so."""
+    if response.error != OK:
+        return False
+    if not _is_there(world, request.znode, request.sequence_number):
+        response.error = NO_NODE
+        return False
+    node = world.znodes[request.znode]
+    response.version = node.version
+    response.created_zxid = node.created_zxid
+    response.owner = node.broker
+    return True
+
+
+@ZOOKEEPER.handles(ZkGetRequest)
+@inner_rule
+def handle_get(world: ControlPlane, request: ZkGetRequest) -> None:
+    """Tell what a znode holds."""
+    response = _response_to_read(world, request)
+    if _finds(world, request, response):
+        is_notification = is_in(world, NOTIFICATIONS, request.znode)
+        if is_notification or holds_chain(world, request.znode):
+            _name_partitions(world, world.znodes[request.znode], response)
+        else:
+            _tell_data(world, request, response)
+    send(world, response, _read_us(world, request.destination))
+
+
+@ZOOKEEPER.handles(ZkExistsRequest)
+@inner_rule
+def handle_exists(world: ControlPlane, request: ZkExistsRequest) -> None:
+    """Tell whether a znode exists, and who has created it."""
+    response = _response_to_read(world, request)
+    _finds(world, request, response)
+    send(world, response, _read_us(world, request.destination))
+
+
+@ZOOKEEPER.handles(ZkChildrenRequest)
+@inner_rule
+def handle_children(world: ControlPlane, request: ZkChildrenRequest) -> None:
+    """Name the children of a znode."""
+    response = _response_to_read(world, request)
+    if response.error == OK:
+        _list_children(world, request.znode, response)
+    send(world, response, _read_us(world, request.destination))
+
+
+# Writes.
+
+
+@inner_rule
+def _response_to_write(world: ControlPlane, request: ZkWrite) -> ZkResponse:
+    """The response to a write, which is refused if another controller has taken over.
 
     Source: KafkaZkClient.retryRequestsUntilConnected with expectedControllerEpochZkVersion@2.4.0.
     """
-    if world.processes[request.source].role != CONTROLLER or request.count == UNDEFINED:
-        return False
-    return request.count != world.znodes[CONTROLLER_EPOCH_ZNODE].version
+    response = _response_to(world, request)
+    needed = request.controller_epoch_version
+    is_fenced = needed not in (UNDEFINED, world.znodes[CONTROLLER_EPOCH_ZNODE].version)
+    if response.error == OK and is_fenced:
+        response.error = CONTROLLER_MOVED
+    return response
+
+
+@inner_rule
+def _departure_us(world: ControlPlane, response: ZkResponse) -> int:
+    """When the response to a write leaves; the server knows by itself that a session is over."""
+    if response.error == SESSION_EXPIRED:
+        return _read_us(world, response.source)
+    return _write_us(world, response.source)
+
+
+@ZOOKEEPER.handles(ZkCreateRequest)
+@inner_rule
+def handle_create(world: ControlPlane, request: ZkCreateRequest) -> None:
+    """Create a znode."""
+    response = _response_to_write(world, request)
+    response.partition = request.partition
+    departure_us = _departure_us(world, response)
+    if response.error == OK:
+        if request.znode == CONTROLLER_ZNODE:
+            _create_controller(world, request, response, departure_us)
+        else:
+            _create(world, request, response, departure_us)
+    send(world, response, departure_us)
+
+
+@ZOOKEEPER.handles(ZkSetRequest)
+@inner_rule
+def handle_set(world: ControlPlane, request: ZkSetRequest) -> None:
+    """Write a znode."""
+    response = _response_to_write(world, request)
+    response.partition = request.partition
+    departure_us = _departure_us(world, response)
+    if response.error == OK:
+        _set(world, request, response, departure_us)
+    send(world, response, departure_us)
+
+
+@ZOOKEEPER.handles(ZkDeleteRequest)
+@inner_rule
+def handle_delete(world: ControlPlane, request: ZkDeleteRequest) -> None:
+    """Delete a znode."""
+    response = _response_to_write(world, request)
+    departure_us = _departure_us(world, response)
+    if response.error == OK and _is_there(world, request.znode, request.sequence_number):
+        zookeeper = request.destination
+        reason = BROKER_DELETED
+        delete_znode(world, zookeeper, request.znode, request.broker, reason, departure_us)
+    elif response.error == OK:
+        response.error = NO_NODE
+    send(world, response, departure_us)
+
+
+@ZOOKEEPER.handles(ZkConfigureRequest)
+@inner_rule
+def handle_configure(world: ControlPlane, request: ZkConfigureRequest) -> None:
+    """Write a topic's settings."""
+    response = _response_to_write(world, request)
+    departure_us = _departure_us(world, response)
+    if response.error == OK:
+        configure_topic(world, request, departure_us)
+    send(world, response, departure_us)
+
+
+@ZOOKEEPER.handles(ZkThrottleRequest)
+@inner_rule
+def handle_throttle(world: ControlPlane, request: ZkThrottleRequest) -> None:
+    """Write throttles of replication."""
+    response = _response_to_write(world, request)
+    departure_us = _departure_us(world, response)
+    if response.error == OK:
+        write_throttles(world, request, departure_us)
+    send(world, response, departure_us)
 
 
 @inner_rule
 def _create_controller(
     world: ControlPlane,
-    request: Event,
-    answer: Event,
+    request: ZkCreateRequest,
+    response: ZkResponse,
     departure_us: int,
 ) -> None:
     """Create /controller; if a controller epoch comes along, both or neither is written.
@@ -258,16 +383,17 @@ def _create_controller(
     Source: KafkaZkClient.registerControllerAndIncrementControllerEpoch@2.4.0.
     """
     if request.first_item == NONE:
-        _create(world, request, answer, departure_us)
+        _create(world, request, response, departure_us)
         return
     epoch = world.znodes[CONTROLLER_EPOCH_ZNODE]
     if world.znodes[CONTROLLER_ZNODE].exists:
-        answer.error = NODE_EXISTS
+        response.error = NODE_EXISTS
         return
     if request.version != UNDEFINED and request.version != epoch.version:
-        answer.error = BAD_VERSION
+        response.error = BAD_VERSION
         return
-    controller_epoch = world.items[request.first_item].controller_epoch
+    data = view_as(world.items[request.first_item], ZnodeData)
+    epoch_number = data.controller_epoch
     if not epoch.exists:
         # The first controller of a cluster makes it before: with epoch 0.
         epoch.exists = True
@@ -279,12 +405,13 @@ def _create_controller(
             CONTROLLER_EPOCH_ZNODE,
             STATE_CREATED,
         )
-    world.items[request.first_item].controller_epoch = 0
-    epoch.controller_epoch = controller_epoch
-    _create(world, request, answer, departure_us)
+    # /controller itself holds none.
+    data.controller_epoch = 0
+    epoch.controller_epoch = epoch_number
+    _create(world, request, response, departure_us)
     world.ensemble[0].zxid += 1
     epoch.version += 1
-    answer.version = epoch.version
+    response.version = epoch.version
     write_znode_row(
         world,
         request.destination,
@@ -351,8 +478,8 @@ def _read_us(world: Kernel, zookeeper: int) -> int:
 @inner_rule
 def _create(
     world: ControlPlane,
-    request: Event,
-    answer: Event,
+    request: ZkCreateRequest,
+    response: ZkResponse,
     departure_us: int,
 ) -> None:
     znode = request.znode
@@ -364,7 +491,7 @@ def _create(
         keep_chain(world.znodes[znode], request)
     node = world.znodes[znode]
     if node.exists:
-        answer.error = NODE_EXISTS
+        response.error = NODE_EXISTS
         return
     ensemble = world.ensemble[0]
     ensemble.zxid += 1
@@ -373,15 +500,15 @@ def _create(
     node.created_zxid = ensemble.zxid
     node.broker = request.broker
     is_ephemeral = znode == CONTROLLER_ZNODE or parent_of(world, znode) == BROKER_IDS_ZNODE
-    node.session = request.value if is_ephemeral else UNDEFINED
+    node.session = request.session if is_ephemeral else UNDEFINED
     _take_data(world, node, request)
-    answer.offset = node.created_zxid
-    answer.version = 0
+    response.created_zxid = node.created_zxid
+    response.version = 0
     write_znode_row(world, request.destination, request.broker, znode, STATE_CREATED)
     parent = parent_of(world, znode)
     if parent == TOPICS_ZNODE:
         begin_assignments(world, place_in(world, TOPICS, znode))
-    if parent == BROKER_IDS_ZNODE and request.count == 1:
+    if parent == BROKER_IDS_ZNODE and request.sets_data:
         node.version = 1
         write_znode_row(world, request.destination, request.broker, znode, STATE_WRITTEN)
     fire_watches(world, request.destination, znode, departure_us)
@@ -389,22 +516,22 @@ def _create(
 
 
 @inner_rule
-def _take_data(world: Kernel, node: Znode, request: Event) -> None:
+def _take_data(world: Kernel, node: Znode, request: ZkDataWrite) -> None:
     """Store what a create or a set brings; a notification has kept its chain already."""
     if request.first_item == NONE:
         return
-    item = world.items[request.first_item]
-    node.leader = item.leader
-    node.leader_epoch = item.leader_epoch
-    node.controller_epoch = item.controller_epoch
-    node.isr = item.isr
+    data = view_as(world.items[request.first_item], ZnodeData)
+    node.leader = data.leader
+    node.leader_epoch = data.leader_epoch
+    node.controller_epoch = data.controller_epoch
+    node.isr = data.isr
 
 
 @inner_rule
 def _set(
     world: ControlPlane,
-    request: Event,
-    answer: Event,
+    request: ZkSetRequest,
+    response: ZkResponse,
     departure_us: int,
 ) -> None:
     """Write data if the znode has the version that the writer knows.
@@ -413,19 +540,19 @@ def _set(
     taken for one whose answer was lost (``checkLeaderAndIsrZkData``).
     """
     node = world.znodes[request.znode]
-    answer.version = node.version
+    response.version = node.version
     if not node.exists:
-        answer.error = NO_NODE
+        response.error = NO_NODE
         return
     if request.version != UNDEFINED and request.version != node.version:
-        item = world.items[request.first_item]
+        data = view_as(world.items[request.first_item], ZnodeData)
         same = (
-            node.leader == item.leader
-            and node.leader_epoch == item.leader_epoch
-            and node.controller_epoch == item.controller_epoch
-            and node.isr == item.isr
+            node.leader == data.leader
+            and node.leader_epoch == data.leader_epoch
+            and node.controller_epoch == data.controller_epoch
+            and node.isr == data.isr
         )
-        answer.error = OK if same else BAD_VERSION
+        response.error = OK if same else BAD_VERSION
         return
     world.ensemble[0].zxid += 1
     if holds_chain(world, request.znode):
@@ -435,70 +562,54 @@ def _set(
     else:
         _take_data(world, node, request)
     node.version += 1
-    answer.version = node.version
+    response.version = node.version
     write_znode_row(world, request.destination, request.broker, request.znode, STATE_WRITTEN)
     fire_watches(world, request.destination, request.znode, departure_us)
 
 
 @inner_rule
-def _read(world: ControlPlane, request: Event, answer: Event) -> None:
-    """Answer a get, an exists or a list of children; ``acks`` 1 sets a watch with it."""
-    node = world.znodes[request.znode]
-    if request.acks == 1:
-        add_watch(world, request, request.kind == ZK_CHILDREN)
-    if request.kind == ZK_CHILDREN:
-        _list_children(world, request.znode, answer)
-        return
-    if not _is_there(world, request):
-        answer.error = NO_NODE
-        return
-    answer.version = node.version
-    answer.offset = node.created_zxid
-    answer.broker = node.broker
-    if request.kind == ZK_EXISTS:
-        return
-    is_notification = is_in(world, NOTIFICATIONS, request.znode)
-    if is_notification or holds_chain(world, request.znode):
-        cursor = node.first_item
-        while cursor != NONE:
-            item = add_item(world, answer, world.items[cursor].partition)
-            item.replicas = world.items[cursor].replicas
-            cursor = world.items[cursor].next
-        return
-    item = add_item(world, answer, request.partition)
-    item.leader = node.leader
-    item.leader_epoch = node.leader_epoch
-    item.controller_epoch = node.controller_epoch
-    item.isr = node.isr
-    item.version = node.version
-    if request.partition != UNDEFINED:
-        # The topic's unclean.leader.election.enable and its replicas, which are read beside it.
-        item.replicas = world.assignments[request.partition].replicas
-        topic = world.partitions[request.partition].topic
-        item.may_move = world.topic_configs[topic].unclean_leader_election
+def _name_partitions(world: Kernel, node: Znode, response: ZkResponse) -> None:
+    """Name the partitions that a znode names."""
+    cursor = node.first_item
+    while cursor != NONE:
+        kept = view_as(world.items[cursor], NamedPartition)
+        cursor = kept.next
+        named = new_item(world, response, kept.partition, NamedPartition)
+        named.replicas = kept.replicas
 
 
 @inner_rule
-def _is_there(world: ControlPlane, request: Event) -> bool:
-    """Whether the znode of a request exists; of a notification, the one with its number."""
+def _tell_data(world: ControlPlane, request: ZkGetRequest, response: ZkResponse) -> None:
+    """Tell a partition's state, or whatever else a znode holds."""
     node = world.znodes[request.znode]
-    is_numbered = is_in(world, LOG_DIR_EVENT, request.znode)
-    if is_numbered or is_in(world, NOTIFICATIONS, request.znode):
-        return node.exists and node.sequence_number == request.offset
+    data = new_item(world, response, request.partition, ZnodeData)
+    data.leader = node.leader
+    data.leader_epoch = node.leader_epoch
+    data.controller_epoch = node.controller_epoch
+    data.isr = node.isr
+    data.version = node.version
+    if request.partition != UNDEFINED:
+        data.replicas = world.assignments[request.partition].replicas
+        topic = world.partitions[request.partition].topic
+        data.unclean_leader_election = world.topic_configs[topic].unclean_leader_election
+
+
+@inner_rule
+def _is_there(world: ControlPlane, znode: int, sequence_number: int) -> bool:
+    """Whether a znode exists; of a notification, the one with this number."""
+    node = world.znodes[znode]
+    if is_in(world, LOG_DIR_EVENT, znode) or is_in(world, NOTIFICATIONS, znode):
+        return node.exists and node.sequence_number == sequence_number
     return node.exists
 
 
 @inner_rule
-def _list_children(world: ControlPlane, parent: int, answer: Event) -> None:
-    """Name the children in the answer's chain: brokers with their czxid, znodes.
-
-    Of topics it names the partitions.
-    """
+def _list_children(world: ControlPlane, parent: int, response: ZkResponse) -> None:
+    """Name the children in the response's chain; of topics, their partitions."""
     if parent == NOTIFICATIONS_ZNODE:
         znode = world.ensemble[0].first_notification
         while znode != NONE:
-            item = add_item(world, answer, znode)
-            item.offset = world.znodes[znode].sequence_number
+            _add_child(world, response, znode)
             znode = world.znodes[znode].next
         return
     sort = BROKERS
@@ -510,10 +621,26 @@ def _list_children(world: ControlPlane, parent: int, answer: Event) -> None:
         sort = TOPICS
     children = world.tree_ranges[sort]
     for number in range(children.count):
-        node = world.znodes[children.first + number]
-        if node.exists and parent == TOPICS_ZNODE:
-            list_assignments(world, number, answer)
-        elif node.exists:
-            item = add_item(world, answer, number)
-            item.offset = node.created_zxid
-            item.version = node.sequence_number
+        znode = children.first + number
+        if world.znodes[znode].exists and parent == TOPICS_ZNODE:
+            list_assignments(world, number, response)
+        elif world.znodes[znode].exists:
+            _add_child(world, response, znode)
+
+
+@inner_rule
+def _add_child(world: ControlPlane, response: ZkResponse, znode: int) -> None:
+    child = new_item(world, response, NONE, Child)
+    child.znode = znode
+    child.created_zxid = world.znodes[znode].created_zxid
+    child.sequence_number = world.znodes[znode].sequence_number
+
+
+_handle = ZOOKEEPER.dispatcher(__name__, "_handle", ControlPlane, Event)
+
+
+@inner_rule
+def handle_zookeeper_event(world: ControlPlane, event: Event) -> None:
+    """Let ZooKeeper deal with one request, or tick, and give it back."""
+    _handle(world, event)
+    free_event(world, event)

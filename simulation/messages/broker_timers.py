@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidegauge.compiled.records import i64
 from tidegauge.simulation.messages.event import Timer
 
 
@@ -98,7 +99,9 @@ class AlterPartitionGivesUp(Timer, kind=27):
 
 
 class SessionReconnects(Timer, kind=28):
-    """The session's client is connected again, or a broker of 1.0 or older has started."""
+    """The client of a session that has expired is connected again."""
+
+    session: i64
 
 
 class RegistrationDue(Timer, kind=29):
