@@ -28,11 +28,11 @@ from tidegauge.simulation.topology import controller_process, zookeeper_process
 
 # ZkRead.continuation.
 #: A state that is read is taken over, and no more; all else is told by the event's phase.
-TAKE_OVER = code(0)
+TAKE_OVER = code(-1)
 #: ... or the rules decide on it.
-DECIDE = code(1)
+DECIDE = code(0)
 #: The children that are listed are an event for the queue.
-ENQUEUE = code(2)
+ENQUEUE = code(1)
 
 SomeRequest = TypeVar("SomeRequest", bound=ZooKeeperRequest)
 

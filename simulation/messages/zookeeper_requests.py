@@ -62,7 +62,7 @@ class ZkRead(ZooKeeperRequest):
     sequence_number: i64 = -1
     sets_watch: flag
     #: What its sender wants to do with the response, which gives it back (ZooKeeper: ``ctx``).
-    continuation: i64
+    continuation: i64 = -1
 
 
 class ZkGetRequest(ZkRead, kind=54):
@@ -128,7 +128,7 @@ class ZkResponse(Response, kind=60):
     znode: i64 = -1
     #: As in the request.
     partition: i64 = -1
-    continuation: i64
+    continuation: i64 = -1
     version: i64 = -1
     #: The transaction that created the znode.
     created_zxid: i64 = -1
