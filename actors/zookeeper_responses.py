@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from tidegauge.actors.leaders.isr_changes import send_isr, take_isr_answer
-from tidegauge.actors.process.controlled_shutdown import (
-    ask_controller,
-    look_for_controller,
-)
+from tidegauge.actors.process.controlled_shutdown import ask_controller, look_for_controller
 from tidegauge.actors.process.lifecycle import exit_by_itself
 from tidegauge.actors.process.log_dir_failures import send_log_dir_events
 from tidegauge.actors.requests.request_handlers import unlock
@@ -36,12 +33,7 @@ from tidegauge.simulation.messages.zookeeper_requests import (
     ZkSetRequest,
 )
 from tidegauge.simulation.topology import row_of
-from tidegauge.simulation.zookeeper_tree import (
-    LOG_DIR_EVENT,
-    NOTIFICATIONS_ZNODE,
-    is_in,
-    place_in,
-)
+from tidegauge.simulation.zookeeper_tree import LOG_DIR_EVENT, NOTIFICATIONS_ZNODE, is_in, place_in
 
 
 @inner_rule

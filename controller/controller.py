@@ -7,17 +7,14 @@ decision go into the queue (``event_queue.py``) and are processed one at a time.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller import zookeeper_responses  # noqa: F401 - its handler
 from tidegauge.controller.event_queue import advance, end_event, enqueue, give_up_request
 from tidegauge.controller.events.alter_partition import answer_alter_partition
 from tidegauge.controller.events.failover import give_up_context, resign
-from tidegauge.controller.partitions.channels import (
-    is_response_awaited,
-    take_control_response,
-)
+from tidegauge.controller.partitions.channels import is_response_awaited, take_control_response
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.controller.state.handlers import CONTROLLER
 from tidegauge.controller.state.zookeeper_requests import ENQUEUE, new_request, sign
-from tidegauge.controller.zookeeper_responses import handle_zookeeper_response
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.codes.controller_events import ALTER_PARTITION as ALTER
@@ -58,7 +55,7 @@ from tidegauge.simulation.messages.controller_timers import (
 )
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange
-from tidegauge.simulation.messages.zookeeper_requests import ZkChildrenRequest, ZkResponse, ZkWatch
+from tidegauge.simulation.messages.zookeeper_requests import ZkChildrenRequest, ZkWatch
 from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,
     CONTROLLER_ZNODE,
@@ -292,7 +289,6 @@ def take_controller_fault(world: ControlPlane, event: FaultChange) -> None:
         _die(world, world.processes[event.destination].number)
 
 
-CONTROLLER.handles(ZkResponse)(handle_zookeeper_response)
 _handle = CONTROLLER.dispatcher(__name__, "_handle", ControlPlane, Event)
 
 

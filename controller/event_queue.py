@@ -89,13 +89,7 @@ from tidegauge.simulation.costs import (
     CONTROLLER_PARTITION_COST,
     cost_us,
 )
-from tidegauge.simulation.events import (
-    append_event,
-    free_event,
-    new_event,
-    set_timer,
-    take_first,
-)
+from tidegauge.simulation.events import append_event, free_event, new_event, set_timer, take_first
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages.controller_requests import (
     AlterPartitionRequest,

@@ -14,6 +14,7 @@ from tidegauge.controller.events.topic_deletions import note_listed_deletions
 from tidegauge.controller.partitions.partition_changes import take_state_answer
 from tidegauge.controller.state.assignments import know_assignment
 from tidegauge.controller.state.control_plane import ControlPlane, broker_at, partition_at
+from tidegauge.controller.state.handlers import CONTROLLER
 from tidegauge.controller.state.zookeeper_requests import ENQUEUE, issue_next
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.codes.controller_events import ALTER_PARTITION as ALTER
@@ -45,6 +46,7 @@ from tidegauge.simulation.zookeeper_tree import (
 )
 
 
+@CONTROLLER.handles(ZkResponse)
 @inner_rule
 def handle_zookeeper_response(world: ControlPlane, response: ZkResponse) -> bool:
     """Take a response of ZooKeeper; the last of a phase lets the event go on.

@@ -21,18 +21,13 @@ from tidegauge.engine.exchange.windows import end_run, go_to_next_run
 from tidegauge.engine.world import World
 from tidegauge.simulation.codes.occasions import REASON_END
 from tidegauge.simulation.events import free_event, new_event, pop, take_first
-from tidegauge.simulation.faults import (
-    handle_fault,
-    refuse,
-)
+from tidegauge.simulation.faults import handle_fault, refuse
 from tidegauge.simulation.handlers import FAULTS
 from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, NONE, ZOOKEEPER, Kernel
 from tidegauge.simulation.links import arrives, waits_in_process
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange, FaultEnd
-from tidegauge.simulation.messages.kinds import (
-    IS_UNHELD,
-)
+from tidegauge.simulation.messages.kinds import IS_UNHELD
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.trace_rows.request_rows import Message
 

@@ -62,13 +62,7 @@ from tidegauge.engine.world import World
 from tidegauge.metrics.snapshots.snapshot import Snapshot, take_snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.events import old_event, push, set_timer
-from tidegauge.simulation.kernel import (
-    BROKER,
-    CLIENT,
-    SCENARIO,
-    ZOOKEEPER,
-    Kernel,
-)
+from tidegauge.simulation.kernel import BROKER, CLIENT, SCENARIO, ZOOKEEPER, Kernel
 from tidegauge.simulation.messages.fault_events import FaultChange
 from tidegauge.simulation.messages.kinds import (
     BROKER_START,

@@ -35,9 +35,7 @@ from tidegauge.simulation.messages.fault_events import (
     FaultKnown,
     LinkRelease,
 )
-from tidegauge.simulation.messages.kinds import (
-    IS_REQUEST,
-)
+from tidegauge.simulation.messages.kinds import IS_REQUEST
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded
 from tidegauge.simulation.trace_rows.row import Row

@@ -18,14 +18,7 @@ messages 1 us later.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.simulation.events import (
-    append_event,
-    new_event,
-    push,
-    set_timer,
-    stamp,
-    take_first,
-)
+from tidegauge.simulation.events import append_event, new_event, push, set_timer, stamp, take_first
 from tidegauge.simulation.handlers import FAULTS
 from tidegauge.simulation.kernel import CLIENT, NONE, Kernel
 from tidegauge.simulation.messages.event import Event, EventList

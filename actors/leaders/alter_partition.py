@@ -35,10 +35,7 @@ from tidegauge.simulation.messages.controller_requests import (
     AlterPartitionResponse,
 )
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    ALTER_PARTITION_DUE,
-    ALTER_PARTITION_GIVES_UP,
-)
+from tidegauge.simulation.messages.kinds import ALTER_PARTITION_DUE, ALTER_PARTITION_GIVES_UP
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process

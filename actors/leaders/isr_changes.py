@@ -35,10 +35,7 @@ from tidegauge.actors.state.brokers import Brokers, HostedReplica, ineligible_re
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.in_sync_replicas import (
-    get_out_of_sync_replicas,
-    needs_expand_isr,
-)
+from tidegauge.replication.in_sync_replicas import get_out_of_sync_replicas, needs_expand_isr
 from tidegauge.replication.isr_update import (
     COMMITTED,
     IGNORED,

@@ -26,11 +26,7 @@ from tidegauge.simulation.messages.controller_requests import (
     ControlledShutdownResponse,
 )
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    BROKER_STOPS,
-    SHUTDOWN_GIVES_UP,
-    SHUTDOWN_RETRIES,
-)
+from tidegauge.simulation.messages.kinds import BROKER_STOPS, SHUTDOWN_GIVES_UP, SHUTDOWN_RETRIES
 from tidegauge.simulation.messages.zookeeper_requests import ZkGetRequest, ZkResponse
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.rows import new_row, write_row

@@ -30,13 +30,7 @@ from tidegauge.actors.state.brokers import NEVER_US, Broker, Brokers, listens
 from tidegauge.actors.state.locks import go_on_later
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import (
-    append_event,
-    free_event,
-    old_event,
-    set_timer,
-    take_first,
-)
+from tidegauge.simulation.events import append_event, free_event, old_event, set_timer, take_first
 from tidegauge.simulation.faults import refuse_connection
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import (

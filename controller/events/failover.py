@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.events.context import forget_everything, give_back_context, take_context
-from tidegauge.controller.events.log_dir_changes import (
-    watch_log_dir_events,
-)
+from tidegauge.controller.events.log_dir_changes import watch_log_dir_events
 from tidegauge.controller.events.preferred_elections import rebalance_later
 from tidegauge.controller.partitions.channels import close_channel
 from tidegauge.controller.partitions.partition_changes import bring_online, read_state

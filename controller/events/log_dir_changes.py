@@ -49,10 +49,7 @@ from tidegauge.simulation.messages.controller_requests import ControlResponse
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process, row_of
 from tidegauge.simulation.trace_rows.controller_rows import LogDirEventRead, ReplicaFoundOffline
-from tidegauge.simulation.zookeeper_tree import (
-    directories_fail,
-    log_dir_events_znode,
-)
+from tidegauge.simulation.zookeeper_tree import directories_fail, log_dir_events_znode
 
 # Phases of LOG_DIR_CHANGE.
 _LIST = code(0)

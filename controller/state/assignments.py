@@ -15,11 +15,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule, rule
-from tidegauge.controller.state.control_plane import (
-    ControllerPartition,
-    ControlPlane,
-    partition_at,
-)
+from tidegauge.controller.state.control_plane import ControllerPartition, ControlPlane, partition_at
 from tidegauge.replication.replica_list import EMPTY, append, contains, first, rest, without
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE

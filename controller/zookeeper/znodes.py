@@ -11,11 +11,7 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane, Znode
 from tidegauge.controller.zookeeper.control_plane_rows import write_control_plane_row
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.codes.occasions import (
-    BROKER_REGISTERS,
-    STATE_CREATED,
-    STATE_DELETED,
-)
+from tidegauge.simulation.codes.occasions import BROKER_REGISTERS, STATE_CREATED, STATE_DELETED
 from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
@@ -322,3 +318,12 @@ def delete_znode(
         _free_chain(world, node)
     fire_watches(world, zookeeper, znode, departure_us)
     fire_child_watches(world, zookeeper, parent, departure_us)
+
+
+@inner_rule
+def is_there(world: ControlPlane, znode: int, sequence_number: int) -> bool:
+    """Whether a znode exists; of a notification, the one with this number."""
+    node = world.znodes[znode]
+    if is_in(world, LOG_DIR_EVENT, znode) or is_in(world, NOTIFICATIONS, znode):
+        return node.exists and node.sequence_number == sequence_number
+    return node.exists
