@@ -58,7 +58,7 @@ from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.broker_timers import BrokerStart
 from tidegauge.simulation.messages.client_requests import FetchResponse
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.fault_events import Disconnected, FaultBegin
+from tidegauge.simulation.messages.fault_events import Disconnected, FaultBegin, FaultChange
 from tidegauge.simulation.messages.kinds import IS_REQUEST
 from tidegauge.simulation.messages.zookeeper_requests import ConfigChanged, ThrottlesChanged
 from tidegauge.simulation.timed_stops import end_restart_later, tell_controller_of_end
@@ -91,12 +91,12 @@ def _start(world: Brokers, timer: BrokerStart) -> None:
 @inner_rule
 def _take_settings(world: Brokers, event: Event) -> None:
     """ZooKeeper tells of settings; an older session is told nothing that counts."""
-    if event.value != world.brokers[event.destination].session:
-        return
+    session = world.brokers[event.destination].session
     if event.kind == ConfigChanged.KIND:
-        take_configs(world, event)
-    else:
-        take_throttles(world, event)
+        if view_as(event, ConfigChanged).session == session:
+            take_configs(world, view_as(event, ConfigChanged))
+    elif view_as(event, ThrottlesChanged).session == session:
+        take_throttles(world, view_as(event, ThrottlesChanged))
 
 
 @BROKER.handles(Disconnected)
@@ -106,13 +106,14 @@ def _lose_connection(world: Brokers, event: Event) -> None:
     broker = event.destination
     state = world.brokers[broker]
     controller = event.source
+    until_us = view_as(event, Disconnected).until_us
     if event.source < world.sizes[0].brokers:
-        lose_source_broker(world, broker, event.source, event.offset)
+        lose_source_broker(world, broker, event.source, until_us)
         controller = controller_process(world, event.source)
     if controller == state.shutdown_controller:
-        lose_controller(world, broker, event.offset)
+        lose_controller(world, broker, until_us)
     if controller == state.alter_partition_controller:
-        lose_alter_partition(world, broker, event.offset)
+        lose_alter_partition(world, broker, until_us)
 
 
 #: Calls the handler of an event's kind.
@@ -120,15 +121,15 @@ _handle = BROKER.dispatcher(__name__, "_handle", Brokers, Event)
 
 
 @inner_rule
-def take_broker_fault(world: Brokers, event: Event) -> None:
+def take_broker_fault(world: Brokers, event: FaultChange) -> None:
     """A fault has begun or ended at a broker: it may die, be told to stop, or start again."""
-    fault = world.faults[event.value]
+    fault = world.faults[event.fault]
     if fault.kind == LOG_DIRECTORY_FAILURE:
         know_failing_directories(world, event.destination)
     elif fault.stops and event.kind == FaultBegin.KIND:
-        _take_down(world, event.destination, event.value)
+        _take_down(world, event.destination, event.fault)
     elif fault.stops:
-        _bring_back(world, event.destination, event.value)
+        _bring_back(world, event.destination, event.fault)
 
 
 @inner_rule

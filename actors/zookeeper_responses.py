@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from tidegauge.actors.leaders.isr_changes import send_isr, take_isr_answer
-from tidegauge.actors.process.controlled_shutdown import (
-    ask_controller,
-    look_for_controller,
-)
+from tidegauge.actors.process.controlled_shutdown import ask_controller, look_for_controller
 from tidegauge.actors.process.lifecycle import exit_by_itself
 from tidegauge.actors.process.log_dir_failures import send_log_dir_events
 from tidegauge.actors.requests.request_handlers import unlock
@@ -20,7 +17,7 @@ from tidegauge.actors.session.zookeeper_client import (
     reconnect,
     register,
     start_controller,
-    tell_controller,
+    tell_controller_of_loss,
 )
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
@@ -29,51 +26,44 @@ from tidegauge.simulation.codes.occasions import STOP_REGISTERED_ALREADY
 from tidegauge.simulation.codes.zookeeper_errors import NODE_EXISTS, SESSION_EXPIRED
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.broker_timers import SessionReconnects
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    SESSION_LOST,
-    ZK_CONNECT,
-    ZK_CREATE,
-    ZK_GET,
-    ZK_SET,
+from tidegauge.simulation.messages.zookeeper_requests import (
+    ZkConnectRequest,
+    ZkCreateRequest,
+    ZkGetRequest,
+    ZkResponse,
+    ZkSetRequest,
 )
-from tidegauge.simulation.messages.zookeeper_requests import ZkResponse
 from tidegauge.simulation.topology import row_of
-from tidegauge.simulation.zookeeper_tree import (
-    LOG_DIR_EVENT,
-    NOTIFICATIONS_ZNODE,
-    is_in,
-    place_in,
-)
+from tidegauge.simulation.zookeeper_tree import LOG_DIR_EVENT, NOTIFICATIONS_ZNODE, is_in, place_in
 
 
 @BROKER.handles(ZkResponse)
 @inner_rule
-def take_zookeeper_answer(world: Brokers, answer: Event) -> None:
-    """Take an answer of ZooKeeper; ``answer.value`` is what was asked.
+def take_zookeeper_answer(world: Brokers, answer: ZkResponse) -> None:
+    """Take an answer of ZooKeeper.
 
     Source: ZooKeeperClient@2.4.0.
     """
     broker = answer.destination
     state = world.brokers[broker]
-    asked = answer.value
+    asked = answer.operation
     if answer.error != SESSION_EXPIRED:
         state.zookeeper_heard_us = world.context[0].time_us
-    if asked == ZK_CONNECT:
+    if asked == ZkConnectRequest.KIND:
         if answer.request == state.connects:
             _take_session(world, answer)
     elif answer.error == SESSION_EXPIRED:
         _take_expiry(world, answer)
-    elif asked == ZK_SET:
+    elif asked == ZkSetRequest.KIND:
         _take_written_isr(world, answer)
-    elif asked == ZK_GET:
+    elif asked == ZkGetRequest.KIND:
         ask_controller(world, broker, answer)
-    elif asked == ZK_CREATE:
+    elif asked == ZkCreateRequest.KIND:
         _take_created(world, broker, answer)
 
 
 @inner_rule
-def _take_written_isr(world: Brokers, answer: Event) -> None:
+def _take_written_isr(world: Brokers, answer: ZkResponse) -> None:
     """An ISR is written, or refused: who waited for that goes on.
 
     If the replica has gone offline meanwhile nobody wants to know which.
@@ -86,11 +76,11 @@ def _take_written_isr(world: Brokers, answer: Event) -> None:
 
 
 @inner_rule
-def _take_session(world: Brokers, answer: Event) -> None:
+def _take_session(world: Brokers, answer: ZkResponse) -> None:
     """A session is open: register, unless the logs are still being loaded."""
     broker = answer.destination
     state = world.brokers[broker]
-    state.session = answer.count
+    state.session = answer.session
     take_configs(world, answer)
     registers_first = world.rules[broker].registered_before_requests
     if state.loaded and (registers_first or state.ready_us <= world.context[0].time_us):
@@ -100,11 +90,11 @@ def _take_session(world: Brokers, answer: Event) -> None:
 
 
 @inner_rule
-def _take_expiry(world: Brokers, answer: Event) -> None:
+def _take_expiry(world: Brokers, answer: ZkResponse) -> None:
     """A request was in vain, for its session is over: of the current one, or of one before."""
     state = world.brokers[answer.destination]
     _note_lost_write(world, answer)
-    if answer.count == state.session:
+    if answer.session == state.session:
         if not state.reconnecting:
             reconnect(world, answer.destination)
     elif state.session != NONE:
@@ -113,7 +103,7 @@ def _take_expiry(world: Brokers, answer: Event) -> None:
 
 
 @inner_rule
-def _take_created(world: Brokers, broker: int, answer: Event) -> None:
+def _take_created(world: Brokers, broker: int, answer: ZkResponse) -> None:
     """A notification is written; or the broker is registered, or finds that it is already."""
     if is_in(world, LOG_DIR_EVENT, answer.znode):
         return
@@ -122,7 +112,7 @@ def _take_created(world: Brokers, broker: int, answer: Event) -> None:
     elif answer.error == NODE_EXISTS:
         exit_by_itself(world, broker, STOP_REGISTERED_ALREADY)
     else:
-        world.brokers[broker].broker_epoch = answer.offset
+        world.brokers[broker].broker_epoch = answer.created_zxid
         start_controller(world, broker)
 
 
@@ -132,7 +122,7 @@ def _lose_session(world: Brokers, broker: int) -> None:
 
     Source: KafkaController.Expire@2.4.0, ZooKeeperClient.reinitialize@2.4.0.
     """
-    tell_controller(world, broker, SESSION_LOST)
+    tell_controller_of_loss(world, broker)
     connect(world, broker)
 
 
@@ -147,21 +137,23 @@ def handle_session_reconnects(world: Brokers, timer: SessionReconnects) -> None:
 
 
 @inner_rule
-def _note_lost_write(world: Brokers, answer: Event) -> None:
-    if answer.value == ZK_SET:
+def _note_lost_write(world: Brokers, answer: ZkResponse) -> None:
+    if answer.operation == ZkSetRequest.KIND:
         row = row_of(world, answer.partition, answer.destination)
         if world.hosted[row].exists:
             world.hosted[row].write_lost = True
         else:
             _take_written_isr(world, answer)
-    elif answer.value == ZK_CREATE and is_in(world, LOG_DIR_EVENT, answer.znode):
+    elif answer.operation == ZkGetRequest.KIND:
+        world.brokers[answer.destination].look_lost = True
+    elif answer.operation != ZkCreateRequest.KIND:
+        return
+    elif is_in(world, LOG_DIR_EVENT, answer.znode):
         place = place_in(world, LOG_DIR_EVENT, answer.znode)
         directory = place % world.sizes[0].log_directories
         world.brokers[answer.destination].untold_failures |= 1 << directory
-    elif answer.value == ZK_CREATE and answer.znode == NOTIFICATIONS_ZNODE:
+    elif answer.znode == NOTIFICATIONS_ZNODE:
         world.brokers[answer.destination].notification_lost = True
-    elif answer.value == ZK_GET:
-        world.brokers[answer.destination].look_lost = True
 
 
 @inner_rule

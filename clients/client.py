@@ -34,17 +34,7 @@ from tidegauge.clients.producer import (
     lose_produce_requests,
     plan_next_batch,
 )
-from tidegauge.clients.rolling_restarts import handle_roll_goes_on, handle_roll_times_out
-from tidegauge.clients.steps import (
-    begin_operating,
-    handle_operator_answer,
-    handle_operator_disconnected,
-    handle_operator_times_out,
-    handle_operator_watch,
-    handle_step_due,
-    handle_step_looks,
-    wait_for_step,
-)
+from tidegauge.clients.steps import operate
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import free_event
@@ -63,16 +53,6 @@ from tidegauge.simulation.messages.client_timers import (
 )
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.fault_events import Disconnected
-from tidegauge.simulation.messages.kinds import (
-    CLIENT_START,
-    DISCONNECTED,
-    REQUEST_TIMES_OUT,
-    ROLL_GOES_ON,
-    ROLL_TIMES_OUT,
-    STEP_DUE,
-    STEP_LOOKS,
-    ZK_WATCH,
-)
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.client_rows import ClientTotals
 
@@ -81,7 +61,7 @@ from tidegauge.simulation.trace_rows.client_rows import ClientTotals
 def handle_client_event(world: Clients, event: Event) -> None:
     """Let a client deal with one event, and give the event back."""
     if world.clients[client_of(world, event.destination)].kind == OPERATOR:
-        _operate(world, event)
+        operate(world, event)
     else:
         _handle(world, event)
     free_event(world, event)
@@ -92,16 +72,17 @@ def handle_client_event(world: Clients, event: Event) -> None:
 def _lose_connection(world: Clients, event: Event) -> None:
     """A broker has died, or refuses connections: what was asked of it has failed."""
     process = event.destination
+    until_us = view_as(event, Disconnected).until_us
     client = world.clients[client_of(world, process)]
     if event.source >= world.sizes[0].brokers:
         return
-    lose_metadata_request(world, client, process, event.source, event.offset)
+    lose_metadata_request(world, client, process, event.source, until_us)
     if client.kind == PRODUCER:
-        lose_produce_requests(world, process, event.source, event.offset)
+        lose_produce_requests(world, process, event.source, until_us)
     elif client.kind == CONSUMER:
-        lose_fetch(world, process, event.source, event.offset)
+        lose_fetch(world, process, event.source, until_us)
         if commits(client):
-            lose_group_requests(world, client, process, event.source, event.offset)
+            lose_group_requests(world, client, process, event.source, until_us)
 
 
 @CLIENT.handles(GroupResponse)
@@ -119,30 +100,6 @@ def _restart(world: Clients, news: ConsumerRestarts) -> None:
     restart_consumer(world, world.clients[client_of(world, process)], process)
 
 
-@inner_rule
-def _operate(world: Clients, event: Event) -> None:
-    if event.kind == CLIENT_START:
-        begin_operating(world, event.destination)
-        wait_for_step(world, event.destination)
-    elif event.kind == STEP_DUE:
-        handle_step_due(world, event)
-    elif event.kind == ZK_WATCH:
-        handle_operator_watch(world, event)
-    elif event.kind == REQUEST_TIMES_OUT:
-        handle_operator_times_out(world, view_as(event, RequestTimesOut))
-    elif event.kind == DISCONNECTED:
-        handle_operator_disconnected(world, event)
-    elif event.kind == STEP_LOOKS:
-        handle_step_looks(world, event)
-    elif event.kind == ROLL_GOES_ON:
-        handle_roll_goes_on(world, event)
-    elif event.kind == ROLL_TIMES_OUT:
-        handle_roll_times_out(world, event)
-    else:
-        handle_operator_answer(world, event)
-
-
-@CLIENT.handles(RequestTimesOut)
 @inner_rule
 def _time_out(world: Clients, timer: RequestTimesOut) -> None:
     if timer.request_kind == ProduceRequest.KIND:

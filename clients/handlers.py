@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from tidegauge.compiled.handlers import Handlers
 
-#: Those of producers and consumers.
+#: Those of producers and consumers, and those of the operator.
 CLIENT = Handlers()
+OPERATOR = Handlers()

@@ -17,8 +17,11 @@ from tidegauge.clients.control_plane_requests import (
     ask_state,
     is_about_live_brokers,
     new_preferred_election,
+    registered_broker,
     roll_of,
+    state_told,
 )
+from tidegauge.clients.handlers import OPERATOR
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.replica_list import contains, size
 from tidegauge.simulation.codes.occasions import (
@@ -30,17 +33,13 @@ from tidegauge.simulation.codes.occasions import (
     ROLL_STARTED,
     ROLL_STOPS,
 )
-from tidegauge.simulation.events import add_item, old_event, set_timer
+from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.faults import FAULT_CODES
 from tidegauge.simulation.kernel import NONE, FaultRole, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    FAULT_BEGIN,
-    FAULT_END,
-    ROLL_GOES_ON,
-    ROLL_TIMES_OUT,
-)
+from tidegauge.simulation.messages.client_timers import RollGoesOn, RollTimesOut
+from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange, FaultEnd
+from tidegauge.simulation.messages.zookeeper_requests import NamedPartition, ZkResponse
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import slot_of
 from tidegauge.simulation.trace_rows.fault_rows import RollProgress
@@ -60,13 +59,13 @@ _OVER = code(4)
 
 
 @inner_rule
-def take_operator_fault(world: Clients, event: Event) -> None:
+def take_operator_fault(world: Clients, event: FaultChange) -> None:
     """A rolling restart begins, or is ended: then no more is restarted."""
-    if world.faults[event.value].kind != ROLLING_RESTART:
+    if world.faults[event.fault].kind != ROLLING_RESTART:
         return
     for number in range(len(world.rolls)):
-        if world.rolls[number].fault == event.value:
-            if event.kind == FAULT_BEGIN:
+        if world.rolls[number].fault == event.fault:
+            if event.kind == FaultBegin.KIND:
                 _stop_batch(world, number, event.destination)
             else:
                 world.rolls[number].phase = _OVER
@@ -90,12 +89,12 @@ def _stop_batch(world: Clients, number: int, process: int) -> None:
         fault = world.rolled[roll.first_broker + place].fault
         for hit in range(context.process_count):
             if world.fault_roles[fault * context.process_count + hit].side != 0:
-                begin = old_event(world, process, hit, FAULT_BEGIN)
-                begin.value = fault
+                begin = new_event(world, process, hit, FaultBegin)
+                begin.fault = fault
                 send(world, begin, context.time_us)
-    timeout = old_event(world, process, process, ROLL_TIMES_OUT)
-    timeout.value = number
-    timeout.count = roll.position
+    timeout = new_event(world, process, process, RollTimesOut)
+    timeout.roll = number
+    timeout.position = roll.position
     set_timer(world, timeout, context.time_us + roll.timeout_us)
     _go_on_at(world, roll, number, process, context.time_us + roll.poll_us)
 
@@ -104,32 +103,33 @@ def _stop_batch(world: Clients, number: int, process: int) -> None:
 def _go_on_at(world: Kernel, roll: Roll, number: int, process: int, time_us: int) -> None:
     """Go on at this time, unless something else happens before."""
     roll.question += 1
-    timer = old_event(world, process, process, ROLL_GOES_ON)
-    timer.value = number
-    timer.request = roll.question
+    timer = new_event(world, process, process, RollGoesOn)
+    timer.roll = number
+    timer.question = roll.question
     set_timer(world, timer, time_us)
 
 
+@OPERATOR.handles(RollGoesOn)
 @inner_rule
-def handle_roll_goes_on(world: Clients, timer: Event) -> None:
+def handle_roll_goes_on(world: Clients, timer: RollGoesOn) -> None:
     """Look how far the batch is, or stop the next one."""
-    roll = world.rolls[timer.value]
+    roll = world.rolls[timer.roll]
     process = timer.destination
-    if roll.phase == _OVER or roll.question != timer.request:
+    if roll.phase == _OVER or roll.question != timer.question:
         return
     if roll.phase == _PAUSES:
-        _stop_batch(world, timer.value, process)
+        _stop_batch(world, timer.roll, process)
     elif roll.phase == _WAITS:
-        _look(world, timer.value, process)
+        _look(world, timer.roll, process)
     elif _is_started(world, roll, process):
         _write(world, roll, process, ROLL_STARTED)
         if roll.waits_for_isr:
             roll.phase = _WAITS
-            _look(world, timer.value, process)
+            _look(world, timer.roll, process)
         else:
-            _finish_batch(world, timer.value, process)
+            _finish_batch(world, timer.roll, process)
     else:
-        _go_on_at(world, roll, timer.value, process, world.context[0].time_us + roll.poll_us)
+        _go_on_at(world, roll, timer.roll, process, world.context[0].time_us + roll.poll_us)
 
 
 @inner_rule
@@ -147,18 +147,19 @@ def _is_started(world: Clients, roll: Roll, process: int) -> bool:
     return True
 
 
+@OPERATOR.handles(RollTimesOut)
 @inner_rule
-def handle_roll_times_out(world: Clients, timer: Event) -> None:
+def handle_roll_times_out(world: Clients, timer: RollTimesOut) -> None:
     """A batch has had its time: stop there, or go on in spite of it."""
-    roll = world.rolls[timer.value]
-    if roll.phase not in (_RESTARTS, _WAITS) or roll.position != timer.count:
+    roll = world.rolls[timer.roll]
+    if roll.phase not in (_RESTARTS, _WAITS) or roll.position != timer.position:
         return
     if roll.stops_on_timeout:
         _write(world, roll, timer.destination, ROLL_GIVES_UP)
         _end(world, roll, timer.destination)
     else:
         _write(world, roll, timer.destination, ROLL_GOES_ON_ANYWAY)
-        _finish_batch(world, timer.value, timer.destination)
+        _finish_batch(world, timer.roll, timer.destination)
 
 
 @inner_rule
@@ -187,54 +188,54 @@ def _is_on_batch(world: Clients, roll: Roll, partition: int) -> bool:
 
 
 @inner_rule
-def take_roll_answer(world: Clients, answer: Event) -> None:
+def take_roll_response(world: Clients, response: ZkResponse) -> None:
     """Take what the control plane says to a rolling restart."""
-    number = roll_of(answer)
+    number = roll_of(response)
     roll = world.rolls[number]
-    if roll.phase != _WAITS or roll.question != answer.request:
+    if roll.phase != _WAITS or roll.question != response.request:
         return
-    if is_about_live_brokers(answer):
-        roll.unregistered = _unregistered(world, roll, answer)
-    elif answer.first_item != NONE and _is_under_replicated(world, roll, answer):
+    if is_about_live_brokers(response):
+        roll.unregistered = _unregistered(world, roll, response)
+    elif response.first_item != NONE and _is_under_replicated(world, roll, response):
         roll.under_replicated += 1
     roll.answers -= 1
     if roll.answers > 0:
         return
     if roll.unregistered == 0 and roll.under_replicated == 0:
-        _write(world, roll, answer.destination, ROLL_IN_SYNC)
-        _finish_batch(world, number, answer.destination)
+        _write(world, roll, response.destination, ROLL_IN_SYNC)
+        _finish_batch(world, number, response.destination)
     else:
         due_us = world.context[0].time_us + roll.poll_us
-        _go_on_at(world, roll, number, answer.destination, due_us)
+        _go_on_at(world, roll, number, response.destination, due_us)
 
 
 @inner_rule
-def _unregistered(world: Clients, roll: Roll, answer: Event) -> int:
+def _unregistered(world: Clients, roll: Roll, response: ZkResponse) -> int:
     """How many brokers of the batch are not among those that are registered."""
     missing = 0
     for place in range(roll.position, _batch_end(roll)):
         missing += 1
-        cursor = answer.first_item
+        cursor = response.first_item
         while cursor != NONE:
-            item = world.items[cursor]
-            cursor = item.next
-            if item.partition == world.rolled[roll.first_broker + place].broker:
+            registered = registered_broker(world, cursor)
+            cursor = world.items[cursor].next
+            if registered == world.rolled[roll.first_broker + place].broker:
                 missing -= 1
     return missing
 
 
 @inner_rule
-def _is_under_replicated(world: Clients, roll: Roll, answer: Event) -> bool:
+def _is_under_replicated(world: Clients, roll: Roll, response: ZkResponse) -> bool:
     """Whether a partition with a replica on the batch has replicas that are not in its ISR.
 
     Source: TopicCommand.PartitionDescription.isUnderReplicated@2.6.0.
     """
-    item = world.items[answer.first_item]
-    if size(item.isr) >= size(item.replicas):
+    state = state_told(world, response)
+    if size(state.isr) >= size(state.replicas):
         return False
     for place in range(roll.position, _batch_end(roll)):
         broker = world.rolled[roll.first_broker + place].broker
-        if contains(item.replicas, slot_of(world, answer.partition, broker)):
+        if contains(state.replicas, slot_of(world, response.partition, broker)):
             return True
     return False
 
@@ -262,7 +263,7 @@ def _ask_for_preferred(world: Clients, roll: Roll, process: int) -> None:
     request = new_preferred_election(world, process)
     for partition in range(world.sizes[0].partitions):
         if roll.leadership_back == AT_END or _is_on_batch(world, roll, partition):
-            add_item(world, request, partition)
+            new_item(world, request, partition, NamedPartition)
     send(world, request, world.context[0].time_us)
 
 
@@ -270,8 +271,8 @@ def _ask_for_preferred(world: Clients, roll: Roll, process: int) -> None:
 def _end(world: Kernel, roll: Roll, process: int) -> None:
     """The rolling restart is over, as a fault is."""
     roll.phase = _OVER
-    end = old_event(world, process, process, FAULT_END)
-    end.value = roll.fault
+    end = new_event(world, process, process, FaultEnd)
+    end.fault = roll.fault
     set_timer(world, end, world.context[0].time_us)
 
 

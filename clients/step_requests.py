@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Client, Clients, Step
+from tidegauge.clients.control_plane_requests import state_told
 from tidegauge.clients.step_codes import STEP_CODES
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
@@ -29,6 +30,8 @@ from tidegauge.simulation.messages.client_requests import (
 )
 from tidegauge.simulation.messages.client_timers import RequestTimesOut
 from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.fault_events import Disconnected
+from tidegauge.simulation.messages.zookeeper_requests import ZkResponse
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.fault_rows import StepAnswered, StepUnanswered
@@ -51,16 +54,16 @@ _FETCH_BYTES = code(50 * 1024 * 1024)
 
 
 @inner_rule
-def request_of_leader(world: Clients, process: int, answer: Event) -> bool:
-    """Send a step's request to the leader that an answer names; whether one will come to it.
+def request_of_leader(world: Clients, process: int, response: ZkResponse) -> bool:
+    """Send a step's request to the leader that a response names; whether one will come to it.
 
     Where nobody leads the step is over.
     """
     client = world.clients[client_of(world, process)]
     step = world.steps[client.step]
     leader = NONE
-    if answer.first_item != NONE:
-        leader = broker_of(world, step.partition, world.items[answer.first_item].leader)
+    if response.first_item != NONE:
+        leader = broker_of(world, step.partition, state_told(world, response).leader)
     if leader >= 0:
         return request_of(world, process, leader)
     row = new_row(world, process, StepAnswered)
@@ -170,11 +173,11 @@ def give_up(world: Kernel, process: int, step: int, asked: int, error: int) -> N
 
 
 @inner_rule
-def give_up_unattended(world: Clients, process: int, event: Event) -> None:
+def give_up_unattended(world: Clients, process: int, event: Disconnected) -> None:
     """A broker is gone, and with it the answers that nobody waits for."""
     for number in range(world.pool[0].steps):
         step = world.steps[number]
-        if step.open and step.asked == event.source and step.asked_us <= event.offset:
+        if step.open and step.asked == event.source and step.asked_us <= event.until_us:
             step.open = False
             give_up(world, process, number, step.asked, errors.NETWORK_EXCEPTION)
 

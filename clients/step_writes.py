@@ -18,11 +18,16 @@ from tidegauge.clients.control_plane_requests import (
 )
 from tidegauge.clients.step_codes import STEP_CODES
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import add_item, old_event
+from tidegauge.simulation.events import new_event, new_item
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.controller_requests import AlterReassignmentsRequest
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import ALTER_REASSIGNMENTS
+from tidegauge.simulation.messages.zookeeper_requests import (
+    NamedPartition,
+    ThrottleTarget,
+    ZkThrottleRequest,
+)
 from tidegauge.simulation.throttles import THROTTLE_MOVES, THROTTLE_NAMED, THROTTLE_NOTHING
 from tidegauge.simulation.topology import Cluster, controller_process
 
@@ -74,7 +79,7 @@ def _ask_for_preferred(world: Cluster, step: Step, process: int) -> None:
     request = new_preferred_election(world, process)
     for partition in range(world.sizes[0].partitions):
         if step.partition in (NONE, partition):
-            add_item(world, request, partition)
+            new_item(world, request, partition, NamedPartition)
     _write(world, request)
 
 
@@ -88,9 +93,9 @@ def _ask_for_moves(world: Clients, step: Step, process: int) -> None:
     Source: ReassignPartitionsCommand@2.4.0.
     """
     if step.leader_rate != NONE:
-        request = _new_throttle(world, step, process, THROTTLE_MOVES)
-        _add_moves(world, step, request)
-        _write(world, request)
+        throttle = _new_throttle(world, step, process, THROTTLE_MOVES)
+        _add_moves(world, step, throttle)
+        _write(world, throttle)
     request = new_reassignment(world, process)
     _add_moves(world, step, request)
     _write(world, request)
@@ -104,7 +109,7 @@ def alter_reassignments(world: Clients, process: int, controller: int) -> None:
     """
     step = world.steps[world.clients[client_of(world, process)].step]
     to = controller_process(world, controller)
-    request = old_event(world, process, to, ALTER_REASSIGNMENTS)
+    request = new_event(world, process, to, AlterReassignmentsRequest)
     _add_moves(world, step, request)
     _write(world, request)
 
@@ -113,7 +118,8 @@ def alter_reassignments(world: Clients, process: int, controller: int) -> None:
 def _add_moves(world: Clients, step: Step, request: Event) -> None:
     for number in range(step.first_move, step.first_move + step.move_count):
         move = world.requested_moves[number]
-        add_item(world, request, move.partition).replicas = move.replicas
+        moved = new_item(world, request, move.partition, NamedPartition)
+        moved.replicas = move.replicas
 
 
 @inner_rule
@@ -124,9 +130,9 @@ def _configure_topic(world: Clients, step: Step, process: int) -> None:
     if step.min_insync_replicas == NONE and step.unclean == NONE and step.throttled_count > 0:
         return
     request = new_topic_config(world, process)
-    request.offset = step.topic
-    request.count = step.min_insync_replicas
-    request.acks = step.unclean
+    request.topic = step.topic
+    request.min_insync_replicas = step.min_insync_replicas
+    request.unclean_leader_election = step.unclean
     _write(world, request)
 
 
@@ -135,19 +141,20 @@ def _throttle(world: Clients, step: Step, process: int) -> None:
     """Write the throttled rates of brokers, or which replicas of a topic are throttled."""
     request = _new_throttle(world, step, process, THROTTLE_NAMED)
     for number in range(step.first_broker, step.first_broker + step.broker_count):
-        add_item(world, request, world.awaited_brokers[number].broker).continues = True
+        target = new_item(world, request, NONE, ThrottleTarget)
+        target.broker = world.awaited_brokers[number].broker
     for number in range(step.first_throttled, step.first_throttled + step.throttled_count):
         throttled = world.throttled_by_steps[number]
-        item = add_item(world, request, throttled.partition)
-        item.adding = throttled.leaders
-        item.removing = throttled.followers
+        target = new_item(world, request, throttled.partition, ThrottleTarget)
+        target.leaders = throttled.leaders
+        target.followers = throttled.followers
     _write(world, request)
 
 
 @inner_rule
-def _new_throttle(world: Cluster, step: Step, process: int, what: int) -> Event:
+def _new_throttle(world: Cluster, step: Step, process: int, scope: int) -> ZkThrottleRequest:
     request = new_throttle(world, process)
-    request.acks = what
-    request.min_bytes = step.leader_rate
-    request.max_bytes = step.follower_rate
+    request.scope = scope
+    request.leader_rate = step.leader_rate
+    request.follower_rate = step.follower_rate
     return request

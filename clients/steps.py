@@ -19,12 +19,15 @@ from tidegauge.clients.control_plane_requests import (
     ask_reassigned,
     ask_state,
     is_about_live_brokers,
+    registered_broker,
     roll_of,
     says_quiescent,
     says_reassigned,
+    state_told,
     tells_of_live_brokers,
 )
-from tidegauge.clients.rolling_restarts import take_roll_answer
+from tidegauge.clients.handlers import OPERATOR
+from tidegauge.clients.rolling_restarts import take_roll_response
 from tidegauge.clients.step_codes import (
     AFTER,
     AT,
@@ -61,22 +64,25 @@ from tidegauge.clients.step_writes import (
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, first, rest, size
-from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.faults import tell_of_fault
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.client_timers import RequestTimesOut
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    CONSUMER_RESPONSE,
-    CONSUMER_RESTARTS,
-    EPOCH_RESPONSE,
-    FAULT_BEGIN,
-    FAULT_END,
-    OBSERVE,
-    PRODUCE_RESPONSE,
-    STEP_DUE,
-    STEP_LOOKS,
+from tidegauge.simulation.messages.client_requests import (
+    ConsumerResponse,
+    EpochResponse,
+    ProduceResponse,
 )
+from tidegauge.simulation.messages.client_timers import (
+    ClientStart,
+    ConsumerRestarts,
+    RequestTimesOut,
+    StepDue,
+    StepLooks,
+)
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.fault_events import Disconnected, Observe
+from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZkWatch
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Cluster, broker_of
 from tidegauge.simulation.trace_rows.fault_rows import StepTaken, StepTimedOut
@@ -100,21 +106,29 @@ _OF_TOPICS = code(0)
 _LOOK_PERIOD_US = code(100_000)
 
 
+@OPERATOR.handles(ClientStart)
 @inner_rule
-def begin_operating(world: Cluster, process: int) -> None:
+def handle_client_start(world: Clients, timer: ClientStart) -> None:
+    """Begin to operate."""
+    _ask_for_topics(world, timer.destination)
+    _wait_for_step(world, timer.destination)
+
+
+@inner_rule
+def _ask_for_topics(world: Cluster, process: int) -> None:
     """Wait until all brokers that are up are registered, to create the topics then."""
     ask_live_brokers(world, process, STEPS, _OF_TOPICS)
 
 
 @inner_rule
-def _create_topics(world: Clients, client: Client, answer: Event) -> None:
+def _create_topics(world: Clients, client: Client, response: ZkResponse) -> None:
     """Create the topics that no step creates, as soon as all brokers that are up are registered."""
-    if answer.item_count < world.pool[0].brokers_awaited:
+    if response.item_count < world.pool[0].brokers_awaited:
         return
     client.topics_created = True
     for topic in range(world.sizes[0].topics):
         if not _a_step_creates(world, topic):
-            create_topic(world, topic, answer.destination)
+            create_topic(world, topic, response.destination)
 
 
 @inner_rule
@@ -128,7 +142,7 @@ def _a_step_creates(world: Clients, topic: int) -> bool:
 
 
 @inner_rule
-def wait_for_step(world: Clients, process: int) -> None:
+def _wait_for_step(world: Clients, process: int) -> None:
     """Begin to wait for what the next step waits for."""
     client = world.clients[client_of(world, process)]
     now_us = world.context[0].time_us
@@ -144,8 +158,8 @@ def wait_for_step(world: Clients, process: int) -> None:
     else:
         client.waiting = _CONDITION
         _look(world, client, step, process)
-    timer = old_event(world, process, process, STEP_DUE)
-    timer.value = client.step
+    timer = new_event(world, process, process, StepDue)
+    timer.step = client.step
     set_timer(world, timer, due_us)
 
 
@@ -171,9 +185,9 @@ def _look(world: Cluster, client: Client, step: Step, process: int) -> None:
 
 @inner_rule
 def _look_at(world: Kernel, client: Client, process: int, time_us: int) -> None:
-    timer = old_event(world, process, process, STEP_LOOKS)
-    timer.value = client.step
-    timer.request = client.question
+    timer = new_event(world, process, process, StepLooks)
+    timer.step = client.step
+    timer.question = client.question
     set_timer(world, timer, time_us)
 
 
@@ -183,14 +197,15 @@ def _look_for_answers(world: Clients, client: Client, process: int) -> None:
         _look_at(world, client, process, world.context[0].time_us)
 
 
+@OPERATOR.handles(StepLooks)
 @inner_rule
-def handle_step_looks(world: Clients, timer: Event) -> None:
+def handle_step_looks(world: Clients, timer: StepLooks) -> None:
     """Look again at what cannot be watched."""
     process = timer.destination
     client = world.clients[client_of(world, process)]
-    if client.step != timer.value or client.waiting != _CONDITION:
+    if client.step != timer.step or client.waiting != _CONDITION:
         return
-    if client.question != timer.request:
+    if client.question != timer.question:
         # Something that is watched has changed, so it was looked since.
         return
     step = world.steps[client.step]
@@ -200,12 +215,13 @@ def handle_step_looks(world: Clients, timer: Event) -> None:
         _take(world, process)
 
 
+@OPERATOR.handles(StepDue)
 @inner_rule
-def handle_step_due(world: Clients, timer: Event) -> None:
+def handle_step_due(world: Clients, timer: StepDue) -> None:
     """The time of a step has come, or the time within which its condition should hold."""
     process = timer.destination
     client = world.clients[client_of(world, process)]
-    if client.step != timer.value:
+    if client.step != timer.step:
         return
     step = world.steps[client.step]
     if step.start in (AT, AFTER) and client.waiting == NONE:
@@ -264,27 +280,24 @@ def _await(world: Clients, process: int, is_awaited: bool) -> None:
 
 @inner_rule
 def _tell_of_fault(world: Kernel, step: Step, process: int) -> None:
-    kind = FAULT_BEGIN if step.action == BEGINS_FAULT else FAULT_END
     count = world.context[0].process_count
     for hit in range(count):
         if world.fault_roles[step.fault * count + hit].side != 0:
-            event = old_event(world, process, hit, kind)
-            event.value = step.fault
-            send(world, event, world.context[0].time_us)
+            tell_of_fault(world, process, hit, step.fault, step.action == BEGINS_FAULT)
 
 
 @inner_rule
 def _restart_consumers(world: Kernel, step: Step, process: int) -> None:
     for consumer in range(step.first_process, step.first_process + step.process_count):
-        event = old_event(world, process, consumer, CONSUMER_RESTARTS)
+        event = new_event(world, process, consumer, ConsumerRestarts)
         send(world, event, world.context[0].time_us)
 
 
 @inner_rule
 def _observe(world: Cluster, number: int, process: int) -> None:
     for broker in range(world.sizes[0].brokers):
-        event = old_event(world, process, broker, OBSERVE)
-        event.value = number
+        event = new_event(world, process, broker, Observe)
+        event.step = number
         send(world, event, world.context[0].time_us)
 
 
@@ -292,97 +305,99 @@ def _observe(world: Cluster, number: int, process: int) -> None:
 def _go_on(world: Clients, process: int) -> None:
     client = world.clients[client_of(world, process)]
     client.step += 1
-    wait_for_step(world, process)
+    _wait_for_step(world, process)
 
 
+@OPERATOR.handles(ZkWatch)
 @inner_rule
-def handle_operator_watch(world: Clients, event: Event) -> None:
+def handle_operator_watch(world: Clients, event: ZkWatch) -> None:
     """Something that is watched has changed: look again."""
     process = event.destination
     client = world.clients[client_of(world, process)]
     if tells_of_live_brokers(event) and not client.topics_created:
-        begin_operating(world, process)
+        _ask_for_topics(world, process)
     if client.waiting == _CONDITION and world.steps[client.step].start != WHEN_ANSWERED:
         _look(world, client, world.steps[client.step], process)
 
 
+@OPERATOR.handles(ZkResponse)
 @inner_rule
-def handle_operator_answer(world: Clients, answer: Event) -> None:
-    """Take an answer of the control plane or of a broker."""
-    process = answer.destination
+def handle_control_plane_response(world: Clients, response: ZkResponse) -> None:
+    """Take a response of the control plane: to a rolling restart, or to what a step waits for."""
+    process = response.destination
     client = world.clients[client_of(world, process)]
-    if roll_of(answer) != NONE:
-        take_roll_answer(world, answer)
-        return
-    if is_about_live_brokers(answer) and answer.request == _OF_TOPICS:
+    if roll_of(response) != NONE:
+        take_roll_response(world, response)
+    elif is_about_live_brokers(response) and response.request == _OF_TOPICS:
         if not client.topics_created:
-            _create_topics(world, client, answer)
-        return
-    if answer.request <= UNATTENDED:
-        number = UNATTENDED - answer.request
-        world.steps[number].open = False
-        take_answer(world, client, answer, number)
-        _look_for_answers(world, client, process)
-        return
-    if answer.request == client.question:
-        _take_awaited(world, answer)
+            _create_topics(world, client, response)
+    elif response.request == client.question:
+        _take_awaited(world, response)
 
 
 @inner_rule
-def _take_awaited(world: Clients, answer: Event) -> None:
-    """The answer has come that the step waits for."""
-    process = answer.destination
+def _take_awaited(world: Clients, response: ZkResponse) -> None:
+    """The response has come that the step waits for."""
+    process = response.destination
     client = world.clients[client_of(world, process)]
     if client.waiting == _CONDITION:
-        if _holds(world, client, answer):
+        if _holds(world, client, response):
             _take(world, process)
     elif client.waiting == _LEADER:
-        is_awaited = request_of_leader(world, process, answer)
+        is_awaited = request_of_leader(world, process, response)
         _await(world, process, is_awaited)
     elif client.waiting == _CONTROLLER:
-        controller = active_controller(answer)
+        controller = active_controller(response)
         if controller != NONE:
             alter_reassignments(world, process, controller)
         _go_on(world, process)
-    elif client.waiting == _ANSWER and answer.kind in (
-        PRODUCE_RESPONSE,
-        CONSUMER_RESPONSE,
-        EPOCH_RESPONSE,
-    ):
-        take_answer(world, client, answer, client.step)
+
+
+@OPERATOR.handles(ProduceResponse, ConsumerResponse, EpochResponse)
+@inner_rule
+def handle_broker_response(world: Clients, response: Event) -> None:
+    """Take a broker's response to a step's request."""
+    process = response.destination
+    client = world.clients[client_of(world, process)]
+    if response.request <= UNATTENDED:
+        number = UNATTENDED - response.request
+        world.steps[number].open = False
+        take_answer(world, client, response, number)
+        _look_for_answers(world, client, process)
+    elif response.request == client.question and client.waiting == _ANSWER:
+        take_answer(world, client, response, client.step)
         _go_on(world, process)
 
 
 @inner_rule
-def _holds(world: Clients, client: Client, answer: Event) -> bool:
+def _holds(world: Clients, client: Client, response: ZkResponse) -> bool:
     """Whether what a step waits for is so, by what the control plane has just answered."""
     step = world.steps[client.step]
     if step.start in (WHEN_QUIESCENT, WHEN_REASSIGNED):
         is_quiescence = step.start == WHEN_QUIESCENT
-        return says_quiescent(answer) if is_quiescence else says_reassigned(answer)
+        return says_quiescent(response) if is_quiescence else says_reassigned(response)
     if step.start == WHEN_CONTROLLER:
-        return active_controller(answer) == step.condition_leader
+        return active_controller(response) == step.condition_leader
     if step.start in (WHEN_REGISTERED, WHEN_UNREGISTERED):
-        found = _count_members(world, step, answer)
+        found = _count_members(world, step, response)
         return found == (step.member_count if step.start == WHEN_REGISTERED else 0)
-    if answer.first_item == NONE:
+    if response.first_item == NONE:
         return False
-    item = world.items[answer.first_item]
+    state = state_told(world, response)
     if step.start in (WHEN_LEADER, WHEN_LEADER_IS_NOT):
-        leader = broker_of(world, step.condition_partition, item.leader)
+        leader = broker_of(world, step.condition_partition, state.leader)
         return (leader == step.condition_leader) == (step.start == WHEN_LEADER)
-    return _is_isr(world, step, item.isr)
+    return _is_isr(world, step, state.isr)
 
 
 @inner_rule
-def _count_members(world: Clients, step: Step, answer: Event) -> int:
+def _count_members(world: Clients, step: Step, response: ZkResponse) -> int:
     """How many of a step's brokers are among those that are registered."""
     found = 0
-    cursor = answer.first_item
+    cursor = response.first_item
     while cursor != NONE:
-        item = world.items[cursor]
-        cursor = item.next
-        found += 1 if _is_member(world, step, item.partition) else 0
+        found += 1 if _is_member(world, step, registered_broker(world, cursor)) else 0
+        cursor = world.items[cursor].next
     return found
 
 
@@ -407,6 +422,7 @@ def _is_member(world: Clients, step: Step, broker: int) -> bool:
     return False
 
 
+@OPERATOR.handles(RequestTimesOut)
 @inner_rule
 def handle_operator_times_out(world: Clients, timer: RequestTimesOut) -> None:
     """A step's request has got no answer: go on with the next step."""
@@ -417,15 +433,20 @@ def handle_operator_times_out(world: Clients, timer: RequestTimesOut) -> None:
         _go_on(world, process)
 
 
+@OPERATOR.handles(Disconnected)
 @inner_rule
-def handle_operator_disconnected(world: Clients, event: Event) -> None:
+def handle_operator_disconnected(world: Clients, event: Disconnected) -> None:
     """A broker that a step has asked is gone: go on with the next step if it waits for it."""
     process = event.destination
     client = world.clients[client_of(world, process)]
     give_up_unattended(world, process, event)
     was_asked = client.waiting == _ANSWER and client.asked == event.source
-    if was_asked and client.asked_us <= event.offset:
+    if was_asked and client.asked_us <= event.until_us:
         give_up(world, process, client.step, client.asked, errors.NETWORK_EXCEPTION)
         _go_on(world, process)
     else:
         _look_for_answers(world, client, process)
+
+
+#: Let the operator deal with an event.
+operate = OPERATOR.dispatcher(__name__, "operate", Clients, Event)

@@ -7,19 +7,14 @@ decision go into the queue (``event_queue.py``) and are processed one at a time.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller import zookeeper_responses  # noqa: F401 - its handler
 from tidegauge.controller.event_queue import advance, end_event, enqueue, give_up_request
 from tidegauge.controller.events.alter_partition import answer_alter_partition
 from tidegauge.controller.events.failover import give_up_context, resign
-from tidegauge.controller.partitions.channels import (
-    handle_control_gives_up,
-    handle_control_retries,
-    is_answer_awaited,
-    lose_channel,
-    take_control_response,
-)
+from tidegauge.controller.partitions.channels import is_response_awaited, take_control_response
 from tidegauge.controller.state.control_plane import ControlPlane
-from tidegauge.controller.state.zookeeper_requests import new_request
-from tidegauge.controller.zookeeper_responses import take_answer
+from tidegauge.controller.state.handlers import CONTROLLER
+from tidegauge.controller.state.zookeeper_requests import ENQUEUE, new_request, sign
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.codes.controller_events import ALTER_PARTITION as ALTER
@@ -44,26 +39,23 @@ from tidegauge.simulation.events import free_event, take_first
 from tidegauge.simulation.faults import RESTART, dies, lives, refuse_connection
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    ALTER_PARTITION,
-    ALTER_REASSIGNMENTS,
-    AUTO_LEADER_REBALANCE,
-    BROKER_DIED,
-    CONTROL_GIVES_UP,
-    CONTROL_RESPONSE,
-    CONTROL_RETRIES,
-    CONTROLLED_SHUTDOWN,
-    CONTROLLER_START,
-    CONTROLLER_WORKS,
-    DISCONNECTED,
-    FAULT_BEGIN,
-    SESSION_LOST,
-    UNCLEAN_ELECTION_ENABLED,
-    ZK_CHILDREN,
-    ZK_RESPONSE,
-    ZK_WATCH,
+from tidegauge.simulation.messages.controller_requests import (
+    AlterPartitionRequest,
+    AlterReassignmentsRequest,
+    ControlledShutdownRequest,
+    ControlResponse,
 )
+from tidegauge.simulation.messages.controller_timers import (
+    AutoLeaderRebalance,
+    BrokerDied,
+    ControllerStart,
+    ControllerWorks,
+    SessionLost,
+    UncleanElectionEnabled,
+)
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange
+from tidegauge.simulation.messages.zookeeper_requests import ZkChildrenRequest, ZkWatch
 from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,
     CONTROLLER_ZNODE,
@@ -77,176 +69,189 @@ from tidegauge.simulation.zookeeper_tree import (
 )
 
 
+@CONTROLLER.handles(ControllerStart)
 @inner_rule
-def handle_controller_event(world: ControlPlane, event: Event) -> None:
-    """Let a controller context deal with one event, and give it back unless it is kept."""
-    controller = world.processes[event.destination].number
+def handle_controller_start(world: ControlPlane, news: ControllerStart) -> bool:
+    """The broker of this controller has a session: look who is controller."""
+    controller = world.processes[news.destination].number
     state = world.controllers[controller]
-    kind = event.kind
-    if kind == CONTROLLER_START:
-        state.running = True
-        state.session = event.value
-        enqueue(world, controller, event, ELECT)
-    elif not state.running:
-        _refuse(world, event)
-    elif kind == ZK_RESPONSE:
-        take_answer(world, controller, event)
-    elif kind == ZK_WATCH:
-        _take_watch(world, controller, event)
-    elif kind == CONTROLLED_SHUTDOWN:
-        enqueue(world, controller, event, SHUT_DOWN_BROKER)
-    elif kind == ALTER_PARTITION:
-        _take_alter_partition(world, controller, event)
-    elif kind in (AUTO_LEADER_REBALANCE, ALTER_REASSIGNMENTS, UNCLEAN_ELECTION_ENABLED):
-        _take_demand(world, controller, event)
-    elif kind == CONTROL_RESPONSE and event.item_count > 0 and state.context != NONE:
-        _take_offline_replicas(world, controller, event)
-    else:
-        _take_other(world, controller, event)
-        free_event(world, event)
+    state.running = True
+    state.session = news.session
+    enqueue(world, controller, news, ELECT)
+    return True
 
 
+@CONTROLLER.handles(ControllerWorks)
 @inner_rule
-def _take_demand(world: ControlPlane, controller: int, event: Event) -> None:
-    """The controller is to do something of itself, or as an operator wants it."""
-    state = world.controllers[controller]
-    if event.kind == ALTER_REASSIGNMENTS:
-        enqueue(world, controller, event, REASSIGNMENT_ALTERED)
-    elif event.kind == UNCLEAN_ELECTION_ENABLED:
-        enqueue(world, controller, event, ELECT_UNCLEANLY)
-    elif state.active and event.controller_epoch == state.controller_epoch:
-        enqueue(world, controller, event, AUTO_REBALANCE)
-    else:
-        free_event(world, event)
+def handle_controller_works(world: ControlPlane, timer: ControllerWorks) -> bool:
+    """Go on with the event that is being processed."""
+    controller = world.processes[timer.destination].number
+    if timer.generation == world.controllers[controller].generation:
+        advance(world, controller)
+    return False
 
 
+@CONTROLLER.handles(ControlledShutdownRequest)
 @inner_rule
-def _take_offline_replicas(world: ControlPlane, controller: int, answer: Event) -> None:
-    """A broker has dealt with a LeaderAndIsr, but for replicas that are offline there.
-
-    Source: LeaderAndIsrResponseReceived@2.6.0.
-    """
-    is_awaited = is_answer_awaited(world, controller, answer)
-    _use_channel(world, controller, answer)
-    if is_awaited:
-        enqueue(world, controller, answer, LEADER_AND_ISR_RESPONSE)
-    else:
-        free_event(world, answer)
+def handle_controlled_shutdown(world: ControlPlane, request: ControlledShutdownRequest) -> bool:
+    """Source: KafkaApis.handleControlledShutdownRequest@2.4.0."""
+    controller = world.processes[request.destination].number
+    enqueue(world, controller, request, SHUT_DOWN_BROKER)
+    return True
 
 
+@CONTROLLER.handles(AlterPartitionRequest)
 @inner_rule
-def _refuse(world: Kernel, event: Event) -> None:
-    """The broker of this controller does not run, and there is nobody to be asked."""
-    has_power = world.processes[event.destination].without_power == 0
-    if event.kind in (CONTROLLED_SHUTDOWN, ALTER_PARTITION) and has_power:
-        refuse_connection(world, event)
-    free_event(world, event)
-
-
-@inner_rule
-def _take_alter_partition(world: ControlPlane, controller: int, request: Event) -> None:
+def handle_alter_partition(world: ControlPlane, request: AlterPartitionRequest) -> bool:
     """Who is not controller says so at once, whatever its event thread waits for.
 
     Source: KafkaApis.handleAlterIsrRequest@2.7.0, handleAlterPartitionRequest@3.8.0.
     """
+    controller = world.processes[request.destination].number
     if world.controllers[controller].active:
         enqueue(world, controller, request, ALTER)
     else:
         answer_alter_partition(world, request, errors.NOT_CONTROLLER)
+    return True
 
 
+@CONTROLLER.handles(AlterReassignmentsRequest)
 @inner_rule
-def _take_other(world: ControlPlane, controller: int, event: Event) -> None:
+def handle_alter_reassignments(world: ControlPlane, request: AlterReassignmentsRequest) -> bool:
+    """Source: KafkaApis.handleAlterPartitionReassignmentsRequest@2.4.0."""
+    controller = world.processes[request.destination].number
+    enqueue(world, controller, request, REASSIGNMENT_ALTERED)
+    return True
+
+
+@CONTROLLER.handles(UncleanElectionEnabled)
+@inner_rule
+def handle_unclean_election_enabled(world: ControlPlane, news: UncleanElectionEnabled) -> bool:
+    """Source: KafkaController.enableTopicUncleanLeaderElection@2.1.0."""
+    controller = world.processes[news.destination].number
+    enqueue(world, controller, news, ELECT_UNCLEANLY)
+    return True
+
+
+@CONTROLLER.handles(AutoLeaderRebalance)
+@inner_rule
+def handle_auto_leader_rebalance(world: ControlPlane, timer: AutoLeaderRebalance) -> bool:
+    """Look where leaders are, unless the term is over in which the timer was set."""
+    controller = world.processes[timer.destination].number
     state = world.controllers[controller]
-    if event.kind == CONTROLLER_WORKS:
-        if event.value == state.generation:
-            advance(world, controller)
-    elif event.kind == SESSION_LOST:
-        lose_session(world, controller)
-    elif event.kind == BROKER_DIED:
-        die(world, controller)
-    elif state.context != NONE:
-        _use_channel(world, controller, event)
+    if not state.active or timer.controller_epoch != state.controller_epoch:
+        return False
+    enqueue(world, controller, timer, AUTO_REBALANCE)
+    return True
 
 
+@CONTROLLER.handles(ControlResponse)
 @inner_rule
-def _use_channel(world: ControlPlane, controller: int, event: Event) -> None:
-    """What concerns the sending of requests to brokers."""
-    if event.kind == CONTROL_RESPONSE:
-        deleted = take_control_response(world, controller, event)
-        if deleted != NONE:
-            request = world.events[deleted]
-            request.time_us = world.context[0].time_us
-            enqueue(world, controller, request, REPLICAS_DELETED)
-    elif event.kind == DISCONNECTED:
-        if event.source < world.sizes[0].brokers:
-            lose_channel(world, controller, event.source, event.offset)
-    elif event.value == world.controllers[controller].generation:
-        if event.kind == CONTROL_RETRIES:
-            handle_control_retries(world, controller, event)
-        elif event.kind == CONTROL_GIVES_UP:
-            handle_control_gives_up(world, controller, event)
+def handle_control_response(world: ControlPlane, response: ControlResponse) -> bool:
+    """A broker has dealt with a request, but for replicas that are offline there.
+
+    Source: LeaderAndIsrResponseReceived@2.6.0.
+    """
+    controller = world.processes[response.destination].number
+    if world.controllers[controller].context == NONE:
+        return False
+    is_awaited = is_response_awaited(world, controller, response)
+    deleted = take_control_response(world, controller, response)
+    if deleted != NONE:
+        request = world.events[deleted]
+        request.time_us = world.context[0].time_us
+        enqueue(world, controller, request, REPLICAS_DELETED)
+    if is_awaited and response.item_count > 0:
+        enqueue(world, controller, response, LEADER_AND_ISR_RESPONSE)
+        return True
+    return False
 
 
+@CONTROLLER.handles(ZkWatch)
 @inner_rule
-def _take_watch(world: ControlPlane, controller: int, event: Event) -> None:
+def handle_watch(world: ControlPlane, watch: ZkWatch) -> bool:
     """A watch has fired: an event for the queue."""
-    state = world.controllers[controller]
-    if event.value != state.session:
-        free_event(world, event)
-    elif event.znode == CONTROLLER_ZNODE:
-        enqueue(world, controller, event, ELECT)
-    elif event.znode == BROKER_IDS_ZNODE:
-        enqueue(world, controller, event, BROKER_CHANGE)
-    elif event.znode == TOPICS_ZNODE:
-        enqueue(world, controller, event, TOPIC_CHANGE)
-    elif event.znode == PREFERRED_ELECTION_ZNODE:
-        enqueue(world, controller, event, PREFERRED_ELECTION)
-    elif is_in(world, LOG_DIR_EVENTS, event.znode):
-        enqueue(world, controller, event, LOG_DIR_CHANGE)
-    elif event.znode != NOTIFICATIONS_ZNODE:
-        _take_watch_of_moves(world, controller, event)
-    elif world.rules[controller].notifications_listed_anew or not state.active:
-        enqueue(world, controller, event, ISR_CHANGE)
-    else:
-        # The thread of the ZooKeeper client lists the children, whatever the controller does.
-        request = new_request(world, controller, ZK_CHILDREN, NOTIFICATIONS_ZNODE)
-        request.acks = 1
-        request.wait_ms = 1
-        send(world, request, world.context[0].time_us)
-        free_event(world, event)
+    controller = world.processes[watch.destination].number
+    if watch.session != world.controllers[controller].session:
+        return False
+    if watch.znode == NOTIFICATIONS_ZNODE:
+        return _take_watch_of_notifications(world, controller, watch)
+    what = _event_of(world, watch)
+    if what == NONE:
+        return False
+    enqueue(world, controller, watch, what)
+    return True
 
 
 @inner_rule
-def _take_watch_of_moves(world: ControlPlane, controller: int, event: Event) -> None:
-    """Replicas are to be moved, a topic is to be deleted, or the ISR of what moves has changed.
+def _take_watch_of_notifications(world: ControlPlane, controller: int, watch: ZkWatch) -> bool:
+    """The children are listed by the event; up to 1.0 by the thread of the ZooKeeper client.
+
+    That does it whatever the controller does.
+    """
+    state = world.controllers[controller]
+    if world.rules[controller].notifications_listed_anew or not state.active:
+        enqueue(world, controller, watch, ISR_CHANGE)
+        return True
+    request = new_request(world, controller, ZkChildrenRequest)
+    request.sets_watch = True
+    request.continuation = ENQUEUE
+    sign(world, controller, request, NOTIFICATIONS_ZNODE)
+    send(world, request, world.context[0].time_us)
+    return False
+
+
+@inner_rule
+def _event_of(world: ControlPlane, watch: ZkWatch) -> int:
+    """The event that a watch makes; NONE: the controller has itself done what it tells of.
 
     Source: PartitionReassignmentHandler, PartitionReassignmentIsrChangeHandler and
     TopicDeletionHandler@2.4.0.
     """
-    if event.znode == delete_topics_znode(world):
-        enqueue(world, controller, event, TOPIC_DELETION_ASKED_FOR)
-    elif event.znode != reassign_partitions_znode(world):
-        enqueue(world, controller, event, REASSIGNMENT_ISR_CHANGE)
-    elif event.count == 1:
-        enqueue(world, controller, event, REASSIGNMENT_ASKED_FOR)
-    else:
-        # It was written or deleted, by the controller itself.
-        free_event(world, event)
+    znode = watch.znode
+    event = NONE
+    if znode == CONTROLLER_ZNODE:
+        event = ELECT
+    elif znode == BROKER_IDS_ZNODE:
+        event = BROKER_CHANGE
+    elif znode == TOPICS_ZNODE:
+        event = TOPIC_CHANGE
+    elif znode == PREFERRED_ELECTION_ZNODE:
+        event = PREFERRED_ELECTION
+    elif is_in(world, LOG_DIR_EVENTS, znode):
+        event = LOG_DIR_CHANGE
+    elif znode == delete_topics_znode(world):
+        event = TOPIC_DELETION_ASKED_FOR
+    elif znode != reassign_partitions_znode(world):
+        event = REASSIGNMENT_ISR_CHANGE
+    elif watch.is_created:
+        event = REASSIGNMENT_ASKED_FOR
+    return event
 
 
+@CONTROLLER.handles(SessionLost)
 @inner_rule
-def lose_session(world: ControlPlane, controller: int) -> None:
+def handle_session_lost(world: ControlPlane, news: SessionLost) -> bool:
     """The session is gone: what was under way is void, and this is no controller any more.
 
     Source: KafkaController.processExpire@2.4.0.
     """
+    controller = world.processes[news.destination].number
     resign(world, controller)
     _void(world, controller)
+    return False
+
+
+@CONTROLLER.handles(BrokerDied)
+@inner_rule
+def handle_broker_died(world: ControlPlane, news: BrokerDied) -> bool:
+    """The broker's process is gone, and with it the controller."""
+    _die(world, world.processes[news.destination].number)
+    return False
 
 
 @inner_rule
-def die(world: ControlPlane, controller: int) -> None:
+def _die(world: ControlPlane, controller: int) -> None:
     """The process is gone, and all that it knew as a controller."""
     state = world.controllers[controller]
     state.running = False
@@ -267,18 +272,41 @@ def _void(world: ControlPlane, controller: int) -> None:
     end_event(world, controller)
     while state.queue.first != NONE:
         event = take_first(world, state.queue)
-        if event.kind == CONTROLLED_SHUTDOWN:
+        if event.kind == ControlledShutdownRequest.KIND:
             give_up_request(world, state, event)
         else:
             free_event(world, event)
 
 
 @inner_rule
-def take_controller_fault(world: ControlPlane, event: Event) -> None:
+def take_controller_fault(world: ControlPlane, event: FaultChange) -> None:
     """A fault has begun at a controller: with its broker's process it dies, too."""
-    fault = world.faults[event.value]
-    if event.kind == FAULT_BEGIN and fault.stops and fault.kind != RESTART:
+    fault = world.faults[event.fault]
+    if event.kind == FaultBegin.KIND and fault.stops and fault.kind != RESTART:
         dies(world, event.destination)
         # Its place is not a process of its own: it waits for the broker to come back.
         lives(world, event.destination)
-        die(world, world.processes[event.destination].number)
+        _die(world, world.processes[event.destination].number)
+
+
+_handle = CONTROLLER.dispatcher(__name__, "_handle", ControlPlane, Event)
+
+
+@inner_rule
+def handle_controller_event(world: ControlPlane, event: Event) -> None:
+    """Let a controller context deal with one event, and give it back unless it is kept."""
+    controller = world.processes[event.destination].number
+    if not world.controllers[controller].running and event.kind != ControllerStart.KIND:
+        _refuse(world, event)
+    elif not _handle(world, event):
+        free_event(world, event)
+
+
+@inner_rule
+def _refuse(world: Kernel, event: Event) -> None:
+    """The broker of this controller does not run, and there is nobody to be asked."""
+    has_power = world.processes[event.destination].without_power == 0
+    is_request = event.kind in (ControlledShutdownRequest.KIND, AlterPartitionRequest.KIND)
+    if is_request and has_power:
+        refuse_connection(world, event)
+    free_event(world, event)

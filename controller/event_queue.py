@@ -34,6 +34,7 @@ REPLICAS_DELETED     deleted logs (``events/topic_deletions.py``)
 
 from __future__ import annotations
 
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.events.alter_partition import (
     advance_alter_partition,
@@ -88,22 +89,18 @@ from tidegauge.simulation.costs import (
     CONTROLLER_PARTITION_COST,
     cost_us,
 )
-from tidegauge.simulation.events import (
-    append_event,
-    free_event,
-    old_event,
-    set_timer,
-    take_first,
-)
+from tidegauge.simulation.events import append_event, free_event, new_event, set_timer, take_first
 from tidegauge.simulation.kernel import NONE, Kernel
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    ALTER_PARTITION,
-    CONTROLLED_SHUTDOWN,
-    CONTROLLER_WORKS,
-    UNCLEAN_ELECTION_ENABLED,
-    ZK_RESPONSE,
+from tidegauge.simulation.messages.controller_requests import (
+    AlterPartitionRequest,
+    AlterReassignmentsRequest,
+    ControlledShutdownRequest,
+    ControlResponse,
+    StopReplicaRequest,
 )
+from tidegauge.simulation.messages.controller_timers import ControllerWorks, UncleanElectionEnabled
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZkWatch
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process
 from tidegauge.simulation.trace_rows.controller_rows import ControllerEvent, ControllerEventDone
@@ -148,21 +145,12 @@ def _begin_next(world: ControlPlane, controller: int) -> None:
         written.queue_length = state.queue.length
         written.queued_us = context.time_us - event.time_us
         write_row(world, written)
-    if event.kind == ZK_RESPONSE:
+    if event.kind == ZkResponse.KIND:
         state.listing = event.index
-    elif event.kind in (CONTROLLED_SHUTDOWN, ALTER_PARTITION):
+    elif event.kind in (ControlledShutdownRequest.KIND, AlterPartitionRequest.KIND):
         state.request = event.index
     else:
-        if event.kind == UNCLEAN_ELECTION_ENABLED:
-            state.topic = event.offset
-        elif event.phase == REPLICAS_DELETED and state.active:
-            note_deleted_replicas(world, controller, event)
-        elif event.phase == LEADER_AND_ISR_RESPONSE and state.active:
-            note_offline_replicas(world, controller, event)
-        elif event.phase == REASSIGNMENT_ALTERED and state.active:
-            note_altered_moves(world, controller, event)
-        elif event.phase == REASSIGNMENT_ISR_CHANGE and state.active:
-            note_isr_change(world, controller, event.znode)
+        _note_content(world, controller, event)
         free_event(world, event)
     process = controller_process(world, controller)
     cost = CONTROLLER_ELECTION if state.event == ELECT else CONTROLLER_EVENT_COST
@@ -170,10 +158,28 @@ def _begin_next(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
+def _note_content(world: ControlPlane, controller: int, event: Event) -> None:
+    """Take what an event says that is not kept; who is not controller needs none of it."""
+    state = world.controllers[controller]
+    if event.kind == UncleanElectionEnabled.KIND:
+        state.topic = view_as(event, UncleanElectionEnabled).topic
+    elif not state.active:
+        return
+    elif event.phase == REPLICAS_DELETED:
+        note_deleted_replicas(world, controller, view_as(event, StopReplicaRequest))
+    elif event.phase == LEADER_AND_ISR_RESPONSE:
+        note_offline_replicas(world, controller, view_as(event, ControlResponse))
+    elif event.phase == REASSIGNMENT_ALTERED:
+        note_altered_moves(world, controller, view_as(event, AlterReassignmentsRequest))
+    elif event.phase == REASSIGNMENT_ISR_CHANGE:
+        note_isr_change(world, controller, view_as(event, ZkWatch).znode)
+
+
+@inner_rule
 def _work(world: ControlPlane, controller: int, process: int, work_us: int) -> None:
     """Let the controller's own work take its time, then go on."""
-    timer = old_event(world, process, process, CONTROLLER_WORKS)
-    timer.value = world.controllers[controller].generation
+    timer = new_event(world, process, process, ControllerWorks)
+    timer.generation = world.controllers[controller].generation
     set_timer(world, timer, world.context[0].time_us + work_us)
 
 
@@ -191,7 +197,8 @@ def advance(world: ControlPlane, controller: int) -> None:
         if state.event != ALTER:
             resign(world, controller)
         else:
-            world.events[state.request].error = errors.UNKNOWN_SERVER_ERROR
+            request = view_as(world.events[state.request], AlterPartitionRequest)
+            request.error = errors.UNKNOWN_SERVER_ERROR
         end_event(world, controller)
     while state.event != NONE and state.pending == 0 and state.work_us == 0:
         if state.event in (ELECT, SHUT_DOWN_BROKER, ALTER):
@@ -314,10 +321,12 @@ def give_up_request(world: Kernel, state: Controller, request: Event) -> None:
 
     An AlterPartition that has still been in the queue gets no answer at all.
     """
-    if state.running and request.kind == ALTER_PARTITION:
-        fail_what_is_written(world, request)
-        answer_alter_partition(world, request, request.error)
+    if state.running and request.kind == AlterPartitionRequest.KIND:
+        altered = view_as(request, AlterPartitionRequest)
+        fail_what_is_written(world, altered)
+        answer_alter_partition(world, altered, altered.error)
     elif state.running:
-        answer_shutdown(world, request, errors.STALE_CONTROLLER_EPOCH, UNDEFINED)
+        shutdown = view_as(request, ControlledShutdownRequest)
+        answer_shutdown(world, shutdown, errors.STALE_CONTROLLER_EPOCH, UNDEFINED)
     else:
         free_event(world, request)

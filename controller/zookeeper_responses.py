@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.event_queue import enqueue, forget_listing, go_on
 from tidegauge.controller.events.alter_partition import take_altered_state
@@ -13,7 +14,8 @@ from tidegauge.controller.events.topic_deletions import note_listed_deletions
 from tidegauge.controller.partitions.partition_changes import take_state_answer
 from tidegauge.controller.state.assignments import know_assignment
 from tidegauge.controller.state.control_plane import ControlPlane, broker_at, partition_at
-from tidegauge.controller.state.zookeeper_requests import issue_next
+from tidegauge.controller.state.handlers import CONTROLLER
+from tidegauge.controller.state.zookeeper_requests import ENQUEUE, issue_next
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.codes.controller_events import ALTER_PARTITION as ALTER
 from tidegauge.simulation.codes.controller_events import (
@@ -24,108 +26,125 @@ from tidegauge.simulation.codes.controller_events import (
     REASSIGNMENTS,
 )
 from tidegauge.simulation.codes.zookeeper_errors import CONTROLLER_MOVED, SESSION_EXPIRED
-from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import ZK_CHILDREN, ZK_SET
+from tidegauge.simulation.messages.zookeeper_requests import (
+    Child,
+    TopicPartition,
+    ZkChildrenRequest,
+    ZkResponse,
+    ZkSetRequest,
+    ZnodeData,
+)
 from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,
+    BROKERS,
     LOG_DIR_EVENTS,
     NOTIFICATIONS_ZNODE,
     TOPICS_ZNODE,
     is_in,
+    place_in,
 )
 
 
+@CONTROLLER.handles(ZkResponse)
 @inner_rule
-def take_answer(world: ControlPlane, controller: int, answer: Event) -> None:
-    """Take an answer of ZooKeeper; the last of a phase lets the event go on.
+def handle_zookeeper_response(world: ControlPlane, response: ZkResponse) -> bool:
+    """Take a response of ZooKeeper; the last of a phase lets the event go on.
 
     Source: ZooKeeperClient.handleRequests@2.6.3.
     """
+    controller = world.processes[response.destination].number
     state = world.controllers[controller]
-    if answer.request != state.generation or answer.error == SESSION_EXPIRED:
-        free_event(world, answer)
-        return
-    if answer.value == ZK_CHILDREN and answer.wait_ms == 1:
-        enqueue(world, controller, answer, ISR_CHANGE)
-        return
+    if response.request != state.generation or response.error == SESSION_EXPIRED:
+        return False
+    if response.continuation == ENQUEUE:
+        enqueue(world, controller, response, ISR_CHANGE)
+        return True
     state.pending -= 1
     state.answers += 1
-    state.answer_error = answer.error
-    state.answer_version = answer.version
-    state.answer_broker = answer.broker
-    if answer.error == CONTROLLER_MOVED:
+    state.answer_error = response.error
+    state.answer_version = response.version
+    state.answer_broker = response.owner
+    if response.error == CONTROLLER_MOVED:
         state.moved = True
     issue_next(world, controller)
-    if is_in(world, LOG_DIR_EVENTS, answer.znode):
-        state.log_dir_listing = answer.index
-        go_on(world, controller)
-        return
-    if answer.value == ZK_SET and state.event == ALTER:
-        take_altered_state(world, controller, answer)
-    elif answer.partition != UNDEFINED:
-        take_state_answer(world, controller, answer)
-    elif answer.value == ZK_CHILDREN and answer.znode == NOTIFICATIONS_ZNODE:
-        forget_listing(world, state)
-        state.listing = answer.index
-        go_on(world, controller)
-        return
-    elif answer.value == ZK_CHILDREN:
-        _note_listed(world, controller, answer)
-    elif answer.item_count > 0:
-        _note_content(world, controller, answer)
-    free_event(world, answer)
+    is_kept = _take_content(world, controller, response)
     go_on(world, controller)
+    return is_kept
 
 
 @inner_rule
-def _note_listed(world: ControlPlane, controller: int, answer: Event) -> None:
-    if answer.znode == BROKER_IDS_ZNODE:
-        _note_listed_brokers(world, controller, answer)
-    elif answer.znode == TOPICS_ZNODE:
-        _note_listed_topics(world, controller, answer)
+def _take_content(world: ControlPlane, controller: int, response: ZkResponse) -> bool:
+    """Take what was read, or come of a write; whether the response is kept."""
+    state = world.controllers[controller]
+    lists_children = response.operation == ZkChildrenRequest.KIND
+    if is_in(world, LOG_DIR_EVENTS, response.znode):
+        state.log_dir_listing = response.index
+        return True
+    if response.operation == ZkSetRequest.KIND and state.event == ALTER:
+        take_altered_state(world, controller, response)
+    elif response.partition != UNDEFINED:
+        take_state_answer(world, controller, response)
+    elif lists_children and response.znode == NOTIFICATIONS_ZNODE:
+        forget_listing(world, state)
+        state.listing = response.index
+        return True
+    elif lists_children:
+        _note_listed(world, controller, response)
+    elif response.item_count > 0:
+        _note_content(world, controller, response)
+    return False
+
+
+@inner_rule
+def _note_listed(world: ControlPlane, controller: int, response: ZkResponse) -> None:
+    if response.znode == BROKER_IDS_ZNODE:
+        _note_listed_brokers(world, controller, response)
+    elif response.znode == TOPICS_ZNODE:
+        _note_listed_topics(world, controller, response)
     else:
-        note_listed_deletions(world, controller, answer)
+        note_listed_deletions(world, controller, response)
 
 
 @inner_rule
-def _note_listed_brokers(world: ControlPlane, controller: int, answer: Event) -> None:
+def _note_listed_brokers(world: ControlPlane, controller: int, response: ZkResponse) -> None:
     for broker in range(world.sizes[0].brokers):
         broker_at(world, controller, broker).listed_epoch = UNDEFINED
-    cursor = answer.first_item
+    cursor = response.first_item
     while cursor != NONE:
-        item = world.items[cursor]
-        cursor = item.next
-        broker_at(world, controller, item.partition).listed_epoch = item.offset
+        child = view_as(world.items[cursor], Child)
+        cursor = child.next
+        broker = place_in(world, BROKERS, child.znode)
+        broker_at(world, controller, broker).listed_epoch = child.created_zxid
 
 
 @inner_rule
-def _note_listed_topics(world: ControlPlane, controller: int, answer: Event) -> None:
+def _note_listed_topics(world: ControlPlane, controller: int, response: ZkResponse) -> None:
     """Know the partitions of all topics that are listed; those not known before are new."""
-    cursor = answer.first_item
+    cursor = response.first_item
     while cursor != NONE:
-        item = world.items[cursor]
-        cursor = item.next
-        known = partition_at(world, controller, item.partition)
+        listed = view_as(world.items[cursor], TopicPartition)
+        cursor = listed.next
+        known = partition_at(world, controller, listed.partition)
         if not known.known:
-            know_assignment(known, item)
+            know_assignment(known, listed)
 
 
 @inner_rule
-def _note_content(world: ControlPlane, controller: int, answer: Event) -> None:
+def _note_content(world: ControlPlane, controller: int, response: ZkResponse) -> None:
     """Take what a znode holds: the controller epoch, or the partitions of a notification."""
     state = world.controllers[controller]
     if state.event == ELECT:
-        state.answer_epoch = world.items[answer.first_item].controller_epoch
+        data = view_as(world.items[response.first_item], ZnodeData)
+        state.answer_epoch = data.controller_epoch
         return
     if state.event == PREFERRED_ELECTION:
-        note_preferred_election(world, controller, answer)
+        note_preferred_election(world, controller, response)
         return
     if state.event in REASSIGNMENTS:
-        take_asked_moves(world, controller, answer)
+        take_asked_moves(world, controller, response)
         return
     if state.event == LOG_DIR_CHANGE:
-        note_log_dir_event(world, controller, answer.broker)
+        note_log_dir_event(world, controller, response.owner)
         return
-    note_notification(world, controller, answer)
+    note_notification(world, controller, response)

@@ -8,8 +8,7 @@ is wanted to drain rows, to enlarge tables, to show progress, to wait for others
 from __future__ import annotations
 
 from tidegauge.actors.broker import close_broker, handle_broker_event, take_broker_fault
-from tidegauge.actors.process.lifecycle import handle_supervisor_starts, start
-from tidegauge.actors.requests.observation import observe
+from tidegauge.actors.process.lifecycle import start
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.clients.client import close_client, handle_client_event, stop_client
 from tidegauge.clients.rolling_restarts import take_operator_fault
@@ -21,25 +20,14 @@ from tidegauge.engine.exchange.system_calls import thread_cpu_ns
 from tidegauge.engine.exchange.windows import end_run, go_to_next_run
 from tidegauge.engine.world import World
 from tidegauge.simulation.codes.occasions import REASON_END
-from tidegauge.simulation.events import free_event, old_event, pop, take_first
-from tidegauge.simulation.faults import (
-    handle_fault,
-    handle_known_fault,
-    handle_link_release,
-    refuse,
-)
+from tidegauge.simulation.events import free_event, new_event, pop, take_first
+from tidegauge.simulation.faults import handle_fault, refuse
+from tidegauge.simulation.handlers import FAULTS
 from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, NONE, ZOOKEEPER, Kernel
-from tidegauge.simulation.links import arrives, handle_process_release, waits_in_process
+from tidegauge.simulation.links import arrives, waits_in_process
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    FAULT_END,
-    FAULT_KNOWN,
-    IS_UNHELD,
-    LINK_RELEASE,
-    OBSERVE,
-    PROCESS_RELEASE,
-    SUPERVISOR_STARTS,
-)
+from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange, FaultEnd
+from tidegauge.simulation.messages.kinds import IS_UNHELD
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.trace_rows.request_rows import Message
 
@@ -153,32 +141,30 @@ def _deliver(
         handle_controller_event(world, event)
 
 
+@FAULTS.handles(FaultBegin, FaultEnd)
 @inner_rule
-def _take_fault(
-    world: World,
-    event: Event,
-) -> None:
+def take_fault_change(world: World, event: FaultChange) -> None:
+    """A fault begins or ends in a process: what that means is known to the process's own room."""
+    if not handle_fault(world, event):
+        return
+    role = world.processes[event.destination].role
+    if role == BROKER:
+        take_broker_fault(world, event)
+    elif role == CONTROLLER:
+        take_controller_fault(world, event)
+    elif role == ZOOKEEPER:
+        take_zookeeper_fault(world, event)
+    else:
+        take_operator_fault(world, event)
+
+
+_handle = FAULTS.dispatcher(__name__, "_handle", World, Event)
+
+
+@inner_rule
+def _take_fault(world: World, event: Event) -> None:
     """What nothing can hold back: faults, and what begins or is released after them."""
-    if event.kind == LINK_RELEASE:
-        handle_link_release(world, event)
-    elif event.kind == PROCESS_RELEASE:
-        handle_process_release(world, event)
-    elif event.kind == FAULT_KNOWN:
-        handle_known_fault(world, event)
-    elif event.kind == SUPERVISOR_STARTS:
-        handle_supervisor_starts(world, event)
-    elif event.kind == OBSERVE:
-        observe(world, event)
-    elif handle_fault(world, event):
-        role = world.processes[event.destination].role
-        if role == BROKER:
-            take_broker_fault(world, event)
-        elif role == CONTROLLER:
-            take_controller_fault(world, event)
-        elif role == ZOOKEEPER:
-            take_zookeeper_fault(world, event)
-        else:
-            take_operator_fault(world, event)
+    _handle(world, event)
     free_event(world, event)
 
 
@@ -219,8 +205,8 @@ def end_fault(
     """End a fault in a process that it hits, as the liveness phase begins; none begins any more."""
     _begin_moment(world, time_us)
     world.context[0].healing = True
-    end = old_event(world, process, process, FAULT_END)
-    end.value = fault
+    end = new_event(world, process, process, FaultEnd)
+    end.fault = fault
     _take_fault(world, end)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.actors.state.brokers import Brokers
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.records import Records, column, new_records
 from tidegauge.compiled.rules import COMPILED, rule
 from tidegauge.controller.state.control_plane import ControlPlane
@@ -61,13 +62,8 @@ from tidegauge.engine.world import World
 from tidegauge.metrics.snapshots.snapshot import Snapshot, take_snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.events import old_event, push, set_timer
-from tidegauge.simulation.kernel import (
-    BROKER,
-    CLIENT,
-    SCENARIO,
-    ZOOKEEPER,
-    Kernel,
-)
+from tidegauge.simulation.kernel import BROKER, CLIENT, SCENARIO, ZOOKEEPER, Kernel
+from tidegauge.simulation.messages.fault_events import FaultChange
 from tidegauge.simulation.messages.kinds import (
     BROKER_START,
     CLIENT_START,
@@ -110,7 +106,7 @@ def plan_fault(
     event.source = SCENARIO
     event.sequence = sequence
     event.source_rows = 0
-    event.value = fault
+    view_as(event, FaultChange).fault = fault
     event.time_us = time_us
     push(world, event)
 

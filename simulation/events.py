@@ -28,7 +28,8 @@ SomeItem = TypeVar("SomeItem", bound=PartitionData)
 
 
 @inner_rule
-def _free_event(world: Kernel, source: int, destination: int, kind: int) -> EventSlot:
+def take_slot(world: Kernel, source: int, destination: int, kind: int) -> EventSlot:
+    """A free slot as an event of a kind, caused by what happens now; its body is what it was."""
     context = world.context[0]
     event = world.events[context.free_event]
     context.free_event = event.next
@@ -53,15 +54,15 @@ def _free_event(world: Kernel, source: int, destination: int, kind: int) -> Even
     return event
 
 
-@made_by(_free_event)
+@made_by(take_slot)
 def new_event(world: Kernel, source: int, destination: int, kind: type[SomeEvent]) -> SomeEvent:
     """A blank event of a class, caused by what happens now; it has still to be sent."""
-    return blank(_free_event(world, source, destination, kind.KIND), kind)
+    return blank(take_slot(world, source, destination, kind.KIND), kind)
 
 
 @inner_rule
 def _free_response(world: Kernel, request: Event, kind: int) -> EventSlot:
-    response = _free_event(world, request.destination, request.source, kind)
+    response = take_slot(world, request.destination, request.source, kind)
     response.asked_us = request.asked_us
     response.request = request.request
     return response
@@ -76,7 +77,7 @@ def new_response(world: Kernel, request: Event, kind: type[SomeEvent]) -> SomeEv
 @inner_rule
 def old_event(world: Kernel, source: int, destination: int, kind: int) -> Event:
     """A blank event, caused by what happens now; it has still to be sent."""
-    return _free_event(world, source, destination, kind)
+    return take_slot(world, source, destination, kind)
 
 
 @inner_rule
@@ -168,7 +169,7 @@ def old_response(world: Kernel, request: Event, kind: int) -> Event:
 @inner_rule
 def copy_event(world: Kernel, event: Event) -> Event:
     """A second event with the same body and chain, caused by what happens now."""
-    copy = _free_event(world, event.source, event.destination, event.kind)
+    copy = take_slot(world, event.source, event.destination, event.kind)
     _copy_body(copy, view_as(event, EventSlot))
     cursor = event.first_item
     while cursor != NONE:

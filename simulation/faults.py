@@ -16,7 +16,8 @@ of a process has what is special about a kind, with its code beside it.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import NamedCodes, code, inner_rule
-from tidegauge.simulation.events import free_all, old_event, old_response, set_timer, stamp
+from tidegauge.simulation.events import free_all, new_event, new_response, set_timer, stamp
+from tidegauge.simulation.handlers import FAULTS
 from tidegauge.simulation.kernel import CLIENT, NONE, ZOOKEEPER, Kernel
 from tidegauge.simulation.links import (
     release_link,
@@ -27,14 +28,15 @@ from tidegauge.simulation.links import (
     shortest_latency_us,
 )
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    DISCONNECTED,
-    FAULT_BEGIN,
-    FAULT_END,
-    FAULT_KNOWN,
-    IS_REQUEST,
-    LINK_RELEASE,
+from tidegauge.simulation.messages.fault_events import (
+    Disconnected,
+    FaultBegin,
+    FaultChange,
+    FaultEnd,
+    FaultKnown,
+    LinkRelease,
 )
+from tidegauge.simulation.messages.kinds import IS_REQUEST
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded
 from tidegauge.simulation.trace_rows.row import Row
@@ -56,39 +58,52 @@ _SECOND = code(2)
 
 
 @inner_rule
-def handle_fault(world: Kernel, event: Event) -> bool:
+def handle_fault(world: Kernel, event: FaultChange) -> bool:
     """Begin or end a fault in the process that the event hits; False if it had already."""
     process = event.destination
-    begins = event.kind == FAULT_BEGIN
-    role = world.fault_roles[event.value * world.context[0].process_count + process]
+    begins = event.kind == FaultBegin.KIND
+    role = world.fault_roles[event.fault * world.context[0].process_count + process]
     if role.active == begins or (begins and world.context[0].healing):
         return False
-    lasts_us = world.faults[event.value].lasts_us
+    lasts_us = world.faults[event.fault].lasts_us
     if begins and lasts_us != NONE:
-        end = old_event(world, process, process, FAULT_END)
-        end.value = event.value
+        end = new_event(world, process, process, FaultEnd)
+        end.fault = event.fault
         set_timer(world, end, world.context[0].time_us + lasts_us)
     if begins:
         began = new_row(world, process, FaultBegan)
-        began.fault = event.value
-        began.fault_kind = world.faults[event.value].kind
+        began.fault = event.fault
+        began.fault_kind = world.faults[event.fault].kind
         write_row(world, began)
         role.row_process = process
         role.row_sequence = began.sequence
     else:
         ended = new_row(world, process, FaultEnded)
-        ended.fault = event.value
-        ended.fault_kind = world.faults[event.value].kind
+        ended.fault = event.fault
+        ended.fault_kind = world.faults[event.fault].kind
         write_row(world, ended)
         if role.stops:
             role.went_on_us = world.context[0].time_us
     role.active = begins
-    _apply(world, process, event.value, 1 if begins else -1)
-    if world.faults[event.value].is_over_at_once:
+    _apply(world, process, event.fault, 1 if begins else -1)
+    if world.faults[event.fault].is_over_at_once:
         role.active = False
-    elif not world.faults[event.value].is_between:
-        _announce(world, process, event.value, begins)
+    elif not world.faults[event.fault].is_between:
+        _announce(world, process, event.fault, begins)
     return True
+
+
+@inner_rule
+def tell_of_fault(world: Kernel, process: int, hit: int, fault: int, begins: bool) -> None:
+    """Have a fault begin or end in a process that it hits, because another one says so."""
+    if begins:
+        begin = new_event(world, process, hit, FaultBegin)
+        begin.fault = fault
+        send(world, begin, world.context[0].time_us)
+    else:
+        end = new_event(world, process, hit, FaultEnd)
+        end.fault = fault
+        send(world, end, world.context[0].time_us)
 
 
 @inner_rule
@@ -96,28 +111,29 @@ def _announce(world: Kernel, process: int, fault: int, begins: bool) -> None:
     context = world.context[0]
     for other in range(context.process_count):
         if other != process:
-            known = old_event(world, process, other, FAULT_KNOWN)
-            known.value = fault
-            known.count = context.cause_sequence
-            known.version = 1 if begins else 0
+            known = new_event(world, process, other, FaultKnown)
+            known.fault = fault
+            known.row_sequence = context.cause_sequence
+            known.begins = begins
             known.time_us = context.time_us + shortest_latency_us(world, process, other)
             stamp(world, known)
             route(world, known)
 
 
+@FAULTS.handles(FaultKnown)
 @inner_rule
-def handle_known_fault(world: Kernel, event: Event) -> None:
+def handle_known_fault(world: Kernel, event: FaultKnown) -> None:
     """Learn that a fault has begun or ended in another process.
 
     A process that the fault hits too learns of it when that happens to itself.
     """
-    role = world.fault_roles[event.value * world.context[0].process_count + event.destination]
+    role = world.fault_roles[event.fault * world.context[0].process_count + event.destination]
     if role.side != 0:
         return
-    if event.version == 1:
+    if event.begins:
         role.row_process = event.source
-        role.row_sequence = event.count
-    role.active = event.version == 1
+        role.row_sequence = event.row_sequence
+    role.active = event.begins
 
 
 @inner_rule
@@ -178,15 +194,12 @@ def lives(world: Kernel, process: int) -> None:
 
 @inner_rule
 def disconnect_all(world: Kernel, process: int) -> None:
-    """A process dies, and the operating system closes its connections: all others see it.
-
-    ``offset`` of the message says until when what was asked on them is lost.
-    """
+    """A process dies, and the operating system closes its connections: all others see it."""
     context = world.context[0]
     for other in range(context.process_count):
         if other != process:
-            closed = old_event(world, process, other, DISCONNECTED)
-            closed.offset = context.time_us
+            closed = new_event(world, process, other, Disconnected)
+            closed.until_us = context.time_us
             send(world, closed, context.time_us)
 
 
@@ -196,8 +209,8 @@ def reset_all(world: Kernel, process: int) -> None:
     context = world.context[0]
     for other in range(context.process_count):
         if other != process:
-            reset = old_event(world, process, other, DISCONNECTED)
-            reset.offset = context.time_us
+            reset = new_event(world, process, other, Disconnected)
+            reset.until_us = context.time_us
             delay_us = retransmission_us(world, other, process)
             # Beside the stream of what the machine sends on new connections.
             least_us = shortest_latency_us(world, process, other)
@@ -221,8 +234,8 @@ def refuse(world: Kernel, event: Event) -> None:
 @inner_rule
 def refuse_connection(world: Kernel, event: Event) -> None:
     """Nobody listens: the sender of a request sees its connection refused."""
-    refused = old_response(world, event, DISCONNECTED)
-    refused.offset = event.asked_us
+    refused = new_response(world, event, Disconnected)
+    refused.until_us = event.asked_us
     send(world, refused, world.context[0].time_us)
 
 
@@ -239,16 +252,17 @@ def _apply_to_links(world: Kernel, process: int, peer: int, number: int, sign: i
         if link.cut == 0 and link.held.first != NONE:
             # Only what was sent meanwhile has to be sent again, and all that follows waits.
             link.stalled = True
-            release = old_event(world, process, process, LINK_RELEASE)
-            release.value = peer
+            release = new_event(world, process, process, LinkRelease)
+            release.peer = peer
             delay_us = retransmission_us(world, peer, process)
             set_timer(world, release, world.context[0].time_us + delay_us)
 
 
+@FAULTS.handles(LinkRelease)
 @inner_rule
-def handle_link_release(world: Kernel, event: Event) -> None:
+def handle_link_release(world: Kernel, event: LinkRelease) -> None:
     """TCP sends again what a cut has held back."""
-    release_link(world, event.value, event.destination)
+    release_link(world, event.peer, event.destination)
 
 
 @inner_rule

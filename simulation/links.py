@@ -18,17 +18,11 @@ messages 1 us later.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.simulation.events import (
-    append_event,
-    old_event,
-    push,
-    set_timer,
-    stamp,
-    take_first,
-)
+from tidegauge.simulation.events import append_event, new_event, push, set_timer, stamp, take_first
+from tidegauge.simulation.handlers import FAULTS
 from tidegauge.simulation.kernel import CLIENT, NONE, Kernel
 from tidegauge.simulation.messages.event import Event, EventList
-from tidegauge.simulation.messages.kinds import PROCESS_RELEASE
+from tidegauge.simulation.messages.fault_events import ProcessRelease
 from tidegauge.simulation.random_streams import (
     LATENCY,
     QUANTILES,
@@ -130,7 +124,7 @@ def release_process(world: Kernel, process: int) -> None:
             append_event(world, context.ready, event)
         else:
             append_event(world, held, event)
-    release = old_event(world, process, process, PROCESS_RELEASE)
+    release = new_event(world, process, process, ProcessRelease)
     set_timer(world, release, context.time_us + 1)
 
 
@@ -144,8 +138,9 @@ def waits_in_process(world: Kernel, event: Event) -> bool:
     return True
 
 
+@FAULTS.handles(ProcessRelease)
 @inner_rule
-def handle_process_release(world: Kernel, event: Event) -> None:
+def handle_process_release(world: Kernel, event: ProcessRelease) -> None:
     """Let a process read what has come in, in that order, unless it was stopped again."""
     state = world.processes[event.destination]
     if state.paused == 0:

@@ -1,4 +1,4 @@
-"""Throttles that the operator writes into ZooKeeper: ``Event.acks`` of a ZK_THROTTLE."""
+"""Throttles that the operator writes into ZooKeeper: ``ZkThrottleRequest.scope``."""
 
 from __future__ import annotations
 

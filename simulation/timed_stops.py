@@ -7,10 +7,10 @@ do and starts it. If the process is gone already it does so at once.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.kinds import FAULT_END
+from tidegauge.simulation.messages.fault_events import FaultEnd
 from tidegauge.simulation.topology import Cluster, controller_process
 
 
@@ -29,14 +29,14 @@ def end_restart_later(world: Kernel, broker: int, fault: int) -> None:
     stopped_us = world.faults[fault].stopped_us
     hits = world.fault_roles[fault * world.context[0].process_count + broker].side != 0
     if hits and stopped_us != NONE:
-        end = old_event(world, broker, broker, FAULT_END)
-        end.value = fault
+        end = new_event(world, broker, broker, FaultEnd)
+        end.fault = fault
         set_timer(world, end, world.context[0].time_us + stopped_us)
 
 
 @inner_rule
 def tell_controller_of_end(world: Cluster, broker: int, fault: int) -> None:
     """A timed restart ends at a broker: it ends at its controller, too."""
-    end = old_event(world, broker, controller_process(world, broker), FAULT_END)
-    end.value = fault
+    end = new_event(world, broker, controller_process(world, broker), FaultEnd)
+    end.fault = fault
     send(world, end, world.context[0].time_us)

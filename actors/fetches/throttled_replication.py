@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from tidegauge.actors.fetches.fetcher_thread import leave_session
 from tidegauge.actors.state.brokers import Brokers, now_ms
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.replica_list import contains
 from tidegauge.replication.replication_quota import (
@@ -24,37 +25,37 @@ from tidegauge.replication.replication_quota import (
     record_bytes,
 )
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.zookeeper_requests import ThrottledReplica, ThrottlesChanged
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import row_of, slot_of
 from tidegauge.simulation.trace_rows.broker_rows import ThrottlesApplied
 
 
 @inner_rule
-def take_throttles(world: Brokers, news: Event) -> None:
+def take_throttles(world: Brokers, news: ThrottlesChanged) -> None:
     """Apply the rates that ZooKeeper has told, and throttle the replicas that it names."""
     broker = news.destination
     unthrottle_all(world, broker)
-    world.quotas[2 * broker + LEADER_QUOTA].bytes_per_second = news.min_bytes
-    world.quotas[2 * broker + FOLLOWER_QUOTA].bytes_per_second = news.max_bytes
+    world.quotas[2 * broker + LEADER_QUOTA].bytes_per_second = news.leader_rate
+    world.quotas[2 * broker + FOLLOWER_QUOTA].bytes_per_second = news.follower_rate
     written = new_row(world, broker, ThrottlesApplied)
     written.broker = broker
-    written.leader_rate_bytes = NONE if news.min_bytes == UNLIMITED else news.min_bytes
-    written.follower_rate_bytes = NONE if news.max_bytes == UNLIMITED else news.max_bytes
+    written.leader_rate_bytes = NONE if news.leader_rate == UNLIMITED else news.leader_rate
+    written.follower_rate_bytes = NONE if news.follower_rate == UNLIMITED else news.follower_rate
     written.leader_replicas = 0
     written.follower_replicas = 0
     cursor = news.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], ThrottledReplica)
         cursor = item.next
         hosted = world.hosted[row_of(world, item.partition, broker)]
-        hosted.leader_throttled = item.may_move
-        hosted.follower_throttled = item.deletes
-        if item.deletes and hosted.fetcher != NONE:
+        hosted.leader_throttled = item.as_leader
+        hosted.follower_throttled = item.as_follower
+        if item.as_follower and hosted.fetcher != NONE:
             leave_session(world, world.fetchers[hosted.fetcher])
         world.brokers[broker].throttles = True
-        written.leader_replicas += 1 if item.may_move else 0
-        written.follower_replicas += 1 if item.deletes else 0
+        written.leader_replicas += 1 if item.as_leader else 0
+        written.follower_replicas += 1 if item.as_follower else 0
     write_row(world, written)
 
 

@@ -21,18 +21,20 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.events import (
-    add_item,
     copy_event,
     free_event,
     new_event,
-    old_event,
+    new_item,
     set_timer,
 )
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.broker_timers import AlterPartitionDue, AlterPartitionGivesUp
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import ALTER_PARTITION
+from tidegauge.simulation.messages.controller_requests import (
+    AlterPartitionData,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+)
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process
@@ -99,18 +101,18 @@ def _make_request(world: Brokers, broker: int) -> None:
     Source: DefaultAlterPartitionManager.buildRequest@3.8.0.
     """
     state = world.brokers[broker]
-    request = old_event(world, broker, broker, ALTER_PARTITION)
-    request.broker = broker
-    request.version = state.broker_epoch
+    request = new_event(world, broker, broker, AlterPartitionRequest)
+    request.broker_id = broker
+    request.broker_epoch = state.broker_epoch
     row = state.first_log
     while row != NONE:
         hosted = world.hosted[row]
         if hosted.submitted_isr != EMPTY:
-            item = add_item(world, request, hosted.partition)
+            item = new_item(world, request, hosted.partition, AlterPartitionData)
             item.leader = world.replicas[row].local_replica
             item.leader_epoch = hosted.submitted_leader_epoch
             item.isr = hosted.submitted_isr
-            item.version = hosted.submitted_partition_epoch
+            item.partition_epoch = hosted.submitted_partition_epoch
         row = hosted.next_log
     state.alter_partition = request.index
     state.alter_partition_sent_us = NONE
@@ -198,9 +200,9 @@ def _is_in_flight(state: Broker) -> bool:
 
 
 @inner_rule
-def answers_request_in_flight(state: Broker, answer: Event) -> bool:
-    """Whether this is the answer to the request as it was sent last."""
-    return _is_in_flight(state) and answer.request == state.alter_partition_sends
+def answers_request_in_flight(state: Broker, response: AlterPartitionResponse) -> bool:
+    """Whether this is the response to the request as it was sent last."""
+    return _is_in_flight(state) and response.request == state.alter_partition_sends
 
 
 @inner_rule

@@ -33,12 +33,10 @@ from tidegauge.actors.session.zookeeper_client import new_state_write
 from tidegauge.actors.state.broker_stats import mark_failed_isr_update
 from tidegauge.actors.state.brokers import Brokers, HostedReplica, ineligible_replicas, now_ms
 from tidegauge.actors.state.handlers import BROKER
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.in_sync_replicas import (
-    get_out_of_sync_replicas,
-    needs_expand_isr,
-)
+from tidegauge.replication.in_sync_replicas import get_out_of_sync_replicas, needs_expand_isr
 from tidegauge.replication.isr_update import (
     COMMITTED,
     IGNORED,
@@ -58,13 +56,15 @@ from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED, Partition
 from tidegauge.replication.replica_list import EMPTY, first, rest, size, without
 from tidegauge.simulation.codes.occasions import MOMENT_SHRINK, REASON_ISR
-from tidegauge.simulation.events import add_item, new_event, set_timer
+from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.broker_timers import IsrExpiration
-from tidegauge.simulation.messages.controller_requests import AlterPartitionResponse
-from tidegauge.simulation.messages.event import Event, PartitionData
+from tidegauge.simulation.messages.controller_requests import (
+    AlterPartitionData,
+    AlterPartitionResponse,
+)
+from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZnodeData
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.isr_rows import (
@@ -228,16 +228,16 @@ def send_isr(world: Brokers, row: int) -> None:
     request.version = partition.partition_epoch
     if world.brokers[hosted.broker].isr_written_unconditionally:
         request.version = UNDEFINED
-    item = add_item(world, request, hosted.partition)
-    item.leader = partition.local_replica
-    item.leader_epoch = partition.leader_epoch
-    item.controller_epoch = partition.controller_epoch
-    item.isr = hosted.written_isr
-    send(world, request, world.context[0].time_us)
+    data = new_item(world, request, hosted.partition, ZnodeData)
+    data.leader = partition.local_replica
+    data.leader_epoch = partition.leader_epoch
+    data.controller_epoch = partition.controller_epoch
+    data.isr = hosted.written_isr
+    send_state_write(world, request)
 
 
 @inner_rule
-def take_isr_answer(world: Brokers, row: int, answer: Event) -> None:
+def take_isr_answer(world: Brokers, row: int, answer: ZkResponse) -> None:
     """Take ZooKeeper's answer to a write, and let go of the partition's lock.
 
     ``answer.version`` is the version written. Who waited goes on afterwards
@@ -320,7 +320,7 @@ def _write_failure(world: Brokers, row: int, isr: int, error: int) -> None:
 
 @BROKER.handles(AlterPartitionResponse)
 @inner_rule
-def handle_alter_partition_response(world: Brokers, answer: Event) -> None:
+def handle_alter_partition_response(world: Brokers, response: AlterPartitionResponse) -> None:
     """Take what the controller says of each proposal, and send what was queued meanwhile.
 
     NOT_CONTROLLER, of the whole or of one partition, sends the same request once more.
@@ -328,37 +328,39 @@ def handle_alter_partition_response(world: Brokers, answer: Event) -> None:
     Source: DefaultAlterPartitionManager.handleAlterPartitionResponse@3.8.0,
     NodeToControllerRequestThread.handleResponse@3.8.0.
     """
-    broker = answer.destination
+    broker = response.destination
     state = world.brokers[broker]
-    if not answers_request_in_flight(state, answer) or state.ends:
+    if not answers_request_in_flight(state, response) or state.ends:
         return
-    if _has_other_controller(world, answer):
+    if _has_other_controller(world, response):
         send_again(world, broker, errors.NOT_CONTROLLER)
         return
-    if answer.error != errors.NONE:
-        make_again(world, broker, answer.error)
+    if response.error != errors.NONE:
+        make_again(world, broker, response.error)
         return
     sent = world.events[state.alter_partition].first_item
-    cursor = answer.first_item
+    cursor = response.first_item
     while cursor != NONE:
-        row = row_on(world, broker, world.items[cursor].partition)
+        proposed = view_as(world.items[sent], AlterPartitionData)
+        outcome = view_as(world.items[cursor], AlterPartitionData)
+        row = row_on(world, broker, outcome.partition)
         if row != NONE:
-            proposed_isr = world.items[sent].isr
-            _take_outcome(world, row, proposed_isr, world.items[cursor])
-        sent = world.items[sent].next
-        cursor = world.items[cursor].next
+            _take_outcome(world, row, proposed.isr, outcome)
+        sent = proposed.next
+        cursor = outcome.next
     forget_request(world, broker)
     propagate_isrs(world, broker)
 
 
 @inner_rule
-def _has_other_controller(world: Kernel, answer: Event) -> bool:
+def _has_other_controller(world: Kernel, response: AlterPartitionResponse) -> bool:
     """Source: AlterPartitionResponse.errorCounts@3.8.0."""
-    found = answer.error == errors.NOT_CONTROLLER
-    cursor = answer.first_item
+    found = response.error == errors.NOT_CONTROLLER
+    cursor = response.first_item
     while cursor != NONE:
-        found = found or world.items[cursor].error == errors.NOT_CONTROLLER
-        cursor = world.items[cursor].next
+        outcome = view_as(world.items[cursor], AlterPartitionData)
+        found = found or outcome.error == errors.NOT_CONTROLLER
+        cursor = outcome.next
     return found
 
 
@@ -367,7 +369,7 @@ def _take_outcome(
     world: Brokers,
     row: int,
     proposed_isr: int,
-    item: PartitionData,
+    item: AlterPartitionData,
 ) -> None:
     """Let one partition go on as the answer to its proposal says.
 
@@ -382,7 +384,7 @@ def _take_outcome(
         told = world.told_state[0]
         told.leader_epoch = item.leader_epoch
         told.isr = item.isr
-        told.partition_epoch = item.version
+        told.partition_epoch = item.partition_epoch
         outcome = handle_isr_update(rules, partition, proposed_isr, told)
     else:
         outcome = handle_isr_update_error(rules, partition, proposed_isr, item.error)

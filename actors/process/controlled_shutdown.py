@@ -18,7 +18,7 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.codes.occasions import STOP_CLEAN, STOP_KILLED
 from tidegauge.simulation.costs import BROKER_STOP, BROKER_STOP_INTERRUPTING, cost_us
-from tidegauge.simulation.events import new_event, old_event, set_timer
+from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import disconnect_all
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
@@ -27,9 +27,11 @@ from tidegauge.simulation.messages.broker_timers import (
     ShutdownGivesUp,
     ShutdownRetries,
 )
-from tidegauge.simulation.messages.controller_requests import ControlledShutdownResponse
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import CONTROLLED_SHUTDOWN
+from tidegauge.simulation.messages.controller_requests import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+)
+from tidegauge.simulation.messages.zookeeper_requests import ZkResponse
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process
@@ -82,13 +84,13 @@ def look_for_controller(world: Brokers, broker: int) -> None:
 
 
 @inner_rule
-def ask_controller(world: Brokers, broker: int, answer: Event) -> None:
+def ask_controller(world: Brokers, broker: int, answer: ZkResponse) -> None:
     """ZooKeeper has said who is controller: ask it, or wait if nobody is."""
     state = world.brokers[broker]
     if not state.stopping or state.ends or state.shutdown_request != 0:
         return
     if answer.error == 0:
-        _ask(world, broker, answer.broker)
+        _ask(world, broker, answer.owner)
     else:
         _retry_later(world, broker)
 
@@ -100,9 +102,9 @@ def _ask(world: Brokers, broker: int, controller_broker: int) -> None:
     state.shutdown_sent_us = world.context[0].time_us
     controller = controller_process(world, controller_broker)
     state.shutdown_controller = controller
-    request = old_event(world, broker, controller, CONTROLLED_SHUTDOWN)
-    request.broker = broker
-    request.version = state.broker_epoch
+    request = new_event(world, broker, controller, ControlledShutdownRequest)
+    request.broker_id = broker
+    request.broker_epoch = state.broker_epoch
     request.request = state.shutdown_request
     written = new_row(world, broker, ControlledShutdownSent)
     written.broker = broker
@@ -118,11 +120,13 @@ def _ask(world: Brokers, broker: int, controller_broker: int) -> None:
 
 @BROKER.handles(ControlledShutdownResponse)
 @inner_rule
-def handle_controlled_shutdown_response(world: Brokers, answer: Event) -> None:
+def handle_controlled_shutdown_response(
+    world: Brokers, response: ControlledShutdownResponse
+) -> None:
     """Stop if nothing is led here any more; else ask again after the back-off."""
-    state = world.brokers[answer.destination]
-    if state.shutdown_request == answer.request:
-        _take_outcome(world, answer.destination, answer.error, answer.count)
+    broker = response.destination
+    if world.brokers[broker].shutdown_request == response.request:
+        _take_outcome(world, broker, response.error, response.remaining_partitions)
 
 
 @BROKER.handles(ShutdownGivesUp)

@@ -71,8 +71,9 @@ from tidegauge.simulation.costs import (
     LOG_RECOVERY_MEBIBYTE,
     cost_us,
 )
-from tidegauge.simulation.events import new_event, old_event, set_timer
+from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import dies, disconnect_all, lives
+from tidegauge.simulation.handlers import FAULTS
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.broker_timers import (
@@ -81,8 +82,8 @@ from tidegauge.simulation.messages.broker_timers import (
     RegistrationDue,
     Sample,
 )
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import BROKER_DIED, SUPERVISOR_STARTS
+from tidegauge.simulation.messages.controller_timers import BrokerDied
+from tidegauge.simulation.messages.fault_events import SupervisorStarts
 from tidegauge.simulation.random_streams import POWER_LOSS, draw
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.timed_stops import end_restarts_later
@@ -317,17 +318,18 @@ def halt(world: Brokers, broker: int, stop: int) -> None:
     end(world, broker, stop)
     delay_us = world.brokers[broker].restart_after_exit_us
     if delay_us >= 0:
-        timer = old_event(world, broker, broker, SUPERVISOR_STARTS)
-        timer.value = world.brokers[broker].starts
+        timer = new_event(world, broker, broker, SupervisorStarts)
+        timer.start = world.brokers[broker].starts
         set_timer(world, timer, world.context[0].time_us + delay_us)
 
 
+@FAULTS.handles(SupervisorStarts)
 @inner_rule
-def handle_supervisor_starts(world: Brokers, timer: Event) -> None:
+def handle_supervisor_starts(world: Brokers, timer: SupervisorStarts) -> None:
     """Start a broker that has exited, unless a fault keeps it down or it was started since."""
     broker = timer.destination
     process = world.processes[broker]
-    is_the_same = world.brokers[broker].starts == timer.value
+    is_the_same = world.brokers[broker].starts == timer.start
     if is_the_same and not process.alive and process.held_down == 0:
         start(world, broker)
 
@@ -356,7 +358,7 @@ def end(world: Brokers, broker: int, stop: int) -> None:
     forget_everything(world, broker)
     if stop != STOP_POWER:
         disconnect_all(world, broker)
-    died = old_event(world, broker, controller_process(world, broker), BROKER_DIED)
+    died = new_event(world, broker, controller_process(world, broker), BrokerDied)
     send(world, died, world.context[0].time_us)
     end_restarts_later(world, broker)
 

@@ -25,11 +25,7 @@ from tidegauge.actors.storage.logs import write_log_runs
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.codes.occasions import (
-    REASON_OFFLINE,
-    REASON_TERM,
-    STOP_LOG_DIRECTORY,
-)
+from tidegauge.simulation.codes.occasions import REASON_OFFLINE, REASON_TERM, STOP_LOG_DIRECTORY
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.broker_timers import LogDirFails
 from tidegauge.simulation.rows import new_row, write_row

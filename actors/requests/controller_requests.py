@@ -7,6 +7,8 @@ decided by ``replication/controller_requests.py``; ``leaders/becoming_leader.py`
 
 from __future__ import annotations
 
+from tidegauge.compiled.record_views import view_as
+
 from tidegauge.actors.fetches.fetcher_thread import (
     stop_idle_fetchers,
 )
@@ -33,11 +35,19 @@ from tidegauge.replication.partition import (
 from tidegauge.replication.remote_replica import initialize_follower
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.costs import BECOME_FOLLOWER, BECOME_LEADER, REQUEST, cost_us
-from tidegauge.simulation.events import add_item, old_response
+from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event, PartitionData
-from tidegauge.simulation.messages.kinds import CONTROL_RESPONSE, KEY_OF_KIND, LEADER_AND_ISR
+from tidegauge.simulation.messages.controller_requests import (
+    ControlPartition,
+    ControlRequest,
+    ControlResponse,
+    LeaderAndIsrPartition,
+    LeaderAndIsrRequest,
+    OfflineReplica,
+    UpdateMetadataRequest,
+)
+from tidegauge.simulation.messages.kinds import KEY_OF_KIND
 from tidegauge.simulation.metadata_log import is_known_alive, move_on
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, slot_of
@@ -52,7 +62,7 @@ _FOLLOWERS = code(2)
 
 
 @inner_rule
-def handle_leader_and_isr(world: Brokers, request: Event) -> bool:
+def handle_leader_and_isr(world: Brokers, request: LeaderAndIsrRequest) -> bool:
     """Go on with a LeaderAndIsr; True when it is done, False if a lock is taken.
 
     Each partition takes its time (``become_leader``, ``become_follower`` of the cost model): then
@@ -67,7 +77,7 @@ def handle_leader_and_isr(world: Brokers, request: Event) -> bool:
             broker.controller_epoch,
             request.controller_epoch,
             broker.broker_epoch,
-            request.version,
+            request.broker_epoch,
         )
         if request.error != errors.NONE:
             answer_controller(world, request)
@@ -77,7 +87,7 @@ def handle_leader_and_isr(world: Brokers, request: Event) -> bool:
         request.cursor = request.first_item
     while request.phase <= _FOLLOWERS:
         while request.cursor != NONE:
-            item = world.items[request.cursor]
+            item = view_as(world.items[request.cursor], LeaderAndIsrPartition)
             leads = broker_of(world, item.partition, item.leader) == request.destination
             if leads == (request.phase == _LEADERS):
                 row = _host(world, request, item)
@@ -106,7 +116,7 @@ def handle_leader_and_isr(world: Brokers, request: Event) -> bool:
 
 
 @inner_rule
-def answer_controller(world: Kernel, request: Event) -> None:
+def answer_controller(world: Kernel, request: ControlRequest) -> None:
     """Tell the controller that its request has been dealt with, or why it has not.
 
     Source: KafkaApis.handleLeaderAndIsrRequest and its neighbours@2.4.0.
@@ -119,28 +129,30 @@ def answer_controller(world: Kernel, request: Event) -> None:
         refused.error = request.error
         refused.offset = NONE
         write_row(world, refused)
-    answer = old_response(world, request, CONTROL_RESPONSE)
-    answer.broker = request.destination
-    answer.error = request.error
-    if request.kind == LEADER_AND_ISR:
-        _tell_offline_replicas(world, request, answer)
+    response = new_response(world, request, ControlResponse)
+    response.broker_id = request.destination
+    response.error = request.error
+    if request.kind == LeaderAndIsrRequest.KIND:
+        _tell_offline_replicas(world, request, response)
     request.cost_us = cost_us(world, request.destination, REQUEST)
-    send(world, answer, world.context[0].time_us + request.cost_us)
+    send(world, response, world.context[0].time_us + request.cost_us)
 
 
 @inner_rule
-def _tell_offline_replicas(world: Kernel, request: Event, answer: Event) -> None:
+def _tell_offline_replicas(
+    world: Kernel, request: ControlRequest, response: ControlResponse
+) -> None:
     """Name the replicas whose log directory is offline; of errors of others nothing follows."""
     cursor = request.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], LeaderAndIsrPartition)
         cursor = item.next
         if item.error == errors.KAFKA_STORAGE_ERROR:
-            add_item(world, answer, item.partition).error = item.error
+            new_item(world, response, item.partition, OfflineReplica)
 
 
 @inner_rule
-def write_refused_partition(world: Kernel, request: Event, item: PartitionData) -> None:
+def write_refused_partition(world: Kernel, request: ControlRequest, item: ControlPartition) -> None:
     """Write down that one partition of a controller's request was refused."""
     refused = new_row(world, request.destination, RequestRefused)
     refused.api_key = KEY_OF_KIND[request.kind]
@@ -152,7 +164,7 @@ def write_refused_partition(world: Kernel, request: Event, item: PartitionData) 
 
 
 @inner_rule
-def _host(world: Brokers, request: Event, item: PartitionData) -> int:
+def _host(world: Brokers, request: LeaderAndIsrRequest, item: LeaderAndIsrPartition) -> int:
     """The replica that an entry is about, new or known; NONE if the broker has none.
 
     Source: ReplicaManager.getOrCreatePartition@0.10.2.0, createPartition@2.4.0.
@@ -189,7 +201,7 @@ def _host(world: Brokers, request: Event, item: PartitionData) -> int:
 
 
 @inner_rule
-def _has_directory(world: Brokers, row: int, item: PartitionData) -> bool:
+def _has_directory(world: Brokers, row: int, item: LeaderAndIsrPartition) -> bool:
     """Find, or choose, the log directory of a replica; False if it cannot be used.
 
     Where a directory is offline the log of a replica that is not new may lie in it.
@@ -222,8 +234,8 @@ def _list(state: Broker, world: Brokers, row: int) -> None:
 def _obey(
     world: Brokers,
     row: int,
-    request: Event,
-    item: PartitionData,
+    request: LeaderAndIsrRequest,
+    item: LeaderAndIsrPartition,
 ) -> bool:
     """Become what one entry of a LeaderAndIsr says; False if it is refused, or has to wait."""
     partition = world.replicas[row]
@@ -238,7 +250,7 @@ def _obey(
         if item.leader_epoch != partition.leader_epoch:
             write_refused_partition(world, request, item)
         return False
-    if skips_older_partition_epoch(rules, partition, item.version):
+    if skips_older_partition_epoch(rules, partition, item.partition_epoch):
         return False
     leads = item.leader == partition.local_replica
     leader = broker_of(world, item.partition, item.leader)
@@ -253,10 +265,8 @@ def _obey(
 
 
 @inner_rule
-def handle_update_metadata(world: Brokers, request: Event) -> None:
+def handle_update_metadata(world: Brokers, request: UpdateMetadataRequest) -> None:
     """Take over what the controller says of leaders, and of who is alive.
-
-    ``offset`` is the position in the log of what is told (``simulation/metadata_log.py``).
 
     Source: ReplicaManager.maybeUpdateMetadataCache@0.10.2.0, MetadataCache@2.4.0.
     """
@@ -266,11 +276,11 @@ def handle_update_metadata(world: Brokers, request: Event) -> None:
         broker.controller_epoch,
         request.controller_epoch,
         broker.broker_epoch,
-        request.version,
+        request.broker_epoch,
     )
     if request.error == errors.NONE:
         broker.controller_epoch = request.controller_epoch
-        broker.known_controller = request.broker
+        broker.known_controller = request.controller_id
         known = world.known_metadata[request.destination]
-        move_on(known, request.controller_epoch, request.offset, request.value == 1)
+        move_on(known, request.controller_epoch, request.position, request.names_all)
     answer_controller(world, request)

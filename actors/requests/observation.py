@@ -17,19 +17,21 @@ from tidegauge.simulation.codes.occasions import (
     REASON_OBSERVED,
     WAITS_FOR_LOCK,
 )
+from tidegauge.simulation.handlers import FAULTS
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.fault_events import Observe
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.fault_rows import EpochObserved, HighWatermarkTold, Observed
 
 
+@FAULTS.handles(Observe)
 @inner_rule
-def observe(world: Brokers, event: Event) -> None:
-    """Write down each replica of a broker that has a log; ``event.value`` is the step."""
+def observe(world: Brokers, event: Observe) -> None:
+    """Write down each replica of a broker that has a log."""
     row = world.brokers[event.destination].first_log
     while row != NONE:
         if world.on_disk[row].exists:
-            _observe_replica(world, row, event.value)
+            _observe_replica(world, row, event.step)
         row = world.hosted[row].next_log
 
 

@@ -13,11 +13,15 @@ from tidegauge.actors.requests.controller_requests import answer_controller, wri
 from tidegauge.actors.requests.deleted_logs import delete_log
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.locks import wait_for_lock
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.controller_requests import controller_request_error, stop_replica_error
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event, PartitionData
+from tidegauge.simulation.messages.controller_requests import (
+    StopReplicaPartition,
+    StopReplicaRequest,
+)
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import slot_of
 from tidegauge.simulation.trace_rows.replica_rows import ReplicaStopped
@@ -28,7 +32,7 @@ _STOP = code(1)
 
 
 @inner_rule
-def handle_stop_replica(world: Brokers, request: Event) -> bool:
+def handle_stop_replica(world: Brokers, request: StopReplicaRequest) -> bool:
     """Take replicas out of their fetchers, and delete those that are to be.
 
     False: one of these is locked, and the request goes on when it is not.
@@ -40,7 +44,7 @@ def handle_stop_replica(world: Brokers, request: Event) -> bool:
             broker.controller_epoch,
             request.controller_epoch,
             broker.broker_epoch,
-            request.version,
+            request.broker_epoch,
         )
         request.phase = _STOP
         request.cursor = NONE
@@ -48,7 +52,7 @@ def handle_stop_replica(world: Brokers, request: Event) -> bool:
             broker.controller_epoch = request.controller_epoch
             request.cursor = request.first_item
     while request.cursor != NONE:
-        item = world.items[request.cursor]
+        item = view_as(world.items[request.cursor], StopReplicaPartition)
         slot = slot_of(world, item.partition, request.destination)
         row = world.partitions[item.partition].first_slot + slot
         if slot >= 0 and item.deletes and world.hosted[row].locked:
@@ -65,7 +69,9 @@ def handle_stop_replica(world: Brokers, request: Event) -> bool:
 
 
 @inner_rule
-def _stops(world: Brokers, row: int, request: Event, item: PartitionData) -> bool:
+def _stops(
+    world: Brokers, row: int, request: StopReplicaRequest, item: StopReplicaPartition
+) -> bool:
     """Stop a replica, if it is hosted; False if it is told so in an older epoch."""
     if world.hosted[row].offline:
         item.error = errors.KAFKA_STORAGE_ERROR

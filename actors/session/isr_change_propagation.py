@@ -7,17 +7,17 @@ With AlterPartition the controller knows anyway, and the task does not run.
 
 from __future__ import annotations
 
-from tidegauge.actors.session.zookeeper_client import zookeeper_request
+from tidegauge.actors.session.zookeeper_client import send_in_session
 from tidegauge.actors.state.brokers import Broker, Brokers, BrokerStats, now_ms
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.isr_change_notification import should_propagate_isr_changes
-from tidegauge.simulation.events import add_item, new_event, set_timer
+from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.broker_timers import IsrChangePropagation
-from tidegauge.simulation.messages.kinds import ZK_CREATE
+from tidegauge.simulation.messages.zookeeper_requests import NamedPartition, ZkCreateRequest
 from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.topology import zookeeper_process
 from tidegauge.simulation.trace_rows.isr_rows import NotificationSent
 from tidegauge.simulation.zookeeper_tree import NOTIFICATIONS_ZNODE
 
@@ -127,13 +127,12 @@ def _write_notification(world: Kernel, state: Broker, stats: BrokerStats, broker
 def send_notification(world: Brokers, broker: int) -> None:
     """Send the write of a notification; again, if the session is gone."""
     state = world.brokers[broker]
-    request = zookeeper_request(world, broker, ZK_CREATE)
-    request.znode = NOTIFICATIONS_ZNODE
+    request = new_event(world, broker, zookeeper_process(world), ZkCreateRequest)
     row = state.first_changed
     for _ in range(state.propagating):
-        add_item(world, request, world.hosted[row].partition)
+        new_item(world, request, world.hosted[row].partition, NamedPartition)
         row = world.hosted[row].next_changed
-    send(world, request, world.context[0].time_us)
+    send_in_session(world, request, NOTIFICATIONS_ZNODE)
 
 
 @inner_rule

@@ -6,12 +6,14 @@ Source: DynamicConfigManager and TopicConfigHandler@2.4.0, LogManager.fetchLogCo
 from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Brokers, BrokerTopic
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import old_event
+from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.controller_timers import UncleanElectionEnabled
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import CONFIG_CHANGED, UNCLEAN_ELECTION_ENABLED
+from tidegauge.simulation.messages.zookeeper_requests import ConfigChanged, TopicSettings
 from tidegauge.simulation.topology import controller_process
 
 
@@ -28,13 +30,13 @@ def take_configs(world: Brokers, news: Event) -> None:
     broker = news.destination
     cursor = news.first_item
     while cursor != NONE:
-        item = world.items[cursor]
-        cursor = item.next
-        known = world.broker_topics[broker * world.sizes[0].topics + item.partition]
-        known.min_insync_replicas = item.offset
-        known.unclean_leader_election = item.may_move
-        if item.may_move and news.kind == CONFIG_CHANGED:
-            _tell_controller(world, broker, item.partition)
+        settings = view_as(world.items[cursor], TopicSettings)
+        cursor = settings.next
+        known = world.broker_topics[broker * world.sizes[0].topics + settings.topic]
+        known.min_insync_replicas = settings.min_insync_replicas
+        known.unclean_leader_election = settings.unclean_leader_election
+        if settings.unclean_leader_election and news.kind == ConfigChanged.KIND:
+            _tell_controller(world, broker, settings.topic)
     row = world.brokers[broker].first_log
     while row != NONE:
         hosted = world.hosted[row]
@@ -49,6 +51,6 @@ def _tell_controller(world: Brokers, broker: int, topic: int) -> None:
     """A controller elects at once in a topic that allows unclean election, from 2.1 on."""
     if world.rules[broker].unclean_switch_elects and world.brokers[broker].broker_epoch >= 0:
         controller = controller_process(world, broker)
-        enabled = old_event(world, broker, controller, UNCLEAN_ELECTION_ENABLED)
-        enabled.offset = topic
+        enabled = new_event(world, broker, controller, UncleanElectionEnabled)
+        enabled.topic = topic
         send(world, enabled, world.context[0].time_us)

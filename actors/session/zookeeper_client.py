@@ -12,18 +12,18 @@ from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import new_event, old_event, set_timer
+from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.broker_timers import SessionPing, SessionReconnects
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import (
-    CONTROLLER_START,
-    ZK_CLOSE,
-    ZK_CONNECT,
-    ZK_CREATE,
-    ZK_GET,
-    ZK_PING,
-    ZK_SET,
+from tidegauge.simulation.messages.controller_timers import ControllerStart, SessionLost
+from tidegauge.simulation.messages.event import ZooKeeperRequest
+from tidegauge.simulation.messages.zookeeper_requests import (
+    ZkCloseRequest,
+    ZkConnectRequest,
+    ZkCreateRequest,
+    ZkGetRequest,
+    ZkPingRequest,
+    ZkSetRequest,
 )
 from tidegauge.simulation.random_streams import RECONNECT, draw_below
 from tidegauge.simulation.topology import controller_process, zookeeper_process
@@ -40,13 +40,14 @@ _MOST_SLEEP_US = code(1_000_000)
 
 
 @inner_rule
-def zookeeper_request(world: Brokers, broker: int, kind: int) -> Event:
-    """A request of this broker's session that has still to be sent."""
-    request = old_event(world, broker, zookeeper_process(world), kind)
+def send_in_session(world: Brokers, request: ZooKeeperRequest, znode: int) -> None:
+    """Send a request about a znode, or none, under the session of its broker."""
+    broker = request.source
     request.broker = broker
-    request.value = world.brokers[broker].session
+    request.session = world.brokers[broker].session
+    request.znode = znode
     world.brokers[broker].zookeeper_sent_us = world.context[0].time_us
-    return request
+    send(world, request, world.context[0].time_us)
 
 
 @inner_rule
@@ -55,10 +56,10 @@ def connect(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     state.session = UNDEFINED
     state.connects += 1
-    request = zookeeper_request(world, broker, ZK_CONNECT)
+    request = new_event(world, broker, zookeeper_process(world), ZkConnectRequest)
     request.request = state.connects
-    request.wait_ms = state.zookeeper_session_timeout_ms
-    send(world, request, world.context[0].time_us)
+    request.session_timeout_ms = state.zookeeper_session_timeout_ms
+    send_in_session(world, request, UNDEFINED)
 
 
 @inner_rule
@@ -97,8 +98,8 @@ def close_session(world: Brokers, broker: int) -> None:
     Source: ZooKeeperClient.close@2.4.0.
     """
     if world.brokers[broker].session != UNDEFINED:
-        request = zookeeper_request(world, broker, ZK_CLOSE)
-        send(world, request, world.context[0].time_us)
+        request = new_event(world, broker, zookeeper_process(world), ZkCloseRequest)
+        send_in_session(world, request, UNDEFINED)
 
 
 @inner_rule
@@ -109,42 +110,43 @@ def register(world: Brokers, broker: int) -> None:
 
     Source: KafkaZkClient.registerBroker@2.4.0 (KIP-380).
     """
-    request = zookeeper_request(world, broker, ZK_CREATE)
-    request.znode = broker_znode(world, broker)
-    request.count = 1 if world.rules[broker].bounced_brokers_detected else 0
-    send(world, request, world.context[0].time_us)
+    request = new_event(world, broker, zookeeper_process(world), ZkCreateRequest)
+    request.sets_data = world.rules[broker].bounced_brokers_detected
+    send_in_session(world, request, broker_znode(world, broker))
 
 
 @inner_rule
-def new_state_write(world: Brokers, broker: int, partition: int) -> Event:
+def new_state_write(world: Brokers, broker: int, partition: int) -> ZkSetRequest:
     """A write of a partition's state, which is the caller's to fill and to send."""
-    request = zookeeper_request(world, broker, ZK_SET)
-    request.znode = state_znode(world, partition)
+    request = new_event(world, broker, zookeeper_process(world), ZkSetRequest)
     request.partition = partition
     return request
 
 
 @inner_rule
+def send_state_write(world: Brokers, request: ZkSetRequest) -> None:
+    """Send the write of a partition's state."""
+    send_in_session(world, request, state_znode(world, request.partition))
+
+
+@inner_rule
 def read_controller(world: Brokers, broker: int) -> None:
     """Ask who is controller."""
-    request = zookeeper_request(world, broker, ZK_GET)
-    request.znode = CONTROLLER_ZNODE
-    send(world, request, world.context[0].time_us)
+    request = new_event(world, broker, zookeeper_process(world), ZkGetRequest)
+    send_in_session(world, request, CONTROLLER_ZNODE)
 
 
 @inner_rule
 def create_log_dir_event(world: Brokers, broker: int, directory: int) -> None:
     """Source: KafkaZkClient.propagateLogDirEvent@2.6.0."""
-    request = zookeeper_request(world, broker, ZK_CREATE)
-    request.znode = log_dir_event_znode(world, broker, directory)
-    send(world, request, world.context[0].time_us)
+    request = new_event(world, broker, zookeeper_process(world), ZkCreateRequest)
+    send_in_session(world, request, log_dir_event_znode(world, broker, directory))
 
 
 @inner_rule
-def tell_controller(world: Brokers, broker: int, kind: int) -> None:
-    """Tell the controller on the same broker what has become of the session."""
-    news = old_event(world, broker, controller_process(world, broker), kind)
-    news.value = world.brokers[broker].session
+def tell_controller_of_loss(world: Brokers, broker: int) -> None:
+    """Tell the controller on the same broker that the session has expired."""
+    news = new_event(world, broker, controller_process(world, broker), SessionLost)
     send(world, news, world.context[0].time_us)
 
 
@@ -157,7 +159,9 @@ def start_controller(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     if state.told_session != state.session:
         state.told_session = state.session
-        tell_controller(world, broker, CONTROLLER_START)
+        news = new_event(world, broker, controller_process(world, broker), ControllerStart)
+        news.session = state.session
+        send(world, news, world.context[0].time_us)
 
 
 @inner_rule
@@ -192,8 +196,8 @@ def handle_session_ping(world: Brokers, timer: SessionPing) -> None:
 
 @inner_rule
 def _ping(world: Brokers, broker: int) -> None:
-    ping = zookeeper_request(world, broker, ZK_PING)
-    send(world, ping, world.context[0].time_us)
+    ping = new_event(world, broker, zookeeper_process(world), ZkPingRequest)
+    send_in_session(world, ping, UNDEFINED)
 
 
 @inner_rule

@@ -11,6 +11,7 @@ Source: KafkaController.processAlterIsr@2.7.0, tryProcessAlterPartition@3.3.0 an
 
 from __future__ import annotations
 
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partitions.leader_and_isr import (
     alter_partition_error,
@@ -24,14 +25,17 @@ from tidegauge.controller.partitions.request_batch import (
 from tidegauge.controller.state.assignments import note_isr_change
 from tidegauge.controller.state.control_plane import ControlPlane, broker_at, partition_at, state_at
 from tidegauge.replication import errors
-from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.codes.controller_events import REASSIGNMENT_ISR_CHANGE
 from tidegauge.simulation.codes.zookeeper_errors import OK
-from tidegauge.simulation.events import add_item, free_event, old_response
+from tidegauge.simulation.events import free_event, new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event, PartitionData
-from tidegauge.simulation.messages.kinds import ALTER_PARTITION_RESPONSE, ZK_SET
+from tidegauge.simulation.messages.controller_requests import (
+    AlterPartitionData,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+)
+from tidegauge.simulation.messages.zookeeper_requests import ZkResponse
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, controller_process
 from tidegauge.simulation.trace_rows.controller_rows import IsrAltered
@@ -46,7 +50,7 @@ _READ_BACK = code(1)
 def advance_alter_partition(world: ControlPlane, controller: int) -> None:
     """One phase of an AlterPartition."""
     state = world.controllers[controller]
-    request = world.events[state.request]
+    request = view_as(world.events[state.request], AlterPartitionRequest)
     phase = state.phase
     state.phase += 1
     if phase == _WRITE:
@@ -68,7 +72,7 @@ def advance_alter_partition(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def _note_moves(world: ControlPlane, controller: int, request: Event) -> bool:
+def _note_moves(world: ControlPlane, controller: int, request: AlterPartitionRequest) -> bool:
     """An ISR that has grown can end the reassignment of its partition.
 
     Source: KafkaController.processAlterIsr and maybeCompleteReassignment@2.7.0.
@@ -77,7 +81,7 @@ def _note_moves(world: ControlPlane, controller: int, request: Event) -> bool:
         return False
     cursor = request.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], AlterPartitionData)
         cursor = item.next
         if item.error == errors.NONE:
             note_isr_change(world, controller, state_znode(world, item.partition))
@@ -85,25 +89,25 @@ def _note_moves(world: ControlPlane, controller: int, request: Event) -> bool:
 
 
 @inner_rule
-def _request_error(world: ControlPlane, controller: int, request: Event) -> int:
+def _request_error(world: ControlPlane, controller: int, request: AlterPartitionRequest) -> int:
     """Why the request as a whole is refused, if it is."""
     if not world.controllers[controller].active:
         return errors.NOT_CONTROLLER
-    known = broker_at(world, controller, request.broker)
-    if not known.alive or known.broker_epoch != request.version:
+    known = broker_at(world, controller, request.broker_id)
+    if not known.alive or known.broker_epoch != request.broker_epoch:
         return errors.STALE_BROKER_EPOCH
     return errors.NONE
 
 
 @inner_rule
-def _write_all(world: ControlPlane, controller: int, request: Event) -> None:
-    """Write what passes; these entries have a controller epoch from now on."""
+def _write_all(world: ControlPlane, controller: int, request: AlterPartitionRequest) -> None:
+    """Write what passes; these entries are marked."""
     cursor = request.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], AlterPartitionData)
         cursor = item.next
         if partition_at(world, controller, item.partition).has_state:
-            _write_if_it_passes(world, controller, request.broker, item)
+            _write_if_it_passes(world, controller, request.broker_id, item)
         else:
             item.error = errors.UNKNOWN_TOPIC_OR_PARTITION
     # ZooKeeper answers in the order of the writes.
@@ -115,14 +119,14 @@ def _write_if_it_passes(
     world: ControlPlane,
     controller: int,
     broker: int,
-    item: PartitionData,
+    item: AlterPartitionData,
 ) -> None:
     current = state_at(world, controller, item.partition)
     proposal = world.proposal[0]
     proposal.leader = item.leader
     proposal.leader_epoch = item.leader_epoch
     proposal.isr = item.isr
-    proposal.partition_epoch = item.version
+    proposal.partition_epoch = item.partition_epoch
     live = live_replicas(world, controller, item.partition)
     item.error = alter_partition_error(world.rules[controller], current, proposal, live)
     if item.error == errors.INELIGIBLE_REPLICA and not _knows_ineligible(world, broker):
@@ -130,10 +134,10 @@ def _write_if_it_passes(
     if item.error != errors.NONE:
         return
     if equals_but_for_version(current, proposal):
-        item.version = current.partition_epoch
+        item.partition_epoch = current.partition_epoch
     else:
-        item.controller_epoch = world.controllers[controller].controller_epoch
-        write_state(world, controller, item.partition, ZK_SET)
+        item.is_written = True
+        write_state(world, controller, item.partition)
 
 
 @inner_rule
@@ -143,52 +147,52 @@ def _knows_ineligible(world: ControlPlane, broker: int) -> bool:
 
 
 @inner_rule
-def take_altered_state(world: ControlPlane, controller: int, answer: Event) -> None:
+def take_altered_state(world: ControlPlane, controller: int, response: ZkResponse) -> None:
     """Take ZooKeeper's answer to one write."""
     request = world.events[world.controllers[controller].request]
-    while world.items[request.cursor].partition != answer.partition:
+    while world.items[request.cursor].partition != response.partition:
         request.cursor = world.items[request.cursor].next
-    item = world.items[request.cursor]
-    if answer.error == OK:
-        item.version = answer.version
+    item = view_as(world.items[request.cursor], AlterPartitionData)
+    if response.error == OK:
+        item.partition_epoch = response.version
     else:
         item.error = errors.INVALID_UPDATE_VERSION
 
 
 @inner_rule
-def fail_what_is_written(world: Kernel, request: Event) -> None:
+def fail_what_is_written(world: Kernel, request: AlterPartitionRequest) -> None:
     """The session is gone, and with it what was to be written, or has been.
 
     Source: KafkaZkClient.updateLeaderAndIsr@2.7.0.
     """
     cursor = request.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], AlterPartitionData)
         cursor = item.next
-        if item.controller_epoch != UNDEFINED:
+        if item.is_written:
             item.error = errors.UNKNOWN_SERVER_ERROR
 
 
 @inner_rule
-def _read_back(world: ControlPlane, controller: int, request: Event) -> None:
+def _read_back(world: ControlPlane, controller: int, request: AlterPartitionRequest) -> None:
     """Take over from ZooKeeper what was written.
 
     Source: KafkaController.updateLeaderAndIsrCache@2.7.0.
     """
     cursor = request.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], AlterPartitionData)
         cursor = item.next
-        if item.controller_epoch != UNDEFINED and item.error == errors.NONE:
+        if item.is_written and item.error == errors.NONE:
             read_state(world, controller, item.partition)
 
 
 @inner_rule
-def _tell_all(world: ControlPlane, controller: int, request: Event) -> None:
+def _tell_all(world: ControlPlane, controller: int, request: AlterPartitionRequest) -> None:
     """Tell all brokers of every partition that the request names, whatever came of it."""
     cursor = request.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], AlterPartitionData)
         cursor = item.next
         add_update_metadata_request(world, controller, item.partition)
         altered = new_row(world, controller_process(world, controller), IsrAltered)
@@ -196,26 +200,26 @@ def _tell_all(world: ControlPlane, controller: int, request: Event) -> None:
         altered.leader = broker_of(world, item.partition, item.leader)
         altered.leader_epoch = item.leader_epoch
         altered.isr = item.isr
-        altered.version = item.version
+        altered.version = item.partition_epoch
         altered.error = item.error
         write_row(world, altered)
     send_requests_to_brokers(world, controller)
 
 
 @inner_rule
-def answer_alter_partition(world: Kernel, request: Event, error: int) -> None:
+def answer_alter_partition(world: Kernel, request: AlterPartitionRequest, error: int) -> None:
     """Tell the leader what came of each partition, or why of none."""
-    answer = old_response(world, request, ALTER_PARTITION_RESPONSE)
-    answer.error = error
+    response = new_response(world, request, AlterPartitionResponse)
+    response.error = error
     cursor = request.first_item
     while error == errors.NONE and cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], AlterPartitionData)
         cursor = item.next
-        told = add_item(world, answer, item.partition)
+        told = new_item(world, response, item.partition, AlterPartitionData)
         told.error = item.error
         told.leader = item.leader
         told.leader_epoch = item.leader_epoch
         told.isr = item.isr
-        told.version = item.version
-    send(world, answer, world.context[0].time_us)
+        told.partition_epoch = item.partition_epoch
+    send(world, response, world.context[0].time_us)
     free_event(world, request)

@@ -7,6 +7,7 @@ what the znode says of a partition (``reassignments.py`` does what is asked).
 
 from __future__ import annotations
 
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.state.assignments import want_move
 from tidegauge.controller.state.control_plane import (
@@ -15,16 +16,21 @@ from tidegauge.controller.state.control_plane import (
     is_deleted,
     partition_at,
 )
-from tidegauge.controller.state.zookeeper_requests import issue, new_request
+from tidegauge.controller.state.zookeeper_requests import issue_delete, issue_write, new_request
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, without
 from tidegauge.simulation.codes.controller_events import (
     REASSIGNMENT_ALTERED,
     REASSIGNMENT_ASKED_FOR,
 )
-from tidegauge.simulation.events import add_item, append_event, old_event
+from tidegauge.simulation.events import append_event, free_event, new_event, new_item
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import ZK_DELETE, ZK_SET, ZK_WATCH
+from tidegauge.simulation.messages.controller_requests import AlterReassignmentsRequest
+from tidegauge.simulation.messages.zookeeper_requests import (
+    NamedPartition,
+    ZkResponse,
+    ZkSetRequest,
+    ZkWatch,
+)
 from tidegauge.simulation.topology import broker_of, controller_process
 from tidegauge.simulation.zookeeper_tree import reassign_partitions_znode
 
@@ -33,18 +39,18 @@ CHOOSE = code(2)
 
 
 @inner_rule
-def take_asked_moves(world: ControlPlane, controller: int, answer: Event) -> None:
+def take_asked_moves(world: ControlPlane, controller: int, response: ZkResponse) -> None:
     """Take what /admin/reassign_partitions names: to begin with it, or to ask for less.
 
     Source: KafkaController.processZkPartitionReassignment@2.6.3.
     """
     state = world.controllers[controller]
     if state.phase != CHOOSE or state.event == REASSIGNMENT_ALTERED:
-        _ask_less(world, controller, answer)
+        _ask_less(world, controller, response)
         return
-    cursor = answer.first_item
+    cursor = response.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], NamedPartition)
         cursor = item.next
         known = partition_at(world, controller, item.partition)
         # Kafka fails on one without a leader only after it has written the assignment.
@@ -60,7 +66,9 @@ def take_asked_moves(world: ControlPlane, controller: int, answer: Event) -> Non
 
 
 @inner_rule
-def note_altered_moves(world: ControlPlane, controller: int, request: Event) -> None:
+def note_altered_moves(
+    world: ControlPlane, controller: int, request: AlterReassignmentsRequest
+) -> None:
     """Take what an AlterPartitionReassignments asks for; without replicas it cancels.
 
     It is refused if a replica that it adds is on a broker that is not alive; what
@@ -70,7 +78,7 @@ def note_altered_moves(world: ControlPlane, controller: int, request: Event) -> 
     """
     cursor = request.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], NamedPartition)
         cursor = item.next
         known = partition_at(world, controller, item.partition)
         is_gone = is_deleted(world, controller, item.partition)
@@ -104,17 +112,17 @@ def _adds_dead(world: ControlPlane, controller: int, partition: int, target: int
 
 
 @inner_rule
-def _ask_less(world: ControlPlane, controller: int, answer: Event) -> None:
+def _ask_less(world: ControlPlane, controller: int, response: ZkResponse) -> None:
     """Leave in the znode what is neither done nor refused; delete it if that is nothing.
 
     Source: KafkaController.maybeRemoveFromZkReassignment@2.6.3.
     """
     state = world.controllers[controller]
     znode = reassign_partitions_znode(world)
-    request = new_request(world, controller, ZK_SET, znode)
-    cursor = answer.first_item
+    request = new_request(world, controller, ZkSetRequest)
+    cursor = response.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], NamedPartition)
         cursor = item.next
         known = partition_at(world, controller, item.partition)
         is_done = item.partition == state.moving
@@ -122,18 +130,21 @@ def _ask_less(world: ControlPlane, controller: int, answer: Event) -> None:
         # Before the first of those that somebody replaces is taken up.
         is_done = is_done or (state.phase == CHOOSE and known.moves)
         if not is_done and not known.move_refused:
-            add_item(world, request, item.partition).replicas = item.replicas
-    if request.item_count == 0:
-        request.kind = ZK_DELETE
-        _look_again(world, controller)
-    issue(world, controller, request)
+            kept = new_item(world, request, item.partition, NamedPartition)
+            kept.replicas = item.replicas
+    if request.item_count > 0:
+        issue_write(world, controller, request, znode)
+        return
+    free_event(world, request)
+    _look_again(world, controller)
+    issue_delete(world, controller, znode)
 
 
 @inner_rule
 def _look_again(world: ControlPlane, controller: int) -> None:
     """Watch for the next reassignment, which may be there already: an event for the queue."""
     process = controller_process(world, controller)
-    event = old_event(world, process, process, ZK_WATCH)
+    event = new_event(world, process, process, ZkWatch)
     event.time_us = world.context[0].time_us
     event.phase = REASSIGNMENT_ASKED_FOR
     append_event(world, world.controllers[controller].queue, event)

@@ -35,7 +35,7 @@ from tidegauge.controller.state.control_plane import (
     replica_at,
     state_at,
 )
-from tidegauge.controller.state.zookeeper_requests import issue_read
+from tidegauge.controller.state.zookeeper_requests import issue_children
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, append, first, rest, without
 from tidegauge.simulation.codes.controller_events import (
@@ -43,7 +43,6 @@ from tidegauge.simulation.codes.controller_events import (
     TOPIC_DELETION_RESUMED,
 )
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.kinds import ZK_CHILDREN
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.scala_hash import MOST_IN_ORDER
 from tidegauge.simulation.topology import broker_of, controller_process
@@ -83,7 +82,7 @@ def advance_broker_change(world: ControlPlane, controller: int) -> None:
     phase = state.phase
     state.phase += 1
     if phase == _LIST:
-        issue_read(world, controller, ZK_CHILDREN, BROKER_IDS_ZNODE, _TRUE)
+        issue_children(world, controller, BROKER_IDS_ZNODE)
         return
     if phase == _COMPARE:
         _compare(world, controller)

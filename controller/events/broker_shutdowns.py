@@ -9,6 +9,7 @@ Source: KafkaController.doControlledShutdown@2.6.3, shutdownBroker@0.10.2.2.
 
 from __future__ import annotations
 
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partitions.elections import CONTROLLED_SHUTDOWN
 from tidegauge.controller.partitions.partition_changes import elect_selected, remove_from_isr
@@ -28,11 +29,13 @@ from tidegauge.controller.state.control_plane import (
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains, size
-from tidegauge.simulation.events import free_event, old_response
+from tidegauge.simulation.events import free_event, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import CONTROLLED_SHUTDOWN_RESPONSE
+from tidegauge.simulation.messages.controller_requests import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+)
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, controller_process, row_of, slot_of
 from tidegauge.simulation.trace_rows.controller_rows import BrokerShutsDown
@@ -48,8 +51,8 @@ _FALSE = code(False)
 def advance_broker_shutdown(world: ControlPlane, controller: int) -> None:
     """One phase of a controlled shutdown."""
     state = world.controllers[controller]
-    request = world.events[state.request]
-    broker = request.broker
+    request = view_as(world.events[state.request], ControlledShutdownRequest)
+    broker = request.broker_id
     phase = state.phase
     state.phase += 1
     if phase == _ELECT:
@@ -74,12 +77,12 @@ def advance_broker_shutdown(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def _error_of(world: ControlPlane, controller: int, request: Event) -> int:
+def _error_of(world: ControlPlane, controller: int, request: ControlledShutdownRequest) -> int:
     if not world.controllers[controller].active:
         return errors.STALE_CONTROLLER_EPOCH
-    known = broker_at(world, controller, request.broker)
+    known = broker_at(world, controller, request.broker_id)
     is_fenced = world.rules[controller].broker_epoch_fenced
-    if is_fenced and request.version < known.broker_epoch:
+    if is_fenced and request.broker_epoch < known.broker_epoch:
         return errors.STALE_BROKER_EPOCH
     if not known.alive:
         return errors.BROKER_NOT_AVAILABLE
@@ -89,18 +92,21 @@ def _error_of(world: ControlPlane, controller: int, request: Event) -> int:
 @inner_rule
 def _end(world: ControlPlane, controller: int, error: int, remaining: int) -> None:
     state = world.controllers[controller]
-    answer_shutdown(world, world.events[state.request], error, remaining)
+    request = view_as(world.events[state.request], ControlledShutdownRequest)
+    answer_shutdown(world, request, error, remaining)
     state.request = NONE
     state.event = NONE
 
 
 @inner_rule
-def answer_shutdown(world: Kernel, request: Event, error: int, remaining: int) -> None:
+def answer_shutdown(
+    world: Kernel, request: ControlledShutdownRequest, error: int, remaining: int
+) -> None:
     """Tell a broker how many partitions it still leads, or why that is not known."""
-    answer = old_response(world, request, CONTROLLED_SHUTDOWN_RESPONSE)
-    answer.error = error
-    answer.count = remaining
-    send(world, answer, world.context[0].time_us)
+    response = new_response(world, request, ControlledShutdownResponse)
+    response.error = error
+    response.remaining_partitions = remaining
+    send(world, response, world.context[0].time_us)
     free_event(world, request)
 
 

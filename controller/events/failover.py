@@ -11,11 +11,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.events.context import forget_everything, give_back_context, take_context
-from tidegauge.controller.events.log_dir_changes import (
-    issue_for_log_dir_events,
-    watch_log_dir_events,
-)
-from tidegauge.controller.events.notification_changes import issue_for_notifications
+from tidegauge.controller.events.log_dir_changes import watch_log_dir_events
 from tidegauge.controller.events.preferred_elections import rebalance_later
 from tidegauge.controller.partitions.channels import close_channel
 from tidegauge.controller.partitions.partition_changes import bring_online, read_state
@@ -43,21 +39,26 @@ from tidegauge.controller.state.control_plane import (
     state_at,
     topic_at,
 )
-from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
+from tidegauge.controller.state.zookeeper_requests import (
+    issue_children,
+    issue_exists,
+    issue_for_children,
+    issue_get,
+    issue_write,
+    new_request,
+)
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.codes.controller_events import PREFERRED_ELECTION, REASSIGNMENT_ASKED_FOR
 from tidegauge.simulation.codes.zookeeper_errors import OK
 from tidegauge.simulation.costs import CONTROLLER_FAILOVER_PARTITION, cost_us
-from tidegauge.simulation.events import add_item, free_all
+from tidegauge.simulation.events import free_all, new_item
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.kinds import (
-    ZK_CHILDREN,
-    ZK_CREATE,
-    ZK_DELETE,
-    ZK_EXISTS,
-    ZK_GET,
-    ZK_SET,
+from tidegauge.simulation.messages.zookeeper_requests import (
+    ZkCreateRequest,
+    ZkDataWrite,
+    ZkSetRequest,
+    ZnodeData,
 )
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, controller_process
@@ -100,21 +101,21 @@ def advance_election(world: ControlPlane, controller: int) -> None:
     state.phase += 1
     in_one_transaction = world.rules[controller].controller_fenced_by_epoch
     if phase == _LOOK:
-        issue_read(world, controller, ZK_EXISTS, CONTROLLER_ZNODE, _TRUE)
+        issue_exists(world, controller, CONTROLLER_ZNODE, _TRUE)
     elif phase == _CREATE:
         if state.active and (state.answer_error != OK or state.answer_broker != controller):
             resign(world, controller)
         if state.answer_error == OK:
             state.event = NONE
         elif not in_one_transaction:
-            request = new_request(world, controller, ZK_CREATE, CONTROLLER_ZNODE)
-            issue(world, controller, request)
+            request = new_request(world, controller, ZkCreateRequest)
+            issue_write(world, controller, request, CONTROLLER_ZNODE)
     elif phase == _READ_EPOCH:
         if not in_one_transaction and state.answer_error != OK:
             state.event = NONE
             return
         state.answer_epoch = 0
-        issue_read(world, controller, ZK_GET, CONTROLLER_EPOCH_ZNODE, _FALSE)
+        issue_get(world, controller, CONTROLLER_EPOCH_ZNODE)
     elif phase == _RAISE_EPOCH:
         _raise_epoch(world, controller, in_one_transaction)
     else:
@@ -129,17 +130,26 @@ def _raise_epoch(
 ) -> None:
     """Take the next controller epoch; in one transaction with /controller, or after it."""
     state = world.controllers[controller]
-    kind = ZK_SET if state.answer_error == OK else ZK_CREATE
-    znode = CONTROLLER_EPOCH_ZNODE
-    if in_one_transaction:
-        kind = ZK_CREATE
-        znode = CONTROLLER_ZNODE
     state.controller_epoch = state.answer_epoch + 1
-    request = new_request(world, controller, kind, znode)
+    if in_one_transaction:
+        request = new_request(world, controller, ZkCreateRequest)
+        _issue_epoch(world, controller, request, CONTROLLER_ZNODE)
+    elif state.answer_error != OK:
+        request = new_request(world, controller, ZkCreateRequest)
+        _issue_epoch(world, controller, request, CONTROLLER_EPOCH_ZNODE)
+    else:
+        update = new_request(world, controller, ZkSetRequest)
+        _issue_epoch(world, controller, update, CONTROLLER_EPOCH_ZNODE)
+
+
+@inner_rule
+def _issue_epoch(world: ControlPlane, controller: int, request: ZkDataWrite, znode: int) -> None:
+    """Write the epoch, if /controller_epoch has the version that was read, or is not there yet."""
+    state = world.controllers[controller]
     request.version = state.answer_version if state.answer_error == OK else UNDEFINED
-    item = add_item(world, request, NONE)
-    item.controller_epoch = state.controller_epoch
-    issue(world, controller, request)
+    data = new_item(world, request, NONE, ZnodeData)
+    data.controller_epoch = state.controller_epoch
+    issue_write(world, controller, request, znode)
 
 
 @inner_rule
@@ -196,12 +206,12 @@ def _take_over(world: ControlPlane, controller: int) -> None:
     take_context(world, controller)
     forget_everything(world, controller)
     for parent in (BROKER_IDS_ZNODE, TOPICS_ZNODE, NOTIFICATIONS_ZNODE):
-        issue_read(world, controller, ZK_CHILDREN, parent, _TRUE)
+        issue_children(world, controller, parent)
     if is_administered(world):
         znode = delete_topics_znode(world)
-        issue_read(world, controller, ZK_CHILDREN, znode, _TRUE)
+        issue_children(world, controller, znode)
     watch_log_dir_events(world, controller)
-    issue_read(world, controller, ZK_EXISTS, PREFERRED_ELECTION_ZNODE, _TRUE)
+    issue_exists(world, controller, PREFERRED_ELECTION_ZNODE, _TRUE)
 
 
 @inner_rule
@@ -219,8 +229,8 @@ def _read_everything(world: ControlPlane, controller: int) -> None:
         known.alive = known.listed_epoch != UNDEFINED
         known.broker_epoch = known.listed_epoch
     if state.listing != NONE and world.rules[controller].notifications_deleted_at_failover:
-        issue_for_notifications(world, controller, ZK_DELETE)
-    issue_for_log_dir_events(world, controller, ZK_DELETE)
+        issue_for_children(world, controller, state.listing, _TRUE)
+    issue_for_children(world, controller, state.log_dir_listing, _TRUE)
     process = controller_process(world, controller)
     for partition in range(sizes.partitions):
         if partition_at(world, controller, partition).known:

@@ -42,19 +42,14 @@ from tidegauge.controller.state.control_plane import (
     replica_at,
     state_at,
 )
-from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
+from tidegauge.controller.state.zookeeper_requests import issue_children, issue_for_children
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import ZK_CHILDREN, ZK_DELETE, ZK_GET
+from tidegauge.simulation.messages.controller_requests import ControlResponse
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process, row_of
 from tidegauge.simulation.trace_rows.controller_rows import LogDirEventRead, ReplicaFoundOffline
-from tidegauge.simulation.zookeeper_tree import (
-    LOG_DIR_EVENT,
-    directories_fail,
-    log_dir_events_znode,
-)
+from tidegauge.simulation.zookeeper_tree import directories_fail, log_dir_events_znode
 
 # Phases of LOG_DIR_CHANGE.
 _LIST = code(0)
@@ -71,7 +66,8 @@ _ONLINE = code(0)
 _OFFLINE = code(1)
 _FOUND_NOW = code(2)
 
-_TRUE = code(True)
+_READ_THEM = code(False)
+_DELETE_THEM = code(True)
 
 
 @inner_rule
@@ -79,7 +75,7 @@ def watch_log_dir_events(world: ControlPlane, controller: int) -> None:
     """List what brokers have told of failed directories, and watch it, if any ever does."""
     if directories_fail(world):
         znode = log_dir_events_znode(world)
-        issue_read(world, controller, ZK_CHILDREN, znode, _TRUE)
+        issue_children(world, controller, znode)
 
 
 @inner_rule
@@ -94,7 +90,7 @@ def advance_log_dir_change(world: ControlPlane, controller: int) -> None:
     if phase == _LIST:
         watch_log_dir_events(world, controller)
     elif phase == _READ:
-        issue_for_log_dir_events(world, controller, ZK_GET)
+        issue_for_children(world, controller, state.log_dir_listing, _READ_THEM)
     elif phase == _TELL:
         for broker in range(world.sizes[0].brokers):
             known = broker_at(world, controller, broker)
@@ -102,26 +98,9 @@ def advance_log_dir_change(world: ControlPlane, controller: int) -> None:
                 known.log_dir_failed = False
                 _tell_all_replicas(world, controller, broker)
         send_requests_to_brokers(world, controller)
-        issue_for_log_dir_events(world, controller, ZK_DELETE)
+        issue_for_children(world, controller, state.log_dir_listing, _DELETE_THEM)
     else:
         state.event = NONE
-
-
-@inner_rule
-def issue_for_log_dir_events(world: ControlPlane, controller: int, kind: int) -> None:
-    """Read or delete what is listed of failed directories."""
-    listing = world.controllers[controller].log_dir_listing
-    if listing == NONE:
-        return
-    cursor = world.events[listing].first_item
-    while cursor != NONE:
-        item = world.items[cursor]
-        cursor = item.next
-        znode = world.tree_ranges[LOG_DIR_EVENT].first + item.partition
-        request = new_request(world, controller, kind, znode)
-        # Another failure of the same directory takes the same place, under another number.
-        request.offset = item.version
-        issue(world, controller, request)
 
 
 @inner_rule
@@ -152,19 +131,19 @@ def _tell_all_replicas(world: ControlPlane, controller: int, broker: int) -> Non
 
 
 @inner_rule
-def note_offline_replicas(world: ControlPlane, controller: int, answer: Event) -> None:
-    """Take from a broker's answer to a LeaderAndIsr which of its replicas are offline."""
-    cursor = answer.first_item
+def note_offline_replicas(world: ControlPlane, controller: int, response: ControlResponse) -> None:
+    """Take from a broker's response to a LeaderAndIsr which of its replicas are offline."""
+    cursor = response.first_item
     while cursor != NONE:
         item = world.items[cursor]
         cursor = item.next
-        row = row_of(world, item.partition, answer.broker)
+        row = row_of(world, item.partition, response.broker_id)
         replica = replica_at(world, controller, row)
         if replica.directory_offline == _ONLINE:
             replica.directory_offline = _FOUND_NOW
             written = new_row(world, controller_process(world, controller), ReplicaFoundOffline)
             written.partition = item.partition
-            written.replica = answer.broker
+            written.replica = response.broker_id
             write_row(world, written)
 
 

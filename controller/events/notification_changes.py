@@ -8,6 +8,7 @@ watch fires for the deletion, too: that event finds nothing, and nobody is told 
 
 from __future__ import annotations
 
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partitions.partition_changes import read_state
 from tidegauge.controller.partitions.request_batch import (
@@ -15,10 +16,9 @@ from tidegauge.controller.partitions.request_batch import (
     send_requests_to_brokers,
 )
 from tidegauge.controller.state.control_plane import ControlPlane, partition_at
-from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
+from tidegauge.controller.state.zookeeper_requests import issue_children, issue_for_children
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import ZK_CHILDREN, ZK_DELETE, ZK_GET
+from tidegauge.simulation.messages.zookeeper_requests import Child, ZkResponse
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process
 from tidegauge.simulation.trace_rows.controller_rows import NotificationRead
@@ -30,10 +30,8 @@ _READ = code(1)
 _READ_STATES = code(2)
 _TELL = code(3)
 
-# PartitionData.version of a notification in a list.
-_WAS_READ = code(1)
-
-_TRUE = code(True)
+_READ_THEM = code(False)
+_DELETE_THEM = code(True)
 
 
 @inner_rule
@@ -48,32 +46,32 @@ def advance_isr_change(world: ControlPlane, controller: int) -> None:
     if phase == _LIST:
         # Up to 1.0 the event has brought the list of children with it.
         if state.listing == NONE:
-            issue_read(world, controller, ZK_CHILDREN, NOTIFICATIONS_ZNODE, _TRUE)
+            issue_children(world, controller, NOTIFICATIONS_ZNODE)
     elif phase == _READ:
-        issue_for_notifications(world, controller, ZK_GET)
+        issue_for_children(world, controller, state.listing, _READ_THEM)
     elif phase == _READ_STATES:
         _read_states(world, controller)
     elif phase == _TELL:
         send_requests_to_brokers(world, controller)
-        issue_for_notifications(world, controller, ZK_DELETE)
+        issue_for_children(world, controller, state.listing, _DELETE_THEM)
     else:
         state.event = NONE
 
 
 @inner_rule
-def note_notification(world: ControlPlane, controller: int, answer: Event) -> None:
+def note_notification(world: ControlPlane, controller: int, response: ZkResponse) -> None:
     """Take what a notification holds: the partitions whose ISRs have changed."""
-    cursor = answer.first_item
+    cursor = response.first_item
     while cursor != NONE:
         item = world.items[cursor]
         cursor = item.next
         add_update_metadata_request(world, controller, item.partition)
     cursor = world.events[world.controllers[controller].listing].first_item
     while cursor != NONE:
-        listed = world.items[cursor]
-        cursor = listed.next
-        if listed.partition == answer.znode:
-            listed.version = _WAS_READ
+        child = view_as(world.items[cursor], Child)
+        cursor = child.next
+        if child.znode == response.znode:
+            child.was_read = True
 
 
 @inner_rule
@@ -87,23 +85,10 @@ def _read_states(world: ControlPlane, controller: int) -> None:
         partition = partition_at(world, controller, partition).next_touched
     cursor = world.events[world.controllers[controller].listing].first_item
     while cursor != NONE:
-        item = world.items[cursor]
-        cursor = item.next
-        if item.version == _WAS_READ:
+        child = view_as(world.items[cursor], Child)
+        cursor = child.next
+        if child.was_read:
             written = new_row(world, controller_process(world, controller), NotificationRead)
-            written.notification = item.offset
+            written.notification = child.sequence_number
             written.partition_count = count
             write_row(world, written)
-
-
-@inner_rule
-def issue_for_notifications(world: ControlPlane, controller: int, kind: int) -> None:
-    """Read or delete all notifications that are listed, also those that are gone by now."""
-    cursor = world.events[world.controllers[controller].listing].first_item
-    while cursor != NONE:
-        item = world.items[cursor]
-        cursor = item.next
-        request = new_request(world, controller, kind, item.partition)
-        # A znode's place is taken again once it is deleted; its number tells which one is meant.
-        request.offset = item.offset
-        issue(world, controller, request)

@@ -18,13 +18,13 @@ from tidegauge.controller.partitions.partition_changes import elect_selected, li
 from tidegauge.controller.partitions.request_batch import send_requests_to_brokers
 from tidegauge.controller.state.assignments import is_anything_reassigned
 from tidegauge.controller.state.control_plane import ControlPlane, partition_at, state_at
-from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
+from tidegauge.controller.state.zookeeper_requests import issue_delete, issue_exists, issue_get
 from tidegauge.replication.replica_list import contains, first
 from tidegauge.simulation.codes.zookeeper_errors import OK
-from tidegauge.simulation.events import old_event, set_timer
+from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import AUTO_LEADER_REBALANCE, ZK_DELETE, ZK_EXISTS, ZK_GET
+from tidegauge.simulation.messages.controller_timers import AutoLeaderRebalance
+from tidegauge.simulation.messages.zookeeper_requests import ZkResponse
 from tidegauge.simulation.topology import broker_of, controller_process
 from tidegauge.simulation.zookeeper_tree import PREFERRED_ELECTION_ZNODE
 
@@ -49,16 +49,15 @@ def advance_preferred_election(world: ControlPlane, controller: int) -> None:
     state.phase += 1
     znode = PREFERRED_ELECTION_ZNODE
     if phase == _READ:
-        issue_read(world, controller, ZK_GET, znode, _FALSE)
+        issue_get(world, controller, znode)
     elif phase == _ELECT:
         elect_selected(world, controller, PREFERRED)
     elif phase == _TELL:
         send_requests_to_brokers(world, controller)
-        request = new_request(world, controller, ZK_DELETE, znode)
-        issue(world, controller, request)
+        issue_delete(world, controller, znode)
     elif phase == _DELETE:
         # Watch for the next one, which may be there already.
-        issue_read(world, controller, ZK_EXISTS, znode, _TRUE)
+        issue_exists(world, controller, znode, _TRUE)
     elif state.answer_error == OK:
         state.phase = _READ
     else:
@@ -66,9 +65,9 @@ def advance_preferred_election(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def note_preferred_election(world: ControlPlane, controller: int, answer: Event) -> None:
+def note_preferred_election(world: ControlPlane, controller: int, response: ZkResponse) -> None:
     """Take which partitions /admin/preferred_replica_election names; the others stay."""
-    cursor = answer.first_item
+    cursor = response.first_item
     while cursor != NONE:
         partition = world.items[cursor].partition
         cursor = world.items[cursor].next
@@ -97,7 +96,7 @@ def rebalance_later(world: ControlPlane, controller: int, is_first: bool) -> Non
     if is_first:
         delay_us = _FIRST_REBALANCE_US
     process = controller_process(world, controller)
-    timer = old_event(world, process, process, AUTO_LEADER_REBALANCE)
+    timer = new_event(world, process, process, AutoLeaderRebalance)
     timer.controller_epoch = state.controller_epoch
     set_timer(world, timer, world.context[0].time_us + delay_us)
 

@@ -70,7 +70,12 @@ from tidegauge.controller.state.control_plane import (
     replica_at,
     state_at,
 )
-from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
+from tidegauge.controller.state.zookeeper_requests import (
+    issue_exists,
+    issue_get,
+    issue_write,
+    new_request,
+)
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, single, without
 from tidegauge.simulation.codes.controller_events import (
     PREFERRED_ELECTION,
@@ -80,9 +85,9 @@ from tidegauge.simulation.codes.controller_events import (
     TOPIC_DELETION_RESUMED,
 )
 from tidegauge.simulation.codes.zookeeper_errors import OK
-from tidegauge.simulation.events import add_item
+from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.kinds import ZK_EXISTS, ZK_GET, ZK_SET
+from tidegauge.simulation.messages.zookeeper_requests import TopicPartition, ZkSetRequest
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Cluster, broker_of, controller_process
 from tidegauge.simulation.trace_rows.controller_rows import ReassignmentBegun, ReassignmentDone
@@ -125,7 +130,7 @@ def advance_reassignment(world: ControlPlane, controller: int) -> None:
     if phase == _LOOK and state.event in (REASSIGNMENT_ASKED_FOR, REASSIGNMENT_ALTERED):
         znode = reassign_partitions_znode(world)
         watches = state.event == REASSIGNMENT_ASKED_FOR
-        issue_read(world, controller, ZK_EXISTS, znode, watches)
+        issue_exists(world, controller, znode, watches)
     elif phase == _READ and state.answer_error == OK:
         _read_what_is_asked(world, controller)
     elif phase <= CHOOSE:
@@ -145,8 +150,7 @@ def advance_reassignment(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _read_what_is_asked(world: ControlPlane, controller: int) -> None:
-    znode = reassign_partitions_znode(world)
-    issue_read(world, controller, ZK_GET, znode, _FALSE)
+    issue_get(world, controller, reassign_partitions_znode(world))
 
 
 @inner_rule
@@ -279,13 +283,13 @@ def _write_assignment(world: ControlPlane, controller: int, partition: int) -> N
     """
     known = partition_at(world, controller, partition)
     znode = topic_znode(world, world.partitions[partition].topic)
-    request = new_request(world, controller, ZK_SET, znode)
-    item = add_item(world, request, partition)
-    item.replicas = known.replicas
+    request = new_request(world, controller, ZkSetRequest)
+    assignment = new_item(world, request, partition, TopicPartition)
+    assignment.replicas = known.replicas
     if world.rules[controller].assignment_says_what_moves:
-        item.adding = known.adding
-        item.removing = known.removing
-    issue(world, controller, request)
+        assignment.adding = known.adding
+        assignment.removing = known.removing
+    issue_write(world, controller, request, znode)
 
 
 @inner_rule
@@ -328,7 +332,7 @@ def _take_out(world: ControlPlane, controller: int, phase: int) -> None:
         _write_assignment(world, controller, state.moving)
     elif phase == _ASK_LESS:
         znode = reassign_partitions_znode(world)
-        issue_read(world, controller, ZK_EXISTS, znode, _FALSE)
+        issue_exists(world, controller, znode, _FALSE)
     elif state.answer_error == OK:
         _read_what_is_asked(world, controller)
 

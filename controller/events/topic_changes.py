@@ -7,10 +7,9 @@ from tidegauge.controller.partitions.partition_changes import bring_online
 from tidegauge.controller.partitions.replica_states import bring_replica_online
 from tidegauge.controller.partitions.request_batch import send_requests_to_brokers
 from tidegauge.controller.state.control_plane import ControlPlane, partition_at
-from tidegauge.controller.state.zookeeper_requests import issue_read
+from tidegauge.controller.state.zookeeper_requests import issue_children
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.kinds import ZK_CHILDREN
 from tidegauge.simulation.zookeeper_tree import TOPICS_ZNODE
 
 _TRUE = code(True)
@@ -26,7 +25,7 @@ def advance_topic_change(world: ControlPlane, controller: int) -> None:
     phase = state.phase
     state.phase += 1
     if phase == 0:
-        issue_read(world, controller, ZK_CHILDREN, TOPICS_ZNODE, _TRUE)
+        issue_children(world, controller, TOPICS_ZNODE)
     elif phase == 1:
         _start_new_replicas(world, controller)
         bring_online(world, controller, NONE)

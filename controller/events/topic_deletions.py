@@ -24,6 +24,7 @@ completeDeleteTopic@2.4.0, @2.6.3 and @3.8.0.
 
 from __future__ import annotations
 
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partitions.partition_changes import has_directory, remove_from_isr
 from tidegauge.controller.partitions.partition_state_machine import (
@@ -51,7 +52,7 @@ from tidegauge.controller.state.control_plane import (
     replica_at,
     topic_at,
 )
-from tidegauge.controller.state.zookeeper_requests import issue, issue_read, new_request
+from tidegauge.controller.state.zookeeper_requests import issue_children, issue_delete
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.codes.controller_events import (
@@ -59,13 +60,18 @@ from tidegauge.simulation.codes.controller_events import (
     TOPIC_DELETION_ASKED_FOR,
 )
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import ZK_CHILDREN, ZK_DELETE
+from tidegauge.simulation.messages.controller_requests import (
+    StopReplicaPartition,
+    StopReplicaRequest,
+)
+from tidegauge.simulation.messages.zookeeper_requests import Child, ZkResponse
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process, row_of
 from tidegauge.simulation.trace_rows.controller_rows import TopicDeleted, TopicDeletionBegun
 from tidegauge.simulation.zookeeper_tree import (
+    TOPIC_DELETIONS,
     delete_topics_znode,
+    place_in,
     state_znode,
     topic_deletion_znode,
     topic_znode,
@@ -105,15 +111,16 @@ def resume_deletion(world: ControlPlane, controller: int, topic: int) -> None:
 
 
 @inner_rule
-def note_listed_deletions(world: ControlPlane, controller: int, answer: Event) -> None:
+def note_listed_deletions(world: ControlPlane, controller: int, response: ZkResponse) -> None:
     """Take which topics are to be deleted; of one that is not there the request is deleted.
 
     Source: KafkaController.processTopicDeletion and fetchTopicDeletionsInProgress@2.6.3.
     """
-    cursor = answer.first_item
+    cursor = response.first_item
     while cursor != NONE:
-        topic = world.items[cursor].partition
-        cursor = world.items[cursor].next
+        child = view_as(world.items[cursor], Child)
+        cursor = child.next
+        topic = place_in(world, TOPIC_DELETIONS, child.znode)
         known = topic_at(world, controller, topic)
         known.deleted = False
         for partition in range(world.sizes[0].partitions):
@@ -122,20 +129,20 @@ def note_listed_deletions(world: ControlPlane, controller: int, answer: Event) -
                 known.deleted = True
                 known.ineligible = known.ineligible or of_topic.reassigned
         if not known.deleted:
-            znode = topic_deletion_znode(world, topic)
-            request = new_request(world, controller, ZK_DELETE, znode)
-            issue(world, controller, request)
+            issue_delete(world, controller, child.znode)
 
 
 @inner_rule
-def note_deleted_replicas(world: ControlPlane, controller: int, request: Event) -> None:
+def note_deleted_replicas(
+    world: ControlPlane, controller: int, request: StopReplicaRequest
+) -> None:
     """A broker has answered a StopReplica that deletes; ``request`` has its error.
 
     Source: KafkaController.processTopicDeletionStopReplicaResponseReceived@2.6.3.
     """
     cursor = request.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], StopReplicaPartition)
         cursor = item.next
         topic = world.partitions[item.partition].topic
         row = row_of(world, item.partition, request.destination)
@@ -155,7 +162,7 @@ def advance_topic_deletion(world: ControlPlane, controller: int) -> None:
     state.phase += 1
     if phase == _LIST and state.event == TOPIC_DELETION_ASKED_FOR:
         znode = delete_topics_znode(world)
-        issue_read(world, controller, ZK_CHILDREN, znode, _TRUE)
+        issue_children(world, controller, znode)
     elif phase <= _LISTED:
         state.deleting = NONE
         state.phase = _CHOOSE
@@ -359,12 +366,9 @@ def _delete_znodes(world: ControlPlane, controller: int) -> None:
     for partition in range(world.sizes[0].partitions):
         known = partition_at(world, controller, partition)
         if world.partitions[partition].topic == topic and known.has_state:
-            znode = state_znode(world, partition)
-            request = new_request(world, controller, ZK_DELETE, znode)
-            issue(world, controller, request)
+            issue_delete(world, controller, state_znode(world, partition))
     for znode in (topic_znode(world, topic), topic_deletion_znode(world, topic)):
-        request = new_request(world, controller, ZK_DELETE, znode)
-        issue(world, controller, request)
+        issue_delete(world, controller, znode)
 
 
 @inner_rule

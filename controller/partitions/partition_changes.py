@@ -8,7 +8,8 @@ was faster the state is read again and the rules decide anew.
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.partitions.elections import (
     CONTROLLED_SHUTDOWN,
     ELECTED_UNCLEAN,
@@ -42,15 +43,27 @@ from tidegauge.controller.state.control_plane import (
     replica_at,
     state_at,
 )
-from tidegauge.controller.state.zookeeper_requests import issue, new_request
+from tidegauge.controller.state.zookeeper_requests import (
+    DECIDE,
+    TAKE_OVER,
+    issue,
+    issue_write,
+    new_request,
+)
 from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, append
 from tidegauge.simulation.codes.zookeeper_errors import BAD_VERSION, OK
-from tidegauge.simulation.events import add_item
+from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import ZK_CREATE, ZK_GET, ZK_SET
+from tidegauge.simulation.messages.zookeeper_requests import (
+    ZkCreateRequest,
+    ZkDataWrite,
+    ZkGetRequest,
+    ZkResponse,
+    ZkSetRequest,
+    ZnodeData,
+)
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, controller_process, slot_of
 from tidegauge.simulation.trace_rows.controller_rows import (
@@ -59,10 +72,6 @@ from tidegauge.simulation.trace_rows.controller_rows import (
     RemovedFromIsr,
 )
 from tidegauge.simulation.zookeeper_tree import state_znode
-
-# Event.wait_ms of a read: what is done with the answer.
-_TAKE_OVER = code(0)
-_DECIDE = code(1)
 
 
 @inner_rule
@@ -193,7 +202,6 @@ def _decide(world: ControlPlane, controller: int, partition: int) -> None:
     proposal.leader_epoch = current.leader_epoch
     proposal.isr = current.isr
     proposal.partition_epoch = current.partition_epoch
-    kind = ZK_SET
     if world.controllers[controller].removing != NONE:
         replica = slot_of(world, partition, world.controllers[controller].removing)
         changes = replica >= 0 and remove_replica_from_isr(
@@ -204,11 +212,13 @@ def _decide(world: ControlPlane, controller: int, partition: int) -> None:
     elif known.has_state:
         changes = _elect(world, controller, partition)
     else:
-        kind = ZK_CREATE
         live = live_replicas(world, controller, partition)
         changes = initialize_leader_and_isr(proposal, known.replicas, live)
-    if changes:
-        write_state(world, controller, partition, kind)
+    if changes and (known.has_state or world.controllers[controller].removing != NONE):
+        write_state(world, controller, partition)
+    elif changes:
+        request = new_request(world, controller, ZkCreateRequest)
+        _issue_state(world, controller, partition, request)
 
 
 @inner_rule
@@ -240,50 +250,51 @@ def _elect(world: ControlPlane, controller: int, partition: int) -> bool:
 
 
 @inner_rule
-def write_state(
-    world: ControlPlane,
-    controller: int,
-    partition: int,
-    kind: int,
+def write_state(world: ControlPlane, controller: int, partition: int) -> None:
+    """Write what ``world.proposal`` says, if the state still has the version that it names."""
+    request = new_request(world, controller, ZkSetRequest)
+    _issue_state(world, controller, partition, request)
+
+
+@inner_rule
+def _issue_state(
+    world: ControlPlane, controller: int, partition: int, request: ZkDataWrite
 ) -> None:
-    """Write what ``plane.proposal`` says, if the state still has the version that it names."""
     known = partition_at(world, controller, partition)
     proposal = world.proposal[0]
     known.written_leader = proposal.leader
     known.written_epoch = proposal.leader_epoch
     known.written_isr = proposal.isr
-    znode = state_znode(world, partition)
-    request = new_request(world, controller, kind, znode)
     request.partition = partition
     request.version = proposal.partition_epoch
-    item = add_item(world, request, partition)
-    item.leader = proposal.leader
-    item.leader_epoch = proposal.leader_epoch
-    item.isr = proposal.isr
-    item.controller_epoch = world.controllers[controller].controller_epoch
-    issue(world, controller, request)
+    data = new_item(world, request, partition, ZnodeData)
+    data.leader = proposal.leader
+    data.leader_epoch = proposal.leader_epoch
+    data.isr = proposal.isr
+    data.controller_epoch = world.controllers[controller].controller_epoch
+    issue_write(world, controller, request, state_znode(world, partition))
 
 
 @inner_rule
-def take_state_answer(world: ControlPlane, controller: int, answer: Event) -> None:
-    """Take ZooKeeper's answer about one partition's state: read, or written."""
-    if answer.value == ZK_GET:
-        _take_state(world, controller, answer)
-    elif answer.error == OK:
-        _confirm(world, controller, answer)
-    elif answer.error == BAD_VERSION:
-        _read_and_decide(world, controller, answer.partition)
+def take_state_answer(world: ControlPlane, controller: int, response: ZkResponse) -> None:
+    """Take ZooKeeper's response about one partition's state: read, or written."""
+    if response.operation == ZkGetRequest.KIND:
+        _take_state(world, controller, response)
+    elif response.error == OK:
+        _confirm(world, controller, response)
+    elif response.error == BAD_VERSION:
+        _read_and_decide(world, controller, response.partition)
 
 
 @inner_rule
 def read_state(world: ControlPlane, controller: int, partition: int) -> None:
     """Read the state of a partition into the controller's cache."""
-    _read(world, controller, partition, _TAKE_OVER)
+    _read(world, controller, partition, TAKE_OVER)
 
 
 @inner_rule
 def _read_and_decide(world: ControlPlane, controller: int, partition: int) -> None:
-    _read(world, controller, partition, _DECIDE)
+    _read(world, controller, partition, DECIDE)
 
 
 @inner_rule
@@ -293,62 +304,61 @@ def _read(
     partition: int,
     purpose: int,
 ) -> None:
-    znode = state_znode(world, partition)
-    request = new_request(world, controller, ZK_GET, znode)
+    request = new_request(world, controller, ZkGetRequest)
     request.partition = partition
-    request.wait_ms = purpose
+    request.continuation = purpose
     # While its replicas are moved the controller watches it, if it does not write ISRs itself.
     known = partition_at(world, controller, partition)
     writes_isrs = alters_partition(world.rules[controller])
-    request.acks = 1 if known.reassigned and not writes_isrs else 0
-    issue(world, controller, request)
+    request.sets_watch = known.reassigned and not writes_isrs
+    issue(world, controller, request, state_znode(world, partition))
 
 
 @inner_rule
-def _take_state(world: ControlPlane, controller: int, answer: Event) -> None:
+def _take_state(world: ControlPlane, controller: int, response: ZkResponse) -> None:
     """Take over a state that was read; one of a later controller is not for this one to change.
 
     Source: PartitionStateMachine.doElectLeaderForPartitions@2.4.0.
     """
-    if answer.error != OK:
+    if response.error != OK:
         return
-    item = world.items[answer.first_item]
-    known = partition_at(world, controller, answer.partition)
-    state = state_at(world, controller, answer.partition)
-    state.leader = item.leader
-    state.leader_epoch = item.leader_epoch
-    state.isr = item.isr
-    state.partition_epoch = item.version
+    data = view_as(world.items[response.first_item], ZnodeData)
+    known = partition_at(world, controller, response.partition)
+    state = state_at(world, controller, response.partition)
+    state.leader = data.leader
+    state.leader_epoch = data.leader_epoch
+    state.isr = data.isr
+    state.partition_epoch = data.version
     known.has_state = True
-    known.controller_epoch = item.controller_epoch
-    known.unclean_enabled = item.may_move
+    known.controller_epoch = data.controller_epoch
+    known.unclean_enabled = data.unclean_leader_election
     own_epoch = world.controllers[controller].controller_epoch
-    if answer.wait_ms == _DECIDE and item.controller_epoch <= own_epoch:
-        _decide(world, controller, answer.partition)
+    if response.continuation == DECIDE and data.controller_epoch <= own_epoch:
+        _decide(world, controller, response.partition)
 
 
 @inner_rule
-def _confirm(world: ControlPlane, controller: int, answer: Event) -> None:
+def _confirm(world: ControlPlane, controller: int, response: ZkResponse) -> None:
     """A state is written: take it over, and remember that brokers have to be told."""
-    known = partition_at(world, controller, answer.partition)
-    state = state_at(world, controller, answer.partition)
+    known = partition_at(world, controller, response.partition)
+    state = state_at(world, controller, response.partition)
     old_leader = state.leader if known.has_state else UNDEFINED
     state.leader = known.written_leader
     state.leader_epoch = known.written_epoch
     state.isr = known.written_isr
-    state.partition_epoch = answer.version
+    state.partition_epoch = response.version
     known.is_new = not known.has_state
     known.has_state = True
     known.controller_epoch = world.controllers[controller].controller_epoch
-    add_leader_and_isr_request_for_replicas(world, controller, answer.partition)
+    add_leader_and_isr_request_for_replicas(world, controller, response.partition)
     if world.controllers[controller].removing == NONE:
         if world.controllers[controller].strategy == RAISE_EPOCH:
-            _write_raised_epoch(world, controller, answer.partition)
+            _write_raised_epoch(world, controller, response.partition)
             return
         known.state = ONLINE_PARTITION
-        _write_election(world, controller, answer.partition, old_leader)
+        _write_election(world, controller, response.partition, old_leader)
     else:
-        _write_removal(world, controller, answer.partition)
+        _write_removal(world, controller, response.partition)
 
 
 @inner_rule

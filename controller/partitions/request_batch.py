@@ -25,10 +25,16 @@ from tidegauge.controller.state.control_plane import (
 )
 from tidegauge.replication.controller_requests import EPOCH_DURING_DELETE
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import add_item, old_event
+from tidegauge.simulation.events import new_event, new_item
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA
+from tidegauge.simulation.messages.controller_requests import (
+    ControlRequest,
+    LeaderAndIsrPartition,
+    LeaderAndIsrRequest,
+    StopReplicaPartition,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
 from tidegauge.simulation.metadata_log import broker_subject, log_change
 from tidegauge.simulation.topology import broker_of, controller_process, row_of
 
@@ -81,15 +87,17 @@ def add_leader_and_isr_request(
     """
     known = broker_at(world, controller, broker)
     if known.building == NONE:
-        request = _new_control_request(world, controller, broker, LEADER_AND_ISR)
+        process = controller_process(world, controller)
+        request = new_event(world, process, broker, LeaderAndIsrRequest)
+        _sign(world, controller, broker, request)
         known.building = request.index
     add_update_metadata_request(world, controller, partition)
-    item = add_item(world, world.events[known.building], partition)
+    item = new_item(world, world.events[known.building], partition, LeaderAndIsrPartition)
     state = state_at(world, controller, partition)
     item.leader = state.leader
     item.leader_epoch = state.leader_epoch
     item.isr = state.isr
-    item.version = state.partition_epoch
+    item.partition_epoch = state.partition_epoch
     known_partition = partition_at(world, controller, partition)
     item.replicas = known_partition.replicas
     item.adding = known_partition.adding
@@ -115,9 +123,11 @@ def add_stop_replica_request(
     """
     known = broker_at(world, controller, broker)
     if known.stopping == NONE:
-        request = _new_control_request(world, controller, broker, STOP_REPLICA)
+        process = controller_process(world, controller)
+        request = new_event(world, process, broker, StopReplicaRequest)
+        _sign(world, controller, broker, request)
         known.stopping = request.index
-    item = add_item(world, world.events[known.stopping], partition)
+    item = new_item(world, world.events[known.stopping], partition, StopReplicaPartition)
     item.leader_epoch = state_at(world, controller, partition).leader_epoch
     if is_deleted(world, controller, partition):
         item.leader_epoch = EPOCH_DURING_DELETE
@@ -125,17 +135,10 @@ def add_stop_replica_request(
 
 
 @inner_rule
-def _new_control_request(
-    world: ControlPlane,
-    controller: int,
-    broker: int,
-    kind: int,
-) -> Event:
-    request = old_event(world, controller_process(world, controller), broker, kind)
-    request.broker = controller
+def _sign(world: ControlPlane, controller: int, broker: int, request: ControlRequest) -> None:
+    request.controller_id = controller
     request.controller_epoch = world.controllers[controller].controller_epoch
-    request.version = broker_at(world, controller, broker).broker_epoch
-    return request
+    request.broker_epoch = broker_at(world, controller, broker).broker_epoch
 
 
 @inner_rule
@@ -188,22 +191,22 @@ def send_update_metadata_request(world: ControlPlane, controller: int) -> None:
 
     Source: KafkaController.sendUpdateMetadataRequest@2.4.0.
     """
-    partitions = _write_down(world, controller)
+    _write_down(world, controller)
+    process = controller_process(world, controller)
     for broker in range(world.sizes[0].brokers):
         if broker_at(world, controller, broker).alive:
-            request = _new_control_request(world, controller, broker, UPDATE_METADATA)
-            request.offset = world.controllers[controller].told
-            request.count = partitions
-            request.value = 1 if world.controllers[controller].tells_all else 0
+            request = new_event(world, process, broker, UpdateMetadataRequest)
+            _sign(world, controller, broker, request)
+            request.position = world.controllers[controller].told
+            request.names_all = world.controllers[controller].tells_all
             queue_request(world, controller, broker, request.index)
     world.controllers[controller].tells_all = False
 
 
 @inner_rule
-def _write_down(world: ControlPlane, controller: int) -> int:
-    """Write down what brokers are told now; how many partitions that are."""
+def _write_down(world: ControlPlane, controller: int) -> None:
+    """Write down what brokers are told now."""
     state = world.controllers[controller]
-    count = 0
     partition = state.first_touched
     while partition != NONE:
         known = partition_at(world, controller, partition)
@@ -214,7 +217,6 @@ def _write_down(world: ControlPlane, controller: int) -> int:
             if is_deleted(world, controller, partition):
                 leader = UNDEFINED
             _write_change(world, controller, partition, leader, current.leader_epoch)
-            count += 1
         partition = known.next_touched
     state.first_touched = NONE
     state.last_touched = NONE
@@ -225,7 +227,6 @@ def _write_down(world: ControlPlane, controller: int) -> int:
             told.told_alive = alive
             subject = broker_subject(broker)
             _write_change(world, controller, subject, alive, UNDEFINED)
-    return count
 
 
 @inner_rule

@@ -13,16 +13,17 @@ Source: ReplicaAssignment@2.4.0.
 
 from __future__ import annotations
 
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule, rule
-from tidegauge.controller.state.control_plane import (
-    ControllerPartition,
-    ControlPlane,
-    partition_at,
-)
+from tidegauge.controller.state.control_plane import ControllerPartition, ControlPlane, partition_at
 from tidegauge.replication.replica_list import EMPTY, append, contains, first, rest, without
-from tidegauge.simulation.events import add_item
+from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event, PartitionData
+from tidegauge.simulation.messages.zookeeper_requests import (
+    TopicPartition,
+    ZkResponse,
+    ZkSetRequest,
+)
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.control_plane_rows import PartitionReplicas
 from tidegauge.simulation.zookeeper_tree import STATES, place_in
@@ -58,38 +59,38 @@ def is_anything_reassigned(world: ControlPlane, controller: int) -> bool:
 
 
 @inner_rule
-def know_assignment(known: ControllerPartition, item: PartitionData) -> None:
+def know_assignment(known: ControllerPartition, listed: TopicPartition) -> None:
     """Take what ZooKeeper says of a partition that is new to a controller.
 
     Source: KafkaController.initializeControllerContext@2.4.0.
     """
     known.known = True
-    known.replicas = item.replicas
-    known.adding = item.adding
-    known.removing = item.removing
-    known.reassigned = item.adding != EMPTY or item.removing != EMPTY
+    known.replicas = listed.replicas
+    known.adding = listed.adding
+    known.removing = listed.removing
+    known.reassigned = listed.adding != EMPTY or listed.removing != EMPTY
 
 
 @inner_rule
-def list_assignments(world: ControlPlane, topic: int, answer: Event) -> None:
-    """Name the partitions of a topic in an answer's chain, and where their replicas are.
+def list_assignments(world: ControlPlane, topic: int, response: ZkResponse) -> None:
+    """Name the partitions of a topic in a response's chain, and where their replicas are.
 
-    Kafka lists topics first and then reads them; here both come in one answer.
+    Kafka lists topics first and then reads them; here both come in one response.
     """
     for partition in range(world.sizes[0].partitions):
         if world.partitions[partition].topic == topic:
-            item = add_item(world, answer, partition)
-            item.replicas = world.assignments[partition].replicas
-            item.adding = world.assignments[partition].adding
-            item.removing = world.assignments[partition].removing
+            listed = new_item(world, response, partition, TopicPartition)
+            listed.replicas = world.assignments[partition].replicas
+            listed.adding = world.assignments[partition].adding
+            listed.removing = world.assignments[partition].removing
 
 
 @inner_rule
-def store_assignments(world: ControlPlane, request: Event) -> None:
+def store_assignments(world: ControlPlane, request: ZkSetRequest) -> None:
     """Take over what is written into /brokers/topics/<topic>: the partitions that change."""
     cursor = request.first_item
     while cursor != NONE:
-        item = world.items[cursor]
+        item = view_as(world.items[cursor], TopicPartition)
         cursor = item.next
         assignment = world.assignments[item.partition]
         assignment.replicas = item.replicas

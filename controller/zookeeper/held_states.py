@@ -7,11 +7,16 @@ Source: TopicPartitionStateZNode@2.6.0.
 
 from __future__ import annotations
 
+from tidegauge.compiled.codes import code
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.replication.replica_list import contains, size
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.topology import Cluster, broker_of, zookeeper_process
-from tidegauge.simulation.zookeeper_tree import broker_znode, state_znode
+from tidegauge.simulation.zookeeper_tree import LOG_DIR_EVENT, broker_znode, state_znode
+
+#: So long nothing is written where everything has come to rest.
+_QUIET_US = code(1_500_000)
 
 
 @inner_rule
@@ -60,3 +65,40 @@ def count_notifications(world: ControlPlane) -> int:
         count += 1
         znode = world.znodes[znode].next
     return count
+
+
+@inner_rule
+def is_quiescent(world: ControlPlane) -> bool:
+    """Whether everything has come to rest, as a test harness would see it.
+
+    Every partition with a live leader has all its live replicas in sync, no notification is
+    left, and nothing was written for a while.
+    """
+    ensemble = world.ensemble[0]
+    if ensemble.first_notification != NONE or _any_log_dir_event(world):
+        return False
+    if world.context[0].time_us < ensemble.committed_us + _QUIET_US:
+        return False
+    for partition in range(world.sizes[0].partitions):
+        node = world.znodes[state_znode(world, partition)]
+        leader = broker_of(world, partition, node.leader)
+        if not node.exists or leader < 0 or not is_registered(world, leader):
+            continue
+        live = 0
+        for slot in range(world.partitions[partition].slot_count):
+            broker = broker_of(world, partition, slot)
+            if not contains(world.assignments[partition].replicas, slot):
+                continue
+            live += 1 if is_registered(world, broker) else 0
+        if size(node.isr) < live:
+            return False
+    return True
+
+
+@inner_rule
+def _any_log_dir_event(world: ControlPlane) -> bool:
+    events = world.tree_ranges[LOG_DIR_EVENT]
+    for znode in range(events.first, events.first + events.count):
+        if world.znodes[znode].exists:
+            return True
+    return False

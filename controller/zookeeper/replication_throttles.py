@@ -15,25 +15,31 @@ ReassignPartitionsCommand.calculateMoveMap@2.6.3.
 
 from __future__ import annotations
 
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.replication.replica_list import contains, without
 from tidegauge.replication.replication_quota import UNLIMITED
-from tidegauge.simulation.events import add_item, old_event
+from tidegauge.simulation.events import new_event, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import Event, PartitionData
-from tidegauge.simulation.messages.kinds import THROTTLES_CHANGED
+from tidegauge.simulation.messages.zookeeper_requests import (
+    NamedPartition,
+    ThrottledReplica,
+    ThrottlesChanged,
+    ThrottleTarget,
+    ZkThrottleRequest,
+)
 from tidegauge.simulation.throttles import THROTTLE_MOVES, THROTTLE_NAMED
 from tidegauge.simulation.zookeeper_tree import is_administered, reassign_partitions_znode
 
 
 @inner_rule
-def write_throttles(world: ControlPlane, request: Event, departure_us: int) -> None:
+def write_throttles(world: ControlPlane, request: ZkThrottleRequest, departure_us: int) -> None:
     """Write throttles, and tell all brokers that have a session of their own."""
-    if request.acks == THROTTLE_NAMED:
+    if request.scope == THROTTLE_NAMED:
         _write_named(world, request)
-    elif request.acks == THROTTLE_MOVES:
+    elif request.scope == THROTTLE_MOVES:
         _write_moves(world, request)
     elif _is_reassigning(world):
         return
@@ -60,17 +66,17 @@ def tell_throttles(
 ) -> None:
     """Tell a broker its rates, and which of its replicas are throttled; all others are not."""
     broker = world.zookeeper_sessions[session].broker
-    news = old_event(world, zookeeper, broker, THROTTLES_CHANGED)
-    news.value = session
-    news.min_bytes = world.throttled_rates[broker].leader_rate
-    news.max_bytes = world.throttled_rates[broker].follower_rate
+    news = new_event(world, zookeeper, broker, ThrottlesChanged)
+    news.session = session
+    news.leader_rate = world.throttled_rates[broker].leader_rate
+    news.follower_rate = world.throttled_rates[broker].follower_rate
     for row in range(len(world.slots)):
         throttled = world.replica_throttles[row]
         is_throttled = throttled.leader or throttled.follower
         if is_throttled and world.slots[row].broker == broker:
-            item = add_item(world, news, world.slots[row].partition)
-            item.may_move = throttled.leader
-            item.deletes = throttled.follower
+            item = new_item(world, news, world.slots[row].partition, ThrottledReplica)
+            item.as_leader = throttled.leader
+            item.as_follower = throttled.follower
     send(world, news, departure_us)
 
 
@@ -88,19 +94,19 @@ def has_throttles(world: ControlPlane) -> bool:
 
 
 @inner_rule
-def _write_named(world: ControlPlane, request: Event) -> None:
+def _write_named(world: ControlPlane, request: ZkThrottleRequest) -> None:
     cursor = request.first_item
     while cursor != NONE:
-        item = world.items[cursor]
-        cursor = item.next
-        if item.continues:
-            _set_rates(world, item.partition, request)
+        target = view_as(world.items[cursor], ThrottleTarget)
+        cursor = target.next
+        if target.broker != NONE:
+            _set_rates(world, target.broker, request)
         else:
-            _set_throttled(world, item, item.adding, item.removing)
+            _set_throttled(world, target.partition, target.leaders, target.followers)
 
 
 @inner_rule
-def _write_moves(world: ControlPlane, request: Event) -> None:
+def _write_moves(world: ControlPlane, request: ZkThrottleRequest) -> None:
     """Throttle what moves, as the tool works it out from the assignments; nothing else of a topic.
 
     Source: ReassignPartitionsCommand.calculateLeaderThrottles, calculateFollowerThrottles@2.6.3.
@@ -111,29 +117,29 @@ def _write_moves(world: ControlPlane, request: Event) -> None:
         cursor = world.items[cursor].next
     cursor = request.first_item
     while cursor != NONE:
-        item = world.items[cursor]
-        cursor = item.next
-        facts = world.partitions[item.partition]
-        sources = world.assignments[item.partition].replicas
-        destinations = without(item.replicas, sources)
-        _set_throttled(world, item, sources, destinations)
+        moved = view_as(world.items[cursor], NamedPartition)
+        cursor = moved.next
+        facts = world.partitions[moved.partition]
+        sources = world.assignments[moved.partition].replicas
+        destinations = without(moved.replicas, sources)
+        _set_throttled(world, moved.partition, sources, destinations)
         for slot in range(facts.slot_count):
             if contains(sources, slot) or contains(destinations, slot):
                 _set_rates(world, world.slots[facts.first_slot + slot].broker, request)
 
 
 @inner_rule
-def _set_rates(world: ControlPlane, broker: int, request: Event) -> None:
+def _set_rates(world: ControlPlane, broker: int, request: ZkThrottleRequest) -> None:
     rates = world.throttled_rates[broker]
-    if request.min_bytes != NONE:
-        rates.leader_rate = request.min_bytes
-    if request.max_bytes != NONE:
-        rates.follower_rate = request.max_bytes
+    if request.leader_rate != NONE:
+        rates.leader_rate = request.leader_rate
+    if request.follower_rate != NONE:
+        rates.follower_rate = request.follower_rate
 
 
 @inner_rule
-def _set_throttled(world: ControlPlane, item: PartitionData, leaders: int, followers: int) -> None:
-    facts = world.partitions[item.partition]
+def _set_throttled(world: ControlPlane, partition: int, leaders: int, followers: int) -> None:
+    facts = world.partitions[partition]
     for slot in range(facts.slot_count):
         throttled = world.replica_throttles[facts.first_slot + slot]
         if leaders != NONE:

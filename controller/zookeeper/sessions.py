@@ -22,7 +22,7 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.codes.occasions import BROKER_SESSION_CLOSED, BROKER_SESSION_EXPIRED
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.zookeeper_requests import ZkCloseRequest, ZkConnectRequest
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.zookeeper_rows import (
     SessionClosed,
@@ -33,7 +33,7 @@ from tidegauge.simulation.zookeeper_tree import CONTROLLER_ZNODE, broker_znode
 
 
 @inner_rule
-def open_session(world: ControlPlane, request: Event) -> int:
+def open_session(world: ControlPlane, request: ZkConnectRequest) -> int:
     """Open a session for a broker; its number."""
     ensemble = world.ensemble[0]
     number = ensemble.sessions
@@ -44,7 +44,7 @@ def open_session(world: ControlPlane, request: Event) -> int:
     session.broker = request.broker
     session.open = True
     session.opened_us = world.context[0].time_us
-    session.timeout_ms = request.wait_ms
+    session.timeout_ms = request.session_timeout_ms
     session.next = NONE
     if ensemble.last_session == NONE:
         ensemble.first_session = number
@@ -108,18 +108,18 @@ def _expire(world: ControlPlane, zookeeper: int, number: int) -> None:
 
 
 @inner_rule
-def close_session(world: ControlPlane, request: Event, departure_us: int) -> None:
+def close_session(world: ControlPlane, request: ZkCloseRequest, departure_us: int) -> None:
     """End a session because its broker asks for it.
 
     Source: PrepRequestProcessor (OpCode.closeSession), ZooKeeper 3.5.
     """
     written = new_row(world, request.destination, SessionClosed)
     written.broker = request.broker
-    written.session = request.value
+    written.session = request.session
     write_row(world, written)
     zookeeper = request.destination
     reason = BROKER_SESSION_CLOSED
-    _end(world, zookeeper, request.value, reason, departure_us)
+    _end(world, zookeeper, request.session, reason, departure_us)
 
 
 @inner_rule

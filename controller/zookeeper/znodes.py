@@ -11,16 +11,12 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane, Znode
 from tidegauge.controller.zookeeper.control_plane_rows import write_control_plane_row
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.codes.occasions import (
-    BROKER_REGISTERS,
-    STATE_CREATED,
-    STATE_DELETED,
-)
-from tidegauge.simulation.events import old_event
+from tidegauge.simulation.codes.occasions import BROKER_REGISTERS, STATE_CREATED, STATE_DELETED
+from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import ZK_WATCH
+from tidegauge.simulation.messages.zookeeper_requests import ZkRead, ZkWatch
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Topology
 from tidegauge.simulation.trace_rows.zookeeper_rows import (
@@ -74,10 +70,10 @@ def holds_chain(world: Topology, znode: int) -> bool:
 
 
 @inner_rule
-def add_watch(world: ControlPlane, request: Event, on_children: bool) -> None:
+def add_watch(world: ControlPlane, request: ZkRead, on_children: bool) -> None:
     """Watch a znode, or its children, once; a watch that is set already is not set twice."""
     znode = request.znode
-    session = request.value if request.broker != NONE else NONE
+    session = request.session
     node = world.znodes[znode]
     index = node.first_child_watch if on_children else node.first_watch
     while index != NONE:
@@ -129,11 +125,11 @@ def _tell_watchers(
     is_created = world.znodes[znode].exists and world.znodes[znode].version == 0
     while index != NONE:
         watch = world.znode_watches[index]
-        event = old_event(world, zookeeper, watch.process, ZK_WATCH)
-        event.znode = znode
-        event.value = watch.session
-        event.count = 1 if is_created else 0
-        send(world, event, departure_us)
+        news = new_event(world, zookeeper, watch.process, ZkWatch)
+        news.znode = znode
+        news.session = watch.session
+        news.is_created = is_created
+        send(world, news, departure_us)
         following = watch.next
         watch.next = ensemble.free_watch
         ensemble.free_watch = index
@@ -322,3 +318,12 @@ def delete_znode(
         _free_chain(world, node)
     fire_watches(world, zookeeper, znode, departure_us)
     fire_child_watches(world, zookeeper, parent, departure_us)
+
+
+@inner_rule
+def is_there(world: ControlPlane, znode: int, sequence_number: int) -> bool:
+    """Whether a znode exists; of a notification, the one with this number."""
+    node = world.znodes[znode]
+    if is_in(world, LOG_DIR_EVENT, znode) or is_in(world, NOTIFICATIONS, znode):
+        return node.exists and node.sequence_number == sequence_number
+    return node.exists

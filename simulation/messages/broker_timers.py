@@ -123,7 +123,7 @@ class AlterPartitionGivesUp(Timer, kind=27):
 
 
 class SessionReconnects(Timer, kind=28):
-    """The session's client is connected again."""
+    """The client of a session that has expired is connected again."""
 
     #: The session that was lost.
     session: i64

@@ -42,19 +42,33 @@ class MetadataRefresh(Timer, kind=88):
 
 
 class StepDue(Timer, kind=89):
-    """..."""
+    """The time of a step has come, or that within which its condition should hold."""
+
+    step: i64
 
 
 class StepLooks(Timer, kind=90):
-    """..."""
+    """The operator looks at what cannot be watched, unless it has asked anything since."""
+
+    step: i64
+    question: i64
 
 
 class RollGoesOn(Timer, kind=91):
-    """A rolling restart looks how far its brokers are, or goes on after a pause."""
+    """A rolling restart looks how far its brokers are, or goes on after a pause.
+
+    Unless it has asked anything since.
+    """
+
+    roll: i64
+    question: i64
 
 
 class RollTimesOut(Timer, kind=92):
-    """..."""
+    """The batch that begins at a position has had its time."""
+
+    roll: i64
+    position: i64
 
 
 class GroupDue(Timer, kind=94):

@@ -2,40 +2,131 @@
 
 from __future__ import annotations
 
-from tidegauge.simulation.messages.event import BrokerRequest, ControllerRequest, Response
+from tidegauge.compiled.records import flag, i64
+from tidegauge.simulation.messages.event import (
+    BrokerRequest,
+    ControllerRequest,
+    PartitionData,
+    Response,
+)
 
 
-class LeaderAndIsrRequest(BrokerRequest, kind=15, api_key=4):
-    """..."""
+class ControlRequest(BrokerRequest):
+    """What a controller tells a broker to do, or to know."""
+
+    controller_id: i64 = -1
+    controller_epoch: i64 = -1
+    broker_epoch: i64 = -1
+    #: Why it is refused as a whole, once it is handled; at the controller, what the response said.
+    error: i64
 
 
-class UpdateMetadataRequest(BrokerRequest, kind=16, api_key=6):
-    """..."""
+class LeaderAndIsrRequest(ControlRequest, kind=15, api_key=4):
+    """Who leads partitions, and who follows: entries of :class:`LeaderAndIsrPartition`."""
 
 
-class StopReplicaRequest(BrokerRequest, kind=17, api_key=5):
-    """..."""
+class UpdateMetadataRequest(ControlRequest, kind=16, api_key=6):
+    """Leaders of partitions, and who is alive: up to a position in the log of what is told.
+
+    Source: ``simulation/metadata_log.py``.
+    """
+
+    position: i64
+    #: It names all partitions, not only those that have changed.
+    names_all: flag
+
+
+class StopReplicaRequest(ControlRequest, kind=17, api_key=5):
+    """Replicas that are to fetch no more: entries of :class:`StopReplicaPartition`."""
 
 
 class ControlResponse(Response, kind=73):
-    """..."""
+    """A broker has dealt with a request of a controller.
+
+    The response to a LeaderAndIsr names the partitions whose replicas are offline.
+    """
+
+    broker_id: i64
+    error: i64
 
 
 class ControlledShutdownRequest(ControllerRequest, kind=75, api_key=7):
-    """..."""
+    """A broker is to stop, and wants its partitions led by others."""
+
+    broker_id: i64
+    broker_epoch: i64
 
 
 class ControlledShutdownResponse(Response, kind=23):
-    """..."""
+    """How many partitions the broker still leads, or why that is not known."""
+
+    error: i64
+    remaining_partitions: i64
 
 
 class AlterPartitionRequest(ControllerRequest, kind=69, api_key=56):
-    """..."""
+    """ISRs that a broker proposes as leader: entries of :class:`AlterPartitionData`."""
+
+    broker_id: i64
+    broker_epoch: i64
+    #: Why the controller refuses it as a whole.
+    error: i64
 
 
 class AlterPartitionResponse(Response, kind=24):
-    """..."""
+    """What came of each ISR, or why of none: entries of :class:`AlterPartitionData`."""
+
+    error: i64
 
 
 class AlterReassignmentsRequest(ControllerRequest, kind=66):
-    """Somebody replaces reassignments, or cancels them."""
+    """Somebody replaces reassignments, or cancels them.
+
+    Its entries are of ``NamedPartition`` (``zookeeper_requests.py``).
+    """
+
+
+class ControlPartition(PartitionData):
+    """A partition in a request of a controller."""
+
+    #: Why the broker refuses it, once it is handled.
+    error: i64
+    leader_epoch: i64 = -1
+
+
+class LeaderAndIsrPartition(ControlPartition):
+    """What a replica is to be. Leader and replicas are slots, and lists of them."""
+
+    leader: i64 = -1
+    isr: i64
+    partition_epoch: i64 = -1
+    replicas: i64
+    adding: i64
+    removing: i64
+    #: The controller that has written the state.
+    controller_epoch: i64 = -1
+    #: The replica has never been there before.
+    is_new: flag
+
+
+class StopReplicaPartition(ControlPartition):
+    """A replica that is to fetch no more."""
+
+    #: Its log is to be deleted, too.
+    deletes: flag
+
+
+class OfflineReplica(PartitionData):
+    """A partition whose replica on a broker is offline."""
+
+
+class AlterPartitionData(PartitionData):
+    """A partition's state as a leader proposes it, and as it is in the response."""
+
+    error: i64
+    leader: i64 = -1
+    leader_epoch: i64 = -1
+    isr: i64
+    partition_epoch: i64 = -1
+    #: The controller has written it to ZooKeeper.
+    is_written: flag

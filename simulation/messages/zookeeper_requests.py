@@ -2,72 +2,227 @@
 
 from __future__ import annotations
 
-from tidegauge.simulation.messages.event import News, Response, Timer, ZooKeeperRequest
+from tidegauge.compiled.records import flag, i64
+from tidegauge.simulation.messages.event import (
+    News,
+    PartitionData,
+    Response,
+    Timer,
+    ZooKeeperRequest,
+)
 
 
 class ZkConnectRequest(ZooKeeperRequest, kind=50):
-    """..."""
+    """A broker's client opens a session."""
+
+    session_timeout_ms: i64
 
 
 class ZkPingRequest(ZooKeeperRequest, kind=51):
-    """..."""
+    """A sign of life of a session that has nothing else to ask."""
 
 
-class ZkCreateRequest(ZooKeeperRequest, kind=52):
-    """..."""
+class ZkWrite(ZooKeeperRequest):
+    """A write."""
+
+    #: The version that /controller_epoch must have; -1: any.
+    controller_epoch_version: i64 = -1
 
 
-class ZkSetRequest(ZooKeeperRequest, kind=53):
-    """..."""
+class ZkDataWrite(ZkWrite):
+    """A write of what a znode holds."""
+
+    #: The partition whose state it writes; -1: something else.
+    partition: i64 = -1
+    #: The version that the znode must have; -1: any.
+    version: i64 = -1
 
 
-class ZkGetRequest(ZooKeeperRequest, kind=54):
-    """..."""
+class ZkCreateRequest(ZkDataWrite, kind=52):
+    """A znode is created. Its chain is what the znode holds: data, or named partitions.
+
+    With /controller and data it is a transaction that also writes /controller_epoch, of which it
+    names the version.
+    """
+
+    #: The new znode is written at once, in the same transaction.
+    sets_data: flag
 
 
-class ZkExistsRequest(ZooKeeperRequest, kind=55):
-    """..."""
+class ZkSetRequest(ZkDataWrite, kind=53):
+    """A znode is written. Its chain is what the znode is to hold."""
 
 
-class ZkChildrenRequest(ZooKeeperRequest, kind=56):
-    """..."""
+class ZkRead(ZooKeeperRequest):
+    """A read of a znode."""
+
+    #: The partition whose state it reads, with its replicas; -1: something else.
+    partition: i64 = -1
+    #: The sequence number that the znode must have, if it is a sequential one.
+    sequence_number: i64 = -1
+    sets_watch: flag
+    #: What its sender wants to do with the response, which gives it back (ZooKeeper: ``ctx``).
+    continuation: i64 = -1
 
 
-class ZkDeleteRequest(ZooKeeperRequest, kind=57):
-    """..."""
+class ZkGetRequest(ZkRead, kind=54):
+    """What a znode holds."""
 
 
-class ZkCloseRequest(ZooKeeperRequest, kind=59):
-    """..."""
+class ZkExistsRequest(ZkRead, kind=55):
+    """Whether a znode exists."""
 
 
-class ZkIsQuiescentRequest(ZooKeeperRequest, kind=62):
+class ZkChildrenRequest(ZkRead, kind=56):
+    """The children of a znode."""
+
+
+class ZkDeleteRequest(ZkWrite, kind=57):
+    """A znode is deleted."""
+
+    #: The sequence number that the znode must have, if it is a sequential one.
+    sequence_number: i64 = -1
+
+
+class ZkCloseRequest(ZkWrite, kind=59):
+    """A broker's client closes its session."""
+
+
+class ZkIsQuiescentRequest(ZkRead, kind=62):
     """What no client can ask, but a test harness: whether everything has come to rest."""
 
 
-class ZkConfigureRequest(ZooKeeperRequest, kind=63):
+class ZkConfigureRequest(ZkWrite, kind=63):
     """A topic's settings are written, and all brokers that watch are told."""
 
+    topic: i64
+    #: -1: it stays as it is.
+    min_insync_replicas: i64 = -1
+    #: 1 or 0; -1: it stays as it is.
+    unclean_leader_election: i64 = -1
 
-class ZkThrottleRequest(ZooKeeperRequest, kind=64):
-    """Throttles of replication are written, and the brokers told."""
+
+class ZkThrottleRequest(ZkWrite, kind=64):
+    """Throttles of replication are written, and the brokers told.
+
+    Its chain is what is throttled (:class:`ThrottleTarget`), or where replicas are to be
+    (:class:`NamedPartition`).
+    """
+
+    #: Which replicas are meant: one of ``simulation/throttles.py``.
+    scope: i64
+    #: Bytes a second; -1: it stays as it is.
+    leader_rate: i64 = -1
+    follower_rate: i64 = -1
 
 
 class ZkResponse(Response, kind=60):
-    """..."""
+    """The response to any request, but for a ping that has found its session, and a close."""
+
+    #: The kind of the request.
+    operation: i64
+    #: ZooKeeper's error code.
+    error: i64
+    #: The session of the request, or the one that it has opened.
+    session: i64 = -1
+    znode: i64 = -1
+    #: As in the request.
+    partition: i64 = -1
+    continuation: i64 = -1
+    version: i64 = -1
+    #: The transaction that created the znode.
+    created_zxid: i64 = -1
+    #: The broker that created the znode.
+    owner: i64 = -1
 
 
 class ZkWatch(News, kind=61):
-    """..."""
+    """A watch has fired."""
+
+    session: i64 = -1
+    znode: i64 = -1
+    #: The znode was created, and not written since.
+    is_created: flag
 
 
 class ConfigChanged(News, kind=48):
-    """..."""
+    """A topic's settings have changed: an entry of :class:`TopicSettings`."""
+
+    session: i64
 
 
 class ThrottlesChanged(News, kind=67):
-    """..."""
+    """The throttles of a broker; its replicas without an entry are not throttled."""
+
+    session: i64
+    #: Bytes a second, or UNLIMITED.
+    leader_rate: i64
+    follower_rate: i64
 
 
 class ZkTick(Timer, kind=58):
-    """..."""
+    """ZooKeeper looks which sessions have expired."""
+
+
+class ZnodeData(PartitionData):
+    """What a znode holds: a partition's state, or the controller epoch alone."""
+
+    leader: i64 = -1
+    leader_epoch: i64 = -1
+    controller_epoch: i64 = -1
+    isr: i64
+    #: In a response, as what follows.
+    version: i64 = -1
+    #: What is read beside a partition's state: where its replicas are, and its topic's setting.
+    replicas: i64
+    unclean_leader_election: flag
+
+
+class Child(PartitionData):
+    """A child in a response, but for the children of /brokers/topics (:class:`TopicPartition`)."""
+
+    znode: i64
+    created_zxid: i64
+    #: Of a sequential child.
+    sequence_number: i64
+    #: Who has asked for the children has read this one.
+    was_read: flag
+
+
+class TopicPartition(PartitionData):
+    """What /brokers/topics/<topic> holds of one partition: replica lists."""
+
+    replicas: i64
+    adding: i64
+    removing: i64
+
+
+class NamedPartition(PartitionData):
+    """A partition of which somebody tells the controller, or that it is asked to deal with."""
+
+    #: Where its replicas are to be, if they are to be moved.
+    replicas: i64
+
+
+class TopicSettings(PartitionData):
+    """Settings of one topic."""
+
+    topic: i64
+    min_insync_replicas: i64
+    unclean_leader_election: flag
+
+
+class ThrottleTarget(PartitionData):
+    """A broker whose rates are limited, or else the replicas of a partition that are throttled."""
+
+    broker: i64 = -1
+    #: Replica lists; -1: those that are throttled stay so.
+    leaders: i64
+    followers: i64
+
+
+class ThrottledReplica(PartitionData):
+    """How the replica of a partition is throttled that a broker has."""
+
+    as_leader: flag
+    as_follower: flag

@@ -1,0 +1,11 @@
+"""Who handles which kind of event: ``@ZOOKEEPER.handles(...)``, ``@CONTROLLER.handles(...)``.
+
+Handlers of a controller return whether they keep the event.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.handlers import Handlers
+
+ZOOKEEPER = Handlers()
+CONTROLLER = Handlers()
