@@ -50,7 +50,7 @@ def take_zookeeper_answer(world: Brokers, answer: ZkResponse) -> None:
     if answer.error != SESSION_EXPIRED:
         state.zookeeper_heard_us = world.context[0].time_us
     if asked == ZkConnectRequest.KIND:
-        if answer.request == state.connects:
+        if answer.correlation_id == state.connects:
             _take_session(world, answer)
     elif answer.error == SESSION_EXPIRED:
         _take_expiry(world, answer)

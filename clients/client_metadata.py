@@ -40,7 +40,7 @@ def request_metadata(world: Clients, process: int) -> None:
     client.metadata_request = client.metadata_requests
     broker = _least_loaded_node(world, process)
     request = new_event(world, process, broker, MetadataRequest)
-    request.request = client.metadata_request
+    request.correlation_id = client.metadata_request
     request.partition_count = client.target_count
     write_position(request, world.client_metadata[client_of(world, process)])
     now_us = world.context[0].time_us
@@ -114,7 +114,7 @@ def take_metadata(world: Clients, response: MetadataResponse) -> bool:
     The response names partitions of which the broker knows something else than the client did.
     """
     client = world.clients[client_of(world, response.destination)]
-    if client.metadata_request != response.request:
+    if client.metadata_request != response.correlation_id:
         return False
     read_position(response, world.client_metadata[client_of(world, response.destination)])
     cursor = response.first_item

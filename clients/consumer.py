@@ -72,7 +72,7 @@ def poll(world: Clients, process: int, broker: int) -> None:
         return
     connection.fetches += 1
     connection.fetch = connection.fetches
-    request.request = connection.fetch
+    request.correlation_id = connection.fetch
     send(world, request, now_us)
     connection.deadline_us = now_us + client.request_timeout_ms * 1000
     if not connection.deadline_timer:
@@ -106,7 +106,7 @@ def handle_consumer_response(world: Clients, response: ConsumerResponse) -> None
     number = client_of(world, process)
     client = world.clients[number]
     connection = world.connections[number * world.sizes[0].brokers + response.source]
-    if connection.fetch != response.request:
+    if connection.fetch != response.correlation_id:
         return
     connection.fetch = 0
     if not reads(client):

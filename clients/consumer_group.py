@@ -144,7 +144,7 @@ def handle_group_due(world: Clients, timer: GroupDue) -> None:
 def _ask(world: Kernel, client: Client, request: Event, timeout_ms: int) -> None:
     """Send the one question that is under way, and look after its response in time."""
     client.group_request += 1
-    request.request = client.group_request
+    request.correlation_id = client.group_request
     client.group_waits = True
     client.group_asked = request.destination
     client.group_sent_us = world.context[0].time_us
@@ -202,7 +202,7 @@ def handle_group_response(world: Clients, response: GroupResponse) -> bool:
     if response.request_kind == OffsetCommitRequest.KIND:
         _take_commit_response(world, client, response)
         return False
-    if not client.group_waits or response.request != client.group_request:
+    if not client.group_waits or response.correlation_id != client.group_request:
         return False
     client.group_waits = False
     error = response.error
@@ -322,7 +322,7 @@ def handle_commit_due(world: Clients, timer: CommitDue) -> None:
     _name_targets(world, client, request)
     request.record_count = request.item_count
     client.commit_request += 1
-    request.request = client.commit_request
+    request.correlation_id = client.commit_request
     client.commit_waits = True
     client.commit_asked = client.coordinator
     client.commit_sent_us = now_us
@@ -334,7 +334,7 @@ def handle_commit_due(world: Clients, timer: CommitDue) -> None:
 def _take_commit_response(world: Clients, client: Client, response: GroupResponse) -> None:
     """Source: ConsumerCoordinator.OffsetCommitResponseHandler@2.6.0."""
     process = response.destination
-    if not client.commit_waits or response.request != client.commit_request:
+    if not client.commit_waits or response.correlation_id != client.commit_request:
         return
     client.commit_waits = False
     if response.error != errors.NONE:

@@ -92,7 +92,7 @@ def ask_quiescent(world: Cluster, process: int, question: int) -> None:
 @inner_rule
 def _ask(world: Kernel, request: ZkRead, znode: int, asker: int, question: int) -> None:
     request.znode = znode
-    request.request = question
+    request.correlation_id = question
     request.continuation = asker
     request.sets_watch = asker == STEPS
     send(world, request, world.context[0].time_us)

@@ -127,7 +127,7 @@ def _send_now(world: Clients, process: int, connection: Connection, batch: Batch
     request.record_count = batch.records
     request.acks = client.acks
     request.timeout_ms = client.request_timeout_ms
-    request.request = batch.index
+    request.correlation_id = batch.index
     request.attempt = batch.attempts
     request.batch = batch.number
     now_us = world.context[0].time_us
@@ -190,7 +190,7 @@ def handle_produce_response(world: Clients, response: ProduceResponse) -> None:
             # The broker has closed the connection, which is all that a producer sees of it.
             request_metadata(world, response.destination)
         return
-    batch = world.batches[response.request]
+    batch = world.batches[response.correlation_id]
     if batch.number != response.batch:
         # The broker has come back after all, and the batch was given up with its connection.
         return

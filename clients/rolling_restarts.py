@@ -192,7 +192,7 @@ def take_roll_response(world: Clients, response: ZkResponse) -> None:
     """Take what the control plane says to a rolling restart."""
     number = roll_of(response)
     roll = world.rolls[number]
-    if roll.phase != _WAITS or roll.question != response.request:
+    if roll.phase != _WAITS or roll.question != response.correlation_id:
         return
     if is_about_live_brokers(response):
         roll.unregistered = _unregistered(world, roll, response)

@@ -110,13 +110,13 @@ def _send(world: Kernel, client: Client, step: Step, request: Event, timeout_us:
     """Send a step's request; whether its response is waited for."""
     now_us = world.context[0].time_us
     if step.unattended:
-        request.request = UNATTENDED - client.step
+        request.correlation_id = UNATTENDED - client.step
         step.asked = request.destination
         step.asked_us = now_us
         step.open = True
         send(world, request, now_us)
         return False
-    request.request = client.question
+    request.correlation_id = client.question
     client.asked = request.destination
     client.asked_us = now_us
     send(world, request, now_us)

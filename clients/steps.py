@@ -328,10 +328,10 @@ def handle_control_plane_response(world: Clients, response: ZkResponse) -> None:
     client = world.clients[client_of(world, process)]
     if roll_of(response) != NONE:
         take_roll_response(world, response)
-    elif is_about_live_brokers(response) and response.request == _OF_TOPICS:
+    elif is_about_live_brokers(response) and response.correlation_id == _OF_TOPICS:
         if not client.topics_created:
             _create_topics(world, client, response)
-    elif response.request == client.question:
+    elif response.correlation_id == client.question:
         _take_awaited(world, response)
 
 
@@ -359,12 +359,12 @@ def handle_broker_response(world: Clients, response: Event) -> None:
     """Take a broker's response to a step's request."""
     process = response.destination
     client = world.clients[client_of(world, process)]
-    if response.request <= UNATTENDED:
-        number = UNATTENDED - response.request
+    if response.correlation_id <= UNATTENDED:
+        number = UNATTENDED - response.correlation_id
         world.steps[number].open = False
         take_answer(world, client, response, number)
         _look_for_answers(world, client, process)
-    elif response.request == client.question and client.waiting == _ANSWER:
+    elif response.correlation_id == client.question and client.waiting == _ANSWER:
         take_answer(world, client, response, client.step)
         _go_on(world, process)
 

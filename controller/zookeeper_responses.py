@@ -55,7 +55,7 @@ def handle_zookeeper_response(world: ControlPlane, response: ZkResponse) -> bool
     """
     controller = world.processes[response.destination].number
     state = world.controllers[controller]
-    if response.request != state.generation or response.error == SESSION_EXPIRED:
+    if response.correlation_id != state.generation or response.error == SESSION_EXPIRED:
         return False
     if response.continuation == ENQUEUE:
         enqueue(world, controller, response, ISR_CHANGE)

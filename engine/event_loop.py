@@ -12,6 +12,7 @@ from tidegauge.actors.process.lifecycle import start
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.clients.client import close_client, handle_client_event, stop_client
 from tidegauge.clients.rolling_restarts import take_operator_fault
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.controller import handle_controller_event, take_controller_fault
 from tidegauge.controller.zookeeper.zookeeper import handle_zookeeper_event, take_zookeeper_fault
@@ -25,9 +26,9 @@ from tidegauge.simulation.faults import handle_fault, refuse
 from tidegauge.simulation.handlers import FAULTS
 from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, NONE, ZOOKEEPER, Kernel
 from tidegauge.simulation.links import arrives, waits_in_process
-from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.event import Event, EventSlot
 from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange, FaultEnd
-from tidegauge.simulation.messages.kinds import IS_UNHELD
+from tidegauge.simulation.messages.kinds import ERROR_WORD, IS_UNHELD, OFFSET_WORD, PARTITION_WORD
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.trace_rows.request_rows import Message
 
@@ -173,10 +174,15 @@ def _trace_message(world: Kernel, event: Event) -> None:
     row = new_row(world, event.destination, Message)
     row.message_kind = event.kind
     row.from_process = event.source
-    row.partition = event.partition
-    row.offset = event.offset
-    row.error = event.error
+    row.partition = _word(event, PARTITION_WORD[event.kind], NONE)
+    row.offset = _word(event, OFFSET_WORD[event.kind], NONE)
+    row.error = _word(event, ERROR_WORD[event.kind], 0)
     write_row(world, row)
+
+
+@inner_rule
+def _word(event: Event, word: int, otherwise: int) -> int:
+    return view_as(event, EventSlot).body[word] if word >= 0 else otherwise
 
 
 @rule

@@ -61,16 +61,12 @@ from tidegauge.engine.log_directories import LogDirectories
 from tidegauge.engine.world import World
 from tidegauge.metrics.snapshots.snapshot import Snapshot, take_snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.events import old_event, push, set_timer
+from tidegauge.simulation.events import push, set_timer, take_slot
 from tidegauge.simulation.kernel import BROKER, CLIENT, SCENARIO, ZOOKEEPER, Kernel
-from tidegauge.simulation.messages.fault_events import FaultChange
-from tidegauge.simulation.messages.kinds import (
-    BROKER_START,
-    CLIENT_START,
-    FAULT_BEGIN,
-    FAULT_END,
-    ZK_TICK,
-)
+from tidegauge.simulation.messages.broker_timers import BrokerStart
+from tidegauge.simulation.messages.client_timers import ClientStart
+from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange, FaultEnd
+from tidegauge.simulation.messages.zookeeper_requests import ZkTick
 from tidegauge.simulation.metadata_log import compact_changes, needed_from
 from tidegauge.simulation.random_streams import START, draw_below
 from tidegauge.simulation.trace_rows.row import RowSlot
@@ -93,7 +89,7 @@ Reached = Callable[[int], None]
 @rule
 def plan_timer(world: Kernel, process: int, kind: int, time_us: int) -> None:
     """Have a process handle an event of its own at ``time_us``."""
-    set_timer(world, old_event(world, process, process, kind), time_us)
+    set_timer(world, take_slot(world, process, process, kind), time_us)
 
 
 @rule
@@ -101,7 +97,7 @@ def plan_fault(
     world: Kernel, process: int, kind: int, fault: int, time_us: int, sequence: int
 ) -> None:
     """Have a fault begin or end in a process at ``time_us``."""
-    event = old_event(world, process, process, kind)
+    event = take_slot(world, process, process, kind)
     # It comes from the scenario, not from the process.
     event.source = SCENARIO
     event.sequence = sequence
@@ -365,14 +361,14 @@ class Group:
         for process in self.hosted:
             role = plan.processes[process].role
             if role == BROKER:
-                self._plan_timer(process, BROKER_START, self._start_us(process))
+                self._plan_timer(process, BrokerStart.KIND, self._start_us(process))
             elif role == ZOOKEEPER:
                 first_us = 0 if plan.was_there_before else plan.scenario.zookeeper.tick_ms * 1000
-                self._plan_timer(process, ZK_TICK, first_us)
+                self._plan_timer(process, ZkTick.KIND, first_us)
             elif role == CLIENT:
                 group = plan.clients[plan.processes[process].number].group
                 start_us = 0 if group is None else max(0, group.start_us - _METADATA_LEAD_US)
-                self._plan_timer(process, CLIENT_START, start_us)
+                self._plan_timer(process, ClientStart.KIND, start_us)
 
     def _start_us(self, broker: int) -> int:
         """The start time of a broker: pinned, or drawn from the spread."""
@@ -401,10 +397,12 @@ class Group:
         enlarge_kernel(self.world, self.reserve + 2 * len(hits), self.item_reserve)
         self.view = self._make_view()
         for process, number, at_us, for_us in hits:
-            plan_fault(self.kernel_view, process, FAULT_BEGIN, number, at_us, 2 * number)
+            plan_fault(self.kernel_view, process, FaultBegin.KIND, number, at_us, 2 * number)
             if for_us is not None:
                 ends_us = at_us + for_us
-                plan_fault(self.kernel_view, process, FAULT_END, number, ends_us, 2 * number + 1)
+                plan_fault(
+                    self.kernel_view, process, FaultEnd.KIND, number, ends_us, 2 * number + 1
+                )
 
 
 def reserve_of(plan: ClusterPlan) -> int:

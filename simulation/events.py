@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from tidegauge.compiled.record_views import blank, made_by, view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.kernel import NONE, HeapEntry, Kernel
 from tidegauge.simulation.messages.event import (
     BODY_FIELDS,
@@ -50,7 +49,7 @@ def take_slot(world: Kernel, source: int, destination: int, kind: int) -> EventS
     event.cursor = NONE
     event.cost_us = 0
     event.deadline_us = 0
-    _blank_body(event)
+    event.correlation_id = NONE
     return event
 
 
@@ -64,7 +63,7 @@ def new_event(world: Kernel, source: int, destination: int, kind: type[SomeEvent
 def _free_response(world: Kernel, request: Event, kind: int) -> EventSlot:
     response = take_slot(world, request.destination, request.source, kind)
     response.asked_us = request.asked_us
-    response.request = request.request
+    response.correlation_id = request.correlation_id
     return response
 
 
@@ -72,31 +71,6 @@ def _free_response(world: Kernel, request: Event, kind: int) -> EventSlot:
 def new_response(world: Kernel, request: Event, kind: type[SomeEvent]) -> SomeEvent:
     """A blank response to a request, which its sender knows by the request's number."""
     return blank(_free_response(world, request, kind.KIND), kind)
-
-
-@inner_rule
-def old_event(world: Kernel, source: int, destination: int, kind: int) -> Event:
-    """A blank event, caused by what happens now; it has still to be sent."""
-    return take_slot(world, source, destination, kind)
-
-
-@inner_rule
-def _blank_body(event: Event) -> None:
-    event.request = UNDEFINED
-    event.partition = UNDEFINED
-    event.broker = UNDEFINED
-    event.controller_epoch = UNDEFINED
-    event.version = UNDEFINED
-    event.offset = UNDEFINED
-    event.count = 0
-    event.acks = 0
-    event.wait_ms = 0
-    event.min_bytes = 0
-    event.partition_max_bytes = 0
-    event.max_bytes = 0
-    event.error = 0
-    event.znode = UNDEFINED
-    event.value = 0
 
 
 @inner_rule
@@ -108,7 +82,6 @@ def _add_slot(world: Kernel, event: Event, partition: int, _kind: int) -> ItemSl
     context.free_items -= 1
     item.next = NONE
     item.partition = partition
-    _blank_item(item)
     if event.last_item == NONE:
         event.first_item = index
     else:
@@ -125,107 +98,21 @@ def new_item(world: Kernel, event: Event, partition: int, kind: type[SomeItem]) 
 
 
 @inner_rule
-def add_item(world: Kernel, event: Event, partition: int) -> PartitionData:
-    """One more entry at the end of the event's chain, blank but for its partition."""
-    return _add_slot(world, event, partition, 0)
-
-
-@inner_rule
-def _blank_item(item: PartitionData) -> None:
-    item.error = 0
-    item.leader_epoch = UNDEFINED
-    item.controller_epoch = UNDEFINED
-    item.offset = UNDEFINED
-    item.end_offset = UNDEFINED
-    item.epoch = UNDEFINED
-    item.diverging_epoch = UNDEFINED
-    item.diverging_end_offset = UNDEFINED
-    item.last_fetched_epoch = UNDEFINED
-    item.high_watermark = UNDEFINED
-    item.log_start_offset = UNDEFINED
-    item.size_bytes = 0
-    item.leader = UNDEFINED
-    item.isr = 0
-    item.replicas = 0
-    item.adding = 0
-    item.removing = 0
-    item.version = UNDEFINED
-    item.may_move = False
-    item.deletes = False
-    item.is_new = False
-    item.continues = False
-
-
-@inner_rule
-def old_response(world: Kernel, request: Event, kind: int) -> Event:
-    """A blank answer to a request, which its sender knows by number and ``value``."""
-    answer = old_event(world, request.destination, request.source, kind)
-    answer.asked_us = request.asked_us
-    answer.request = request.request
-    answer.value = request.value
-    return answer
-
-
-@inner_rule
 def copy_event(world: Kernel, event: Event) -> Event:
     """A second event with the same body and chain, caused by what happens now."""
     copy = take_slot(world, event.source, event.destination, event.kind)
-    _copy_body(copy, view_as(event, EventSlot))
+    copy.correlation_id = event.correlation_id
+    body = view_as(event, EventSlot).body
+    for word in range(BODY_FIELDS):
+        copy.body[word] = body[word]
     cursor = event.first_item
     while cursor != NONE:
-        item = _add_slot(world, copy, world.items[cursor].partition, 0)
-        _copy_item(item, world.items[cursor])
-        cursor = world.items[cursor].next
+        entry = world.items[cursor]
+        item = _add_slot(world, copy, entry.partition, 0)
+        for word in range(ENTRY_FIELDS):
+            item.body[word] = entry.body[word]
+        cursor = entry.next
     return copy
-
-
-@inner_rule
-def _copy_body(to: EventSlot, event: EventSlot) -> None:
-    for word in range(BODY_FIELDS):
-        to.body[word] = event.body[word]
-    to.request = event.request
-    to.partition = event.partition
-    to.broker = event.broker
-    to.controller_epoch = event.controller_epoch
-    to.version = event.version
-    to.offset = event.offset
-    to.count = event.count
-    to.acks = event.acks
-    to.wait_ms = event.wait_ms
-    to.min_bytes = event.min_bytes
-    to.partition_max_bytes = event.partition_max_bytes
-    to.max_bytes = event.max_bytes
-    to.error = event.error
-    to.znode = event.znode
-    to.value = event.value
-
-
-@inner_rule
-def _copy_item(to: ItemSlot, item: ItemSlot) -> None:
-    for word in range(ENTRY_FIELDS):
-        to.body[word] = item.body[word]
-    to.error = item.error
-    to.leader_epoch = item.leader_epoch
-    to.controller_epoch = item.controller_epoch
-    to.offset = item.offset
-    to.end_offset = item.end_offset
-    to.epoch = item.epoch
-    to.diverging_epoch = item.diverging_epoch
-    to.diverging_end_offset = item.diverging_end_offset
-    to.last_fetched_epoch = item.last_fetched_epoch
-    to.high_watermark = item.high_watermark
-    to.log_start_offset = item.log_start_offset
-    to.size_bytes = item.size_bytes
-    to.leader = item.leader
-    to.isr = item.isr
-    to.replicas = item.replicas
-    to.adding = item.adding
-    to.removing = item.removing
-    to.version = item.version
-    to.may_move = item.may_move
-    to.deletes = item.deletes
-    to.is_new = item.is_new
-    to.continues = item.continues
 
 
 @inner_rule

@@ -138,7 +138,7 @@ def send_as_fetcher(world: Brokers, index: int, request: FetcherRequest, departu
     fetcher = world.fetchers[index]
     fetcher.requests += 1
     fetcher.in_flight = fetcher.requests
-    request.request = fetcher.requests
+    request.correlation_id = fetcher.requests
     request.fetcher = index
     timeout_us = world.brokers[fetcher.broker].replica_socket_timeout_ms * 1000
     fetcher.deadline_us = departure_us + timeout_us
@@ -183,7 +183,7 @@ def wake_fetcher_at(world: Brokers, index: int, time_us: int) -> None:
 def take_response(world: Brokers, response: FetcherResponse) -> bool:
     """Whether a response is the one that its fetcher waits for; it waits no longer then."""
     fetcher = world.fetchers[response.fetcher]
-    if fetcher.in_flight != response.request:
+    if fetcher.in_flight != response.correlation_id:
         return False
     fetcher.in_flight = 0
     return True

@@ -20,14 +20,14 @@ from tidegauge.replication.fetcher import add_partition
 from tidegauge.replication.leader_epoch_cache import latest_epoch
 from tidegauge.replication.partition import make_follower
 from tidegauge.replication.truncation import initial_fetch_offset
-from tidegauge.simulation.messages.event import PartitionData
+from tidegauge.simulation.messages.controller_requests import LeaderAndIsrPartition
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.replica_rows import BecameFollower
 
 
 @inner_rule
-def become_follower(world: Brokers, row: int, state: PartitionData) -> None:
+def become_follower(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
     """Follow the leader of a partition's new state, or go on to follow it.
 
     Source: ReplicaManager.makeFollowers@2.4.0, Partition.makeFollower@2.4.0.

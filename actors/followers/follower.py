@@ -260,7 +260,7 @@ def waits_for_disk(world: Brokers, response: FetchResponse) -> bool:
         item = view_as(world.items[cursor], FetchedRecords)
         cursor = item.next
         appends += 1 if not item.continues and item.size_bytes > 0 else 0
-    if appends == 0 or world.fetchers[response.fetcher].in_flight != response.request:
+    if appends == 0 or world.fetchers[response.fetcher].in_flight != response.correlation_id:
         return False
     response.phase = 1
     response.source = response.destination

@@ -139,7 +139,7 @@ def _send(world: Brokers, broker: int) -> None:
     written.partition_count = request.item_count
     write_row(world, written)
     request.destination = state.alter_partition_controller
-    request.request = state.alter_partition_sends
+    request.correlation_id = state.alter_partition_sends
     send(world, copy_event(world, request), state.alter_partition_sent_us)
     if not state.alter_partition_deadline:
         _watch_deadline(world, state, broker)
@@ -202,7 +202,7 @@ def _is_in_flight(state: Broker) -> bool:
 @inner_rule
 def answers_request_in_flight(state: Broker, response: AlterPartitionResponse) -> bool:
     """Whether this is the response to the request as it was sent last."""
-    return _is_in_flight(state) and response.request == state.alter_partition_sends
+    return _is_in_flight(state) and response.correlation_id == state.alter_partition_sends
 
 
 @inner_rule

@@ -21,14 +21,14 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.remote_replica import initialize_follower
 from tidegauge.replication.replica_list import EMPTY, first, rest, without
 from tidegauge.simulation.codes.occasions import MOMENT_LEADER, REASON_LEADER, REASON_TERM
-from tidegauge.simulation.messages.event import PartitionData
+from tidegauge.simulation.messages.controller_requests import LeaderAndIsrPartition
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.replica_rows import BecameLeader
 
 
 @inner_rule
-def become_leader(world: Brokers, row: int, state: PartitionData) -> None:
+def become_leader(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
     """Lead a partition in a new state, or go on to lead it.
 
     Source: ReplicaManager.makeLeaders@2.4.0, Partition.makeLeader@2.4.0.
@@ -80,17 +80,17 @@ def _forget_accounts(world: Brokers, row: int) -> None:
 
 
 @inner_rule
-def take_state(world: Brokers, row: int, state: PartitionData) -> None:
+def take_state(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
     """Take over a partition's new state; what was on its way in the old one is over.
 
-    It is in ``brokers.told`` until the next one.
+    It is in ``Brokers.told_state`` until the next one.
     """
     touch(world, row)
     told = world.told_state[0]
     told.leader = state.leader
     told.leader_epoch = state.leader_epoch
     told.isr = state.isr
-    told.partition_epoch = state.version
+    told.partition_epoch = state.partition_epoch
     _update_assignment(world, row, state)
     if world.rules[world.hosted[row].broker].leader_and_isr_drops_isr_update:
         drop_submitted_isr(world, row)
@@ -99,7 +99,7 @@ def take_state(world: Brokers, row: int, state: PartitionData) -> None:
 
 
 @inner_rule
-def _update_assignment(world: Brokers, row: int, state: PartitionData) -> None:
+def _update_assignment(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
     """Take over who has replicas; what was known of those that have none any more is forgotten.
 
     Source: Partition.updateAssignmentAndIsr@2.4.0.

@@ -29,7 +29,7 @@ from tidegauge.actors.leaders.alter_partition import (
 )
 from tidegauge.actors.leaders.leader import close_account, try_high_watermark
 from tidegauge.actors.session.isr_change_propagation import record_isr_change
-from tidegauge.actors.session.zookeeper_client import new_state_write
+from tidegauge.actors.session.zookeeper_client import new_state_write, send_state_write
 from tidegauge.actors.state.broker_stats import mark_failed_isr_update
 from tidegauge.actors.state.brokers import Brokers, HostedReplica, ineligible_replicas, now_ms
 from tidegauge.actors.state.handlers import BROKER

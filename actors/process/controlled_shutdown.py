@@ -105,7 +105,7 @@ def _ask(world: Brokers, broker: int, controller_broker: int) -> None:
     request = new_event(world, broker, controller, ControlledShutdownRequest)
     request.broker_id = broker
     request.broker_epoch = state.broker_epoch
-    request.request = state.shutdown_request
+    request.correlation_id = state.shutdown_request
     written = new_row(world, broker, ControlledShutdownSent)
     written.broker = broker
     written.to_process = controller
@@ -125,7 +125,7 @@ def handle_controlled_shutdown_response(
 ) -> None:
     """Stop if nothing is led here any more; else ask again after the back-off."""
     broker = response.destination
-    if world.brokers[broker].shutdown_request == response.request:
+    if world.brokers[broker].shutdown_request == response.correlation_id:
         _take_outcome(world, broker, response.error, response.remaining_partitions)
 
 

@@ -7,8 +7,6 @@ decided by ``replication/controller_requests.py``; ``leaders/becoming_leader.py`
 
 from __future__ import annotations
 
-from tidegauge.compiled.record_views import view_as
-
 from tidegauge.actors.fetches.fetcher_thread import (
     stop_idle_fetchers,
 )
@@ -22,6 +20,7 @@ from tidegauge.actors.state.brokers import Broker, Brokers
 from tidegauge.actors.state.locks import wait_for_lock
 from tidegauge.actors.storage.checkpoints import start_high_watermark_checkpoints
 from tidegauge.actors.storage.log_dirs import is_offline, next_log_directory
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.controller_requests import (

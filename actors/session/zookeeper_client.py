@@ -57,7 +57,7 @@ def connect(world: Brokers, broker: int) -> None:
     state.session = UNDEFINED
     state.connects += 1
     request = new_event(world, broker, zookeeper_process(world), ZkConnectRequest)
-    request.request = state.connects
+    request.correlation_id = state.connects
     request.session_timeout_ms = state.zookeeper_session_timeout_ms
     send_in_session(world, request, UNDEFINED)
 

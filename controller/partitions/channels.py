@@ -69,7 +69,7 @@ def _send_first(world: ControlPlane, controller: int, broker: int) -> None:
     known.requests += 1
     known.in_flight = known.requests
     known.sent_us = world.context[0].time_us
-    copy.request = known.in_flight
+    copy.correlation_id = known.in_flight
     send(world, copy, known.sent_us)
     if not known.deadline_timer:
         _watch_deadline(world, controller, broker)
@@ -92,7 +92,7 @@ def is_response_awaited(world: ControlPlane, controller: int, response: ControlR
     """Whether a response is that to the request in flight: no earlier one's, or term's."""
     known = broker_at(world, controller, response.broker_id)
     # The number of an earlier term may come again, its time does not.
-    return known.in_flight == response.request and known.sent_us == response.asked_us
+    return known.in_flight == response.correlation_id and known.sent_us == response.asked_us
 
 
 @inner_rule

@@ -55,7 +55,7 @@ def sign(world: ControlPlane, controller: int, request: ZooKeeperRequest, znode:
     state = world.controllers[controller]
     request.broker = controller
     request.session = state.session
-    request.request = state.generation
+    request.correlation_id = state.generation
     request.znode = znode
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.compiled.records import Record, body_of, flag, i64
+from tidegauge.compiled.records import Record, body_of, i64
 
 #: So many fields the body of an event has at most, and that of an entry of its chain.
 BODY_FIELDS = 16
@@ -80,32 +80,8 @@ class Event(Record, head=True):
     #: When it is answered at the latest, if it waits in a purgatory.
     deadline_us: i64
 
-    # The body.
-    #: Which request of its sender; an answer gives it back.
-    request: i64
-    #: Number of a topic's partition within the cluster.
-    partition: i64
-    #: Index of a broker.
-    broker: i64
-    controller_epoch: i64
-    #: Version of a znode.
-    version: i64
-    offset: i64
-    #: Records, or entries.
-    count: i64
-    acks: i64
-    #: How long the receiver may take.
-    wait_ms: i64
-    #: Fetch: bytes to wait for, and the most for one partition and for all.
-    min_bytes: i64
-    partition_max_bytes: i64
-    max_bytes: i64
-    #: Kafka's or ZooKeeper's error code.
-    error: i64
-    #: Number of a znode.
-    znode: i64
-    #: Whatever else the kind needs.
-    value: i64
+    #: Which request of its sender; the response has the same number.
+    correlation_id: i64 = -1
 
     #: The number of a kind; 0: it is none.
     KIND: ClassVar[int] = -1
@@ -179,48 +155,12 @@ class Timer(Event):
 
 
 class PartitionData(Record, head=True):
-    """What a request or an answer says of one partition (Kafka: ``PartitionData``)."""
+    """What an event says of one partition, or of another thing: what all such entries have."""
 
     #: The next of the chain, or of the free ones.
     next: i64
-    #: Number of the partition within the cluster; a broker in a list of brokers.
+    #: Number of the partition within the cluster; -1: it is about something else.
     partition: i64
-    error: i64
-    #: The leader epoch in which it is asked or told.
-    leader_epoch: i64
-    controller_epoch: i64
-    #: Fetch: the first offset that is wanted, or of the records brought.
-    offset: i64
-    #: Offset after the last record brought; end offset of an epoch.
-    end_offset: i64
-    #: Leader epoch of the records brought, or of the answer about epochs.
-    epoch: i64
-    #: Fetch: the epoch at which the follower's log parts from the leader's, and its end.
-    diverging_epoch: i64
-    diverging_end_offset: i64
-    #: The epoch that is asked for; the last epoch of the log that fetches.
-    last_fetched_epoch: i64
-    high_watermark: i64
-    log_start_offset: i64
-    #: Bytes brought, or at most wanted.
-    size_bytes: i64
-    #: Replica lists and slots.
-    leader: i64
-    isr: i64
-    replicas: i64
-    #: ... of these, what a reassignment adds, and what it will remove.
-    adding: i64
-    removing: i64
-    #: Version of the partition's state.
-    version: i64
-    #: The fetch that it belongs to may move the leader's high watermark.
-    may_move: flag
-    #: StopReplica: the log is to be deleted, too.
-    deletes: flag
-    #: LeaderAndIsr: the replica has never been there before.
-    is_new: flag
-    #: Further records of the partition before it in the chain: another epoch's.
-    continues: flag
 
     #: Entries are told apart by the kind of event on which they hang.
     KIND: ClassVar[int] = 0

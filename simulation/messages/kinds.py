@@ -2,219 +2,23 @@
 
 from __future__ import annotations
 
-from tidegauge.compiled.codes import code
-from tidegauge.simulation.messages.broker_timers import (
-    AlterPartitionDue,
-    AlterPartitionGivesUp,
-    BrokerStart,
-    BrokerStops,
-    FetcherGivesUp,
-    FetcherWakes,
-    FetchExpires,
-    FollowerFetchExpires,
-    HandlerFree,
-    HandlerGoesOn,
-    HighWatermarkCheckpoint,
-    IsrChangePropagation,
-    IsrExpiration,
-    LoadingBegins,
-    LogDirFails,
-    LogsLoaded,
-    MemberExpires,
-    OffsetsLoaded,
-    ProduceExpires,
-    RecoveryPointCheckpoint,
-    RegistrationDue,
-    Sample,
-    SessionPing,
-    SessionReconnects,
-    ShutdownGivesUp,
-    ShutdownRetries,
-)
-from tidegauge.simulation.messages.client_requests import (
-    ConsumerResponse,
-    EpochResponse,
-    FetchRequest,
-    FetchResponse,
-    FindCoordinatorRequest,
-    GroupResponse,
-    HeartbeatRequest,
-    JoinGroupRequest,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    MetadataRequest,
-    MetadataResponse,
-    OffsetCommitRequest,
-    OffsetsForLeaderEpochRequest,
-    ProduceRequest,
-    ProduceResponse,
-)
-from tidegauge.simulation.messages.client_timers import (
-    ClientStart,
-    CommitDue,
-    ConsumerPolls,
-    ConsumerRestarts,
-    ConsumerSample,
-    GroupDue,
-    MetadataRefresh,
-    ProducerRetries,
-    ProducerSends,
-    RequestTimesOut,
-    RollGoesOn,
-    RollTimesOut,
-    StepDue,
-    StepLooks,
-)
-from tidegauge.simulation.messages.controller_requests import (
-    AlterPartitionRequest,
-    AlterPartitionResponse,
-    AlterReassignmentsRequest,
-    ControlledShutdownRequest,
-    ControlledShutdownResponse,
-    ControlResponse,
-    LeaderAndIsrRequest,
-    StopReplicaRequest,
-    UpdateMetadataRequest,
-)
-from tidegauge.simulation.messages.controller_timers import (
-    AutoLeaderRebalance,
-    BrokerDied,
-    ControlGivesUp,
-    ControllerStart,
-    ControllerWorks,
-    ControlRetries,
-    SessionLost,
-    UncleanElectionEnabled,
+from collections.abc import Mapping
+from typing import Any
+
+from tidegauge.compiled.records import dtype_of
+
+# Each module enters the kinds that it declares.
+from tidegauge.simulation.messages import (  # noqa: F401
+    broker_timers,
+    client_requests,
+    client_timers,
+    controller_requests,
+    controller_timers,
+    fault_events,
+    zookeeper_requests,
 )
 from tidegauge.simulation.messages.event import KINDS as CLASSES
-from tidegauge.simulation.messages.fault_events import (
-    Disconnected,
-    FaultBegin,
-    FaultEnd,
-    FaultKnown,
-    LinkRelease,
-    Observe,
-    ProcessRelease,
-    SupervisorStarts,
-)
-from tidegauge.simulation.messages.zookeeper_requests import (
-    ConfigChanged,
-    ThrottlesChanged,
-    ZkChildrenRequest,
-    ZkCloseRequest,
-    ZkConfigureRequest,
-    ZkConnectRequest,
-    ZkCreateRequest,
-    ZkDeleteRequest,
-    ZkExistsRequest,
-    ZkGetRequest,
-    ZkIsQuiescentRequest,
-    ZkPingRequest,
-    ZkResponse,
-    ZkSetRequest,
-    ZkThrottleRequest,
-    ZkTick,
-    ZkWatch,
-)
-
-FAULT_BEGIN = code(FaultBegin.KIND)
-FAULT_END = code(FaultEnd.KIND)
-FAULT_KNOWN = code(FaultKnown.KIND)
-LINK_RELEASE = code(LinkRelease.KIND)
-SUPERVISOR_STARTS = code(SupervisorStarts.KIND)
-OBSERVE = code(Observe.KIND)
-PROCESS_RELEASE = code(ProcessRelease.KIND)
-DISCONNECTED = code(Disconnected.KIND)
-FIND_COORDINATOR = code(FindCoordinatorRequest.KIND)
-HEARTBEAT = code(HeartbeatRequest.KIND)
-PRODUCE = code(ProduceRequest.KIND)
-FETCH = code(FetchRequest.KIND)
-OFFSETS_FOR_LEADER_EPOCH = code(OffsetsForLeaderEpochRequest.KIND)
-LIST_OFFSETS = code(ListOffsetsRequest.KIND)
-METADATA = code(MetadataRequest.KIND)
-OFFSET_COMMIT = code(OffsetCommitRequest.KIND)
-JOIN_GROUP = code(JoinGroupRequest.KIND)
-FETCH_RESPONSE = code(FetchResponse.KIND)
-EPOCH_RESPONSE = code(EpochResponse.KIND)
-LIST_OFFSETS_RESPONSE = code(ListOffsetsResponse.KIND)
-PRODUCE_RESPONSE = code(ProduceResponse.KIND)
-CONSUMER_RESPONSE = code(ConsumerResponse.KIND)
-METADATA_RESPONSE = code(MetadataResponse.KIND)
-GROUP_RESPONSE = code(GroupResponse.KIND)
-LEADER_AND_ISR = code(LeaderAndIsrRequest.KIND)
-UPDATE_METADATA = code(UpdateMetadataRequest.KIND)
-STOP_REPLICA = code(StopReplicaRequest.KIND)
-CONTROL_RESPONSE = code(ControlResponse.KIND)
-CONTROLLED_SHUTDOWN = code(ControlledShutdownRequest.KIND)
-CONTROLLED_SHUTDOWN_RESPONSE = code(ControlledShutdownResponse.KIND)
-ALTER_PARTITION = code(AlterPartitionRequest.KIND)
-ALTER_PARTITION_RESPONSE = code(AlterPartitionResponse.KIND)
-ALTER_REASSIGNMENTS = code(AlterReassignmentsRequest.KIND)
-ZK_CONNECT = code(ZkConnectRequest.KIND)
-ZK_PING = code(ZkPingRequest.KIND)
-ZK_CREATE = code(ZkCreateRequest.KIND)
-ZK_SET = code(ZkSetRequest.KIND)
-ZK_GET = code(ZkGetRequest.KIND)
-ZK_EXISTS = code(ZkExistsRequest.KIND)
-ZK_CHILDREN = code(ZkChildrenRequest.KIND)
-ZK_DELETE = code(ZkDeleteRequest.KIND)
-ZK_CLOSE = code(ZkCloseRequest.KIND)
-ZK_IS_QUIESCENT = code(ZkIsQuiescentRequest.KIND)
-ZK_CONFIGURE = code(ZkConfigureRequest.KIND)
-ZK_THROTTLE = code(ZkThrottleRequest.KIND)
-ZK_RESPONSE = code(ZkResponse.KIND)
-ZK_WATCH = code(ZkWatch.KIND)
-CONFIG_CHANGED = code(ConfigChanged.KIND)
-THROTTLES_CHANGED = code(ThrottlesChanged.KIND)
-ZK_TICK = code(ZkTick.KIND)
-BROKER_START = code(BrokerStart.KIND)
-HANDLER_FREE = code(HandlerFree.KIND)
-HANDLER_GOES_ON = code(HandlerGoesOn.KIND)
-PRODUCE_EXPIRES = code(ProduceExpires.KIND)
-FETCH_EXPIRES = code(FetchExpires.KIND)
-FOLLOWER_FETCH_EXPIRES = code(FollowerFetchExpires.KIND)
-FETCHER_WAKES = code(FetcherWakes.KIND)
-FETCHER_GIVES_UP = code(FetcherGivesUp.KIND)
-ISR_EXPIRATION = code(IsrExpiration.KIND)
-ISR_CHANGE_PROPAGATION = code(IsrChangePropagation.KIND)
-SESSION_PING = code(SessionPing.KIND)
-SAMPLE = code(Sample.KIND)
-LOADING_BEGINS = code(LoadingBegins.KIND)
-LOGS_LOADED = code(LogsLoaded.KIND)
-HIGH_WATERMARK_CHECKPOINT = code(HighWatermarkCheckpoint.KIND)
-RECOVERY_POINT_CHECKPOINT = code(RecoveryPointCheckpoint.KIND)
-SHUTDOWN_RETRIES = code(ShutdownRetries.KIND)
-SHUTDOWN_GIVES_UP = code(ShutdownGivesUp.KIND)
-BROKER_STOPS = code(BrokerStops.KIND)
-OFFSETS_LOADED = code(OffsetsLoaded.KIND)
-MEMBER_EXPIRES = code(MemberExpires.KIND)
-ALTER_PARTITION_DUE = code(AlterPartitionDue.KIND)
-ALTER_PARTITION_GIVES_UP = code(AlterPartitionGivesUp.KIND)
-SESSION_RECONNECTS = code(SessionReconnects.KIND)
-REGISTRATION_DUE = code(RegistrationDue.KIND)
-LOG_DIR_FAILS = code(LogDirFails.KIND)
-CONTROLLER_START = code(ControllerStart.KIND)
-CONTROLLER_WORKS = code(ControllerWorks.KIND)
-SESSION_LOST = code(SessionLost.KIND)
-BROKER_DIED = code(BrokerDied.KIND)
-CONTROL_RETRIES = code(ControlRetries.KIND)
-CONTROL_GIVES_UP = code(ControlGivesUp.KIND)
-AUTO_LEADER_REBALANCE = code(AutoLeaderRebalance.KIND)
-UNCLEAN_ELECTION_ENABLED = code(UncleanElectionEnabled.KIND)
-CLIENT_START = code(ClientStart.KIND)
-PRODUCER_SENDS = code(ProducerSends.KIND)
-PRODUCER_RETRIES = code(ProducerRetries.KIND)
-REQUEST_TIMES_OUT = code(RequestTimesOut.KIND)
-CONSUMER_POLLS = code(ConsumerPolls.KIND)
-METADATA_REFRESH = code(MetadataRefresh.KIND)
-STEP_DUE = code(StepDue.KIND)
-STEP_LOOKS = code(StepLooks.KIND)
-ROLL_GOES_ON = code(RollGoesOn.KIND)
-ROLL_TIMES_OUT = code(RollTimesOut.KIND)
-GROUP_DUE = code(GroupDue.KIND)
-COMMIT_DUE = code(CommitDue.KIND)
-CONSUMER_SAMPLE = code(ConsumerSample.KIND)
-CONSUMER_RESTARTS = code(ConsumerRestarts.KIND)
+from tidegauge.simulation.messages.event import Event, EventSlot
 
 #: One more than the largest kind.
 KINDS = max(CLASSES) + 1
@@ -231,3 +35,20 @@ IS_UNHELD = tuple(kind in CLASSES and CLASSES[kind].IS_UNHELD for kind in range(
 
 #: ``api_key``: Kafka's name of each number.
 API_KEYS = {each.API_KEY: each.NAME for each in CLASSES.values() if each.API_KEY >= 0}
+
+
+def _word_of(field: str) -> tuple[int, ...]:
+    """The place of a field among the words of a body, for each kind; -1: it has no such field."""
+    begin = dtype_of(EventSlot).fields["body"][1]  # type: ignore[index]  # it has fields
+    words = []
+    for kind in range(KINDS):
+        layout = dtype_of(CLASSES[kind]) if kind in CLASSES else dtype_of(Event)
+        fields: Mapping[str, Any] = layout.fields or {}
+        words.append((fields[field][1] - begin) // 8 if field in fields else -1)
+    return tuple(words)
+
+
+#: Where a body of each kind names its partition, its offset and its error, for compiled code.
+PARTITION_WORD = _word_of("partition")
+OFFSET_WORD = _word_of("offset")
+ERROR_WORD = _word_of("error")

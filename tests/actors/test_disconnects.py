@@ -11,7 +11,7 @@ from isr_stories import process_named
 from life_stories import at, batches, fault, of_broker, story
 from scenario_runs import rows_of, run_of
 from tidegauge.replication.errors import CODES
-from tidegauge.simulation.messages.kinds import DISCONNECTED
+from tidegauge.simulation.messages.fault_events import Disconnected
 from tidegauge.traces.run_folder import RunFolder
 
 SECOND = 1_000_000
@@ -52,7 +52,9 @@ def unanswered_after_us(run: RunFolder) -> int:
 def disconnected_us(run: RunFolder, group: str) -> list[int]:
     """When the one client of a group has seen a connection to broker 1 closed."""
     client = process_named(run, f"client {group}-0")
-    seen = rows_of(run, "message", process=client, message_kind=int(DISCONNECTED), from_process=0)
+    seen = rows_of(
+        run, "message", process=client, message_kind=int(Disconnected.KIND), from_process=0
+    )
     return [row["time_us"] for row in seen]
 
 

@@ -26,7 +26,8 @@ from scenario_runs import rows_of, run_of
 from tidegauge.engine.group import Group
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.codes.occasions import STOP_KILLED, STOP_REGISTERED_ALREADY
-from tidegauge.simulation.messages.kinds import ISR_EXPIRATION, PRODUCE
+from tidegauge.simulation.messages.broker_timers import IsrExpiration
+from tidegauge.simulation.messages.client_requests import ProduceRequest
 
 SECOND = 1_000_000
 #: The model's figure for a start without logs.
@@ -206,7 +207,9 @@ def test_an_overdue_task_of_a_fixed_rate_runs_as_often_as_it_has_missed_its_time
     def handled_until(time_us: int) -> tuple[int, int]:
         """How many isr-expirations, of brokers 1 to 3, and produces have been handled so far."""
         group.run_to(time_us, lambda _: None)
-        return int(counts[int(ISR_EXPIRATION)].handled), int(counts[int(PRODUCE)].handled)
+        return int(counts[int(IsrExpiration.KIND)].handled), int(
+            counts[int(ProduceRequest.KIND)].handled
+        )
 
     # The produce has come, and been held back, once.
     before, came = handled_until(13_000_000)

@@ -21,7 +21,7 @@ from partition_fates import log_of
 from scenario_runs import rows_of, run_of
 from small_clusters import FIRST_CLIENT, cluster_of, producers_of
 from tidegauge.simulation.codes.occasions import STOP_CLEAN, STOP_POWER
-from tidegauge.simulation.messages.kinds import PRODUCE
+from tidegauge.simulation.messages.client_requests import ProduceRequest
 from tidegauge.traces.run_folder import RunFolder
 
 SECOND = 1_000_000
@@ -131,7 +131,7 @@ def test_a_rack_takes_down_what_else_stands_in_it_while_others_fail_too(tmp_path
     expired = [row["time_us"] for row in run.rows("session_expired")]
     assert len(expired) == 2
     assert all(22 * SECOND <= time_us <= 26 * SECOND for time_us in expired)
-    produced = [row for row in run.rows("message") if row["message_kind"] == PRODUCE]
+    produced = [row for row in run.rows("message") if row["message_kind"] == ProduceRequest.KIND]
     sent_us = [row["time_us"] for row in produced if row["from_process"] == FIRST_CLIENT]
     assert not [time_us for time_us in sent_us if 8.1 * SECOND < time_us < 16 * SECOND]
     assert run.summary is not None

@@ -9,7 +9,7 @@ import pytest
 
 from scenario_runs import rows_of, run_of
 from small_clusters import FIRST_CLIENT, MS, SECOND, cluster_of, producers_of, times_us
-from tidegauge.simulation.messages.kinds import PRODUCE_RESPONSE
+from tidegauge.simulation.messages.client_requests import ProduceResponse
 from tidegauge.traces.run_folder import RunFolder
 
 #: A produce request of acks=1 and its answer, without the disk: two messages, and the work.
@@ -32,7 +32,9 @@ def delays_us(run: RunFolder) -> list[int]:
     sent = [1_100_000 + 250 * MS * number for number in range(10)]
     answered = [
         row["time_us"]
-        for row in rows_of(run, "message", process=FIRST_CLIENT, message_kind=int(PRODUCE_RESPONSE))
+        for row in rows_of(
+            run, "message", process=FIRST_CLIENT, message_kind=int(ProduceResponse.KIND)
+        )
     ]
     return [end - begin - UNDELAYED_US for begin, end in zip(sent, answered, strict=True)]
 

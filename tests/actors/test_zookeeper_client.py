@@ -12,7 +12,11 @@ import pytest
 
 from isr_stories import process_of_role
 from scenario_runs import rows_of, run_of
-from tidegauge.simulation.messages.kinds import ZK_CREATE, ZK_PING, ZK_SET
+from tidegauge.simulation.messages.zookeeper_requests import (
+    ZkCreateRequest,
+    ZkPingRequest,
+    ZkSetRequest,
+)
 from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import MS, PING_US, SECOND, cluster, settings
 
@@ -51,12 +55,12 @@ def test_whatever_is_sent_puts_the_next_ping_off(tmp_path: Path) -> None:
     sent = [(at, kind) for at, kind in sent_to_zookeeper(run, 1) if at > SECOND]
     others = []
     for (before, _), (at, kind) in pairwise(sent):
-        if kind == ZK_PING:
+        if kind == ZkPingRequest.KIND:
             assert abs(at - before - PING_US) < JITTER_US
         else:
             others.append((kind, at - before))
     # The write of the ISR and the notification came when no ping was due.
-    assert [kind for kind, _ in others] == [ZK_SET, ZK_CREATE]
+    assert [kind for kind, _ in others] == [ZkSetRequest.KIND, ZkCreateRequest.KIND]
     assert all(JITTER_US < gap_us < PING_US - JITTER_US for _, gap_us in others)
 
 

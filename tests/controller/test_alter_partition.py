@@ -27,7 +27,7 @@ from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.codes.controller_events import ALTER_PARTITION, ISR_CHANGE
-from tidegauge.simulation.messages.kinds import UPDATE_METADATA
+from tidegauge.simulation.messages.controller_requests import UpdateMetadataRequest
 from tidegauge.traces.run_folder import RunFolder
 
 MS, SECOND = 1_000, 1_000_000
@@ -121,7 +121,7 @@ def test_every_broker_is_told_of_the_partitions_that_were_asked_for(tmp_path: Pa
         )
         if end_us < row["time_us"] < end_us + 20 * MS and row["process"] < 3
     ]
-    metadata = [row for row in told if row["message_kind"] == int(UPDATE_METADATA)]
+    metadata = [row for row in told if row["message_kind"] == int(UpdateMetadataRequest.KIND)]
     assert sorted(row["process"] for row in metadata) == [0, 1, 2]
     # And the leader is answered.
     assert [row["process"] for row in told if row not in metadata] == [0]

@@ -29,7 +29,7 @@ from partition_fates import NO_LEADER
 from scenario_runs import rows_of, run_of
 from tidegauge.replication import errors
 from tidegauge.simulation.codes.controller_events import ELECT
-from tidegauge.simulation.messages.kinds import DISCONNECTED
+from tidegauge.simulation.messages.fault_events import Disconnected
 from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import cluster, settings
 
@@ -359,7 +359,7 @@ def test_a_request_is_sent_again_every_100_ms_until_the_broker_is_gone(tmp_path:
     controller = process_named(run, "controller of broker 3")
     refused = [
         row["time_us"]
-        for row in rows_of(run, "message", process=controller, message_kind=int(DISCONNECTED))
+        for row in rows_of(run, "message", process=controller, message_kind=int(Disconnected.KIND))
         if row["from_process"] == 1
     ]
     (asked,) = run.rows("controlled_shutdown_sent")

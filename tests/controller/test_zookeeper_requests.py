@@ -9,7 +9,7 @@ import pytest
 from isr_stories import process_named, process_of_role
 from scenario_runs import run_of
 from small_clusters import times_us
-from tidegauge.simulation.messages.kinds import ZK_GET, ZK_RESPONSE, ZK_SET
+from tidegauge.simulation.messages.zookeeper_requests import ZkGetRequest, ZkResponse, ZkSetRequest
 from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import cluster, settings
 
@@ -50,8 +50,11 @@ def states_asked_and_answered_us(run: RunFolder) -> tuple[list[int], list[int]]:
     ]
     kinds = [row["message_kind"] for row in asked]
     # To elect leaders, and then to find that no ISR has the dead broker any more.
-    assert (kinds.count(ZK_GET), kinds.count(ZK_SET)) == (2 * PARTITIONS, PARTITIONS)
-    answered = [row for row in messages if row["message_kind"] == ZK_RESPONSE]
+    assert (kinds.count(ZkGetRequest.KIND), kinds.count(ZkSetRequest.KIND)) == (
+        2 * PARTITIONS,
+        PARTITIONS,
+    )
+    answered = [row for row in messages if row["message_kind"] == ZkResponse.KIND]
     return times_us(asked), times_us(answered)
 
 

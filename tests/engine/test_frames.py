@@ -27,7 +27,7 @@ def send_fetch(
 ) -> None:
     """A message with a chain of partition data."""
     event = new_event(kernel, source, destination, FetchRequest)
-    event.request = 100 + partitions
+    event.correlation_id = 100 + partitions
     for partition in range(first_partition, first_partition + partitions):
         item = new_item(kernel, event, partition, FetchPartition)
         item.fetch_offset = 1000 * partition
@@ -65,7 +65,7 @@ def waiting(group: Group) -> list[tuple[int, int, list[int]]]:
             offsets.append(int(view_as(kernel.items[cursor], FetchPartition).fetch_offset))
             last, cursor = cursor, int(kernel.items[cursor].next)
             assert cursor != NONE or last == event.last_item
-        found.append((int(event.time_us), int(event.request), offsets))
+        found.append((int(event.time_us), int(event.correlation_id), offsets))
     return sorted(found)
 
 

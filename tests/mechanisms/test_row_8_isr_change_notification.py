@@ -18,7 +18,12 @@ from isr_stories import (
 )
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.simulation.codes.controller_events import ISR_CHANGE
-from tidegauge.simulation.messages.kinds import UPDATE_METADATA, ZK_CHILDREN, ZK_GET, ZK_RESPONSE
+from tidegauge.simulation.messages.controller_requests import UpdateMetadataRequest
+from tidegauge.simulation.messages.zookeeper_requests import (
+    ZkChildrenRequest,
+    ZkGetRequest,
+    ZkResponse,
+)
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 PHASES = 8
@@ -243,7 +248,7 @@ def test_the_controller_reads_tells_the_brokers_and_deletes_the_child(
         assert 1_000 < gone["time_us"] - child["time_us"] < 110_000
         told = [
             row
-            for row in rows_of(run, "message", message_kind=int(UPDATE_METADATA))
+            for row in rows_of(run, "message", message_kind=int(UpdateMetadataRequest.KIND))
             if news["time_us"] <= row["time_us"] < news["time_us"] + 100_000
         ]
         assert sorted(row["process"] for row in told) == [0, 1, 2]
@@ -277,8 +282,8 @@ def test_from_1_1_on_the_states_are_read_in_one_go_before_one_by_one(
     controller = process_named(run, "controller of broker 1")
     read = rows_of(run, "notification_read")[-1]
     gone = [row for row in run.rows("znode_deleted") if is_notification(run, row)][-1]
-    asked = messages_between(run, zookeeper, int(ZK_GET), controller, read, gone)
-    answered = messages_between(run, controller, int(ZK_RESPONSE), zookeeper, read, gone)
+    asked = messages_between(run, zookeeper, int(ZkGetRequest.KIND), controller, read, gone)
+    answered = messages_between(run, controller, int(ZkResponse.KIND), zookeeper, read, gone)
     assert len(asked) == len(answered) == read["partition_count"] == 6
     if pipelined:
         assert asked[-1]["time_us"] < answered[0]["time_us"]
@@ -299,7 +304,7 @@ def test_from_1_1_on_the_event_lists_the_children_before_the_clients_thread(
     child = next(row for row in run.rows("znode_created") if is_notification(run, row))
     event = next(row for row in isr_events(run) if row["time_us"] > child["time_us"])
     read = next(iter(run.rows("notification_read")))
-    children = int(ZK_CHILDREN)
+    children = int(ZkChildrenRequest.KIND)
     before = messages_between(run, zookeeper, children, controller, child, event)
     after = messages_between(run, zookeeper, children, controller, event, read)
     assert (len(before), len(after)) == ((0, 1) if anew else (1, 0))
@@ -314,5 +319,5 @@ def test_a_notification_that_found_nothing_tells_nobody(tmp_path: Path) -> None:
     read = rows_of(run, "notification_read")
     empty = [row for row in isr_events(run) if row["time_us"] > read[-1]["time_us"]]
     assert len(empty) == 1
-    told = rows_of(run, "message", message_kind=int(UPDATE_METADATA))
+    told = rows_of(run, "message", message_kind=int(UpdateMetadataRequest.KIND))
     assert len([row for row in told if row["time_us"] >= read[0]["time_us"]]) == 3 * len(read)

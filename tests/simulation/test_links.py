@@ -25,7 +25,11 @@ from small_clusters import (
     producers_of,
     times_us,
 )
-from tidegauge.simulation.messages.kinds import FETCH_RESPONSE, PRODUCE, PRODUCE_RESPONSE
+from tidegauge.simulation.messages.client_requests import (
+    FetchResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 BATCHES = 40
@@ -54,12 +58,14 @@ def sent_to_broker_1(folder: Path, acks: int = 0, **parts: Any) -> RunFolder:
 
 def requests(run: RunFolder, client: int = FIRST_CLIENT) -> list[TraceRow]:
     """The produce requests of a client, in the order in which broker 1 took them."""
-    return rows_of(run, "message", message_kind=PRODUCE, from_process=client, process=BROKER_1)
+    return rows_of(
+        run, "message", message_kind=ProduceRequest.KIND, from_process=client, process=BROKER_1
+    )
 
 
 def answers(run: RunFolder, client: int = FIRST_CLIENT) -> list[TraceRow]:
     """The answers to them, in the order in which the client took them."""
-    return rows_of(run, "message", message_kind=PRODUCE_RESPONSE, process=client)
+    return rows_of(run, "message", message_kind=ProduceResponse.KIND, process=client)
 
 
 def partitions_of(rows: list[TraceRow]) -> list[int]:
@@ -105,7 +111,7 @@ def test_brokers_of_one_rack_are_nearer_than_those_of_another(tmp_path: Path) ->
     run = run_of(cluster_of(**(resolved | {"cluster": cluster})), tmp_path / "run")
     for follower, latency_us in ((BROKER_2, 2 * MS), (BROKER_3, 30 * MS)):
         sent = rows_of(run, "fetch_answered", process=BROKER_1, to_process=follower, waited=1)
-        came = rows_of(run, "message", message_kind=FETCH_RESPONSE, process=follower)
+        came = rows_of(run, "message", message_kind=FetchResponse.KIND, process=follower)
         took_us = {
             min(time - answer["time_us"] for time in times_us(came) if time > answer["time_us"])
             for answer in sent[:10]
@@ -250,7 +256,7 @@ def test_a_paused_broker_handles_all_that_came_in_its_order_at_its_resume(
         workload=two_producers(),
         faults=[{"kind": "pause", "at": "3525ms", "for": f"{length_ms}ms", "brokers": [1]}],
     )
-    came = [row for row in run.rows("message") if row["message_kind"] == PRODUCE]
+    came = [row for row in run.rows("message") if row["message_kind"] == ProduceRequest.KIND]
     order = [(number, client) for number in range(BATCHES) for client in (0, 1)]
     assert [(row["partition"], row["from_process"] - FIRST_CLIENT) for row in came] == order
     arrives_us = [SENT_US[number] + client * 10 * MS + MS for number, client in order]

@@ -22,7 +22,7 @@ from small_clusters import (
     topic_of,
 )
 from tidegauge.replication import errors
-from tidegauge.simulation.messages.kinds import METADATA
+from tidegauge.simulation.messages.client_requests import MetadataRequest
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: The consumers come after the one producer.
@@ -226,7 +226,9 @@ def test_a_consumer_asks_again_and_again_who_leads_until_somebody_does(tmp_path:
     for client in (FIRST_CLIENT, FIRST_CONSUMER):
         asked = [
             row["time_us"]
-            for row in rows_of(run, "message", message_kind=METADATA, from_process=client)
+            for row in rows_of(
+                run, "message", message_kind=MetadataRequest.KIND, from_process=client
+            )
             if nobody["time_us"] < row["time_us"] < 11 * SECOND
         ]
         gaps_us = {late - early for early, late in pairwise(asked)}

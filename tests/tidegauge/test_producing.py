@@ -30,7 +30,8 @@ from tidegauge.engine.group import Group
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.messages.kinds import KEY_OF_KIND, PRODUCE, PRODUCE_RESPONSE
+from tidegauge.simulation.messages.client_requests import ProduceRequest, ProduceResponse
+from tidegauge.simulation.messages.kinds import KEY_OF_KIND
 from tidegauge.traces.run_folder import RunFolder
 
 REQUEST_TIMED_OUT = errors.CODES["REQUEST_TIMED_OUT"]
@@ -54,7 +55,7 @@ def counts_of(run: RunFolder) -> tuple[int, int, int, int]:
 
 def errors_answered(run: RunFolder) -> list[int]:
     """The errors of all answers that the producer got, in order."""
-    answers = rows_of(run, "message", message_kind=PRODUCE_RESPONSE, process=FIRST_CLIENT)
+    answers = rows_of(run, "message", message_kind=ProduceResponse.KIND, process=FIRST_CLIENT)
     return [row["error"] for row in answers]
 
 
@@ -87,7 +88,7 @@ def test_acks_say_what_an_acknowledgement_waits_for(
 ) -> None:
     """Rule 7.3: acks=1 waits for the leader's append, all for the fetch of each follower."""
     run = run_with(tmp_path, producers_of(10, "3s", "4s", acks=acks))
-    answers = rows_of(run, "message", message_kind=PRODUCE_RESPONSE, process=FIRST_CLIENT)
+    answers = rows_of(run, "message", message_kind=ProduceResponse.KIND, process=FIRST_CLIENT)
     assert times_us(answers) == [
         3 * SECOND + number * 100 * MS + answered_after_us for number in range(10)
     ]
@@ -180,7 +181,7 @@ def test_not_enough_replicas_is_answered_before_the_append(tmp_path: Path) -> No
         (0, errors.NONE, 14),
     ]
     (refused,) = rows_of(run, "request_refused")
-    assert (refused["api_key"], refused["offset"]) == (KEY_OF_KIND[PRODUCE], UNDEFINED)
+    assert (refused["api_key"], refused["offset"]) == (KEY_OF_KIND[ProduceRequest.KIND], UNDEFINED)
     assert log_end_offset(run, BROKER_1) == 21
 
 
@@ -306,7 +307,7 @@ def test_a_batch_is_given_up_after_its_retries(retries: int, tmp_path: Path) -> 
     (failed,) = run.rows("batch_failed")
     assert failed["error"] == errors.NOT_ENOUGH_REPLICAS
     assert (failed["attempts"], failed["records"]) == (1 + retries, 1)
-    attempts = times_us(rows_of(run, "message", message_kind=PRODUCE))
+    attempts = times_us(rows_of(run, "message", message_kind=ProduceRequest.KIND))
     # There and back in 2 ms, and 50 us at the broker.
     assert [late - early for early, late in pairwise(attempts)] == [302 * MS + 50] * retries
     assert counts_of(run) == (1, 0, 1, 0)
@@ -425,8 +426,8 @@ def test_no_more_requests_are_under_way_to_a_broker_than_allowed(
         network=network_of("1ms", clients="100ms"),
         duration="6s",
     )
-    came = rows_of(run, "message", message_kind=PRODUCE, process=BROKER_1)
-    answered = rows_of(run, "message", message_kind=PRODUCE_RESPONSE, process=FIRST_CLIENT)
+    came = rows_of(run, "message", message_kind=ProduceRequest.KIND, process=BROKER_1)
+    answered = rows_of(run, "message", message_kind=ProduceResponse.KIND, process=FIRST_CLIENT)
     ends = [(row["time_us"], 1) for row in answered]
     under_way, most = 0, 0
     for _, change in sorted([(time - 100 * MS, 2) for time in times_us(came)] + ends):

@@ -24,7 +24,7 @@ from small_clusters import (
     topic_of,
 )
 from tidegauge.replication import errors
-from tidegauge.simulation.messages.kinds import PRODUCE, PRODUCE_RESPONSE
+from tidegauge.simulation.messages.client_requests import ProduceRequest, ProduceResponse
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: What an append takes in each of these runs; a request takes 50 us, unless a test says so.
@@ -61,7 +61,7 @@ def test_one_thread_takes_requests_first_come_first_served(tmp_path: Path) -> No
     cost_us = 100 * MS + APPEND_US
     assert times_us(taken(run)) == [first_us + number * cost_us for number in range(12)]
     assert [row["to_process"] - FIRST_CLIENT for row in taken(run)] == [0, 1] * 6
-    came = rows_of(run, "message", message_kind=PRODUCE, process=BROKER_1)
+    came = rows_of(run, "message", message_kind=ProduceRequest.KIND, process=BROKER_1)
     assert [row["time_us"] - first_us for row in came] == [5 * MS * number for number in range(12)]
 
 
@@ -85,7 +85,7 @@ def test_with_eight_threads_eight_requests_are_handled_at_a_time(tmp_path: Path)
 
 def test_an_answer_leaves_when_its_request_is_handled(tmp_path: Path) -> None:
     run = twelve_at_once(tmp_path, threads=1)
-    answers = [row for row in run.rows("message") if row["message_kind"] == PRODUCE_RESPONSE]
+    answers = [row for row in run.rows("message") if row["message_kind"] == ProduceResponse.KIND]
     leaves_us = [row["time_us"] + 100 * MS + APPEND_US for row in taken(run)]
     assert times_us(answers) == [time + MS for time in leaves_us]
 
@@ -111,7 +111,7 @@ def on_slow_disks(folder: Path, acks: int | str, *brokers: int, threads: int = 8
 
 def waited_us(run: RunFolder) -> list[int]:
     """How long the producer waited for each of its answers."""
-    answers = rows_of(run, "message", message_kind=PRODUCE_RESPONSE, process=FIRST_CLIENT)
+    answers = rows_of(run, "message", message_kind=ProduceResponse.KIND, process=FIRST_CLIENT)
     assert len(answers) == 10
     return [time - 3 * SECOND - number * 100 * MS for number, time in enumerate(times_us(answers))]
 
@@ -190,7 +190,7 @@ def test_requests_that_wait_for_a_lock_take_the_threads_of_all_others(tmp_path: 
     (sent,) = rows_of(run, "isr_update_sent")
     (shrunk,) = rows_of(run, "isr_shrunk")
     assert shrunk["time_us"] >= 9 * SECOND
-    came = rows_of(run, "message", message_kind=PRODUCE, process=BROKER_1, partition=0)
+    came = rows_of(run, "message", message_kind=ProduceRequest.KIND, process=BROKER_1, partition=0)
     to_the_lock = [time for time in times_us(came) if time > sent["time_us"]]
     # As soon as three requests wait for the lock, nobody is left for the other partition.
     full_us = to_the_lock[2]

@@ -14,7 +14,8 @@ from scenario_runs import rows_of, run_of
 from tidegauge.replication.errors import NOT_ENOUGH_REPLICAS
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.shipped import find_scenario
-from tidegauge.simulation.messages.kinds import PRODUCE, PRODUCE_RESPONSE, UPDATE_METADATA
+from tidegauge.simulation.messages.client_requests import ProduceRequest, ProduceResponse
+from tidegauge.simulation.messages.controller_requests import UpdateMetadataRequest
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 LEADER, ALL = 1, -1
@@ -57,7 +58,9 @@ def storm(run: RunFolder) -> Storm:
         elections=len(since(rows_of(run, "leader_elected"), 20)),
         state_writes=len([row for row in rows_of(run, "znode_set") if row["time_us"] >= 20e6]),
         notifications=len(since(rows_of(run, "notification_sent"), 20)),
-        update_metadata=len(since(rows_of(run, "message", message_kind=int(UPDATE_METADATA)), 20)),
+        update_metadata=len(
+            since(rows_of(run, "message", message_kind=int(UpdateMetadataRequest.KIND)), 20)
+        ),
         longest_in_queue_ms=max(row["queued_us"] for row in events) / 1000,
         recovery_ms=(expands[-1]["time_us"] - expands[0]["time_us"]) / 1000,
     )
@@ -130,8 +133,8 @@ def latencies_of(run: RunFolder, group: str, begin_s: int, end_s: int) -> list[f
     found: list[float] = []
     for client in (each["process"] for each in clients if group in each["name"]):
         for broker in range(len(run.manifest["brokers"])):
-            asked = _times(table, PRODUCE, broker, client)
-            answered = _times(table, PRODUCE_RESPONSE, client, broker)
+            asked = _times(table, ProduceRequest.KIND, broker, client)
+            answered = _times(table, ProduceResponse.KIND, client, broker)
             # A connection answers in the order in which it was asked.
             pairs = zip(asked.tolist(), answered.tolist(), strict=False)
             found += [(end - at) / 1e6 for at, end in pairs if begin_s <= at / 1e6 < end_s]

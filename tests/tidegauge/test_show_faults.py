@@ -14,7 +14,7 @@ from isr_stories import as_written, retold
 from scenario_runs import rows_of, run_of
 from tidegauge.command_line import app
 from tidegauge.history.fault_costs import fault_costs
-from tidegauge.simulation.messages.kinds import UPDATE_METADATA
+from tidegauge.simulation.messages.controller_requests import UpdateMetadataRequest
 from tidegauge.traces.run_folder import RunFolder
 
 
@@ -67,7 +67,7 @@ def test_the_work_of_a_fault_is_what_the_rows_say(crash: RunFolder) -> None:
     (costs,) = fault_costs(crash)
     since = [row for row in rows_of(crash, "leader_elected") if row["time_us"] >= 30e6]
     assert costs.work.leaders_elected == len(since) in {33, 34}
-    requests = rows_of(crash, "message", message_kind=int(UPDATE_METADATA))
+    requests = rows_of(crash, "message", message_kind=int(UpdateMetadataRequest.KIND))
     assert costs.work.update_metadata_requests == sum(row["time_us"] >= 30e6 for row in requests)
     # Every ISR that had broker 2 is written once, with its new leader or without its dead replica.
     assert costs.work.states_written >= costs.work.isr_removals + costs.work.leaders_elected
