@@ -100,6 +100,7 @@ def _restart(world: Clients, news: ConsumerRestarts) -> None:
     restart_consumer(world, world.clients[client_of(world, process)], process)
 
 
+@CLIENT.handles(RequestTimesOut)
 @inner_rule
 def _time_out(world: Clients, timer: RequestTimesOut) -> None:
     if timer.request_kind == ProduceRequest.KIND:

@@ -26,7 +26,6 @@ class RequestTimesOut(Timer, kind=86):
 
     #: The kind of the request, its number, and the broker that was asked, where these matter.
     request_kind: i64 = -1
-    correlation_id: i64 = -1
     broker: i64 = -1
 
 

@@ -33,7 +33,6 @@ class ControlRetries(Timer, kind=76):
     generation: i64
     #: The broker, and the number under which the request was sent.
     broker: i64
-    correlation_id: i64
 
 
 class ControlGivesUp(Timer, kind=77):
