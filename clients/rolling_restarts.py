@@ -34,7 +34,7 @@ from tidegauge.simulation.codes.occasions import (
     ROLL_STOPS,
 )
 from tidegauge.simulation.events import new_event, new_item, set_timer
-from tidegauge.simulation.faults import FAULT_CODES
+from tidegauge.simulation.faults import FAULT_CODES, tell_of_fault
 from tidegauge.simulation.kernel import NONE, FaultRole, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_timers import RollGoesOn, RollTimesOut
@@ -50,6 +50,8 @@ ROLLING_RESTART = FAULT_CODES.new("rolling_restart", 9)
 NEVER = code(0)
 AFTER_EACH_BATCH = code(1)
 AT_END = code(2)
+
+_TRUE = code(True)
 
 # Roll.phase
 _RESTARTS = code(1)
@@ -89,9 +91,7 @@ def _stop_batch(world: Clients, number: int, process: int) -> None:
         fault = world.rolled[roll.first_broker + place].fault
         for hit in range(context.process_count):
             if world.fault_roles[fault * context.process_count + hit].side != 0:
-                begin = new_event(world, process, hit, FaultBegin)
-                begin.fault = fault
-                send(world, begin, context.time_us)
+                tell_of_fault(world, process, hit, fault, _TRUE)
     timeout = new_event(world, process, process, RollTimesOut)
     timeout.roll = number
     timeout.position = roll.position

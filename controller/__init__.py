@@ -3,7 +3,8 @@
 ==========================================  ================================================
 Kafka                                       here
 ==========================================  ================================================
-KafkaController                             ``controller.py``, ``zookeeper_responses.py``
+KafkaController                             ``controller.py``, ``zookeeper_responses.py``;
+..                                          ``state/handlers.py``: who handles what
 ControllerEventManager                      ``event_queue.py``
 onControllerFailover, onControllerResign... ``events/failover.py``, ``events/context.py``
 processBrokerChange, onBrokerFailure        ``events/broker_changes.py``

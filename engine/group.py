@@ -88,7 +88,7 @@ Reached = Callable[[int], None]
 
 @rule
 def plan_timer(world: Kernel, process: int, kind: int, time_us: int) -> None:
-    """Have a process handle an event of its own at ``time_us``."""
+    """Have a process handle an event of its own, of a kind without a body, at ``time_us``."""
     set_timer(world, take_slot(world, process, process, kind), time_us)
 
 

@@ -28,7 +28,7 @@ SomeItem = TypeVar("SomeItem", bound=PartitionData)
 
 @inner_rule
 def take_slot(world: Kernel, source: int, destination: int, kind: int) -> EventSlot:
-    """A free slot as an event of a kind, caused by what happens now; its body is what it was."""
+    """An event of a kind in a free slot, caused by what happens now; its body is anything."""
     context = world.context[0]
     event = world.events[context.free_event]
     context.free_event = event.next
