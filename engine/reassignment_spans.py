@@ -16,16 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.compiled.record_views import view_as
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.topic_steps import ReassignStep
 from tidegauge.scenario.named_figures import moving_steps
 from tidegauge.simulation.trace_rows.controller_rows import ReassignmentBegun, ReassignmentDone
 from tidegauge.simulation.trace_rows.fault_rows import StepTaken
-from tidegauge.simulation.trace_rows.zookeeper_rows import ZnodeCreated, ZnodeDeleted
+from tidegauge.simulation.trace_rows.zookeeper_rows import ZnodeCreated, ZnodeDeleted, ZnodeRow
 from tidegauge.simulation.zookeeper_tree import REASSIGNMENT
 
-_ZNODES = (int(ZnodeCreated.KIND), int(ZnodeDeleted.KIND))
-_OTHERS = (int(StepTaken.KIND), int(ReassignmentBegun.KIND), int(ReassignmentDone.KIND))
+_KINDS = [
+    each.KIND
+    for each in (StepTaken, ReassignmentBegun, ReassignmentDone, ZnodeCreated, ZnodeDeleted)
+]
 
 
 @dataclass
@@ -69,21 +72,20 @@ class ReassignmentSpans:
         """Take the next rows."""
         if not self._names:
             return
-        kinds = rows["kind"]
-        is_znode = np.isin(kinds, _ZNODES) & (rows["values"][:, 0] == self._znode)
-        for row in rows[is_znode | np.isin(kinds, _OTHERS)]:
+        for row in rows[np.isin(rows["kind"], _KINDS)]:
             if row["time_us"] >= self._ends_us:
                 return
-            self._take(int(row["kind"]), int(row["time_us"]), int(row["values"][0]))
+            self._take(row)
 
-    def _take(self, kind: int, time_us: int, subject: int) -> None:
+    def _take(self, row: Any) -> None:
+        kind, time_us = int(row["kind"]), int(row["time_us"])
         if kind == StepTaken.KIND:
-            self._ask(subject, time_us)
+            self._ask(int(view_as(row, StepTaken).step), time_us)
         elif kind == ReassignmentBegun.KIND:
-            self._begin(subject, time_us)
+            self._begin(int(view_as(row, ReassignmentBegun).partition), time_us)
         elif kind == ReassignmentDone.KIND:
-            self._end(subject, time_us)
-        else:
+            self._end(int(view_as(row, ReassignmentDone).partition), time_us)
+        elif view_as(row, ZnodeRow).znode == self._znode:
             self._tool_is_busy = kind == ZnodeCreated.KIND
             if not self._tool_is_busy:
                 # The controller has withdrawn the request for partitions that cannot be moved.

@@ -16,7 +16,6 @@ from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.broker_timers import SessionPing, SessionReconnects
 from tidegauge.simulation.messages.controller_timers import ControllerStart, SessionLost
-from tidegauge.simulation.messages.event import ZooKeeperRequest
 from tidegauge.simulation.messages.zookeeper_requests import (
     ZkCloseRequest,
     ZkConnectRequest,
@@ -24,6 +23,7 @@ from tidegauge.simulation.messages.zookeeper_requests import (
     ZkGetRequest,
     ZkPingRequest,
     ZkSetRequest,
+    ZooKeeperRequest,
 )
 from tidegauge.simulation.random_streams import RECONNECT, draw_below
 from tidegauge.simulation.topology import controller_process, zookeeper_process

@@ -15,7 +15,7 @@ from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.simulation.events import append_event, take_first, take_slot
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.event import EventSlot, ZooKeeperRequest
+from tidegauge.simulation.messages.event import EventSlot
 from tidegauge.simulation.messages.zookeeper_requests import (
     Child,
     ZkChildrenRequest,
@@ -23,6 +23,7 @@ from tidegauge.simulation.messages.zookeeper_requests import (
     ZkExistsRequest,
     ZkGetRequest,
     ZkWrite,
+    ZooKeeperRequest,
 )
 from tidegauge.simulation.topology import controller_process, zookeeper_process
 

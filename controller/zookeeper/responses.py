@@ -19,8 +19,7 @@ from tidegauge.simulation.costs import (
 )
 from tidegauge.simulation.events import new_response
 from tidegauge.simulation.kernel import NONE, Kernel
-from tidegauge.simulation.messages.event import ZooKeeperRequest
-from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZkWrite
+from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZkWrite, ZooKeeperRequest
 from tidegauge.simulation.zookeeper_tree import CONTROLLER_EPOCH_ZNODE
 
 

@@ -133,15 +133,6 @@ class ControllerRequest(Event):
     """A request to a controller."""
 
 
-class ZooKeeperRequest(Event):
-    """A request to ZooKeeper."""
-
-    #: The broker whose session it is, and the session; -1: the operator, who needs none.
-    broker: i64 = -1
-    session: i64 = -1
-    znode: i64 = -1
-
-
 class Response(Event):
     """The response to a request."""
 

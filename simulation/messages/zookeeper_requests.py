@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from tidegauge.compiled.records import flag, i64
 from tidegauge.simulation.messages.event import (
+    Event,
     News,
     PartitionData,
     Response,
     Timer,
-    ZooKeeperRequest,
 )
+
+
+class ZooKeeperRequest(Event):
+    """A request to ZooKeeper."""
+
+    #: The broker whose session it is, and the session; -1: the operator, who needs none.
+    broker: i64 = -1
+    session: i64 = -1
+    znode: i64 = -1
 
 
 class ZkConnectRequest(ZooKeeperRequest, kind=50):

@@ -35,11 +35,16 @@ class SessionClosed(CanonicalRow, number=26):
     session: column.Session
 
 
-class ZnodeContent(CanonicalRow):
-    """What a znode holds; of a partition its leader, epochs and ISR."""
+class ZnodeRow(CanonicalRow):
+    """A znode changes."""
 
     znode: column.Znode
     writer: column.Writer
+
+
+class ZnodeContent(ZnodeRow):
+    """What a znode holds; of a partition its leader, epochs and ISR."""
+
     leader: column.LeaderSlot
     leader_epoch: column.LeaderEpoch
     controller_epoch: column.ControllerEpoch
@@ -62,10 +67,7 @@ class ZnodeSet(ZnodeContent, number=23):
     version: column.Version
 
 
-class ZnodeDeleted(CanonicalRow, number=24):
+class ZnodeDeleted(ZnodeRow, number=24):
     """A znode was deleted, by writer, or (-1) with its session."""
 
     STORY = "{znode} is deleted by {writer}"
-
-    znode: column.Znode
-    writer: column.Writer
