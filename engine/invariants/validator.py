@@ -115,6 +115,6 @@ class Validator:
 
 
 def _values(record: Any) -> str:
-    """The fields of a record that are not 0."""
-    fields = [(name, record[name]) for name in record.dtype.names]
-    return " ".join(f"{name}={value}" for name, value in fields if np.any(value != 0))
+    """The fields of a record that are not 0; of a list of events its ends and its length."""
+    fields = [(name, record[name].tolist()) for name in record.dtype.names]
+    return " ".join(f"{name}={value}" for name, value in fields if value not in (0, False))
