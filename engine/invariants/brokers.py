@@ -5,12 +5,13 @@ from __future__ import annotations
 from tidegauge.actors.state.brokers import NEVER_US
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.engine.invariants.checked import (
+    ANY,
     HOLDS,
     Checked,
     clear_marks,
     is_live,
-    mark,
     pending,
+    walk_of,
 )
 from tidegauge.engine.invariants.logs import is_led
 from tidegauge.engine.invariants.registry import Invariants
@@ -31,6 +32,13 @@ from tidegauge.simulation.topology import broker_of
 
 BROKERS = Invariants()
 
+_walk_logs = walk_of(__name__, "_walk_logs", "hosted", "next_log")
+_walk_changed = walk_of(__name__, "_walk_changed", "hosted", "next_changed")
+_walk_fetched = walk_of(__name__, "_walk_fetched", "hosted", "next_in_fetcher")
+_walk_moved = walk_of(__name__, "_walk_moved", "hosted", "next_moved")
+_walk_session = walk_of(__name__, "_walk_session", "follower_fetches", "next_in_session")
+_walk_active = walk_of(__name__, "_walk_active", "follower_fetches", "next_active")
+
 
 @BROKERS.of("brokers")
 def the_dead_have_nothing(world: Checked) -> int:
@@ -50,18 +58,12 @@ def logs_are_listed(world: Checked) -> int:
     clear_marks(world, len(world.hosted))
     for number in range(len(world.brokers)):
         broker = world.brokers[number]
-        previous = NONE
-        row = broker.first_log
-        while row != NONE:
-            if not mark(world, row, len(world.hosted)) or world.hosted[row].broker != number:
-                return number
-            previous = row
-            row = world.hosted[row].next_log
-        if broker.last_log != previous:
+        if _walk_logs(world, broker.first_log, broker.last_log, number) < 0:
             return number
     for row in range(len(world.hosted)):
-        if (world.marks[row].found == 1) != world.on_disk[row].exists:
-            return world.hosted[row].broker
+        number = world.hosted[row].broker
+        if world.marks[row].found != (number + 1 if world.on_disk[row].exists else 0):
+            return number
     return HOLDS
 
 
@@ -93,26 +95,17 @@ def isr_expiration_waits_for_a_lock(world: Checked) -> int:
 
 @BROKERS.of("brokers")
 def isr_changes_are_gathered(world: Checked) -> int:
-    """The set of changed ISRs has as many partitions as it says, and no notification more."""
+    """A broker lists the partitions whose changed ISRs it has to tell, as many as it counts."""
     clear_marks(world, len(world.hosted))
     for number in range(len(world.brokers)):
         broker = world.brokers[number]
-        row = broker.first_changed
-        previous = NONE
-        count = 0
-        while row != NONE:
-            if not mark(world, row, len(world.hosted)) or not world.hosted[row].changed:
-                return number
-            previous = row
-            row = world.hosted[row].next_changed
-            count += 1
-        if count != broker.changed_count or previous != broker.last_changed:
-            return number
-        if not 0 <= broker.propagating <= count:
+        count = _walk_changed(world, broker.first_changed, broker.last_changed, number)
+        if count != broker.changed_count or not 0 <= broker.propagating <= count:
             return number
     for row in range(len(world.hosted)):
-        if world.hosted[row].changed and world.marks[row].found == 0:
-            return world.hosted[row].broker
+        number = world.hosted[row].broker
+        if world.marks[row].found != (number + 1 if world.hosted[row].changed else 0):
+            return number
     return HOLDS
 
 
@@ -174,22 +167,15 @@ def fetchers_list_their_replicas(world: Checked) -> int:
     clear_marks(world, len(world.hosted))
     for number in range(len(world.fetchers)):
         fetcher = world.fetchers[number]
-        row = fetcher.first_row
-        previous = NONE
-        count = 0
-        while row != NONE:
-            if not mark(world, row, len(world.hosted)) or world.hosted[row].fetcher != number:
-                return number
-            if world.hosted[row].broker != fetcher.broker:
-                return number
-            previous = row
-            row = world.hosted[row].next_in_fetcher
-            count += 1
-        if count != fetcher.row_count or previous != fetcher.last_row:
+        count = _walk_fetched(world, fetcher.first_row, fetcher.last_row, number)
+        if count != fetcher.row_count:
             return number
     for row in range(len(world.hosted)):
-        if world.hosted[row].fetcher != NONE and world.marks[row].found == 0:
-            return world.hosted[row].fetcher
+        number = world.hosted[row].fetcher
+        if world.marks[row].found != number + 1:
+            return max(0, number)
+        if number != NONE and world.fetchers[number].broker != world.hosted[row].broker:
+            return number
     return HOLDS
 
 
@@ -234,20 +220,13 @@ def moved_replicas_are_listed(world: Checked) -> int:
     clear_marks(world, len(world.hosted))
     for number in range(len(world.fetchers)):
         fetcher = world.fetchers[number]
-        row = fetcher.first_moved
-        previous = NONE
-        while row != NONE:
-            if not mark(world, row, len(world.hosted)) or not world.hosted[row].moved:
-                return number
-            if world.hosted[row].fetcher != number or not fetcher.in_session:
-                return number
-            previous = row
-            row = world.hosted[row].next_moved
-        if previous != fetcher.last_moved:
+        count = _walk_moved(world, fetcher.first_moved, fetcher.last_moved, number)
+        if count < 0 or (count > 0 and not fetcher.in_session):
             return number
     for row in range(len(world.hosted)):
-        if world.hosted[row].moved and world.marks[row].found == 0:
-            return max(0, world.hosted[row].fetcher)
+        hosted = world.hosted[row]
+        if world.marks[row].found != (hosted.fetcher + 1 if hosted.moved else 0):
+            return max(0, hosted.fetcher)
     return HOLDS
 
 
@@ -269,21 +248,12 @@ def fetch_sessions_list_their_partitions(world: Checked) -> int:
     clear_marks(world, len(world.follower_fetches))
     for number in range(len(world.fetch_sessions)):
         session = world.fetch_sessions[number]
-        place = session.first
-        count = 0
-        while place != NONE:
-            if not mark(world, place, len(world.follower_fetches)):
-                return number
-            told = world.follower_fetches[place]
-            if not told.in_session or told.fetcher != number:
-                return number
-            place = told.next_in_session
-            count += 1
-        if count != session.partition_count:
+        if _walk_session(world, session.first, ANY, number) != session.partition_count:
             return number
     for place in range(len(world.follower_fetches)):
-        if world.follower_fetches[place].in_session != (world.marks[place].found == 1):
-            return world.follower_fetches[place].fetcher
+        told = world.follower_fetches[place]
+        if world.marks[place].found != (told.fetcher + 1 if told.in_session else 0):
+            return told.fetcher
     return HOLDS
 
 
@@ -293,21 +263,15 @@ def active_partitions_are_listed(world: Checked) -> int:
     clear_marks(world, len(world.follower_fetches))
     for number in range(len(world.fetch_sessions)):
         session = world.fetch_sessions[number]
-        place = session.first_active
-        previous = NONE
-        while place != NONE:
-            if not mark(world, place, len(world.follower_fetches)):
-                return number
-            told = world.follower_fetches[place]
-            if not told.active or not told.in_session or told.fetcher != number:
-                return number
-            previous = place
-            place = told.next_active
-        if previous != session.last_active:
+        if _walk_active(world, session.first_active, session.last_active, number) < 0:
             return number
     for place in range(len(world.follower_fetches)):
-        if world.follower_fetches[place].active != (world.marks[place].found == 1):
-            return world.follower_fetches[place].fetcher
+        told = world.follower_fetches[place]
+        is_active = told.active and told.in_session
+        if told.active != is_active or (
+            world.marks[place].found != (told.fetcher + 1 if is_active else 0)
+        ):
+            return told.fetcher
     return HOLDS
 
 
@@ -342,7 +306,9 @@ def fetch_timers_match_their_owners(world: Checked) -> int:
             return number
         if world.marks[3 * number + 1].found != pending(world, number, FETCHER_GIVES_UP):
             return number
-        if world.marks[3 * number + 2].found != pending(world, number, FOLLOWER_FETCH_EXPIRES):
+        expiring = pending(world, number, FOLLOWER_FETCH_EXPIRES)
+        # A broker that stops has dropped its sessions, not their timers.
+        if world.marks[3 * number + 2].found != expiring and not world.brokers[number].ends:
             return number
     return HOLDS
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from tidegauge.clients.client_state import Clients
 from tidegauge.compiled.records import Record, Records, i64
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.metrics.snapshots.measured_state import MeasuredState
 from tidegauge.replication.replica_list import EMPTY, without
-from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.event import EventList
 from tidegauge.simulation.messages.kinds import KINDS
 
 #: Nothing violates an invariant.
 HOLDS = code(-1)
+
+# Of ``walk_of``: a list that is none, and a list whose last record nobody keeps.
+BROKEN = code(-1)
+ANY = code(-2)
 
 
 class Finding(Record):
@@ -87,45 +92,34 @@ def first_unmarked(world: Checked, count: int) -> int:
     return HOLDS
 
 
-@inner_rule
-def is_whole(world: Checked, events: EventList) -> bool:
-    """Whether a list of events has its first, its last, and as many as it says between them."""
-    index = events.first
-    previous = NONE
+def walk_of(module: str, name: str, table: str, following: str) -> Callable[..., int]:
+    """The rule ``name`` of a module, which goes through lists of records of a table.
+
+    ``name(world, first, last, owner)`` marks the records with 1 + ``owner``, and returns how many
+    there are: BROKEN if somebody else has one, or the last is not ``last`` (ANY: whichever).
+    """
+    names: dict[str, Any] = {"__name__": module}
+    exec(_WALK.format(name=name, table=table, following=following), names)  # noqa: S102 - code from below
+    walk = names[name]
+    walk.__annotations__ = {"world": Checked, "first": int, "last": int, "owner": int}
+    return inner_rule(walk)  # type: ignore[no-any-return]  # it was made of text
+
+
+_WALK = """
+def {name}(world, first, last, owner):
+    count = len(world.{table})
+    previous = -1
     length = 0
-    while index != NONE:
-        if not 0 <= index < len(world.events) or length == events.length:
-            return False
-        if world.events[index].kind == NONE:
-            return False
-        previous = index
-        index = world.events[index].next
-        length += 1
-    return length == events.length and events.last == previous
-
-
-@inner_rule
-def mark_list(world: Checked, events: EventList) -> int:
-    """Note the events of a list that is whole; the first that another has too, or HOLDS."""
-    index = events.first
-    while index != NONE:
-        if not mark(world, index, len(world.events)):
-            return index
-        index = world.events[index].next
-    return HOLDS
-
-
-@inner_rule
-def mark_chain(world: Checked, first: int, length: int) -> bool:
-    """Note the entries of a chain; whether there are so many, and nobody else has them."""
     index = first
-    found = 0
-    while index != NONE:
-        if not mark(world, index, len(world.items)):
-            return False
-        index = world.items[index].next
-        found += 1
-    return found == length
+    while index != -1:
+        if index < 0 or index >= count or world.marks[index].found != 0:
+            return -1
+        world.marks[index].found = owner + 1
+        previous = index
+        length += 1
+        index = world.{table}[index].{following}
+    return length if last == previous or last == -2 else -1
+"""
 
 
 @inner_rule

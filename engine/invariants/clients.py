@@ -3,91 +3,65 @@
 from __future__ import annotations
 
 from tidegauge.clients.client_state import PRODUCER
-from tidegauge.engine.invariants.checked import HOLDS, Checked, clear_marks, mark, pending
+from tidegauge.compiled.rules import code
+from tidegauge.engine.invariants.checked import ANY, HOLDS, Checked, clear_marks, pending, walk_of
 from tidegauge.engine.invariants.registry import Invariants
 from tidegauge.simulation.kernel import CLIENT, NONE
 from tidegauge.simulation.messages.kinds import CONSUMER_POLLS, METADATA_REFRESH, PRODUCER_SENDS
 
 CLIENTS = Invariants()
 
+_walk_batches = walk_of(__name__, "_walk_batches", "batches", "next")
+_walk_late = walk_of(__name__, "_walk_late", "batches", "next_late")
+
+# Owners of batches, behind the connections.
+_WAITS = code(1 << 40)
+_FREE = code(1 << 41)
+
 
 @CLIENTS.of("pool")
 def free_batches_are_counted(world: Checked) -> int:
     """Free batches are chained, are as many as the count says, and are all that have no number."""
     clear_marks(world, len(world.batches))
-    free = 0
-    index = world.pool[0].free_batch
-    while index != NONE:
-        if not mark(world, index, len(world.batches)):
-            return 0
-        index = world.batches[index].next
-        free += 1
-    if free != world.pool[0].free_batches:
+    if _walk_batches(world, world.pool[0].free_batch, ANY, _FREE) != world.pool[0].free_batches:
         return 0
     for index in range(len(world.batches)):
-        if (world.batches[index].number == NONE) != (world.marks[index].found == 1):
+        if (world.batches[index].number == NONE) != (world.marks[index].found != 0):
             return 0
     return HOLDS
 
 
 @CLIENTS.of("connections")
-def batches_in_flight_are_listed(world: Checked) -> int:
-    """A connection lists its batches in flight, in the order of sending, and not too many."""
-    clear_marks(world, len(world.batches))
+def batches_of_connections_are_listed(world: Checked) -> int:
+    """A connection lists the batches in flight, as many as it counts, and those that wait."""
+    # Behind the marks of those that are free.
     for number in range(len(world.connections)):
         connection = world.connections[number]
-        client = number // world.sizes[0].brokers
-        previous = NONE
-        index = connection.flight_first
-        count = 0
-        while index != NONE:
-            if not mark(world, index, len(world.batches)):
-                return number
-            batch = world.batches[index]
-            if batch.client != client or batch.broker != number % world.sizes[0].brokers:
-                return number
-            if not batch.in_flight or batch.done or batch.unanswered < 1:
-                return number
-            if previous != NONE and batch.deadline_us < world.batches[previous].deadline_us:
-                return number
-            previous = index
-            index = batch.next
-            count += 1
-        if previous != connection.flight_last or count != connection.in_flight:
+        first = connection.flight_first
+        if connection.in_flight != _walk_batches(world, first, connection.flight_last, number):
             return number
-        is_producer = world.clients[client].kind == PRODUCER
-        if is_producer and count > world.clients[client].max_in_flight:
+        first = connection.waiting_first
+        if _walk_batches(world, first, connection.waiting_last, _WAITS) < 0:
             return number
-    return HOLDS
-
-
-@CLIENTS.of("connections")
-def waiting_batches_are_listed(world: Checked) -> int:
-    """A connection lists the batches that wait for it, none of which is in flight or done."""
-    # Marks stay: a batch in flight waits for nothing.
-    for number in range(len(world.connections)):
-        connection = world.connections[number]
-        previous = NONE
-        index = connection.waiting_first
-        while index != NONE:
-            if not mark(world, index, len(world.batches)):
-                return number
-            batch = world.batches[index]
-            if batch.number == NONE or batch.in_flight or batch.done:
-                return number
-            previous = index
-            index = batch.next
-        if previous != connection.waiting_last:
+        client = world.clients[number // world.sizes[0].brokers]
+        if client.kind == PRODUCER and connection.in_flight > client.max_in_flight:
             return number
     return HOLDS
 
 
 @CLIENTS.of("batches")
-def no_batch_in_flight_is_lost(world: Checked) -> int:
-    """A batch in flight is in the list of its connection."""
+def batches_are_in_flight_on_their_connection(world: Checked) -> int:
+    """A batch in flight is listed by the connection to its broker, and not done."""
     for index in range(len(world.batches)):
         batch = world.batches[index]
-        if batch.number != NONE and batch.in_flight and world.marks[index].found == 0:
+        if batch.number == NONE:
+            continue
+        connection = batch.client * world.sizes[0].brokers + batch.broker
+        found = world.marks[index].found
+        if batch.in_flight:
+            if found != connection + 1 or batch.done:
+                return index
+        elif found not in (0, _WAITS + 1):
             return index
     return HOLDS
 
@@ -97,18 +71,17 @@ def late_batches_are_listed(world: Checked) -> int:
     """A batch that could still be answered on a connection given up is in that one's list."""
     clear_marks(world, len(world.batches))
     for number in range(len(world.connections)):
-        previous = NONE
-        index = world.connections[number].first_late
-        while index != NONE:
-            if not mark(world, index, len(world.batches)):
-                return max(0, previous)
-            batch = world.batches[index]
-            if batch.late != number or batch.previous_late != previous:
-                return index
-            previous = index
-            index = batch.next_late
+        if _walk_late(world, world.connections[number].first_late, ANY, number) < 0:
+            return max(0, world.connections[number].first_late)
     for index in range(len(world.batches)):
-        if (world.batches[index].late != NONE) != (world.marks[index].found == 1):
+        batch = world.batches[index]
+        if world.marks[index].found != batch.late + 1:
+            return index
+        if (
+            batch.late != NONE
+            and batch.next_late != NONE
+            and (world.batches[batch.next_late].previous_late != index)
+        ):
             return index
     return HOLDS
 

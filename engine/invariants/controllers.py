@@ -1,4 +1,4 @@
-"""Invariants of controllers: who is active, what is processed, what brokers have still to be told."""
+"""Invariants of controllers: who is active, what is processed, what brokers are told."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from tidegauge.simulation.messages.kinds import (
     CONTROLLER_WORKS,
     LEADER_AND_ISR,
     STOP_REPLICA,
-    ZK_RESPONSE,
 )
 from tidegauge.simulation.topology import controller_process, zookeeper_process
 from tidegauge.simulation.zookeeper_tree import CONTROLLER_EPOCH_ZNODE, state_znode
@@ -94,20 +93,6 @@ def events_go_on_by_answers_or_work(world: Checked) -> int:
             return number
         works = pending(world, controller_process(world, number), CONTROLLER_WORKS)
         if state.event != NONE and state.pending == 0 and works == 0:
-            return number
-    return HOLDS
-
-
-@CONTROLLERS.of("controllers")
-def listings_are_responses(world: Checked) -> int:
-    """The lists of children that an event is about are responses of ZooKeeper."""
-    for number in range(len(world.controllers)):
-        state = world.controllers[number]
-        if state.listing != NONE and not is_live(world, state.listing, ZK_RESPONSE):
-            return number
-        if state.log_dir_listing != NONE and (
-            not is_live(world, state.log_dir_listing, ZK_RESPONSE)
-        ):
             return number
     return HOLDS
 

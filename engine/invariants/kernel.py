@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.engine.invariants.checked import HOLDS, Checked, is_whole
+from tidegauge.engine.invariants.checked import HOLDS, Checked
 from tidegauge.engine.invariants.registry import Invariants
 from tidegauge.simulation.faults import stops_process
 from tidegauge.simulation.kernel import BROKER, NONE, HeapEntry
-from tidegauge.simulation.messages.kinds import KINDS
 
 KERNEL = Invariants()
-
-
-@KERNEL.of("events")
-def events_name_processes(world: Checked) -> int:
-    """An event has a kind, knows its own slot, and goes from one process to another that exist."""
-    count = len(world.processes)
-    for index in range(len(world.events)):
-        event = world.events[index]
-        if event.index != index or not NONE <= event.kind < KINDS:
-            return index
-        if event.kind != NONE and not (
-            0 <= event.destination < count and NONE <= event.source < count
-        ):
-            return index
-    return HOLDS
 
 
 @KERNEL.of("heap")
@@ -73,37 +57,6 @@ def no_event_is_overdue(world: Checked) -> int:
     return HOLDS
 
 
-@KERNEL.of("context")
-def events_that_go_on_are_whole(world: Checked) -> int:
-    """The list of events released by a heal or a pause is whole, and so is the outbox."""
-    context = world.context[0]
-    return HOLDS if is_whole(world, context.ready) and is_whole(world, context.outbox) else 0
-
-
-@KERNEL.of("processes")
-def held_events_are_whole(world: Checked) -> int:
-    """The list of what has come in while a process was stopped is whole, and its own."""
-    for number in range(len(world.processes)):
-        held = world.processes[number].held
-        if not is_whole(world, held):
-            return number
-        index = held.first
-        while index != NONE:
-            if world.events[index].destination != number:
-                return number
-            index = world.events[index].next
-    return HOLDS
-
-
-@KERNEL.of("links")
-def held_messages_are_whole(world: Checked) -> int:
-    """The list of messages that a cut holds back on a link is whole."""
-    for number in range(len(world.links)):
-        if not is_whole(world, world.links[number].held):
-            return number
-    return HOLDS
-
-
 @KERNEL.of("links")
 def links_hold_back_only_when_cut(world: Checked) -> int:
     """A link holds messages back only while it is cut, or TCP has still to send them again."""
@@ -128,43 +81,6 @@ def outbox_leaves_the_group(world: Checked) -> int:
     for place in range(context.heap_size):
         if not world.processes[world.heap[place].destination].hosted:
             return world.heap[place].index
-    return HOLDS
-
-
-@KERNEL.of("brokers")
-def request_queues_are_whole(world: Checked) -> int:
-    """A broker's queue of requests is whole."""
-    for broker in range(len(world.brokers)):
-        if not is_whole(world, world.brokers[broker].queue):
-            return broker
-    return HOLDS
-
-
-@KERNEL.of("hosted")
-def lock_queues_are_whole(world: Checked) -> int:
-    """The list of requests that wait for a partition's lock is whole."""
-    for row in range(len(world.hosted)):
-        if not is_whole(world, world.hosted[row].waiting):
-            return row
-    return HOLDS
-
-
-@KERNEL.of("controllers")
-def controller_queues_are_whole(world: Checked) -> int:
-    """A controller's event queue is whole, and so is that of its requests to ZooKeeper."""
-    for controller in range(len(world.controllers)):
-        state = world.controllers[controller]
-        if not is_whole(world, state.queue) or not is_whole(world, state.unsent):
-            return controller
-    return HOLDS
-
-
-@KERNEL.of("controller_brokers")
-def channel_queues_are_whole(world: Checked) -> int:
-    """The queue of a controller's requests to one broker is whole."""
-    for place in range(len(world.controller_brokers)):
-        if not is_whole(world, world.controller_brokers[place].queue):
-            return place
     return HOLDS
 
 

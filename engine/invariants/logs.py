@@ -38,30 +38,37 @@ def records_lie_in_the_log(world: Checked) -> int:
     """Each record of a log, from its start to its end, has the leader epoch of one run."""
     for row in range(len(world.replicas)):
         partition = world.replicas[row]
-        runs = runs_of(world, row)
         count = partition.run_count
         if not 0 <= partition.log_start_offset <= partition.log_end_offset:
             return row
-        if not 0 <= count <= len(runs):
-            return row
         if (count == 0) != (partition.log_start_offset == partition.log_end_offset):
             return row
-        if count > 0 and (
-            runs[0].start_offset != partition.log_start_offset
-            or runs[count - 1].start_offset >= partition.log_end_offset
-        ):
+        if not 0 <= count <= world.pools[0].epoch_room or not _are_runs(world, row):
             return row
-        for index in range(1, count):
-            if runs[index].start_offset <= runs[index - 1].start_offset:
-                return row
-            if runs[index].epoch == runs[index - 1].epoch:
-                return row
     return HOLDS
+
+
+@inner_rule
+def _are_runs(world: Checked, row: int) -> bool:
+    """Whether the runs of a log begin at its start, follow each other, and end before its end."""
+    partition = world.replicas[row]
+    runs = runs_of(world, row)
+    for index in range(partition.run_count):
+        if runs[index].start_offset >= partition.log_end_offset:
+            return False
+        if index == 0 and runs[index].start_offset != partition.log_start_offset:
+            return False
+        if index > 0 and (
+            runs[index].start_offset <= runs[index - 1].start_offset
+            or runs[index].epoch == runs[index - 1].epoch
+        ):
+            return False
+    return True
 
 
 @LOGS.of("replicas")
 def epoch_cache_rises_within_the_log(world: Checked) -> int:
-    """Entries of a leader-epoch cache rise in epoch, none falls in offset or begins behind the end."""
+    """Entries of a leader-epoch cache rise, and none begins behind the log end."""
     for row in range(len(world.replicas)):
         partition = world.replicas[row]
         epochs = epochs_of(world, row)

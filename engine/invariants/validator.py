@@ -21,7 +21,7 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.messages.kinds import KINDS, NAMES
 
 #: All of them, in the order in which they are looked at.
-INVARIANTS = Invariants([*KERNEL, *POOLS, *LOGS, *BROKERS, *ZOOKEEPER, *CONTROLLERS, *CLIENTS])
+INVARIANTS = Invariants([*POOLS, *KERNEL, *LOGS, *BROKERS, *ZOOKEEPER, *CONTROLLERS, *CLIENTS])
 
 validate = INVARIANTS.validator(__name__, Checked, count_timers)
 
@@ -108,7 +108,7 @@ class Validator:
             # A replica's own place says which it is.
             record = self._checked.slots[int(self._checked.findings[0].place)]
             told.append(f"broker {self._plan.brokers[record.broker]}")
-        if "partition" in record.dtype.names and 0 <= record["partition"]:
+        if "partition" in record.dtype.names and record["partition"] >= 0:
             partition = self._plan.partitions[record["partition"]]
             told.append(f"{partition.topic}-{partition.number}")
         return f" ({', '.join(told)})" if told else ""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.engine.invariants.checked import (
+    ANY,
     HOLDS,
     Checked,
     all_slots,
     clear_marks,
     first_unmarked,
     is_within,
-    mark,
     pending,
+    walk_of,
 )
 from tidegauge.engine.invariants.registry import Invariants
-from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.replica_list import EMPTY, contains
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.kinds import ZK_TICK
@@ -28,22 +29,18 @@ from tidegauge.simulation.zookeeper_tree import (
 
 ZOOKEEPER = Invariants()
 
+_walk_sessions = walk_of(__name__, "_walk_sessions", "zookeeper_sessions", "next")
+_walk_notifications = walk_of(__name__, "_walk_notifications", "znodes", "next")
+_walk_watches = walk_of(__name__, "_walk_watches", "znode_watches", "next")
+
 
 @ZOOKEEPER.of("zookeeper_sessions")
 def open_sessions_are_listed(world: Checked) -> int:
-    """ZooKeeper lists the sessions that are open, in the order of their opening."""
+    """ZooKeeper lists the sessions that are open."""
     clear_marks(world, len(world.zookeeper_sessions))
-    number = world.ensemble[0].first_session
-    previous = NONE
-    while number != NONE:
-        if not previous < number < world.ensemble[0].sessions:
-            return max(0, previous)
-        if not mark(world, number, len(world.zookeeper_sessions)):
-            return number
-        previous = number
-        number = world.zookeeper_sessions[number].next
-    if previous != world.ensemble[0].last_session:
-        return max(0, previous)
+    ensemble = world.ensemble[0]
+    if _walk_sessions(world, ensemble.first_session, ensemble.last_session, 0) < 0:
+        return max(0, ensemble.first_session)
     for session in range(len(world.zookeeper_sessions)):
         if world.zookeeper_sessions[session].open != (world.marks[session].found == 1):
             return session
@@ -145,57 +142,35 @@ def assignments_are_within_slots(world: Checked) -> int:
 
 @ZOOKEEPER.of("znodes")
 def notifications_are_children_or_free(world: Checked) -> int:
-    """A znode for notifications is free, or a child of /isr_change_notification in their order."""
+    """A znode for notifications is free, or a child of /isr_change_notification that exists."""
     clear_marks(world, len(world.znodes))
     ensemble = world.ensemble[0]
-    previous = NONE
-    znode = ensemble.first_notification
-    while znode != NONE:
-        if not mark(world, znode, len(world.znodes)) or not world.znodes[znode].exists:
-            return max(0, previous)
-        if previous != NONE and (
-            world.znodes[znode].sequence_number <= world.znodes[previous].sequence_number
-        ):
+    first = ensemble.first_notification
+    children = _walk_notifications(world, first, ensemble.last_notification, 1)
+    if min(children, _walk_notifications(world, ensemble.free_notification, ANY, 0)) < 0:
+        return max(0, first)
+    for znode in range(len(world.znodes)):
+        found = world.marks[znode].found
+        if znode < first_notification_znode(world):
+            if found != 0:
+                return znode
+        elif found != (2 if world.znodes[znode].exists else 1):
             return znode
-        previous = znode
-        znode = world.znodes[znode].next
-    if previous != ensemble.last_notification:
-        return max(0, previous)
-    znode = ensemble.free_notification
-    while znode != NONE:
-        if not mark(world, znode, len(world.znodes)) or world.znodes[znode].exists:
-            return max(0, znode)
-        znode = world.znodes[znode].next
-    for other in range(first_notification_znode(world)):
-        if world.marks[other].found == 1:
-            return other
-        world.marks[other].found = 1
-    return first_unmarked(world, len(world.znodes))
+    return HOLDS
 
 
 @ZOOKEEPER.of("znode_watches")
 def watches_are_set_or_free(world: Checked) -> int:
     """Each watch of ZooKeeper is free, or set on one znode once."""
     clear_marks(world, len(world.znode_watches))
-    if not _mark_watches(world, world.ensemble[0].free_watch):
+    if _walk_watches(world, world.ensemble[0].free_watch, ANY, 0) < 0:
         return max(0, world.ensemble[0].free_watch)
     for znode in range(len(world.znodes)):
         node = world.znodes[znode]
-        if not _mark_watches(world, node.first_watch):
-            return max(0, node.first_watch)
-        if not _mark_watches(world, node.first_child_watch):
-            return max(0, node.first_child_watch)
+        for first in (node.first_watch, node.first_child_watch):
+            if _walk_watches(world, first, ANY, 0) < 0:
+                return max(0, first)
     return first_unmarked(world, len(world.znode_watches))
-
-
-@inner_rule
-def _mark_watches(world: Checked, first: int) -> bool:
-    index = first
-    while index != NONE:
-        if not mark(world, index, len(world.znode_watches)):
-            return False
-        index = world.znode_watches[index].next
-    return True
 
 
 @ZOOKEEPER.of("znode_watches")
@@ -224,7 +199,7 @@ def zookeeper_ticks_once(world: Checked) -> int:
 
 @ZOOKEEPER.of("brokers")
 def brokers_have_sessions_of_their_own(world: Checked) -> int:
-    """A session that a broker believes to have was opened for it, whether it is over by now or not."""
+    """The session that a broker believes to have was opened for it, and may be over."""
     if not world.processes[zookeeper_process(world)].hosted:
         return HOLDS
     for number in range(len(world.brokers)):
