@@ -48,7 +48,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Say how to validate a test after every event that has violated an invariant."""
     try:
         return (yield)

@@ -62,7 +62,7 @@ def logs_are_listed(world: Checked) -> int:
             return number
     for row in range(len(world.hosted)):
         number = world.hosted[row].broker
-        if world.marks[row].found != (number + 1 if world.on_disk[row].exists else 0):
+        if world.visits[row].found != (number + 1 if world.on_disk[row].exists else 0):
             return number
     return HOLDS
 
@@ -104,7 +104,7 @@ def isr_changes_are_gathered(world: Checked) -> int:
             return number
     for row in range(len(world.hosted)):
         number = world.hosted[row].broker
-        if world.marks[row].found != (number + 1 if world.hosted[row].changed else 0):
+        if world.visits[row].found != (number + 1 if world.hosted[row].changed else 0):
             return number
     return HOLDS
 
@@ -115,10 +115,10 @@ def proposals_are_counted(world: Checked) -> int:
     clear_marks(world, len(world.brokers))
     for row in range(len(world.hosted)):
         if world.hosted[row].submitted_isr != EMPTY:
-            world.marks[world.hosted[row].broker].found += 1
+            world.visits[world.hosted[row].broker].found += 1
     for number in range(len(world.brokers)):
         broker = world.brokers[number]
-        if broker.submitted_isrs != world.marks[number].found:
+        if broker.submitted_isrs != world.visits[number].found:
             return number
         if broker.alter_partition != NONE and (
             not is_live(world, broker.alter_partition, ALTER_PARTITION)
@@ -172,7 +172,7 @@ def fetchers_list_their_replicas(world: Checked) -> int:
             return number
     for row in range(len(world.hosted)):
         number = world.hosted[row].fetcher
-        if world.marks[row].found != number + 1:
+        if world.visits[row].found != number + 1:
             return max(0, number)
         if number != NONE and world.fetchers[number].broker != world.hosted[row].broker:
             return number
@@ -225,7 +225,7 @@ def moved_replicas_are_listed(world: Checked) -> int:
             return number
     for row in range(len(world.hosted)):
         hosted = world.hosted[row]
-        if world.marks[row].found != (hosted.fetcher + 1 if hosted.moved else 0):
+        if world.visits[row].found != (hosted.fetcher + 1 if hosted.moved else 0):
             return max(0, hosted.fetcher)
     return HOLDS
 
@@ -252,7 +252,7 @@ def fetch_sessions_list_their_partitions(world: Checked) -> int:
             return number
     for place in range(len(world.follower_fetches)):
         told = world.follower_fetches[place]
-        if world.marks[place].found != (told.fetcher + 1 if told.in_session else 0):
+        if world.visits[place].found != (told.fetcher + 1 if told.in_session else 0):
             return told.fetcher
     return HOLDS
 
@@ -269,7 +269,7 @@ def active_partitions_are_listed(world: Checked) -> int:
         told = world.follower_fetches[place]
         is_active = told.active and told.in_session
         if told.active != is_active or (
-            world.marks[place].found != (told.fetcher + 1 if is_active else 0)
+            world.visits[place].found != (told.fetcher + 1 if is_active else 0)
         ):
             return told.fetcher
     return HOLDS
@@ -297,18 +297,18 @@ def fetch_timers_match_their_owners(world: Checked) -> int:
     clear_marks(world, 3 * len(world.brokers))
     for number in range(len(world.fetchers)):
         fetcher = world.fetchers[number]
-        world.marks[3 * fetcher.broker].found += 1 if fetcher.wake_timer else 0
-        world.marks[3 * fetcher.broker + 1].found += 1 if fetcher.deadline_timer else 0
+        world.visits[3 * fetcher.broker].found += 1 if fetcher.wake_timer else 0
+        world.visits[3 * fetcher.broker + 1].found += 1 if fetcher.deadline_timer else 0
         if world.fetch_sessions[number].expiry_timer:
-            world.marks[3 * fetcher.source_broker + 2].found += 1
+            world.visits[3 * fetcher.source_broker + 2].found += 1
     for number in range(len(world.brokers)):
-        if world.marks[3 * number].found != pending(world, number, FETCHER_WAKES):
+        if world.visits[3 * number].found != pending(world, number, FETCHER_WAKES):
             return number
-        if world.marks[3 * number + 1].found != pending(world, number, FETCHER_GIVES_UP):
+        if world.visits[3 * number + 1].found != pending(world, number, FETCHER_GIVES_UP):
             return number
         expiring = pending(world, number, FOLLOWER_FETCH_EXPIRES)
         # A broker that stops has dropped its sessions, not their timers.
-        if world.marks[3 * number + 2].found != expiring and not world.brokers[number].ends:
+        if world.visits[3 * number + 2].found != expiring and not world.brokers[number].ends:
             return number
     return HOLDS
 

@@ -26,7 +26,7 @@ class Finding(Record):
     place: i64
 
 
-class Mark(Record):
+class Visit(Record):
     """Whether a slot of a pool, or a row, was found while its owners were gone through."""
 
     found: i64
@@ -43,7 +43,7 @@ class Checked(MeasuredState, Clients, part=5):
 
     findings: Records[Finding]
     #: As many as the longest table has records.
-    marks: Records[Mark]
+    visits: Records[Visit]
     #: At ``process * KINDS + kind``.
     timers: Records[TimerCount]
 
@@ -71,15 +71,15 @@ def pending(world: Checked, process: int, kind: int) -> int:
 def clear_marks(world: Checked, count: int) -> None:
     """Begin to go through the owners of so many slots."""
     for index in range(count):
-        world.marks[index].found = 0
+        world.visits[index].found = 0
 
 
 @inner_rule
 def mark(world: Checked, index: int, count: int) -> bool:
     """Note that a slot was found; False if it was before, or is none of ``count``."""
-    if index < 0 or index >= count or world.marks[index].found != 0:
+    if index < 0 or index >= count or world.visits[index].found != 0:
         return False
-    world.marks[index].found = 1
+    world.visits[index].found = 1
     return True
 
 
@@ -87,7 +87,7 @@ def mark(world: Checked, index: int, count: int) -> bool:
 def first_unmarked(world: Checked, count: int) -> int:
     """The first slot that nobody has; HOLDS if there is none."""
     for index in range(count):
-        if world.marks[index].found == 0:
+        if world.visits[index].found == 0:
             return index
     return HOLDS
 
@@ -112,9 +112,9 @@ def {name}(world, first, last, owner):
     length = 0
     index = first
     while index != -1:
-        if index < 0 or index >= count or world.marks[index].found != 0:
+        if index < 0 or index >= count or world.visits[index].found != 0:
             return -1
-        world.marks[index].found = owner + 1
+        world.visits[index].found = owner + 1
         previous = index
         length += 1
         index = world.{table}[index].{following}

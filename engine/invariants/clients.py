@@ -26,7 +26,7 @@ def free_batches_are_counted(world: Checked) -> int:
     if _walk_batches(world, world.pool[0].free_batch, ANY, _FREE) != world.pool[0].free_batches:
         return 0
     for index in range(len(world.batches)):
-        if (world.batches[index].number == NONE) != (world.marks[index].found != 0):
+        if (world.batches[index].number == NONE) != (world.visits[index].found != 0):
             return 0
     return HOLDS
 
@@ -57,7 +57,7 @@ def batches_are_in_flight_on_their_connection(world: Checked) -> int:
         if batch.number == NONE:
             continue
         connection = batch.client * world.sizes[0].brokers + batch.broker
-        found = world.marks[index].found
+        found = world.visits[index].found
         if batch.in_flight:
             if found != connection + 1 or batch.done:
                 return index
@@ -75,7 +75,7 @@ def late_batches_are_listed(world: Checked) -> int:
             return max(0, world.connections[number].first_late)
     for index in range(len(world.batches)):
         batch = world.batches[index]
-        if world.marks[index].found != batch.late + 1:
+        if world.visits[index].found != batch.late + 1:
             return index
         if (
             batch.late != NONE

@@ -141,7 +141,7 @@ def touched_partitions_are_listed(world: Checked) -> int:
         if previous != state.last_touched:
             return number
         for each in range(world.sizes[0].partitions):
-            if partition_at(world, number, each).touched != (world.marks[each].found == 1):
+            if partition_at(world, number, each).touched != (world.visits[each].found == 1):
                 return number
     return HOLDS
 

@@ -80,7 +80,7 @@ def free_events_are_counted(world: Checked) -> int:
     if _walk_events(world, context.free_event, ANY, 0) != context.free_events:
         return 0
     for index in range(len(world.events)):
-        if (world.marks[index].found != 0) != (world.events[index].kind == NONE):
+        if (world.visits[index].found != 0) != (world.events[index].kind == NONE):
             return 0
     return HOLDS
 
@@ -99,7 +99,7 @@ def every_event_has_one_place(world: Checked) -> int:
         return wrong
     _mark_delayed(world)
     for slot in range(len(world.events)):
-        if world.marks[slot].found == 0 and not _is_on_thread(world, slot):
+        if world.visits[slot].found == 0 and not _is_on_thread(world, slot):
             return slot
     return HOLDS
 
@@ -165,7 +165,7 @@ def _mark_delayed(world: Checked) -> None:
         for waiting in (world.delayed_fetches[row], world.delayed_produces[row]):
             index = waiting.first
             while index != NONE:
-                world.marks[world.watches[index].event].found = 1
+                world.visits[world.watches[index].event].found = 1
                 index = world.watches[index].next
 
 

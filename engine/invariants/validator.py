@@ -9,7 +9,7 @@ import numpy as np
 from tidegauge.compiled.compile_all import compile_all, is_compiled
 from tidegauge.compiled.records import column, new_records
 from tidegauge.engine.invariants.brokers import BROKERS
-from tidegauge.engine.invariants.checked import Checked, Finding, Mark, TimerCount, count_timers
+from tidegauge.engine.invariants.checked import Checked, Finding, TimerCount, Visit, count_timers
 from tidegauge.engine.invariants.clients import CLIENTS
 from tidegauge.engine.invariants.controllers import CONTROLLERS
 from tidegauge.engine.invariants.kernel import KERNEL
@@ -47,7 +47,7 @@ class Validator:
         self._plan = plan
         self._checked = Checked(
             findings=new_records(Finding, 1),
-            marks=new_records(Mark, 0),
+            visits=new_records(Visit, 0),
             timers=new_records(TimerCount, len(plan.processes) * int(KINDS)),
         )
 
@@ -56,8 +56,8 @@ class Validator:
         checked = self._checked
         checked.take_over(world)
         longest = max(len(table) for table in vars(world).values())
-        if len(checked.marks) < longest:
-            checked.marks = new_records(Mark, longest)
+        if len(checked.visits) < longest:
+            checked.visits = new_records(Visit, longest)
         self._view = checked.view
         self._handled = np.asarray(column(checked.kind_counts, "handled"))
         self._seen = self._handled.copy()
@@ -86,7 +86,7 @@ class Validator:
         place = f"{found.invariant.table}[{found.place}]"
         record = getattr(self._checked, found.invariant.table)[found.place]
         events = self._handled - self._seen
-        kinds = [NAMES[kind] for kind in np.flatnonzero(events)]
+        kinds = [NAMES[int(kind)] for kind in np.flatnonzero(events)]
         after = f"after {kinds[0]}" if events.sum() == 1 else f"within {events.sum()} events"
         at = self._plan.processes[context.handling].name
         scenario = self._plan.scenario

@@ -42,7 +42,7 @@ def open_sessions_are_listed(world: Checked) -> int:
     if _walk_sessions(world, ensemble.first_session, ensemble.last_session, 0) < 0:
         return max(0, ensemble.first_session)
     for session in range(len(world.zookeeper_sessions)):
-        if world.zookeeper_sessions[session].open != (world.marks[session].found == 1):
+        if world.zookeeper_sessions[session].open != (world.visits[session].found == 1):
             return session
     return HOLDS
 
@@ -150,7 +150,7 @@ def notifications_are_children_or_free(world: Checked) -> int:
     if min(children, _walk_notifications(world, ensemble.free_notification, ANY, 0)) < 0:
         return max(0, first)
     for znode in range(len(world.znodes)):
-        found = world.marks[znode].found
+        found = world.visits[znode].found
         if znode < first_notification_znode(world):
             if found != 0:
                 return znode
