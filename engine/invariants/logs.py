@@ -10,12 +10,12 @@ from tidegauge.actors.state.brokers import epochs_of, now_ms, runs_of
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.engine.invariants.checked import HOLDS, Checked, all_slots, is_within
 from tidegauge.engine.invariants.registry import Invariants
-from tidegauge.replication.in_sync_replicas import is_reassigning
 from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, contains
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.zookeeper_tree import is_administered
 
 LOGS = Invariants()
 
@@ -87,10 +87,15 @@ def epoch_cache_rises_within_the_log(world: Checked) -> int:
 
 @LOGS.of("replicas")
 def no_record_is_of_a_later_epoch(world: Checked) -> int:
-    """A replica that knows its leader epoch has no record, and no cached epoch, of a later one."""
+    """A replica that knows its leader epoch has no record, and no cached epoch, of a later one.
+
+    Up to protocol 2.0 no fetch names its epoch: a follower can be behind its leader's.
+    """
     for row in range(len(world.replicas)):
         partition = world.replicas[row]
         if not is_in_use(world, row) or partition.leader_epoch == UNDEFINED:
+            continue
+        if not (is_leader(partition) or world.rules[world.hosted[row].broker].fetch_fenced):
             continue
         if partition.run_count > 0 and (
             runs_of(world, row)[partition.run_count - 1].epoch > partition.leader_epoch
@@ -159,7 +164,7 @@ def replicas_know_their_slots(world: Checked) -> int:
 def isr_is_within_replicas(world: Checked) -> int:
     """A leader is in its own ISR, and so are only replicas that are assigned.
 
-    While replicas are moved the ISR can still have one that is not assigned any more.
+    Where replicas are moved the ISR can still have one that is not assigned any more.
     """
     for row in range(len(world.replicas)):
         partition = world.replicas[row]
@@ -167,7 +172,7 @@ def isr_is_within_replicas(world: Checked) -> int:
             continue
         if not contains(partition.isr, partition.local_replica):
             return row
-        if not is_reassigning(partition) and not is_within(partition.isr, partition.replicas):
+        if not is_administered(world) and not is_within(partition.isr, partition.replicas):
             return row
     return HOLDS
 

@@ -15,7 +15,7 @@ from tidegauge.engine.invariants.checked import (
     walk_of,
 )
 from tidegauge.engine.invariants.registry import Invariants
-from tidegauge.replication.replica_list import EMPTY, contains
+from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.kinds import ZK_TICK
 from tidegauge.simulation.topology import zookeeper_process
@@ -100,15 +100,16 @@ def persistent_znodes_have_no_session(world: Checked) -> int:
 
 @ZOOKEEPER.of("znodes")
 def states_name_replicas(world: Checked) -> int:
-    """The state of a partition has a leader that is in its ISR, and only slots of the partition."""
+    """The state of a partition has a leader that is in its ISR, and only slots of the partition.
+
+    The last to leave an ISR leaves it empty where unclean elections are allowed, up to 1.0.
+    """
     for partition in range(world.sizes[0].partitions):
         znode = state_znode(world, partition)
         node = world.znodes[znode]
         if not node.exists:
             continue
-        if node.isr == EMPTY or not is_within(
-            node.isr, all_slots(world.partitions[partition].slot_count)
-        ):
+        if not is_within(node.isr, all_slots(world.partitions[partition].slot_count)):
             return znode
         if node.leader >= 0 and not contains(node.isr, node.leader):
             return znode
