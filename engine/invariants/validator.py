@@ -25,6 +25,9 @@ INVARIANTS = Invariants([*POOLS, *KERNEL, *LOGS, *BROKERS, *ZOOKEEPER, *CONTROLL
 
 validate = INVARIANTS.validator(__name__, Checked, count_timers)
 
+#: What has a run validated after every event.
+EVERY_EVENT = "TIDEGAUGE_CHECKED=1"
+
 
 class Violation(NamedTuple):
     """An invariant that does not hold, and the record that violates it."""
@@ -95,7 +98,7 @@ class Validator:
             f"  violated by {place}{self._owner(record)}: {_values(record)}\n"
             f"  at {context.time_us / 1e6:.6f} s, {after} at {at}, event {context.handled}"
             f" of scenario {scenario.name}, seed {scenario.seed}\n"
-            f"  TIDEGAUGE_CHECKED=1 validates after each event, and names the one that did it"
+            f"  {EVERY_EVENT} names the event that did it"
         )
 
     def _owner(self, record: Any) -> str:
