@@ -38,6 +38,10 @@ test: env ## Run the tests, without the long ones
 test-long: env ## Run all tests
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'long or not long'
 
+.PHONY: checked
+checked: env ## Validate the state of quickstart and thirty schedules of faults after every event
+	@TIDEGAUGE_CHECKED=1 $(BIN)/python -m pytest -n 2 -m long tests/tidegauge/test_checked_runs.py
+
 .PHONY: check
 check: .venv/installed typed-house ## Check style, types and the floors of the house
 	@echo 'ruff: rules and format'

@@ -8,6 +8,7 @@ the kernel's loop              ``event_loop.py``: one dispatcher over the handle
 tables of a scenario           the room ``layout``
 a group of processes           ``group.py``; ``group_counts.py``, ``group_states.py``
 groups that exchange frames    the room ``exchange``
+what always holds of a group   the room ``invariants``: validated only where it is asked for
 which group hosts a process    ``grouping.py``
 engines                        ``inline_engine.py``, in this interpreter; ``ray_engine.py`` in
                                actors of Ray (``hosted_group.py``, ``ray_cluster.py``)

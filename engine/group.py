@@ -7,8 +7,10 @@ other groups.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,8 +73,15 @@ from tidegauge.simulation.metadata_log import compact_changes, needed_from
 from tidegauge.simulation.random_streams import START, draw_below
 from tidegauge.simulation.trace_rows.row import RowSlot
 
+if TYPE_CHECKING:
+    from tidegauge.engine.invariants.validator import Validator
+
+#: Whether the state is validated (``invariants/``): "1" after every event, "windows" whenever the
+#: kernel returns, if that is compiled; else never.
+_CHECKED = os.environ.get("TIDEGAUGE_CHECKED", "0")
+
 #: Events between two looks at the clock: some 20 ms.
-_BUDGET = 20_000 if COMPILED else 200
+_BUDGET = 1 if _CHECKED == "1" else 20_000 if COMPILED else 200
 
 #: Later than any controller epoch.
 _LAST_EPOCH = 2**62
@@ -121,6 +130,7 @@ class Group:
         self.item_reserve = item_reserve_of(plan)
         self.exchange = FrameExchange(plan, [self.hosted], 0, 0)
         self.world = new_world(plan, set(hosted), self.reserve, self.item_reserve)
+        self._validator = _new_validator(plan)
         self._size_rows()
         self.view = self._make_view()
         self._plan_beginning()
@@ -170,6 +180,8 @@ class Group:
         """
         while True:
             why = int(run_windows(self.view, self.exchange.view, _BUDGET))
+            if self._validator is not None:
+                self._validator.check()
             if why == ROOM:
                 self.make_room(sink)
             elif why == FILES:
@@ -303,6 +315,8 @@ class Group:
 
     def _make_view(self) -> World:
         self.exchange.see(self.world)
+        if self._validator is not None:
+            self._validator.look_at(self.world)
         self.kernel_view = self.world.view_as(Kernel)
         return self.world.view
 
@@ -403,6 +417,17 @@ class Group:
                 plan_fault(
                     self.kernel_view, process, FaultEnd.KIND, number, ends_us, 2 * number + 1
                 )
+
+
+def _new_validator(plan: ClusterPlan) -> Validator | None:
+    """What looks at the group's state, if that is to be validated."""
+    # In plain Python a look takes as long as many events.
+    if _CHECKED != "1" and not (_CHECKED == "windows" and COMPILED):
+        return None
+    # Its rules are compiled only then.
+    from tidegauge.engine.invariants.validator import Validator  # noqa: PLC0415
+
+    return Validator(plan)
 
 
 def reserve_of(plan: ClusterPlan) -> int:

@@ -4,16 +4,23 @@
 option stands here and not beside its tests, so that it is known whatever is run.
 
 Generated examples have no deadline: how long one takes says more about the machine than about us.
+
+All runs are validated (``engine/invariants``), whenever the kernel returns to its driver: a failure
+ends with the command that validates the same test after every event.
 """
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# Before anything of the house is imported; programs that a test starts inherit it.
+os.environ.setdefault("TIDEGAUGE_CHECKED", "windows")
 
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
@@ -38,6 +45,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     )
     for reason, count in reasons.most_common():
         terminalreporter.write_line(f"skipped {count}: {reason}", yellow=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Say how to validate a test after every event that has violated an invariant."""
+    try:
+        return (yield)
+    except AssertionError as error:
+        if type(error).__name__ == "InvariantViolatedError":
+            command = f"TIDEGAUGE_CHECKED=1 .venv/bin/python -m pytest '{item.nodeid}'"
+            error.add_note(f"{command} -m 'long or not long'")
+        raise
 
 
 @pytest.fixture(scope="module")

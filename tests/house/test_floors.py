@@ -41,7 +41,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
         *({"state"}, {"storage", "session"}, {"fetches"}, {"leaders"}),
         *({"process"}, {"followers"}, {"requests"}, {""}),
     ),
-    "engine": ({"layout", "exchange"}, {""}),
+    "engine": ({"layout", "exchange", "invariants"}, {""}),
     "metrics": ({"", "families"}, {"snapshots"}, {"samples"}, {"endpoint"}),
     "spark_analysis": ({""}, {"tables"}, {"questions"}, {"report"}),
     "deploy": ({"", "spark"},),

@@ -1,0 +1,143 @@
+"""The tables that invariants read: a group's state, and what is counted while they look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tidegauge.clients.client_state import Clients
+from tidegauge.compiled.records import Record, Records, i64
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.metrics.snapshots.measured_state import MeasuredState
+from tidegauge.replication.replica_list import EMPTY, without
+from tidegauge.simulation.messages.kinds import KINDS
+
+#: Nothing violates an invariant.
+HOLDS = code(-1)
+
+# Of ``walk_of``: a list that is none, and a list whose last record nobody keeps.
+BROKEN = code(-1)
+ANY = code(-2)
+
+
+class Finding(Record):
+    """Where an invariant is violated: one record."""
+
+    place: i64
+
+
+class Visit(Record):
+    """Whether a slot of a pool, or a row, was found while its owners were gone through."""
+
+    found: i64
+
+
+class TimerCount(Record):
+    """How many timers of a kind a process has set that still mean something to it."""
+
+    pending: i64
+
+
+class Checked(MeasuredState, Clients, part=5):
+    """The state of a group, and room to count what is in it."""
+
+    findings: Records[Finding]
+    #: As many as the longest table has records.
+    visits: Records[Visit]
+    #: At ``process * KINDS + kind``.
+    timers: Records[TimerCount]
+
+
+@inner_rule
+def count_timers(world: Checked) -> None:
+    """Count pending timers by process and kind; those of a process that has died do not count."""
+    for index in range(len(world.timers)):
+        world.timers[index].pending = 0
+    for index in range(len(world.events)):
+        event = world.events[index]
+        if 0 <= event.kind < KINDS and event.source == event.destination:
+            process = world.processes[event.destination]
+            if process.alive and event.asked_us >= process.up_since_us:
+                world.timers[event.destination * KINDS + event.kind].pending += 1
+
+
+@inner_rule
+def pending(world: Checked, process: int, kind: int) -> int:
+    """How many timers of a kind a process has set."""
+    return world.timers[process * KINDS + kind].pending
+
+
+@inner_rule
+def clear_marks(world: Checked, count: int) -> None:
+    """Begin to go through the owners of so many slots."""
+    for index in range(count):
+        world.visits[index].found = 0
+
+
+@inner_rule
+def mark(world: Checked, index: int, count: int) -> bool:
+    """Note that a slot was found; False if it was before, or is none of ``count``."""
+    if index < 0 or index >= count or world.visits[index].found != 0:
+        return False
+    world.visits[index].found = 1
+    return True
+
+
+@inner_rule
+def first_unmarked(world: Checked, count: int) -> int:
+    """The first slot that nobody has; HOLDS if there is none."""
+    for index in range(count):
+        if world.visits[index].found == 0:
+            return index
+    return HOLDS
+
+
+def walk_of(module: str, name: str, table: str, following: str) -> Callable[..., int]:
+    """The rule ``name`` of a module, which goes through lists of records of a table.
+
+    ``name(world, first, last, owner)`` marks the records with 1 + ``owner``, and returns how many
+    there are: BROKEN if somebody else has one, or the last is not ``last`` (ANY: whichever).
+    """
+    names: dict[str, Any] = {"__name__": module}
+    exec(_WALK.format(name=name, table=table, following=following), names)  # noqa: S102 - code from below
+    walk = names[name]
+    walk.__annotations__ = {"world": Checked, "first": int, "last": int, "owner": int}
+    return inner_rule(walk)  # type: ignore[no-any-return]  # it was made of text
+
+
+_WALK = """
+def {name}(world, first, last, owner):
+    count = len(world.{table})
+    previous = -1
+    length = 0
+    index = first
+    while index != -1:
+        if index < 0 or index >= count or world.visits[index].found != 0:
+            return -1
+        world.visits[index].found = owner + 1
+        previous = index
+        length += 1
+        index = world.{table}[index].{following}
+    return length if last == previous or last == -2 else -1
+"""
+
+
+@inner_rule
+def is_live(world: Checked, index: int, kind: int) -> bool:
+    """Whether a slot holds an event of this kind."""
+    return 0 <= index < len(world.events) and world.events[index].kind == kind
+
+
+@inner_rule
+def is_within(replicas: int, others: int) -> bool:
+    """Whether all replicas of a list are in another one, too."""
+    return without(replicas, others) == EMPTY
+
+
+@inner_rule
+def all_slots(count: int) -> int:
+    """The list of the first ``count`` slots."""
+    slots = EMPTY
+    for slot in range(count):
+        slots |= (slot + 1) << (4 * slot)
+    return slots

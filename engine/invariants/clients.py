@@ -1,0 +1,160 @@
+"""Invariants of clients: batches of producers, connections, positions of consumers."""
+
+from __future__ import annotations
+
+from tidegauge.clients.client_state import PRODUCER
+from tidegauge.compiled.rules import code
+from tidegauge.engine.invariants.checked import ANY, HOLDS, Checked, clear_marks, pending, walk_of
+from tidegauge.engine.invariants.registry import Invariants
+from tidegauge.simulation.kernel import CLIENT, NONE
+from tidegauge.simulation.messages.kinds import CONSUMER_POLLS, METADATA_REFRESH, PRODUCER_SENDS
+
+CLIENTS = Invariants()
+
+_walk_batches = walk_of(__name__, "_walk_batches", "batches", "next")
+_walk_late = walk_of(__name__, "_walk_late", "batches", "next_late")
+
+# Owners of batches, behind the connections.
+_WAITS = code(1 << 40)
+_FREE = code(1 << 41)
+
+
+@CLIENTS.of("pool")
+def free_batches_are_counted(world: Checked) -> int:
+    """Free batches are chained, are as many as the count says, and are all that have no number."""
+    clear_marks(world, len(world.batches))
+    if _walk_batches(world, world.pool[0].free_batch, ANY, _FREE) != world.pool[0].free_batches:
+        return 0
+    for index in range(len(world.batches)):
+        if (world.batches[index].number == NONE) != (world.visits[index].found != 0):
+            return 0
+    return HOLDS
+
+
+@CLIENTS.of("connections")
+def batches_of_connections_are_listed(world: Checked) -> int:
+    """A connection lists the batches in flight, as many as it counts, and those that wait."""
+    # Behind the marks of those that are free.
+    for number in range(len(world.connections)):
+        connection = world.connections[number]
+        first = connection.flight_first
+        if connection.in_flight != _walk_batches(world, first, connection.flight_last, number):
+            return number
+        first = connection.waiting_first
+        if _walk_batches(world, first, connection.waiting_last, _WAITS) < 0:
+            return number
+        client = world.clients[number // world.sizes[0].brokers]
+        if client.kind == PRODUCER and connection.in_flight > client.max_in_flight:
+            return number
+    return HOLDS
+
+
+@CLIENTS.of("batches")
+def batches_are_in_flight_on_their_connection(world: Checked) -> int:
+    """A batch in flight is listed by the connection to its broker, and not done."""
+    for index in range(len(world.batches)):
+        batch = world.batches[index]
+        if batch.number == NONE:
+            continue
+        connection = batch.client * world.sizes[0].brokers + batch.broker
+        found = world.visits[index].found
+        if batch.in_flight:
+            if found != connection + 1 or batch.done:
+                return index
+        elif found not in (0, _WAITS + 1):
+            return index
+    return HOLDS
+
+
+@CLIENTS.of("batches")
+def late_batches_are_listed(world: Checked) -> int:
+    """A batch that could still be answered on a connection given up is in that one's list."""
+    clear_marks(world, len(world.batches))
+    for number in range(len(world.connections)):
+        if _walk_late(world, world.connections[number].first_late, ANY, number) < 0:
+            return max(0, world.connections[number].first_late)
+    for index in range(len(world.batches)):
+        batch = world.batches[index]
+        if world.visits[index].found != batch.late + 1:
+            return index
+        if (
+            batch.late != NONE
+            and batch.next_late != NONE
+            and (world.batches[batch.next_late].previous_late != index)
+        ):
+            return index
+    return HOLDS
+
+
+@CLIENTS.of("connections")
+def requests_of_clients_have_a_deadline(world: Checked) -> int:
+    """A timer looks after the batches, or the fetch, that a connection has in flight."""
+    for number in range(len(world.connections)):
+        connection = world.connections[number]
+        waits = connection.flight_first != NONE or connection.fetch != 0
+        if waits and not connection.deadline_timer:
+            return number
+        if connection.fetch not in (0, connection.fetches):
+            return number
+    return HOLDS
+
+
+@CLIENTS.of("client_targets")
+def leaders_in_metadata_are_brokers(world: Checked) -> int:
+    """Metadata names as leader a broker that there is, or none."""
+    for place in range(len(world.client_targets)):
+        if not NONE <= world.client_targets[place].leader < world.sizes[0].brokers:
+            return place
+    return HOLDS
+
+
+@CLIENTS.of("clients")
+def led_partitions_are_counted(world: Checked) -> int:
+    """A client counts its partitions that have a leader, as far as it knows."""
+    for number in range(len(world.clients)):
+        client = world.clients[number]
+        led = 0
+        for place in range(client.first_target, client.first_target + client.target_count):
+            led += 1 if world.client_targets[place].leader >= 0 else 0
+        if led != client.led_targets:
+            return number
+    return HOLDS
+
+
+@CLIENTS.of("client_targets")
+def consumers_process_what_they_have_read(world: Checked) -> int:
+    """A consumer has processed nothing behind its position."""
+    for place in range(len(world.client_targets)):
+        target = world.client_targets[place]
+        if target.processed > target.position or target.position < 0:
+            return place
+    return HOLDS
+
+
+@CLIENTS.of("clients")
+def every_outcome_is_of_a_record_sent(world: Checked) -> int:
+    """No more records are acknowledged or failed than a producer has sent."""
+    for number in range(len(world.clients)):
+        client = world.clients[number]
+        if client.records_acknowledged + client.records_failed > client.records_sent:
+            return number
+    return HOLDS
+
+
+@CLIENTS.of("clients")
+def client_timers_match_their_owners(world: Checked) -> int:
+    """A client has one timer for its next batch at most, and one each where it says so."""
+    for number in range(len(world.clients)):
+        process = world.process_ranges[CLIENT].first + number
+        client = world.clients[number]
+        polls = 0
+        for broker in range(world.sizes[0].brokers):
+            timer = world.connections[number * world.sizes[0].brokers + broker].poll_timer
+            polls += 1 if timer else 0
+        if pending(world, process, CONSUMER_POLLS) != polls:
+            return number
+        if pending(world, process, METADATA_REFRESH) != (1 if client.refresh_timer else 0):
+            return number
+        if pending(world, process, PRODUCER_SENDS) > 1:
+            return number
+    return HOLDS

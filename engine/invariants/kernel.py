@@ -1,0 +1,154 @@
+"""Invariants of virtual time: events, the heap, links, processes, faults."""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.engine.invariants.checked import HOLDS, Checked
+from tidegauge.engine.invariants.registry import Invariants
+from tidegauge.simulation.faults import stops_process
+from tidegauge.simulation.kernel import BROKER, NONE, HeapEntry
+
+KERNEL = Invariants()
+
+
+@KERNEL.of("heap")
+def heap_is_ordered(world: Checked) -> int:
+    """No event that waits for its time comes before the one above it in the heap."""
+    for place in range(1, world.context[0].heap_size):
+        if _comes_before(world.heap[place], world.heap[(place - 1) >> 1]):
+            return place
+    return HOLDS
+
+
+@inner_rule
+def _comes_before(one: HeapEntry, other: HeapEntry) -> bool:
+    if one.time_us != other.time_us:
+        return one.time_us < other.time_us
+    if one.destination != other.destination:
+        return one.destination < other.destination
+    if one.source != other.source:
+        return one.source < other.source
+    return one.sequence < other.sequence
+
+
+@KERNEL.of("heap")
+def heap_entries_match_events(world: Checked) -> int:
+    """A place in the heap has the time, the processes and the number of a live event."""
+    for place in range(world.context[0].heap_size):
+        entry = world.heap[place]
+        if not 0 <= entry.index < len(world.events):
+            return place
+        event = world.events[entry.index]
+        if event.kind == NONE or event.time_us != entry.time_us:
+            return place
+        if event.destination != entry.destination or event.source != entry.source:
+            return place
+        if event.sequence != entry.sequence:
+            return place
+    return HOLDS
+
+
+@KERNEL.of("heap")
+def no_event_is_overdue(world: Checked) -> int:
+    """No event is due before the present."""
+    context = world.context[0]
+    if context.heap_size > 0 and world.heap[0].time_us < context.time_us:
+        return 0
+    return HOLDS
+
+
+@KERNEL.of("links")
+def links_hold_back_only_when_cut(world: Checked) -> int:
+    """A link holds messages back only while it is cut, or TCP has still to send them again."""
+    for number in range(len(world.links)):
+        link = world.links[number]
+        if link.cut < 0 or link.delay_us < 0:
+            return number
+        if link.held.first != NONE and link.cut == 0 and not link.stalled:
+            return number
+    return HOLDS
+
+
+@KERNEL.of("events")
+def outbox_leaves_the_group(world: Checked) -> int:
+    """Messages in the outbox go to processes of other groups, events in the heap to its own."""
+    context = world.context[0]
+    index = context.outbox.first
+    while index != NONE:
+        if world.processes[world.events[index].destination].hosted:
+            return index
+        index = world.events[index].next
+    for place in range(context.heap_size):
+        if not world.processes[world.heap[place].destination].hosted:
+            return world.heap[place].index
+    return HOLDS
+
+
+@KERNEL.of("events")
+def messages_were_sent(world: Checked) -> int:
+    """An event that waits for its time has a number that its source has given already."""
+    for place in range(world.context[0].heap_size):
+        event = world.events[world.heap[place].index]
+        if event.source >= 0 and world.processes[event.source].hosted:
+            source = world.processes[event.source]
+            if not 0 <= event.sequence < source.sent or event.source_rows > source.rows:
+                return event.index
+    return HOLDS
+
+
+@KERNEL.of("events")
+def causes_are_written(world: Checked) -> int:
+    """What has caused an event is a row that its process has written already."""
+    for index in range(len(world.events)):
+        event = world.events[index]
+        if event.kind == NONE or event.cause_process < 0:
+            continue
+        cause = world.processes[event.cause_process]
+        if cause.hosted and not NONE <= event.cause_sequence < cause.rows:
+            return index
+    return HOLDS
+
+
+@KERNEL.of("processes")
+def stops_are_counted(world: Checked) -> int:
+    """A process counts the faults that stop it now, keep it down, or take its power."""
+    count = world.context[0].process_count
+    for number in range(len(world.processes)):
+        process = world.processes[number]
+        stops = 0
+        down = 0
+        for fault in range(len(world.faults)):
+            role = world.fault_roles[fault * count + number]
+            stops += 1 if role.stops else 0
+            if role.side != 0 and role.active and stops_process(world.faults[fault].kind):
+                down += 1
+        if process.hosted and (process.paused != stops or process.without_power > down):
+            return number
+        if process.role == BROKER and process.hosted and process.held_down != down:
+            return number
+    return HOLDS
+
+
+@KERNEL.of("metadata_changes")
+def changes_are_chained_by_subject(world: Checked) -> int:
+    """What controllers told of a partition or a broker is chained from the newest to the oldest."""
+    heads = len(world.metadata_heads)
+    for head in range(heads):
+        index = world.metadata_heads[head].change
+        while index != NONE:
+            if not 0 <= index < world.context[0].metadata_changes:
+                return 0
+            change = world.metadata_changes[index]
+            subject = change.subject if change.subject >= 0 else heads + change.subject
+            if subject != head:
+                return index
+            older = change.previous
+            if older != NONE and older < world.context[0].metadata_changes:
+                before = world.metadata_changes[older]
+                if before.controller_epoch > change.controller_epoch or (
+                    before.controller_epoch == change.controller_epoch
+                    and before.position >= change.position
+                ):
+                    return index
+            index = older
+    return HOLDS

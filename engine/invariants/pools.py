@@ -1,0 +1,212 @@
+"""Invariants of pools: each slot of a table that is used again is in one place.
+
+Here lists are found to be whole, which the invariants behind these rely on.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.state.brokers import NEVER_US
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.engine.invariants.checked import (
+    ANY,
+    HOLDS,
+    Checked,
+    clear_marks,
+    first_unmarked,
+    mark,
+    walk_of,
+)
+from tidegauge.engine.invariants.registry import Invariants
+from tidegauge.simulation.kernel import BROKER, NONE
+from tidegauge.simulation.messages.event import EventList
+from tidegauge.simulation.messages.kinds import IS_REQUEST, KINDS
+
+POOLS = Invariants()
+
+_walk_events = walk_of(__name__, "_walk_events", "events", "next")
+_walk_items = walk_of(__name__, "_walk_items", "items", "next")
+_walk_watches = walk_of(__name__, "_walk_watches", "watches", "next")
+
+
+@POOLS.of("events")
+def events_name_processes(world: Checked) -> int:
+    """An event has a kind, knows its own slot, and goes from one process to another that exist."""
+    count = len(world.processes)
+    for index in range(len(world.events)):
+        event = world.events[index]
+        if event.index != index or not NONE <= event.kind < KINDS:
+            return index
+        if event.kind != NONE and not (
+            0 <= event.destination < count and NONE <= event.source < count
+        ):
+            return index
+    return HOLDS
+
+
+@POOLS.of("hosted")
+def purgatories_watch_requests(world: Checked) -> int:
+    """The purgatories of a replica watch requests to its broker, each list up to its last one."""
+    clear_marks(world, len(world.watches))
+    for row in range(len(world.hosted)):
+        for waiting in (world.delayed_fetches[row], world.delayed_produces[row]):
+            if _walk_watches(world, waiting.first, waiting.last, row) < 0:
+                return row
+            index = waiting.first
+            while index != NONE:
+                event = world.watches[index].event
+                if not 0 <= event < len(world.events) or world.events[event].kind == NONE:
+                    return row
+                if world.events[event].destination != world.hosted[row].broker:
+                    return row
+                index = world.watches[index].next
+    return HOLDS
+
+
+@POOLS.of("watches")
+def every_watch_has_one_place(world: Checked) -> int:
+    """Each watch of the purgatories is free, and counted so, or in the list of one replica."""
+    # Behind the marks that the lists have left.
+    pools = world.pools[0]
+    if _walk_watches(world, pools.free_watch, ANY, 0) != pools.free_watches:
+        return max(0, pools.free_watch)
+    return first_unmarked(world, len(world.watches))
+
+
+@POOLS.of("context")
+def free_events_are_counted(world: Checked) -> int:
+    """Free slots of events are chained, hold nothing, and are as many as the count says."""
+    clear_marks(world, len(world.events))
+    context = world.context[0]
+    if _walk_events(world, context.free_event, ANY, 0) != context.free_events:
+        return 0
+    for index in range(len(world.events)):
+        if (world.visits[index].found != 0) != (world.events[index].kind == NONE):
+            return 0
+    return HOLDS
+
+
+@POOLS.of("events")
+def every_event_has_one_place(world: Checked) -> int:
+    """Each event waits for its time or is in one list, which is whole, or one owner keeps it."""
+    # Behind the marks of those that are free.
+    for place in range(world.context[0].heap_size):
+        if not mark(world, world.heap[place].index, len(world.events)):
+            return world.heap[place].index
+    wrong = _first_wrong_list(world)
+    if wrong == HOLDS:
+        wrong = _first_kept_twice(world)
+    if wrong != HOLDS:
+        return wrong
+    _mark_delayed(world)
+    for slot in range(len(world.events)):
+        if world.visits[slot].found == 0 and not _is_on_thread(world, slot):
+            return slot
+    return HOLDS
+
+
+@inner_rule
+def _first_wrong_list(world: Checked) -> int:
+    """Go through all lists of events; an event of one that is not whole, or shares one."""
+    wrong = max(_wrong(world, world.context[0].ready), _wrong(world, world.context[0].outbox))
+    for number in range(len(world.processes)):
+        wrong = max(wrong, _wrong(world, world.processes[number].held))
+    for number in range(len(world.links)):
+        wrong = max(wrong, _wrong(world, world.links[number].held))
+    for broker in range(len(world.brokers)):
+        wrong = max(wrong, _wrong(world, world.brokers[broker].queue))
+    for row in range(len(world.hosted)):
+        wrong = max(wrong, _wrong(world, world.hosted[row].waiting))
+    for controller in range(len(world.controllers)):
+        wrong = max(wrong, _wrong(world, world.controllers[controller].queue))
+        wrong = max(wrong, _wrong(world, world.controllers[controller].unsent))
+    for place in range(len(world.controller_brokers)):
+        wrong = max(wrong, _wrong(world, world.controller_brokers[place].queue))
+    return wrong
+
+
+@inner_rule
+def _wrong(world: Checked, events: EventList) -> int:
+    if _walk_events(world, events.first, events.last, 0) == events.length:
+        return HOLDS
+    return max(0, events.first)
+
+
+@inner_rule
+def _first_kept_twice(world: Checked) -> int:
+    """Go through all that keep one event; the first that somebody else has, too."""
+    twice = HOLDS
+    for broker in range(len(world.brokers)):
+        twice = max(twice, _kept(world, world.brokers[broker].alter_partition))
+    for row in range(len(world.hosted)):
+        twice = max(twice, _kept(world, world.hosted[row].writing_request))
+    for place in range(len(world.fetch_sessions)):
+        twice = max(twice, _kept(world, world.fetch_sessions[place].waiting))
+    for controller in range(len(world.controllers)):
+        state = world.controllers[controller]
+        twice = max(twice, _kept(world, state.listing), _kept(world, state.log_dir_listing))
+        twice = max(twice, _kept(world, state.request))
+    for place in range(len(world.controller_brokers)):
+        known = world.controller_brokers[place]
+        twice = max(twice, _kept(world, known.building), _kept(world, known.stopping))
+    return twice
+
+
+@inner_rule
+def _kept(world: Checked, index: int) -> int:
+    if index == NONE or mark(world, index, len(world.events)):
+        return HOLDS
+    return max(0, index)
+
+
+@inner_rule
+def _mark_delayed(world: Checked) -> None:
+    """Note the requests in purgatories; a consumer's fetch is watched by several partitions."""
+    for row in range(len(world.hosted)):
+        for waiting in (world.delayed_fetches[row], world.delayed_produces[row]):
+            index = waiting.first
+            while index != NONE:
+                world.visits[world.watches[index].event].found = 1
+                index = world.watches[index].next
+
+
+@inner_rule
+def _is_on_thread(world: Checked, index: int) -> bool:
+    """Whether an event is a request on which a thread of its broker works, or waits for it."""
+    event = world.events[index]
+    if world.processes[event.destination].role != BROKER:
+        return False
+    broker = world.brokers[event.destination]
+    if not IS_REQUEST[event.kind] or not 0 <= event.thread < broker.num_io_threads:
+        return False
+    return world.threads[broker.first_thread + event.thread].free_us == NEVER_US
+
+
+@POOLS.of("context")
+def free_entries_are_counted(world: Checked) -> int:
+    """Free slots of partition data are chained, and are as many as the count says."""
+    clear_marks(world, len(world.items))
+    context = world.context[0]
+    free = _walk_items(world, context.free_item, ANY, 0)
+    return HOLDS if free == context.free_items else 0
+
+
+@POOLS.of("events")
+def chains_are_whole(world: Checked) -> int:
+    """An event's chain has as many entries as it counts, its last one last, and all to itself."""
+    for index in range(len(world.events)):
+        event = world.events[index]
+        if event.kind != NONE and event.item_count != _walk_items(
+            world, event.first_item, event.last_item, 0
+        ):
+            return index
+    return HOLDS
+
+
+@POOLS.of("items")
+def every_entry_has_one_place(world: Checked) -> int:
+    """Each slot of partition data is free, or in the chain of one event or one znode."""
+    for number in range(len(world.znodes)):
+        node = world.znodes[number]
+        if _walk_items(world, node.first_item, ANY, 0) != node.item_count:
+            return max(0, node.first_item)
+    return first_unmarked(world, len(world.items))

@@ -1,0 +1,123 @@
+"""Validates a group's state, and says in words which invariant is violated, where and when."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tidegauge.compiled.compile_all import compile_all, is_compiled
+from tidegauge.compiled.records import column, new_records
+from tidegauge.engine.invariants.brokers import BROKERS
+from tidegauge.engine.invariants.checked import Checked, Finding, TimerCount, Visit, count_timers
+from tidegauge.engine.invariants.clients import CLIENTS
+from tidegauge.engine.invariants.controllers import CONTROLLERS
+from tidegauge.engine.invariants.kernel import KERNEL
+from tidegauge.engine.invariants.logs import LOGS
+from tidegauge.engine.invariants.pools import POOLS
+from tidegauge.engine.invariants.registry import Invariant, Invariants
+from tidegauge.engine.invariants.zookeeper import ZOOKEEPER
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.simulation.messages.kinds import KINDS, NAMES
+
+#: All of them, in the order in which they are looked at.
+INVARIANTS = Invariants([*POOLS, *KERNEL, *LOGS, *BROKERS, *ZOOKEEPER, *CONTROLLERS, *CLIENTS])
+
+validate = INVARIANTS.validator(__name__, Checked, count_timers)
+
+#: What has a run validated after every event.
+EVERY_EVENT = "TIDEGAUGE_CHECKED=1"
+
+
+class Violation(NamedTuple):
+    """An invariant that does not hold, and the record that violates it."""
+
+    invariant: Invariant
+    place: int
+
+
+class InvariantViolatedError(AssertionError):
+    """The state of a group is one that cannot be: a rule, or an invariant, is wrong."""
+
+
+class Validator:
+    """Looks at the state of one group after events."""
+
+    def __init__(self, plan: ClusterPlan) -> None:
+        """Validate groups of this cluster."""
+        if not is_compiled():
+            compile_all()
+        self._plan = plan
+        self._checked = Checked(
+            findings=new_records(Finding, 1),
+            visits=new_records(Visit, 0),
+            timers=new_records(TimerCount, len(plan.processes) * int(KINDS)),
+        )
+
+    def look_at(self, world: Any) -> None:
+        """Take over a group's tables; to be called again when one was exchanged."""
+        checked = self._checked
+        checked.take_over(world)
+        longest = max(len(table) for table in vars(world).values())
+        if len(checked.visits) < longest:
+            checked.visits = new_records(Visit, longest)
+        self._view = checked.view
+        self._handled = np.asarray(column(checked.kind_counts, "handled"))
+        self._seen = self._handled.copy()
+
+    def violation(self) -> Violation | None:
+        """The first invariant that does not hold."""
+        number = int(validate(self._view))
+        if number == 0:
+            return None
+        return Violation(INVARIANTS[number - 1], int(self._checked.findings[0].place))
+
+    def check(self) -> None:
+        """Look at all invariants.
+
+        Raises:
+            InvariantViolatedError: one does not hold.
+        """
+        found = self.violation()
+        if found is not None:
+            raise InvariantViolatedError(self._told(found))
+        np.copyto(self._seen, self._handled)
+
+    def _told(self, found: Violation) -> str:
+        """What does not hold, of which record, when, and after which event."""
+        context = self._checked.context[0]
+        place = f"{found.invariant.table}[{found.place}]"
+        record = getattr(self._checked, found.invariant.table)[found.place]
+        events = self._handled - self._seen
+        kinds = [NAMES[int(kind)] for kind in np.flatnonzero(events)]
+        after = f"after {kinds[0]}" if events.sum() == 1 else f"within {events.sum()} events"
+        at = self._plan.processes[context.handling].name
+        scenario = self._plan.scenario
+        return (
+            f"{found.invariant.name}: {found.invariant.sentence}\n"
+            f"  violated by {place}{self._owner(record)}: {_values(record)}\n"
+            f"  at {context.time_us / 1e6:.6f} s, {after} at {at}, event {context.handled}"
+            f" of scenario {scenario.name}, seed {scenario.seed}\n"
+            f"  {EVERY_EVENT} names the event that did it"
+        )
+
+    def _owner(self, record: Any) -> str:
+        """The broker and the partition that a record is about, if it says so."""
+        names = record.dtype.names
+        told = []
+        if "broker" in names and 0 <= record["broker"] < len(self._plan.brokers):
+            told.append(f"broker {self._plan.brokers[record['broker']]}")
+        if "local_replica" in names:
+            # A replica's own place says which it is.
+            record = self._checked.slots[int(self._checked.findings[0].place)]
+            told.append(f"broker {self._plan.brokers[record.broker]}")
+        if "partition" in record.dtype.names and record["partition"] >= 0:
+            partition = self._plan.partitions[record["partition"]]
+            told.append(f"{partition.topic}-{partition.number}")
+        return f" ({', '.join(told)})" if told else ""
+
+
+def _values(record: Any) -> str:
+    """The fields of a record that are not 0; of a list of events its ends and its length."""
+    fields = [(name, record[name].tolist()) for name in record.dtype.names]
+    return " ".join(f"{name}={value}" for name, value in fields if value not in (0, False))

@@ -1,0 +1,654 @@
+"""Each invariant has a state that violates it, and is the one that says so.
+
+A cluster runs while one of its brokers is stopped, so that requests wait everywhere. Each test
+takes a copy of its state and corrupts it in one place.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tidegauge.actors.state.brokers import NEVER_US
+from tidegauge.engine.group import Group
+from tidegauge.engine.invariants.validator import (
+    INVARIANTS,
+    InvariantViolatedError,
+    Validator,
+)
+from tidegauge.engine.world import World
+from tidegauge.replication.replica_list import pack
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import scenario_from_mapping
+from tidegauge.simulation.kernel import CONTROLLER, NONE
+from tidegauge.simulation.messages.kinds import FETCH, SESSION_PING, STOP_REPLICA, ZK_TICK
+from tidegauge.simulation.zookeeper_tree import BROKERS, STATES, TOPICS_ZNODE
+
+STORY = {
+    "duration": "30s",
+    "seed": 3,
+    "release": "2.6",
+    "cluster": {"brokers": 3},
+    "topics": [{"name": "orders", "partitions": 4, "replication_factor": 3}],
+    "workload": {
+        "producers": [{"name": "shop", "topics": ["orders"], "batches_per_second": 40}],
+        "consumers": [{"name": "billing", "topics": ["orders"]}],
+    },
+    "faults": [{"kind": "pause", "at": "20s", "for": "5s", "brokers": [2]}],
+}
+PLAN = ClusterPlan(scenario_from_mapping(STORY, "one broker is stopped"))
+
+#: A slot that no partition has.
+NO_SLOT = 14
+
+CORRUPTIONS: dict[str, Callable[[World], None]] = {}
+
+
+def violates(invariant: str) -> Callable[[Callable[[World], None]], None]:
+    """Enter a function that corrupts a state in one place, by the invariant that names it."""
+
+    def enter(corrupt: Callable[[World], None]) -> None:
+        CORRUPTIONS[invariant] = corrupt
+
+    return enter
+
+
+@pytest.fixture(scope="module")
+def healthy() -> World:
+    group = Group(PLAN, range(len(PLAN.processes)))
+    group.run_to(20_300_000, lambda _rows: None)
+    return group.world
+
+
+def copy_of(world: World) -> World:
+    copied = World.__new__(World)
+    vars(copied).update({name: copy.deepcopy(table) for name, table in vars(world).items()})
+    return copied
+
+
+def validator_of(world: World) -> Validator:
+    validator = Validator(PLAN)
+    validator.look_at(world)
+    return validator
+
+
+def test_a_run_violates_nothing(healthy: World) -> None:
+    validator_of(healthy).check()
+
+
+@pytest.mark.parametrize("name", [each.name for each in INVARIANTS])
+def test_each_invariant_names_the_state_that_violates_it(name: str, healthy: World) -> None:
+    world = copy_of(healthy)
+    CORRUPTIONS[name](world)
+    violation = validator_of(world).violation()
+    assert violation is not None
+    assert violation.invariant.name == name
+
+
+def test_a_violation_says_what_does_not_hold_of_whom_and_when(healthy: World) -> None:
+    world = copy_of(healthy)
+    CORRUPTIONS["high_watermark_lies_in_the_log"](world)
+    with pytest.raises(InvariantViolatedError) as told:
+        validator_of(world).check()
+    row = leader(world)
+    broker = PLAN.brokers[world.slots[row].broker]
+    text = str(told.value)
+    assert text.startswith("high_watermark_lies_in_the_log: A leader's high watermark")
+    assert f"replicas[{row}] (broker {broker}, orders-" in text
+    assert f"high_watermark={world.replicas[row].high_watermark}" in text
+    assert "at 20.2" in text
+    assert "TIDEGAUGE_CHECKED=1" in text
+
+
+# Where things are.
+
+
+def first_where(table: Any, holds: Callable[[Any], bool]) -> int:
+    """The place of the first record of which something holds."""
+    return next(place for place in range(len(table)) if holds(table[place]))
+
+
+def leader(world: World) -> int:
+    return first_where(world.replicas, lambda each: each.leader == each.local_replica)
+
+
+def follower(world: World) -> int:
+    return first_where(world.hosted, lambda each: each.fetcher != NONE)
+
+
+def active(world: World) -> Any:
+    return world.controllers[first_where(world.controllers, lambda each: each.active)]
+
+
+def known_partition(world: World) -> int:
+    """The place of what the active controller knows of partition 0."""
+    return int(active(world).context) * len(world.partitions)
+
+
+def last_epoch(world: World, row: int) -> Any:
+    room = int(world.pools[0].epoch_room)
+    return world.epochs[row * room + int(world.replicas[row].epoch_count) - 1]
+
+
+def state_znode(world: World) -> Any:
+    return world.znodes[world.tree_ranges[int(STATES)].first]
+
+
+def in_heap(world: World, holds: Callable[[Any], bool] = lambda _event: True) -> Any:
+    """An event that waits for its time."""
+    entries = range(int(world.context[0].heap_size))
+    events = (world.events[world.heap[place].index] for place in entries)
+    return next(event for event in events if holds(event))
+
+
+def new_event(world: World, kind: int, destination: int) -> Any:
+    """A slot taken from the free ones."""
+    context = world.context[0]
+    event = world.events[context.free_event]
+    context.free_event = event.next
+    context.free_events -= 1
+    event.kind, event.source, event.destination = kind, destination, destination
+    event.next = event.first_item = event.last_item = event.thread = NONE
+    event.item_count = 0
+    event.cause_process = NONE
+    return event
+
+
+def put(events: Any, event: Any) -> None:
+    """Make an event the only one of a list."""
+    events.first = events.last = event.index
+    events.length = 1
+
+
+# Pools.
+
+
+@violates("events_name_processes")
+def _(world: World) -> None:
+    in_heap(world).destination = len(world.processes)
+
+
+@violates("purgatories_watch_requests")
+def _(world: World) -> None:
+    world.delayed_produces[follower(world)].last = 0
+
+
+@violates("every_watch_has_one_place")
+def _(world: World) -> None:
+    world.pools[0].free_watches += 1
+
+
+@violates("free_events_are_counted")
+def _(world: World) -> None:
+    world.context[0].free_events -= 1
+
+
+@violates("every_event_has_one_place")
+def _(world: World) -> None:
+    # The last event of the heap is forgotten.
+    world.context[0].heap_size -= 1
+
+
+@violates("free_entries_are_counted")
+def _(world: World) -> None:
+    world.context[0].free_items += 1
+
+
+@violates("chains_are_whole")
+def _(world: World) -> None:
+    in_heap(world).item_count += 1
+
+
+@violates("every_entry_has_one_place")
+def _(world: World) -> None:
+    # A chain is not given back with its request.
+    event = world.events[first_where(world.events, lambda each: each.item_count > 0)]
+    event.first_item = event.last_item = NONE
+    event.item_count = 0
+
+
+# Virtual time.
+
+
+@violates("heap_is_ordered")
+def _(world: World) -> None:
+    event = world.events[world.heap[0].index]
+    event.time_us = world.heap[0].time_us = 10**12
+
+
+@violates("heap_entries_match_events")
+def _(world: World) -> None:
+    in_heap(world).sequence += 1
+
+
+@violates("no_event_is_overdue")
+def _(world: World) -> None:
+    world.context[0].time_us = world.heap[0].time_us + 1
+
+
+@violates("links_hold_back_only_when_cut")
+def _(world: World) -> None:
+    # A heal too many.
+    world.links[0].cut -= 1
+
+
+@violates("outbox_leaves_the_group")
+def _(world: World) -> None:
+    world.processes[world.heap[0].destination].hosted = False
+
+
+@violates("messages_were_sent")
+def _(world: World) -> None:
+    world.processes[in_heap(world, lambda each: each.source >= 0).source].sent = 0
+
+
+@violates("causes_are_written")
+def _(world: World) -> None:
+    in_heap(world, lambda each: each.cause_process >= 0).cause_sequence = 10**9
+
+
+@violates("stops_are_counted")
+def _(world: World) -> None:
+    world.processes[0].paused += 1
+
+
+@violates("changes_are_chained_by_subject")
+def _(world: World) -> None:
+    world.metadata_changes[world.metadata_heads[0].change].subject = 1
+
+
+# Logs.
+
+
+@violates("records_lie_in_the_log")
+def _(world: World) -> None:
+    world.runs[leader(world) * int(world.pools[0].epoch_room)].start_offset += 1
+
+
+@violates("epoch_cache_rises_within_the_log")
+def _(world: World) -> None:
+    row = leader(world)
+    last_epoch(world, row).start_offset = world.replicas[row].log_end_offset + 1
+
+
+@violates("no_record_is_of_a_later_epoch")
+def _(world: World) -> None:
+    last_epoch(world, leader(world)).epoch += 1
+
+
+@violates("high_watermark_lies_in_the_log")
+def _(world: World) -> None:
+    partition = world.replicas[leader(world)]
+    partition.high_watermark = partition.log_end_offset + 1
+
+
+@violates("recovery_point_lies_in_the_log")
+def _(world: World) -> None:
+    row = leader(world)
+    world.on_disk[row].recovery_point = world.replicas[row].log_end_offset + 1
+
+
+@violates("replicas_know_their_slots")
+def _(world: World) -> None:
+    world.replicas[follower(world)].replicas = pack([0, 1, 2, NO_SLOT])
+
+
+@violates("isr_is_within_replicas")
+def _(world: World) -> None:
+    # A leader that has left its own ISR.
+    partition = world.replicas[leader(world)]
+    others = pack(slot for slot in range(3) if slot != partition.local_replica)
+    partition.isr = partition.maximal_isr = others
+
+
+@violates("maximal_isr_covers_the_isr")
+def _(world: World) -> None:
+    world.replicas[leader(world)].maximal_isr = pack([])
+
+
+@violates("followers_leave_the_isr_to_their_leader")
+def _(world: World) -> None:
+    world.replicas[follower(world)].leader_epoch_start_offset = 0
+
+
+@violates("replicas_obey_controllers_that_the_broker_knows")
+def _(world: World) -> None:
+    world.replicas[leader(world)].controller_epoch += 1
+
+
+@violates("followers_were_not_caught_up_in_the_future")
+def _(world: World) -> None:
+    world.followers[0].last_caught_up_time_ms = 2**50
+
+
+@violates("acknowledged_records_are_in_the_log")
+def _(world: World) -> None:
+    row = leader(world)
+    world.hosted[row].acknowledged_all_end = world.replicas[row].log_end_offset + 1
+
+
+@violates("locks_have_a_pending_write")
+def _(world: World) -> None:
+    hosted = world.hosted[leader(world)]
+    hosted.locked = True
+    hosted.written_isr = pack([])
+
+
+@violates("lost_writes_keep_the_lock")
+def _(world: World) -> None:
+    world.hosted[leader(world)].write_lost = True
+
+
+@violates("proposals_are_of_leaders")
+def _(world: World) -> None:
+    hosted = world.hosted[leader(world)]
+    hosted.submitted_isr = pack([0])
+    hosted.submitted_leader_epoch = 1000
+
+
+# Brokers.
+
+
+@violates("the_dead_have_nothing")
+def _(world: World) -> None:
+    world.processes[0].alive = False
+
+
+@violates("logs_are_listed")
+def _(world: World) -> None:
+    world.brokers[0].last_log = NONE
+
+
+@violates("hosted_replicas_have_a_log")
+def _(world: World) -> None:
+    # A crash that has forgotten to forget what the process hosted.
+    world.processes[0].alive = False
+    world.brokers[0].loaded = False
+    world.brokers[0].session = NONE
+
+
+@violates("isr_expiration_waits_for_a_lock")
+def _(world: World) -> None:
+    world.brokers[0].expiring = True
+    world.brokers[0].expiring_row = world.brokers[0].first_log
+
+
+@violates("isr_changes_are_gathered")
+def _(world: World) -> None:
+    world.brokers[0].changed_count += 1
+
+
+@violates("proposals_are_counted")
+def _(world: World) -> None:
+    world.brokers[0].submitted_isrs += 1
+
+
+@violates("waiting_threads_have_one_request")
+def _(world: World) -> None:
+    # The lock was released, and the thread that waited for it not.
+    broker = world.brokers[0]
+    world.threads[broker.first_thread + broker.num_io_threads - 1].free_us = NEVER_US
+
+
+@violates("queued_requests_are_looked_at_again")
+def _(world: World) -> None:
+    put(world.brokers[0].queue, new_event(world, int(FETCH), 0))
+    world.brokers[0].handler_due_us = 0
+
+
+@violates("fetchers_list_their_replicas")
+def _(world: World) -> None:
+    world.fetchers[world.hosted[follower(world)].fetcher].row_count += 1
+
+
+@violates("followers_are_fetched_from_their_leader")
+def _(world: World) -> None:
+    partition = world.replicas[follower(world)]
+    partition.leader = 3 - partition.leader - partition.local_replica
+
+
+@violates("fetch_states_match_fetchers")
+def _(world: World) -> None:
+    world.fetch_states[follower(world)].state = 0
+
+
+@violates("followers_fetch_at_their_log_end")
+def _(world: World) -> None:
+    world.fetch_states[follower(world)].fetch_offset += 1
+
+
+@violates("moved_replicas_are_listed")
+def _(world: World) -> None:
+    hosted = world.hosted[follower(world)]
+    hosted.moved = not hosted.moved
+
+
+@violates("requests_in_flight_have_a_deadline")
+def _(world: World) -> None:
+    busy = first_where(world.fetchers, lambda each: each.in_flight != 0)
+    world.fetchers[busy].deadline_timer = False
+
+
+@violates("fetch_sessions_list_their_partitions")
+def _(world: World) -> None:
+    world.fetch_sessions[0].partition_count += 1
+
+
+@violates("active_partitions_are_listed")
+def _(world: World) -> None:
+    world.fetch_sessions[0].last_active = 1000
+
+
+@violates("waiting_fetches_are_of_their_session")
+def _(world: World) -> None:
+    waiting = first_where(world.fetch_sessions, lambda each: each.waiting != NONE)
+    world.fetch_sessions[waiting].expiry_timer = False
+
+
+@violates("fetch_timers_match_their_owners")
+def _(world: World) -> None:
+    fetcher = world.fetchers[0]
+    fetcher.wake_timer = not fetcher.wake_timer
+
+
+@violates("periodic_tasks_are_due_once")
+def _(world: World) -> None:
+    world.brokers[0].alter_partition_deadline = True
+
+
+# ZooKeeper.
+
+
+@violates("open_sessions_are_listed")
+def _(world: World) -> None:
+    world.zookeeper_sessions[world.ensemble[0].first_session].open = False
+
+
+@violates("sessions_expire_at_a_tick")
+def _(world: World) -> None:
+    world.zookeeper_sessions[world.ensemble[0].first_session].expires_us += 1
+
+
+@violates("registrations_have_a_session")
+def _(world: World) -> None:
+    world.znodes[world.tree_ranges[int(BROKERS)].first].broker = 1
+
+
+@violates("persistent_znodes_have_no_session")
+def _(world: World) -> None:
+    world.znodes[int(TOPICS_ZNODE)].session = world.ensemble[0].first_session
+
+
+@violates("states_name_replicas")
+def _(world: World) -> None:
+    state_znode(world).isr = pack([NO_SLOT])
+
+
+@violates("states_are_not_ahead_of_the_controller")
+def _(world: World) -> None:
+    state_znode(world).controller_epoch += 1
+
+
+@violates("assignments_are_within_slots")
+def _(world: World) -> None:
+    world.assignments[0].adding = pack([NO_SLOT])
+
+
+@violates("notifications_are_children_or_free")
+def _(world: World) -> None:
+    ensemble = world.ensemble[0]
+    ensemble.free_notification = world.znodes[ensemble.free_notification].next
+
+
+@violates("watches_are_set_or_free")
+def _(world: World) -> None:
+    ensemble = world.ensemble[0]
+    ensemble.free_watch = world.znode_watches[ensemble.free_watch].next
+
+
+@violates("watches_end_with_their_session")
+def _(world: World) -> None:
+    watched = first_where(world.znodes, lambda each: each.first_watch != NONE)
+    # Sessions are counted from 1.
+    world.znode_watches[world.znodes[watched].first_watch].session = 0
+
+
+@violates("zookeeper_ticks_once")
+def _(world: World) -> None:
+    in_heap(world, lambda each: each.kind == ZK_TICK).kind = SESSION_PING
+
+
+@violates("brokers_have_sessions_of_their_own")
+def _(world: World) -> None:
+    world.brokers[0].session = world.brokers[1].session
+
+
+# Controllers.
+
+
+@violates("active_controllers_have_a_context")
+def _(world: World) -> None:
+    active(world).active = False
+
+
+@violates("contexts_belong_to_active_controllers")
+def _(world: World) -> None:
+    free = first_where(world.controller_contexts, lambda each: each.controller == NONE)
+    world.controller_contexts[free].controller = 0
+
+
+@violates("one_controller_in_each_epoch")
+def _(world: World) -> None:
+    active(world).controller_epoch += 1
+
+
+@violates("controllers_that_do_not_run_are_idle")
+def _(world: World) -> None:
+    idle = world.controllers[first_where(world.controllers, lambda each: not each.active)]
+    idle.running = False
+    idle.event = 1
+
+
+@violates("events_go_on_by_answers_or_work")
+def _(world: World) -> None:
+    # The answer has come, and nobody has gone on.
+    world.controllers[0].event = 1
+
+
+@violates("channels_send_what_is_queued")
+def _(world: World) -> None:
+    world.controller_brokers[int(active(world).context) * 3].in_flight = 1000
+
+
+@violates("requests_being_made_are_of_their_kind")
+def _(world: World) -> None:
+    process = int(world.process_ranges[int(CONTROLLER)].first)
+    event = new_event(world, int(STOP_REPLICA), process)
+    world.controller_brokers[int(active(world).context) * 3].building = event.index
+
+
+@violates("touched_partitions_are_listed")
+def _(world: World) -> None:
+    known = world.controller_partitions[known_partition(world)]
+    known.touched = not known.touched
+
+
+@violates("moves_are_listed")
+def _(world: World) -> None:
+    active(world).last_move = 0
+
+
+@violates("controllers_know_no_state_before_zookeeper")
+def _(world: World) -> None:
+    world.controller_leader_and_isr[known_partition(world)].leader_epoch += 1
+
+
+@violates("known_states_name_replicas")
+def _(world: World) -> None:
+    world.controller_partitions[known_partition(world)].replicas = pack([NO_SLOT])
+
+
+@violates("dead_brokers_have_no_channel")
+def _(world: World) -> None:
+    process = int(world.process_ranges[int(CONTROLLER)].first)
+    known = world.controller_brokers[int(active(world).context) * 3]
+    put(known.queue, new_event(world, int(STOP_REPLICA), process))
+    known.alive = False
+
+
+# Clients.
+
+
+@violates("free_batches_are_counted")
+def _(world: World) -> None:
+    world.pool[0].free_batches += 1
+
+
+@violates("batches_of_connections_are_listed")
+def _(world: World) -> None:
+    world.connections[0].in_flight += 1
+
+
+@violates("batches_are_in_flight_on_their_connection")
+def _(world: World) -> None:
+    sent = first_where(world.batches, lambda each: each.number != NONE and each.in_flight)
+    world.batches[sent].broker = (world.batches[sent].broker + 1) % 3
+
+
+@violates("late_batches_are_listed")
+def _(world: World) -> None:
+    world.batches[0].late = 0
+
+
+@violates("requests_of_clients_have_a_deadline")
+def _(world: World) -> None:
+    fetching = first_where(world.connections, lambda each: each.fetch != 0)
+    world.connections[fetching].deadline_timer = False
+
+
+@violates("leaders_in_metadata_are_brokers")
+def _(world: World) -> None:
+    world.client_targets[0].leader = len(world.brokers)
+
+
+@violates("led_partitions_are_counted")
+def _(world: World) -> None:
+    world.clients[0].led_targets += 1
+
+
+@violates("consumers_process_what_they_have_read")
+def _(world: World) -> None:
+    world.client_targets[0].processed = world.client_targets[0].position + 1
+
+
+@violates("every_outcome_is_of_a_record_sent")
+def _(world: World) -> None:
+    world.clients[0].records_acknowledged = world.clients[0].records_sent + 1
+
+
+@violates("client_timers_match_their_owners")
+def _(world: World) -> None:
+    world.clients[0].refresh_timer = not world.clients[0].refresh_timer

@@ -1,0 +1,33 @@
+"""Runs in which every event leaves a state that can be: ``make checked`` validates after each.
+
+As a part of the other tests they are validated less often, and the long ones left out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fault_schedules import schedule
+from scenario_runs import run_of, shipped
+from tidegauge.scenario.reading import scenario_from_mapping
+
+pytestmark = pytest.mark.long
+
+#: The liveness phase, too: it begins by ending all faults at once.
+SCHEDULES = range(100, 130)
+
+
+def test_quickstart(tmp_path: Path) -> None:
+    run = run_of(shipped("quickstart"), tmp_path / "run")
+    assert run.summary is not None
+    assert run.summary["events"] > 100_000
+
+
+@pytest.mark.parametrize("seed", SCHEDULES)
+def test_a_generated_schedule_of_faults(seed: int, tmp_path: Path) -> None:
+    story = schedule(seed).resolved() | {"liveness": True}
+    run = run_of(scenario_from_mapping(story, f"schedule-{seed}"), tmp_path / "run")
+    assert run.summary is not None
+    assert run.summary["events"] > 1000
