@@ -177,12 +177,7 @@ def _reset(world: Clients, client: Client, process: int, item: FetchedRecords) -
 
 
 @inner_rule
-def lose_fetch(
-    world: Clients,
-    process: int,
-    broker: int,
-    until_us: int,
-) -> None:
+def lose_fetch(world: Clients, process: int, broker: int, until_us: int) -> None:
     """The connection to a broker is gone: a fetch that was sent up to ``until_us`` has failed.
 
     Source: Fetcher.sendFetches@2.4.0 (onFailure), ConsumerNetworkClient@2.4.0.

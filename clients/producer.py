@@ -318,12 +318,7 @@ def handle_produce_times_out(world: Clients, timer: RequestTimesOut) -> None:
 
 
 @inner_rule
-def lose_produce_requests(
-    world: Clients,
-    process: int,
-    broker: int,
-    until_us: int,
-) -> None:
+def lose_produce_requests(world: Clients, process: int, broker: int, until_us: int) -> None:
     """The connection to a broker is gone: what was sent on it up to ``until_us`` has failed.
 
     Whether it was appended nobody knows.
@@ -418,12 +413,7 @@ def _expire_waiting(world: Clients, process: int, connection: Connection) -> Non
 
 
 @inner_rule
-def _retry_or_fail(
-    world: Clients,
-    process: int,
-    batch: Batch,
-    error: int,
-) -> None:
+def _retry_or_fail(world: Clients, process: int, batch: Batch, error: int) -> None:
     """Source: Sender.completeBatch and canRetry@2.4.0."""
     client = world.clients[batch.client]
     # InvalidMetadataException: all that say that somebody else may lead.
@@ -445,12 +435,7 @@ def _retry_or_fail(
 
 
 @inner_rule
-def _fail(
-    world: Clients,
-    process: int,
-    batch: Batch,
-    error: int,
-) -> None:
+def _fail(world: Clients, process: int, batch: Batch, error: int) -> None:
     """Give a batch up: the application is told."""
     batch.done = True
     world.clients[batch.client].records_failed += batch.records

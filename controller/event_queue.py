@@ -107,12 +107,7 @@ from tidegauge.simulation.trace_rows.controller_rows import ControllerEvent, Con
 
 
 @inner_rule
-def enqueue(
-    world: ControlPlane,
-    controller: int,
-    event: Event,
-    what: int,
-) -> None:
+def enqueue(world: ControlPlane, controller: int, event: Event, what: int) -> None:
     """Let an event wait for its turn, which can be now.
 
     Source: ControllerEventManager.put@2.4.0.

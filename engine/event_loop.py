@@ -40,11 +40,7 @@ FILES = code(23)  #: checkpoints have to be written to files, or read from them
 
 
 @rule
-def run_windows(
-    world: World,
-    exchange: Exchange,
-    budget: int,
-) -> int:
+def run_windows(world: World, exchange: Exchange, budget: int) -> int:
     """Handle events, window by window if there are links; why it returns.
 
     In a window it handles at most ``budget`` events before it returns.
@@ -68,10 +64,7 @@ def run_windows(
 
 
 @inner_rule
-def _run_until(
-    world: World,
-    budget: int,
-) -> int:
+def _run_until(world: World, budget: int) -> int:
     """Handle events earlier than the horizon, at most ``budget`` of them; why it returns."""
     context = world.context[0]
     for _ in range(budget):
@@ -106,10 +99,7 @@ def _needs_room(world: Brokers) -> bool:
 
 
 @inner_rule
-def _deliver(
-    world: World,
-    event: Event,
-) -> None:
+def _deliver(world: World, event: Event) -> None:
     """Bring an event to its process, unless a cut or a pause holds it back."""
     context = world.context[0]
     process = event.destination
@@ -186,12 +176,7 @@ def _word(event: Event, word: int, otherwise: int) -> int:
 
 
 @rule
-def close_process(
-    world: World,
-    process: int,
-    time_us: int,
-    reason: int,
-) -> None:
+def close_process(world: World, process: int, time_us: int, reason: int) -> None:
     """Write down what can be judged only at the end: of the run, or of its liveness phase."""
     _begin_moment(world, time_us)
     role = world.processes[process].role
@@ -202,12 +187,7 @@ def close_process(
 
 
 @rule
-def end_fault(
-    world: World,
-    process: int,
-    fault: int,
-    time_us: int,
-) -> None:
+def end_fault(world: World, process: int, fault: int, time_us: int) -> None:
     """End a fault in a process that it hits, as the liveness phase begins; none begins any more."""
     _begin_moment(world, time_us)
     world.context[0].healing = True
@@ -217,12 +197,7 @@ def end_fault(
 
 
 @rule
-def heal_process(
-    world: World,
-    process: int,
-    time_us: int,
-    restart_us: int,
-) -> None:
+def heal_process(world: World, process: int, time_us: int, restart_us: int) -> None:
     """Begin the liveness phase in a process that no fault hits any more: a client gives up.
 
     A broker that is down starts, and does so again ``restart_us`` after any exit of its own.

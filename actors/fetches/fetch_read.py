@@ -59,12 +59,7 @@ def row_on(world: Brokers, broker: int, partition: int) -> int:
 
 
 @inner_rule
-def missing_error(
-    world: Brokers,
-    broker: int,
-    partition: int,
-    asked_for_epoch: bool,
-) -> int:
+def missing_error(world: Brokers, broker: int, partition: int, asked_for_epoch: bool) -> int:
     """The error for a partition that the broker does not host."""
     is_known = known_change(world, world.known_metadata[broker], partition) != NONE
     slot = slot_of(world, partition, broker)

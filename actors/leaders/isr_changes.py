@@ -365,12 +365,7 @@ def _has_other_controller(world: Kernel, response: AlterPartitionResponse) -> bo
 
 
 @inner_rule
-def _take_outcome(
-    world: Brokers,
-    row: int,
-    proposed_isr: int,
-    item: AlterPartitionData,
-) -> None:
+def _take_outcome(world: Brokers, row: int, proposed_isr: int, item: AlterPartitionData) -> None:
     """Let one partition go on as the answer to its proposal says.
 
     Source: Partition.submitAlterPartition and handleAlterPartitionUpdate@3.8.0.

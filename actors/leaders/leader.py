@@ -139,12 +139,7 @@ def keep_room_for_epochs(world: Brokers, row: int) -> None:
 
 
 @inner_rule
-def count_fetch(
-    world: Brokers,
-    row: int,
-    replica: int,
-    item: FetchPartition,
-) -> None:
+def count_fetch(world: Brokers, row: int, replica: int, item: FetchPartition) -> None:
     """Take a follower's fetch for what it says of the follower's log end offset.
 
     ``item.may_move`` says afterwards whether it is an occasion to move the high watermark.

@@ -147,12 +147,7 @@ def lose_controller(world: Brokers, broker: int, until_us: int) -> None:
 
 
 @inner_rule
-def _take_outcome(
-    world: Brokers,
-    broker: int,
-    error: int,
-    remaining: int,
-) -> None:
+def _take_outcome(world: Brokers, broker: int, error: int, remaining: int) -> None:
     state = world.brokers[broker]
     state.shutdown_request = 0
     written = new_row(world, broker, ControlledShutdownAnswered)

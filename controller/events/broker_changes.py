@@ -184,12 +184,7 @@ def _any(world: ControlPlane, controller: int, change: int) -> bool:
 
 
 @inner_rule
-def _start_up(
-    world: ControlPlane,
-    controller: int,
-    change: int,
-    step: int,
-) -> None:
+def _start_up(world: ControlPlane, controller: int, change: int, step: int) -> None:
     """Tell everybody of brokers that have come, give these their roles, elect.
 
     Source: KafkaController.onBrokerStartup@2.4.0.
@@ -216,12 +211,7 @@ def _start_up(
 
 
 @inner_rule
-def _tell_new_replicas(
-    world: ControlPlane,
-    controller: int,
-    partition: int,
-    change: int,
-) -> None:
+def _tell_new_replicas(world: ControlPlane, controller: int, partition: int, change: int) -> None:
     facts = world.partitions[partition]
     for slot in range(facts.slot_count):
         broker = world.slots[facts.first_slot + slot].broker
@@ -237,12 +227,7 @@ def _tell_new_replicas(
 
 
 @inner_rule
-def _fail(
-    world: ControlPlane,
-    controller: int,
-    change: int,
-    step: int,
-) -> None:
+def _fail(world: ControlPlane, controller: int, change: int, step: int) -> None:
     """Elect where the leader is dead, then take the dead out of the other ISRs.
 
     Source: KafkaController.onBrokerFailure and onReplicasBecomeOffline@2.4.0.
@@ -275,12 +260,7 @@ def _fail(
 
 
 @inner_rule
-def _take_turn(
-    world: ControlPlane,
-    controller: int,
-    broker: int,
-    turn: int,
-) -> None:
+def _take_turn(world: ControlPlane, controller: int, broker: int, turn: int) -> None:
     if world.controllers[controller].dead_hashed:
         take_replicas_offline(world, controller, broker, turn)
     elif turn == 0:

@@ -123,11 +123,7 @@ def advance_election(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def _raise_epoch(
-    world: ControlPlane,
-    controller: int,
-    in_one_transaction: bool,
-) -> None:
+def _raise_epoch(world: ControlPlane, controller: int, in_one_transaction: bool) -> None:
     """Take the next controller epoch; in one transaction with /controller, or after it."""
     state = world.controllers[controller]
     state.controller_epoch = state.answer_epoch + 1

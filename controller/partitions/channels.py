@@ -44,12 +44,7 @@ _BACKOFF_US = code(100_000)
 
 
 @inner_rule
-def queue_request(
-    world: ControlPlane,
-    controller: int,
-    broker: int,
-    index: int,
-) -> None:
+def queue_request(world: ControlPlane, controller: int, broker: int, index: int) -> None:
     """Send a request when all before it are answered; nobody else is told what it says."""
     known = broker_at(world, controller, broker)
     append_event(world, known.queue, world.events[index])
@@ -128,12 +123,7 @@ def _deletes_a_topic(world: ControlPlane, controller: int, request: Event) -> bo
 
 
 @inner_rule
-def _lose_channel(
-    world: ControlPlane,
-    controller: int,
-    broker: int,
-    until_us: int,
-) -> None:
+def _lose_channel(world: ControlPlane, controller: int, broker: int, until_us: int) -> None:
     """The connection to a broker is gone: what was sent up to ``until_us`` is sent again."""
     known = broker_at(world, controller, broker)
     if known.in_flight != NONE and known.sent_us <= until_us:

@@ -161,12 +161,7 @@ def elect_selected(world: ControlPlane, controller: int, strategy: int) -> None:
 
 
 @inner_rule
-def decide_on(
-    world: ControlPlane,
-    controller: int,
-    partition: int,
-    strategy: int,
-) -> None:
+def decide_on(world: ControlPlane, controller: int, partition: int, strategy: int) -> None:
     """Elect a leader of one partition by a strategy, or raise its epoch.
 
     Source: PartitionStateMachine.doElectLeaderForPartitions@2.4.0,
@@ -178,12 +173,7 @@ def decide_on(
 
 
 @inner_rule
-def remove_from_isr(
-    world: ControlPlane,
-    controller: int,
-    partition: int,
-    broker: int,
-) -> None:
+def remove_from_isr(world: ControlPlane, controller: int, partition: int, broker: int) -> None:
     """Take a broker out of the ISR of a partition, if it is in it.
 
     Source: ReplicaStateMachine.doRemoveReplicasFromIsr@2.4.0.
@@ -298,12 +288,7 @@ def _read_and_decide(world: ControlPlane, controller: int, partition: int) -> No
 
 
 @inner_rule
-def _read(
-    world: ControlPlane,
-    controller: int,
-    partition: int,
-    purpose: int,
-) -> None:
+def _read(world: ControlPlane, controller: int, partition: int, purpose: int) -> None:
     request = new_request(world, controller, ZkGetRequest)
     request.partition = partition
     request.continuation = purpose
@@ -362,12 +347,7 @@ def _confirm(world: ControlPlane, controller: int, response: ZkResponse) -> None
 
 
 @inner_rule
-def _write_election(
-    world: ControlPlane,
-    controller: int,
-    partition: int,
-    old_leader: int,
-) -> None:
+def _write_election(world: ControlPlane, controller: int, partition: int, old_leader: int) -> None:
     state = state_at(world, controller, partition)
     unclean = partition_at(world, controller, partition).unclean
     counted = world.controllers[controller]

@@ -63,12 +63,7 @@ def set_aside(world: ControlPlane, controller: int, row: int) -> None:
 
 
 @inner_rule
-def take_replicas_offline(
-    world: ControlPlane,
-    controller: int,
-    broker: int,
-    turn: int,
-) -> None:
+def take_replicas_offline(world: ControlPlane, controller: int, broker: int, turn: int) -> None:
     """The replicas of a broker that is dead go offline, and leave the ISRs that they are in.
 
     Those of a topic that is to be deleted wait. All of them, or those before which so many others

@@ -58,12 +58,7 @@ def _is_reassigning(world: ControlPlane) -> bool:
 
 
 @inner_rule
-def tell_throttles(
-    world: ControlPlane,
-    zookeeper: int,
-    session: int,
-    departure_us: int,
-) -> None:
+def tell_throttles(world: ControlPlane, zookeeper: int, session: int, departure_us: int) -> None:
     """Tell a broker its rates, and which of its replicas are throttled; all others are not."""
     broker = world.zookeeper_sessions[session].broker
     news = new_event(world, zookeeper, broker, ThrottlesChanged)

@@ -123,13 +123,7 @@ def close_session(world: ControlPlane, request: ZkCloseRequest, departure_us: in
 
 
 @inner_rule
-def _end(
-    world: ControlPlane,
-    zookeeper: int,
-    number: int,
-    reason: int,
-    departure_us: int,
-) -> None:
+def _end(world: ControlPlane, zookeeper: int, number: int, reason: int, departure_us: int) -> None:
     """Delete what a session owns, and forget what it has watched."""
     session = world.zookeeper_sessions[number]
     session.open = False

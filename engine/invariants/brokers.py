@@ -18,16 +18,16 @@ from tidegauge.engine.invariants.registry import Invariants
 from tidegauge.replication.fetcher import FETCHING, NOT_FETCHED
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.kinds import (
-    ALTER_PARTITION,
-    ALTER_PARTITION_GIVES_UP,
-    FETCH,
-    FETCHER_GIVES_UP,
-    FETCHER_WAKES,
-    FOLLOWER_FETCH_EXPIRES,
-    ISR_EXPIRATION,
-    SESSION_PING,
+from tidegauge.simulation.messages.broker_timers import (
+    AlterPartitionGivesUp,
+    FetcherGivesUp,
+    FetcherWakes,
+    FollowerFetchExpires,
+    IsrExpiration,
+    SessionPing,
 )
+from tidegauge.simulation.messages.client_requests import FetchRequest
+from tidegauge.simulation.messages.controller_requests import AlterPartitionRequest
 from tidegauge.simulation.topology import broker_of
 
 BROKERS = Invariants()
@@ -135,7 +135,7 @@ def proposals_are_counted(world: Checked) -> int:
         if broker.submitted_isrs != world.visits[number].found:
             return number
         if broker.alter_partition != NONE and (
-            not is_live(world, broker.alter_partition, ALTER_PARTITION)
+            not is_live(world, broker.alter_partition, AlterPartitionRequest.KIND)
         ):
             return number
     return HOLDS
@@ -297,7 +297,7 @@ def waiting_fetches_are_of_their_session(world: Checked) -> int:
         if session.waiting == NONE:
             continue
         fetcher = world.fetchers[number]
-        if not is_live(world, session.waiting, FETCH) or not session.expiry_timer:
+        if not is_live(world, session.waiting, FetchRequest.KIND) or not session.expiry_timer:
             return number
         request = world.events[session.waiting]
         if request.source != fetcher.broker or request.destination != fetcher.source_broker:
@@ -316,11 +316,11 @@ def fetch_timers_match_their_owners(world: Checked) -> int:
         if world.fetch_sessions[number].expiry_timer:
             world.visits[3 * fetcher.source_broker + 2].found += 1
     for number in range(len(world.brokers)):
-        if world.visits[3 * number].found != pending(world, number, FETCHER_WAKES):
+        if world.visits[3 * number].found != pending(world, number, FetcherWakes.KIND):
             return number
-        if world.visits[3 * number + 1].found != pending(world, number, FETCHER_GIVES_UP):
+        if world.visits[3 * number + 1].found != pending(world, number, FetcherGivesUp.KIND):
             return number
-        expiring = pending(world, number, FOLLOWER_FETCH_EXPIRES)
+        expiring = pending(world, number, FollowerFetchExpires.KIND)
         # A broker that stops has dropped its sessions, not their timers.
         if world.visits[3 * number + 2].found != expiring and not world.brokers[number].ends:
             return number
@@ -334,12 +334,12 @@ def periodic_tasks_are_due_once(world: Checked) -> int:
         broker = world.brokers[number]
         if not world.processes[number].alive or broker.starts == 0:
             continue
-        if pending(world, number, SESSION_PING) != 1:
+        if pending(world, number, SessionPing.KIND) != 1:
             return number
         is_due = broker.loaded and not broker.expiring
-        if not broker.ends and pending(world, number, ISR_EXPIRATION) != (1 if is_due else 0):
+        if not broker.ends and pending(world, number, IsrExpiration.KIND) != (1 if is_due else 0):
             return number
         deadlines = 1 if broker.alter_partition_deadline else 0
-        if not broker.ends and pending(world, number, ALTER_PARTITION_GIVES_UP) != deadlines:
+        if not broker.ends and pending(world, number, AlterPartitionGivesUp.KIND) != deadlines:
             return number
     return HOLDS

@@ -7,7 +7,11 @@ from tidegauge.compiled.rules import code
 from tidegauge.engine.invariants.checked import ANY, HOLDS, Checked, clear_marks, pending, walk_of
 from tidegauge.engine.invariants.registry import Invariants
 from tidegauge.simulation.kernel import CLIENT, NONE
-from tidegauge.simulation.messages.kinds import CONSUMER_POLLS, METADATA_REFRESH, PRODUCER_SENDS
+from tidegauge.simulation.messages.client_timers import (
+    ConsumerPolls,
+    MetadataRefresh,
+    ProducerSends,
+)
 
 CLIENTS = Invariants()
 
@@ -151,10 +155,10 @@ def client_timers_match_their_owners(world: Checked) -> int:
         for broker in range(world.sizes[0].brokers):
             timer = world.connections[number * world.sizes[0].brokers + broker].poll_timer
             polls += 1 if timer else 0
-        if pending(world, process, CONSUMER_POLLS) != polls:
+        if pending(world, process, ConsumerPolls.KIND) != polls:
             return number
-        if pending(world, process, METADATA_REFRESH) != (1 if client.refresh_timer else 0):
+        if pending(world, process, MetadataRefresh.KIND) != (1 if client.refresh_timer else 0):
             return number
-        if pending(world, process, PRODUCER_SENDS) > 1:
+        if pending(world, process, ProducerSends.KIND) > 1:
             return number
     return HOLDS

@@ -16,11 +16,11 @@ from tidegauge.engine.invariants.checked import (
 from tidegauge.engine.invariants.registry import Invariants
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.kinds import (
-    CONTROLLER_WORKS,
-    LEADER_AND_ISR,
-    STOP_REPLICA,
+from tidegauge.simulation.messages.controller_requests import (
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
 )
+from tidegauge.simulation.messages.controller_timers import ControllerWorks
 from tidegauge.simulation.topology import controller_process, zookeeper_process
 from tidegauge.simulation.zookeeper_tree import CONTROLLER_EPOCH_ZNODE, state_znode
 
@@ -91,7 +91,7 @@ def events_go_on_by_answers_or_work(world: Checked) -> int:
         state = world.controllers[number]
         if state.unsent.length > state.pending or state.pending < 0:
             return number
-        works = pending(world, controller_process(world, number), CONTROLLER_WORKS)
+        works = pending(world, controller_process(world, number), ControllerWorks.KIND)
         if state.event != NONE and state.pending == 0 and works == 0:
             return number
     return HOLDS
@@ -116,9 +116,9 @@ def requests_being_made_are_of_their_kind(world: Checked) -> int:
     """What is being put together for a broker is a LeaderAndIsr, or a StopReplica, of its own."""
     for place in range(len(world.controller_brokers)):
         known = world.controller_brokers[place]
-        if known.building != NONE and not is_live(world, known.building, LEADER_AND_ISR):
+        if known.building != NONE and not is_live(world, known.building, LeaderAndIsrRequest.KIND):
             return place
-        if known.stopping != NONE and not is_live(world, known.stopping, STOP_REPLICA):
+        if known.stopping != NONE and not is_live(world, known.stopping, StopReplicaRequest.KIND):
             return place
     return HOLDS
 

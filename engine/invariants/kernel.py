@@ -5,7 +5,6 @@ from __future__ import annotations
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.engine.invariants.checked import HOLDS, Checked
 from tidegauge.engine.invariants.registry import Invariants
-from tidegauge.simulation.faults import stops_process
 from tidegauge.simulation.kernel import BROKER, NONE, HeapEntry
 
 KERNEL = Invariants()
@@ -120,7 +119,7 @@ def stops_are_counted(world: Checked) -> int:
         for fault in range(len(world.faults)):
             role = world.fault_roles[fault * count + number]
             stops += 1 if role.stops else 0
-            if role.side != 0 and role.active and stops_process(world.faults[fault].kind):
+            if role.side != 0 and role.active and world.faults[fault].stops:
                 down += 1
         if process.hosted and (process.paused != stops or process.without_power > down):
             return number

@@ -17,7 +17,7 @@ from tidegauge.engine.invariants.checked import (
 from tidegauge.engine.invariants.registry import Invariants
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.kinds import ZK_TICK
+from tidegauge.simulation.messages.zookeeper_requests import ZkTick
 from tidegauge.simulation.topology import zookeeper_process
 from tidegauge.simulation.zookeeper_tree import (
     CONTROLLER_EPOCH_ZNODE,
@@ -193,7 +193,7 @@ def watches_end_with_their_session(world: Checked) -> int:
 def zookeeper_ticks_once(world: Checked) -> int:
     """ZooKeeper looks at its sessions by one timer."""
     process = zookeeper_process(world)
-    if world.processes[process].hosted and pending(world, process, ZK_TICK) != 1:
+    if world.processes[process].hosted and pending(world, process, ZkTick.KIND) != 1:
         return process
     return HOLDS
 

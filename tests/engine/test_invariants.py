@@ -24,7 +24,10 @@ from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.simulation.kernel import CONTROLLER, NONE
-from tidegauge.simulation.messages.kinds import FETCH, SESSION_PING, STOP_REPLICA, ZK_TICK
+from tidegauge.simulation.messages.broker_timers import SessionPing
+from tidegauge.simulation.messages.client_requests import FetchRequest
+from tidegauge.simulation.messages.controller_requests import StopReplicaRequest
+from tidegauge.simulation.messages.zookeeper_requests import ZkTick
 from tidegauge.simulation.zookeeper_tree import BROKERS, STATES, TOPICS_ZNODE
 
 STORY = {
@@ -395,7 +398,7 @@ def _(world: World) -> None:
 
 @violates("queued_requests_are_looked_at_again")
 def _(world: World) -> None:
-    put(world.brokers[0].queue, new_event(world, int(FETCH), 0))
+    put(world.brokers[0].queue, new_event(world, int(FetchRequest.KIND), 0))
     world.brokers[0].handler_due_us = 0
 
 
@@ -518,7 +521,7 @@ def _(world: World) -> None:
 
 @violates("zookeeper_ticks_once")
 def _(world: World) -> None:
-    in_heap(world, lambda each: each.kind == ZK_TICK).kind = SESSION_PING
+    in_heap(world, lambda each: each.kind == ZkTick.KIND).kind = SessionPing.KIND
 
 
 @violates("brokers_have_sessions_of_their_own")
@@ -566,7 +569,7 @@ def _(world: World) -> None:
 @violates("requests_being_made_are_of_their_kind")
 def _(world: World) -> None:
     process = int(world.process_ranges[int(CONTROLLER)].first)
-    event = new_event(world, int(STOP_REPLICA), process)
+    event = new_event(world, int(StopReplicaRequest.KIND), process)
     world.controller_brokers[int(active(world).context) * 3].building = event.index
 
 
@@ -595,7 +598,7 @@ def _(world: World) -> None:
 def _(world: World) -> None:
     process = int(world.process_ranges[int(CONTROLLER)].first)
     known = world.controller_brokers[int(active(world).context) * 3]
-    put(known.queue, new_event(world, int(STOP_REPLICA), process))
+    put(known.queue, new_event(world, int(StopReplicaRequest.KIND), process))
     known.alive = False
 
 
