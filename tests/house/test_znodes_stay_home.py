@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: ZooKeeper, who uses it, what runs of it are read from, and its own views.
 ROOMS = (
+    "engine/invariants/",
     "controller/",
     "actors/session/",
     "actors/zookeeper_responses.py",
