@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tidegauge.replication import replica_list
-
 #: The lists of a manifest that are its directory; rows refer to most of their items by number.
 LISTS = (
     *("processes", "brokers", "registered_before", "topics", "partitions", "faults"),
@@ -187,7 +185,10 @@ class Directory:
     def brokers_in(self, replicas: int, partition: int) -> list[int | None]:
         """Ids of the brokers in a replica list; None for a slot without one."""
         brokers = dict(enumerate(self.slots(partition)))
-        return [brokers.get(slot) for slot in replica_list.unpack(replicas)]
+        # Executors of Spark have no compiler, which rules need.
+        from tidegauge.replication.replica_list import unpack  # noqa: PLC0415
+
+        return [brokers.get(slot) for slot in unpack(replicas)]
 
     # Faults.
 

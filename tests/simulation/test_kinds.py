@@ -9,18 +9,24 @@ import pytest
 
 from tidegauge.simulation import random_streams
 from tidegauge.simulation.codes import controller_events
-from tidegauge.simulation.messages import kinds
-
-#: Other names of kinds that have their own.
-_LIMITS = ("FIRST_REQUEST", "LAST_REQUEST", "LAST_FAULT_KIND")
+from tidegauge.simulation.messages.event import KINDS, Timer
+from tidegauge.simulation.messages.fault_events import FaultBegin
 
 
-@pytest.mark.parametrize("module", [kinds, controller_events, random_streams])
+@pytest.mark.parametrize("module", [controller_events, random_streams])
 def test_each_number_names_one_thing(module: ModuleType) -> None:
-    """Kinds of events, of a controller's events, streams of random draws."""
+    """Kinds of a controller's events, streams of random draws."""
     named: dict[int, list[str]] = {}
     for name, number in vars(module).items():
-        if isinstance(number, np.integer) and name not in _LIMITS:
+        if isinstance(number, np.integer):
             named.setdefault(int(number), []).append(name)
     assert len(named) > 5
     assert [names for names in named.values() if len(names) > 1] == []
+
+
+def test_a_number_that_is_taken_is_refused_for_another_kind_of_event() -> None:
+    assert KINDS[FaultBegin.KIND] is FaultBegin
+    with pytest.raises(TypeError, match="FaultBegin"):
+
+        class Another(Timer, kind=FaultBegin.KIND):
+            """A timer with the number of a fault."""

@@ -179,7 +179,7 @@ def test_a_picture_fits_on_a_screen_however_many_faults_there_are(tmp_path: Path
     faults = [{"name": f"kill-{n}", "kind": "crash", "text": "crash of 3"} for n in range(40)]
     for number in range(40):
         for kind, second in (("fault_began", 51), ("fault_ended", 52)):
-            rows.write(kind, second * S, BROKER_3, fault=number, kind=CRASH)
+            rows.write(kind, second * S, BROKER_3, fault=number, fault_kind=CRASH)
     folder = rows.run(tmp_path / "many")
     (folder / MANIFEST).write_text(json.dumps({**MANIFEST_OF_THE_HOUR, "faults": faults}))
     lines = drawn(folder)
