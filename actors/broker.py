@@ -90,7 +90,7 @@ def _start(world: Brokers, timer: BrokerStart) -> None:
 @BROKER.handles(ConfigChanged, ThrottlesChanged)
 @inner_rule
 def _take_settings(world: Brokers, event: Event) -> None:
-    """ZooKeeper tells of settings; an older session is told nothing that counts."""
+    """Settings of ZooKeeper have come; those of an older session are stale."""
     session = world.brokers[event.destination].session
     if event.kind == ConfigChanged.KIND:
         if view_as(event, ConfigChanged).session == session:

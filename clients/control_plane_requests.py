@@ -60,7 +60,7 @@ def ask_live_brokers(world: Cluster, process: int, asker: int, question: int) ->
 def ask_state(world: Cluster, process: int, partition: int, asker: int, question: int) -> None:
     """Ask for the state of a partition: the entry of the response, if there is one.
 
-    A rolling restart is told its replicas, too.
+    A rolling restart needs its replicas, too.
     """
     request = new_event(world, process, zookeeper_process(world), ZkGetRequest)
     if asker != STEPS:

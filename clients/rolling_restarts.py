@@ -4,7 +4,7 @@ A broker of the batch is told to stop, is down for a while from the end of its p
 started; each of these is a fault of its own. The operator sees when all of the batch have been
 started. If it is to wait for full ISRs it then reads, again and again, who is registered and the
 states of all partitions with a replica on the batch, and goes on when none is under-replicated.
-Whatever happens meanwhile (a broker that is dead anyway, a loss of power, an outage of the control
+Whatever happens in between (a broker that is dead anyway, a loss of power, an outage of the control
 plane) only makes it wait, until its time-out. It believes the control plane: a broker that was dead
 before it was to be restarted is registered, and in ISRs, until others have missed it.
 """

@@ -1,4 +1,4 @@
-"""What a step commands the control plane, as Kafka's tools do: nobody waits for the answer.
+"""What a step commands the control plane, as Kafka's tools do, without waiting for a response.
 
 Topics are created and deleted, settings changed, preferred elections and moves of replicas asked
 for, throttles set and removed.

@@ -203,7 +203,7 @@ def _take_watch_of_notifications(world: ControlPlane, controller: int, watch: Zk
 
 @inner_rule
 def _event_of(world: ControlPlane, watch: ZkWatch) -> int:
-    """The event that a watch makes; NONE: the controller has itself done what it tells of.
+    """The event that a watch makes; NONE: the controller has made the change itself.
 
     Source: PartitionReassignmentHandler, PartitionReassignmentIsrChangeHandler and
     TopicDeletionHandler@2.4.0.

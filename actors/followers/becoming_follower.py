@@ -1,6 +1,6 @@
 """A broker becomes a follower of a partition, by a new state that the control plane gives it.
 
-It hands the partition to the fetcher of its leader, and tells who waited for it as leader.
+It hands the partition to the fetcher of its leader, and completes the requests that wait for it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tidegauge.simulation.trace_rows.replica_rows import BecameFollower
 
 @inner_rule
 def become_follower(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
-    """Follow the leader of a partition's new state, or go on to follow it.
+    """Follow the leader of a partition's new state, or continue to follow it.
 
     Source: ReplicaManager.makeFollowers@2.4.0, Partition.makeFollower@2.4.0.
     """

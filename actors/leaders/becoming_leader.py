@@ -29,7 +29,7 @@ from tidegauge.simulation.trace_rows.replica_rows import BecameLeader
 
 @inner_rule
 def become_leader(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
-    """Lead a partition in a new state, or go on to lead it.
+    """Lead a partition in a new state, or continue to lead it.
 
     Source: ReplicaManager.makeLeaders@2.4.0, Partition.makeLeader@2.4.0.
     """

@@ -51,7 +51,7 @@ class Event(Record, head=True):
     sequence: i64
     #: What it is (``kinds.py``).
     kind: i64 = -1
-    #: When its receiver asked for it, if it is an answer; else when it was sent. To a process
+    #: When its receiver asked for it, if it is a response; else when it was sent. To a process
     #: that was started later it means nothing.
     asked_us: i64
     #: The canonical row that made the source send it, as (process, sequence).
@@ -77,13 +77,13 @@ class Event(Record, head=True):
     cursor: i64
     #: Time that the handling has taken so far.
     cost_us: i64
-    #: When it is answered at the latest, if it waits in a purgatory.
+    #: The latest time of its response, if it waits in a purgatory.
     deadline_us: i64
 
     #: Which request of its sender; the response has the same number.
     correlation_id: i64 = -1
 
-    #: The number of a kind; 0: it is none.
+    #: The number of a kind; -1: it is none.
     KIND: ClassVar[int] = -1
     #: Its name in traces.
     NAME: ClassVar[str] = ""
@@ -155,6 +155,16 @@ class PartitionData(Record, head=True):
 
     #: Entries are told apart by the kind of event on which they hang.
     KIND: ClassVar[int] = 0
+
+    def __init_subclass__(cls) -> None:
+        """Check the size of a class of entries.
+
+        Raises:
+            TypeError: its body is too large.
+        """
+        super().__init_subclass__()
+        if len(body_of(cls)) > ENTRY_FIELDS:
+            raise TypeError(f"{cls.__name__}: too large a body")
 
 
 class ItemSlot(PartitionData):
