@@ -6,6 +6,8 @@ file                      subject
 ``rules.py``              ``@rule`` and ``@inner_rule``: compiled by Numba, or plain Python
 ``codes.py``              typed constants, without the compiler
 ``records.py``            records: rows of numpy arrays, their layout and their arrays
+``record_views.py``       one record seen as another over the same memory
+``handlers.py``           handlers of events by a decorator, and the rule that chooses
 ``signatures.py``         tables, and the Numba types of a rule's parameters
 ``table_views.py``        tables as compiled code sees them
 ``inner_code.py``         two compilers for Numba: rules, and the rules that they call
