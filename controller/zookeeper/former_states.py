@@ -26,7 +26,7 @@ from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.zookeeper_tree import CONTROLLER_ZNODE
 
 #: The session of the former controller; those of this run are counted from 1.
-_FORMER_SESSION = code(0)
+FORMER_SESSION = code(0)
 
 
 @inner_rule
@@ -39,7 +39,7 @@ def restore_former_states(world: ControlPlane, zookeeper: int) -> None:
         node.exists = True
         node.broker = NONE
         if znode == CONTROLLER_ZNODE:
-            node.session = _FORMER_SESSION
+            node.session = FORMER_SESSION
         write_znode_row(world, zookeeper, FORMER_WRITER, znode, STATE_CREATED)
 
 
@@ -47,7 +47,7 @@ def restore_former_states(world: ControlPlane, zookeeper: int) -> None:
 def end_former_session(world: ControlPlane, zookeeper: int) -> None:
     """Delete the former controller's /controller, if that is still there; ISRs are made sound."""
     node = world.znodes[CONTROLLER_ZNODE]
-    if not node.exists or node.session != _FORMER_SESSION:
+    if not node.exists or node.session != FORMER_SESSION:
         return
     for znode in range(len(world.znodes)):
         state = world.znodes[znode]

@@ -65,6 +65,7 @@ class Invariants(list[Invariant]):
             ]
         lines.append("    return 0")
         exec("\n".join(lines), names)  # noqa: S102 - code that this function has just written
+        names["validate"].__doc__ = "The number of the first invariant that is violated, or 0."
         names["validate"].__annotations__ = {"world": world, "return": int}
         validate: Callable[..., Any] = rule(names["validate"])
         return validate

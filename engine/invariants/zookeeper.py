@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.zookeeper.former_states import FORMER_SESSION
 from tidegauge.engine.invariants.checked import (
     ANY,
     HOLDS,
@@ -65,11 +66,16 @@ def sessions_expire_at_a_tick(world: Checked) -> int:
 
 @ZOOKEEPER.of("znodes")
 def registrations_have_a_session(world: Checked) -> int:
-    """A broker's registration, and /controller, are owned by an open session of that broker."""
+    """A broker's registration, and /controller, are owned by an open session of that broker.
+
+    The former controller's /controller, of a cluster that was there before, has no broker.
+    """
     for number in range(world.sizes[0].brokers):
         if not _is_owned(world, broker_znode(world, number), number):
             return broker_znode(world, number)
-    if not _is_owned(world, CONTROLLER_ZNODE, world.znodes[CONTROLLER_ZNODE].broker):
+    node = world.znodes[CONTROLLER_ZNODE]
+    is_former = node.was_there and node.broker == NONE and node.session == FORMER_SESSION
+    if not is_former and not _is_owned(world, CONTROLLER_ZNODE, node.broker):
         return CONTROLLER_ZNODE
     return HOLDS
 

@@ -19,7 +19,7 @@ from pydantic import (
 
 from tidegauge.replication.records import SLOTS
 from tidegauge.replication.release_versions import ProtocolVersion, Release
-from tidegauge.scenario.model.duration_fields import Duration, PositiveDuration
+from tidegauge.scenario.model.duration_fields import DrawnDuration, Duration, PositiveDuration
 from tidegauge.scenario.model.limits import MOST_BROKERS, MOST_PARTITIONS, MOST_SERVERS
 from tidegauge.scenario.model.parts import (
     BrokerId,
@@ -122,7 +122,7 @@ class Cluster(Part):
         validate_default=True,
         description="Ids by rack; or a list of racks, to which the brokers are assigned in turn.",
     )
-    start_spread_us: Duration = Field(
+    start_spread_us: DrawnDuration = Field(
         default=1_000_000,
         alias="start_spread",
         description="The time at which a broker starts is drawn from 0 to this.",

@@ -250,6 +250,7 @@ PLANNED = [
     (_CLUSTER.replace("1m", "876000h"), "duration"),
     (_CLUSTER.replace("3", "1000000000"), "cluster.brokers"),
     (_CLUSTER.replace("3", "501"), "cluster.brokers"),
+    (_CLUSTER.replace("3", "3, start_spread: 600h"), "cluster.start_spread"),
     (_CLUSTER + "zookeeper: {servers: 1000000000}\n", "zookeeper.servers"),
     (_CLUSTER + "seed: 9223372036854775808\n", "seed"),
     (_SETTING % "num.io.threads: 2147483647", "cluster"),
