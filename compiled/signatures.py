@@ -70,6 +70,12 @@ class Tables:
         return cast("T", TablesView(_tables_type(cast("Any", tables)), vars(self)))
 
 
+def as_base(view: Tables, base: type[T]) -> T:
+    """A view of tables as a rule takes it that asks for a base of their class."""
+    seen: Any = view
+    return cast("T", seen.as_base(_tables_type(cast("Any", base))) if COMPILED else seen)
+
+
 def table_names(tables: type[Tables]) -> list[str]:
     """The tables that a class declares itself, in their order."""
     return [name for name in vars(tables).get("__annotations__", {}) if name != "part"]

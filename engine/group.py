@@ -19,6 +19,7 @@ from tidegauge.actors.state.brokers import Brokers
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.records import Records, column, new_records
 from tidegauge.compiled.rules import COMPILED, rule
+from tidegauge.compiled.signatures import as_base
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.engine.event_loop import (
     BUDGET,
@@ -317,8 +318,9 @@ class Group:
         self.exchange.see(self.world)
         if self._validator is not None:
             self._validator.look_at(self.world)
-        self.kernel_view = self.world.view_as(Kernel)
-        return self.world.view
+        view = self.world.view
+        self.kernel_view = as_base(view, Kernel)
+        return view
 
     def make_room(self, sink: RowSink) -> None:
         """Drain the rows, and enlarge every table in which little is left."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple, Self
 
 #: Last patch release of each line from the first supported release on.
@@ -208,6 +209,7 @@ def cells_that_apply(table: Table, release: str, protocol: str | None) -> dict[s
     return {name: cells[-1] for name, cells in applying.items() if cells}
 
 
+@cache
 def _line_and_patch(text: str) -> tuple[tuple[int, ...], int | None] | None:
     """2.6 and 2.6.3 -> (2, 6) and the patch, if any; a line has three numbers before 1.0."""
     if not _NUMBERS.fullmatch(text.strip()):
